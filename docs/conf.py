@@ -57,9 +57,11 @@ html_title = "bagbasis"
 copybutton_exclude = ".linenos, .gp, .go"
 html_show_sourcelink = False
 default_role = "code"
+smartquotes = False  # values in quotes can be copied
 myst_heading_anchors = 3
 # what scikit-learn and Python give to every class stands in their own pages
-OTHERS = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, object, tuple, dict"
+OTHERS = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, "
+OTHERS += "Sequence, object, tuple, dict"
 autosummary_generate = True
 autosummary_context = {"other_classes": OTHERS, "left_out": reference_pages.left_out()}
 autodoc_typehints = "none"  # numpydoc says them
@@ -81,6 +83,7 @@ sphinx_gallery_conf = {
 }
 NAMES = reference_pages.foreign_names() | reference_pages.public_names()
 PAGES = reference_pages.pages_of_names()
+TEXTS = reference_pages.texts_of_data()
 
 
 class PagesOf(SphinxDirective):
@@ -182,6 +185,8 @@ def _escape(
     _: object, kind: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
     """Let |x| be an absolute value, not a name to be replaced; name papers by their authors."""
+    if kind == "data" and name in TEXTS:
+        lines[:] = [TEXTS[name], ""]
     lines[:] = [CITED.sub(lambda match: PAPERS[match[1]], line) for line in lines]
     lines[:] = [line if "``" in line else line.replace("|", "\\|") for line in lines]
 

@@ -6,7 +6,9 @@ keys from the configurations of the jobs.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import itertools
 import re
 import zlib
 from collections import defaultdict
@@ -111,6 +113,37 @@ def left_out() -> dict[str, str]:
         for name, value in classes.items()
         if inspect.isclass(value) and value.__module__.startswith("bagbasis")
     }
+
+
+def texts_of_data() -> dict[str, str]:
+    """Return the texts below public constants and names of types, by their full names.
+
+    autodoc finds them only in the module that defines the name.
+    """
+    home = Path(bagbasis.__file__).parent
+    texts = {}
+    for module in modules():
+        package = module.__name__.partition(".")[2]
+        names = [name for name in own_names(module) if not _is_defined(getattr(module, name))]
+        for file in sorted((home / package).rglob("*.py")) if names else []:
+            body = ast.parse(file.read_text()).body
+            for node, text in itertools.pairwise(body):
+                targets = (
+                    node.targets
+                    if isinstance(node, ast.Assign)
+                    else [getattr(node, "target", None)]
+                )
+                match targets, text:
+                    case [ast.Name(id=name)], ast.Expr(value=ast.Constant(value=str() as said)):
+                        if name in names:
+                            texts.setdefault(f"{module.__name__}.{name}", said)
+    return texts
+
+
+def _is_defined(value: object) -> bool:
+    """Whether a value is a class or a function of bagbasis, which has a docstring."""
+    is_ours = getattr(value, "__module__", "").startswith("bagbasis")
+    return inspect.isfunction(value) or (inspect.isclass(value) and is_ours)
 
 
 class TutorialOrder:

@@ -149,3 +149,16 @@ def test_pages_of_classes_show_what_people_use(pages):
     for table in (pages.INTERNAL, pages.FOR_COMPONENTS):
         for package, names in table.items():
             assert not set(names.split()) - known[package], package
+
+
+@pytest.mark.long
+def test_constants_have_a_text(pages):
+    """Public constants and names of types say what they are, not what Python's type is."""
+    texts = pages.texts_of_data()
+    for module in pages.modules():
+        for name in pages.own_names(module):
+            value = getattr(module, name)
+            is_described = inspect.isfunction(value) or (
+                inspect.isclass(value) and value.__module__.startswith("bagbasis")
+            )
+            assert is_described or texts[f"{module.__name__}.{name}"].endswith("."), name

@@ -15,7 +15,8 @@ from ..core.errors import ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.responses import Responses
 
-BLOCK = 1024  # bags in a block: numpy is fast on so many, and their points take a few MiB
+BLOCK = 1024
+"""Number of bags that a data set makes at a time; their points take a few MiB."""
 MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB
 BLOCK_VALUES = 2**21  # coordinates in a block, at most, 8 MiB: of large bags it has fewer
 

@@ -15,6 +15,7 @@ from .gmm_components import GMMComponents
 from .synthetic_mapping import SyntheticMapping
 
 DATASETS: dict[str, type[Dataset]] = {}
+"""The registered data sets by name."""
 
 
 def register_dataset(cls: type[Dataset]) -> type[Dataset]:

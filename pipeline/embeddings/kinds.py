@@ -18,6 +18,7 @@ INNER = "embedding"  # the field that holds the inner embedding of another one
 EMBEDDINGS: ComponentRegistry[Embedding[Any]] = ComponentRegistry(
     "embedding", "bagbasis.embeddings", __package__
 )
+"""The embeddings by name."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))

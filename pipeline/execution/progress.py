@@ -17,7 +17,8 @@ from .lazy_dask import distributed
 if TYPE_CHECKING:
     from distributed import Client, Worker
 
-Report = Callable[[int], None]  # units of this task done so far
+Report = Callable[[int], None]
+"""Called by a task with the number of its units done so far."""
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,11 @@ MOST_DRAWS = 10_000  # of each stage: errors of 1 % and less
 
 
 class PatternSearch:
-    """Choose the places to observe next, to find regions with a pattern (000, ch. 7).
+    """Choose the places to observe next, to find regions with a pattern.
 
-    Each step observes the place that is expected to reveal the most matching regions (eq. 7.6), and
-    flags the regions whose match probability exceeds the threshold. A flag stays.
+    Each step observes the place that is expected to reveal the most matching regions (Sutherland
+    2016, eq. 7.6), and flags the regions whose match probability exceeds the threshold. A flag
+    stays.
 
     Parameters
     ----------

@@ -28,6 +28,7 @@ from ..execution.progress import Progress
 from .pairs import divergence_blocks
 
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")
+"""Names of the distances between samples that `sample_distances` computes."""
 MOST_COMPONENTS = 9  # of a mixture, as in GloScope
 # A sample of fewer different cells has one normal distribution with a shrunk covariance: distances
 # of mixtures between samples of one distribution were 10⁶ with as many cells as dimensions, and 4

@@ -321,7 +321,9 @@ class Ragged(Sequence[np.ndarray]):
 
 
 class Bags(Ragged):
-    """Bags in memory; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+    """Bags in memory: the points of all bags in one array, and where each bag begins.
+
+    Bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
     Parameters
     ----------

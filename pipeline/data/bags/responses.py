@@ -107,7 +107,7 @@ def as_responses(
     ids: IdsLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Responses:
-    """Check and return the responses of ``n_bags`` bags as callers give them.
+    """Make `Responses` from arrays: bags that are the labels of ``n_bags`` other bags.
 
     Parameters
     ----------

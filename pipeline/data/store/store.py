@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class BagStore(Exported):
-    """Bags, ids, targets and responses in a Zarr v3 group; made by `create` or `open`.
+    """Bags on disk or in object storage, with ids and targets; made by `create` or `open`.
 
     A store object sees the bags that were committed when it was opened, and those it appended
     itself; `refresh` looks again. It can be pickled: a copy opens the same URL at the same counts.

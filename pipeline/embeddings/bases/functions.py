@@ -15,8 +15,8 @@ FARTHEST = 1e6  # from the unit interval: beyond, nothing of a phase is left
 
 MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
 BASIS = OneOf("cosine", "trigonometric", "legendre")
-# the position is the code that kernels take
 BASES = BASIS.choices
+"""Names of the orthonormal bases; the position of a name is its code in kernels."""
 
 
 def check_basis(basis: str) -> int:

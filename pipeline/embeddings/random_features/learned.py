@@ -96,7 +96,7 @@ class LabelledRows:
 
 @random_features("learned", LearnedSpec)
 class LearnedFourierFeatures(RandomFeatures):
-    """Random Fourier features whose frequencies are learned from labels (BaNK; 004, ch. 6).
+    """Random Fourier features whose frequencies are learned from labels.
 
     A Dirichlet-process mixture of Gaussians is the prior of the frequencies, so any stationary
     kernel can be found; a Gibbs sweep draws the mixture, then offers each frequency another, which

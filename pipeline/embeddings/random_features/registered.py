@@ -15,7 +15,9 @@ F = TypeVar("F", bound=RandomFeatures)
 RANDOM_FEATURES: ComponentRegistry[RandomFeatures] = ComponentRegistry(
     "random features", "bagbasis.random_features", __package__
 )
-DEFAULT_FEATURES = "fourier"  # what a description without a name is of
+"""The random features by name."""
+DEFAULT_FEATURES = "fourier"
+"""Name of the random features of a description without a name."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))

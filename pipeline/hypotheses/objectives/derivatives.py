@@ -24,7 +24,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DerivativeNorms:
-    """How steeply predictions rise along each coordinate.
+    """Result of `derivative_norms`: how steeply predictions rise along each coordinate.
 
     Attributes
     ----------

@@ -113,7 +113,7 @@ def window_start(
 
 @dataclass(frozen=True)
 class DriftGate:
-    """Drift tests of the new bags against the last window; see `drift_gates`.
+    """Settings of the drift tests in `retrain`: new bags against the last window.
 
     Parameters
     ----------
