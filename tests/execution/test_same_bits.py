@@ -128,7 +128,7 @@ def stores(tmp_path_factory):
 
 
 def digest(arrays):
-    """Of the bits, and of types and shapes."""
+    """A digest of the bits, types and shapes."""
     found = hashlib.sha256()
     for one in map(np.asarray, arrays):
         found.update(f"{one.dtype} {one.shape}".encode())

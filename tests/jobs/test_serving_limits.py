@@ -117,7 +117,7 @@ def test_bytes_that_drip_in_buy_no_time(monkeypatch):
 
 
 def test_the_longest_silence_makes_way(monkeypatch):
-    """Of too many connections without a request the oldest is closed, and the new one answered."""
+    """With too many idle connections the oldest is closed, and the new one answered."""
     monkeypatch.setattr(serving_limits, "MOST_WAITING", 3)
 
     async def crowd():

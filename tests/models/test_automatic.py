@@ -127,7 +127,7 @@ def test_random_features_that_are_given_are_kept(chosen):
 
 
 def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypatch):
-    """Of bags of many points few are read to choose on; the fit has the others, too."""
+    """Only some points of large bags are read for the choice; the fit reads all."""
     monkeypatch.setattr("bagbasis.models.fitting.choice.sample.MOST_BAGS", 32)
     monkeypatch.setattr("bagbasis.models.fitting.choice.sample.LEAST_BAGS", 32)
     bags, y = bags_of(60)
@@ -212,7 +212,7 @@ def test_classes_and_densities_choose_too():
 
 @pytest.mark.long
 def test_a_linear_model_is_taken_where_it_is_best(by_default):
-    """Of labels that are linear in means; where random features are given, none is tried."""
+    """For labels that are linear in means; where random features are given, none is tried."""
     rng = np.random.default_rng(2)
     centres = rng.normal(size=(80, 12))
     bags = Bags.from_list([centre + rng.normal(size=(15, 12)) for centre in centres])

@@ -87,7 +87,7 @@ def test_beside_a_baseline():
 
 @pytest.mark.long
 def test_coverage():
-    """Of 500 bags in ten folds, over 100 draws: .90 ± .01; no wider than those of 50 held out."""
+    """With 500 bags in ten folds, over 100 draws: .90 ± .01; no wider than with 50 held out."""
     shares, widths = {"folds": [], "split": []}, {"folds": [], "split": []}
 
     def judge(name, model, X, y):

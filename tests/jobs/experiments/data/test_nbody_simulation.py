@@ -98,7 +98,7 @@ def test_crossed_waves_have_the_second_order_of_their_product() -> None:
 @pytest.mark.parametrize("n", [4, 7, 16])
 @pytest.mark.parametrize("n_points", [1, 100])
 def test_deposit_is_cloud_in_cell(n: int, n_points: int) -> None:
-    """Every cell has the mass of the slow twin, at walls and corners too, and none is lost."""
+    """Every cell has the mass of the slow twin, at edges and corners too, and none is lost."""
     rng = np.random.default_rng(n)
     positions = rng.uniform(0, SIZE, (n_points, 3))
     below = np.nextafter(SIZE, 0)
