@@ -385,7 +385,7 @@ def write_configuration() -> None:
 
 
 def write_inventories(folder: Path) -> dict[str, tuple[str, str]]:
-    """Return intersphinx's mapping, from lists of names beside this file, without the network."""
+    """Return intersphinx's mapping, from lists of names in this folder, without the network."""
     folder.mkdir(parents=True, exist_ok=True)
     mapping = {}
     for file in sorted((HERE / "inventories").glob("*.txt")):

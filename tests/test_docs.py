@@ -168,15 +168,6 @@ def test_how_to(page, tmp_path, monkeypatch, capsys):
     assert number.sub("#", capsys.readouterr().out).split() == number.sub("#", printed).split()
 
 
-@pytest.mark.parametrize("page", [*HOW_TO, *sorted((ROOT / "docs").glob("*.md"))], ids=str)
-def test_pages_say_who_should_read_them(page):
-    """In their first paragraph."""
-    if page.stem in ("index", "changes", "configuration", "contributing", "deploying"):  # made
-        return
-    first = page.read_text().split("\n\n", 2)[1]
-    assert re.search(r"\b[Ff]or (people|everybody|programmers|contributors)\b", first), first
-
-
 MADE_PAGES = ("changes.md", "configuration.md", "contributing.md", "deploying.md")
 PAGES = [
     page
@@ -184,6 +175,24 @@ PAGES = [
     for page in sorted(ROOT.glob(pattern))
     if page.name not in MADE_PAGES  # copies, which `make docs` makes
 ]
+
+GUIDE = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+    *sorted((ROOT / "docs/tutorials").glob("*.*")),
+    *(ROOT / "CONTRIBUTING.md", ROOT / "deploy/README.md"),
+]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in GUIDE if page.name not in MADE_PAGES and page != ROOT / "docs/index.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_pages_say_who_should_read_them(page):
+    """The first paragraph below the title does; the landing page is for everybody."""
+    _, first, *_ = re.split(r"\n\n|={5,}\n\n", page.read_text())
+    assert re.search(r"\b[Ff]or (people|everybody|programmers|contributors)\b", first), first
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -195,13 +204,26 @@ def test_links_lead_somewhere(page):
         assert (page.parent / link).exists() or is_made, link
 
 
+MOST_ENTRIES = 120
+
+
+def test_each_version_has_few_entries_in_the_changelog():
+    """So that people read them: what they notice, by sections, and no entry of four lines."""
+    _, *versions = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert versions[0].count("\n### ") >= 5
+    for version in versions:
+        entries = re.findall(r"^- .*(?:\n  .*)*", version, re.MULTILINE)
+        assert len(entries) <= MOST_ENTRIES, version.split()[0]
+        assert max(entry.count("\n") for entry in entries) < 3
+
+
 def test_page_of_ratios_has_the_kept_rows():
     """All of them, and no other: `make bench-page` writes both."""
     rows, page = kept.read_rows(), kept.PAGE.read_text()
     shown = page.split(kept.BEGIN)[1].split(kept.END)[0]
     assert shown == kept.tables(rows)
     assert [line for line in shown.splitlines() if line.startswith("### ")] == [
-        f"### `{suite}`" for suite in dict.fromkeys(row["suite"] for row in rows)
+        f"### {kept.heading(suite)}" for suite in dict.fromkeys(row["suite"] for row in rows)
     ]
     for row in rows:
         assert f"| {kept.number(row['ours'])} | {kept.number(row['other'])} | " in shown

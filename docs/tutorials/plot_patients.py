@@ -2,9 +2,10 @@
 Which patients are alike?
 =========================
 
-A patient is a bag of cells, and a cell a point in an embedding such as ``X_pca``. Patients differ
-in how often each type of cell occurs, and in what state the cells are. They are generated here, so
-that the truth is known; of an AnnData object, ``bagbasis.singlecell.BagbasisSamples`` reads them.
+For people who compare patients by their single cells. A patient is a bag of cells, and a cell is a
+point in an embedding such as ``X_pca``. Patients differ in how often each type of cell occurs, and
+in the state of the cells. They are generated here, so that the truth is known.
+``bagbasis.singlecell.BagbasisSamples`` reads real ones from an AnnData object.
 """
 
 # %%

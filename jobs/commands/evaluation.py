@@ -230,7 +230,7 @@ class DensityView:
         title = f"Squared L2 distance to the responses' densities on {SUBSETS[report['subset']]}"
         console.table(title, ["", "MSE", "R² against the average"], rows)
         if "smoother" in errors:
-            console.values("Kernel smoother (LSE) beside the model", errors["smoother"])
+            console.values("Kernel smoother (LSE), for comparison", errors["smoother"])
 
 
 VIEWS: dict[str, type[TargetView] | type[DensityView]] = {"response": DensityView}

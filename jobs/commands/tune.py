@@ -44,7 +44,7 @@ class Config(FittingConfig, DirectoryConfig):
     checkpoints: str | None = Field(
         default=None,
         description="folder for scores and coefficients, from which an interrupted tune goes on; "
-        "null: scores in OUT_DIR, coefficients beside the store, DATA_URL.cache",
+        "null: scores in OUT_DIR, coefficients next to the store, DATA_URL.cache",
     )
     keep_cache: bool = Field(
         default=False, description="leave the winner's coefficients and the targets there"

@@ -59,7 +59,7 @@ class ModelSection(Section):
     )
     random_features: FeaturesSection = Field(
         default_factory=automatic_features,
-        description="second basis: features of that vector; auto: landmarks beside "
+        description="second basis: features of that vector; auto: landmarks with "
         "embedding: auto, else fourier; false: none",
     )
     response_embedding: ResponseSection | None = Field(

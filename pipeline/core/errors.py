@@ -19,7 +19,7 @@ MOST_NUMBERS = 8  # of an array that is shown itself
 
 EXHAUSTED = (
     "this process gets no more memory or threads; raise its limits (ulimit -v, ulimit -u, those of "
-    "its job or container), or run less beside it"
+    "its job or container), or run less next to it"
 )
 
 # all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too.

@@ -331,7 +331,7 @@ def check_threads() -> None:
     except RuntimeError as error:
         raise ExhaustedError(
             f"this process can start {started} threads, and libraries need {needed}: raise the "
-            "limit of processes (ulimit -u, that of its job or container), or run less beside it"
+            "limit of processes (ulimit -u, that of its job or container), or run less next to it"
         ) from error
     finally:
         ended.set()

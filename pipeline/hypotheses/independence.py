@@ -54,7 +54,7 @@ def independence_test(
         its ``transform`` returns. If the other variable is a store, a text is the name of a target.
     z : as x and y, optional
         The third variable of "lancaster" and "dhsic"; of "dhsic" also a mapping of names to all
-        variables beside x and y.
+        variables in addition to x and y.
     statistic : str or DependenceStatistic
         ================================= ======================================================
         hsic_fuse (default)               soft maximum over 25 pairs of widths; O(n), or O(n²) with

@@ -61,8 +61,8 @@ class HypothesisResult:
         What only some tests have, JSON-able: locations and what each contributes, the split of a
         kernel's choice, bags that were left out.
     sampled_rows : mapping of str to float64, shape (up to about 1,024, d)
-        Rows to draw beside locations: of each sample, or of each variable, pair by pair; empty for
-        other statistics. Not in `to_dict`.
+        Rows that are drawn with the locations, of each sample, or of each variable, pair by pair;
+        empty for other statistics. Not in `to_dict`.
 
     See Also
     --------

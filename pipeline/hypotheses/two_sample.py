@@ -149,7 +149,7 @@ def two_sample_test(
     Raises
     ------
     DataError
-        Samples that cannot be compared: other dimensions, points beside bags, fewer than two
+        Samples that cannot be compared: other dimensions, points and bags, fewer than two
         units, rows that are all alike.
     ParameterError
         A parameter outside its range; a null or a kernel that the statistic does not admit.

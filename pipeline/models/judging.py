@@ -41,7 +41,7 @@ from .predictions.outside import counting_outside
 
 T = TypeVar("T")
 
-TOO_LARGE = "what is predicted is too large beside the labels, or these for numbers: divide them"
+TOO_LARGE = "the predictions or the labels are too large: divide the labels by a constant"
 ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
@@ -79,7 +79,7 @@ def evaluate(
         The store lacks a target of the model, no bag of the subset is labelled, labels that do not
         fit the bags or the model, or weights that are missing, negative or all 0.
     ParameterError
-        Responses beside a store, or y beside LabelledBags.
+        Responses with a store, or y with LabelledBags.
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
 

@@ -96,11 +96,11 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         numbers in memory and in the saved model, and an eigendecomposition more (a second for
         2,048 features, some ten for 4,096). Not with "cg".
     baseline : "linear", optional
-        "linear": a ridge on the embedding beside the random features, which then learn what is not
-        linear in it. The two are solved together. The penalty of the linear part is the best one
-        of a ridge on the embedding alone, not ``alpha``. If the embedding alone has no predictive
-        power, the linear part shrinks to zero. Useful when the relation is mostly linear and there
-        are few bags or few random features. Not with "cg".
+        "linear": a ridge on the embedding in addition to the random features, which then learn what
+        is not linear in the embedding. The two are solved together. The penalty of the linear part
+        is the best one of a ridge on the embedding alone, not ``alpha``. If the embedding alone has
+        no predictive power, the linear part shrinks to zero. Useful when the relation is mostly
+        linear and there are few bags or few random features. Not with "cg".
     head : {"ridge", "trees", "stack"}, default "ridge"
         Model on the features: "ridge"; "trees", on moments, extremes and size of a bag; or
         "stack", a weighted average of both and a ridge on the bag means.

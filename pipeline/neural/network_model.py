@@ -123,7 +123,7 @@ class NetworkModel:
         return self.with_columns(none._replace(values=self.decision_rows(bags)), columns)
 
     def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
-        """Return predictions of raw rows; ModelError for any column beside."""
+        """Return predictions of raw rows; ModelError for any additional column."""
         if columns.names:
             raise ModelError(
                 f"columns: {columns.names[0]!r} is of Double-Basis models; a network predicts "

@@ -19,7 +19,26 @@ from typing import Any
 DOCS = Path(__file__).parents[2] / "docs"
 KEPT, PAGE = DOCS / "bench.jsonl", DOCS / "performance.md"
 BEGIN, END = "<!-- tables of bench.jsonl -->\n", "<!-- end of tables -->\n"
-COLUMNS = "| what | first | second | ratio | aim |\n|---|--:|--:|--:|---|\n"
+COLUMNS = "| measured: a / b | a | b | ratio | aim |\n|---|--:|--:|--:|---|\n"
+TITLES = {
+    "table": "Embeddings, compared with other packages",
+    "floor": "A fit, compared with its matrix product",
+    "peers": "A fit, compared with scikit-learn and Dask",
+    "memory": "Memory of a fit",
+    "first": "The first example of the README",
+    "commands": "The command line",
+    "solving": "Solving with GCV",
+    "gradients": "Conjugate gradients",
+    "nystroem": "Nyström features",
+    "fractions": "Points as 16-bit fractions",
+    "folds": "Cross-validation",
+    "choice": "Choosing the embedding",
+    "hdd": "HDD embeddings",
+    "hypotheses": "Hypothesis tests",
+    "serving": "Predicted densities",
+    "requests": "HTTP requests",
+}
+"""Headings of the suites; `tests/benchmarks/suites.py` has the suites."""
 AIM = re.compile(r"(?P<sign>[≤≥>]?) *(?P<number>[\d.]+)(?P<unit> s)?")
 
 
@@ -64,7 +83,12 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
     first = rows[0]
     lines = "".join(map(_line, rows))
     when = f"{first['measured']}, {first['machine']}."
-    return f"\n### `{first['suite']}`\n\n{when}\n\n{COLUMNS}{lines}\n"
+    return f"\n### {heading(first['suite'])}\n\n{when}\n\n{COLUMNS}{lines}\n"
+
+
+def heading(suite: str) -> str:
+    """Return the title of a suite, followed by its name."""
+    return f"{TITLES[suite]}: `{suite}`" if suite in TITLES else f"`{suite}`"
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
 COLUMNS = "columns"  # key of a body beside these: the names of the coordinates
 EXPECTED = (
     " or ".join(f'{{"{key}": {text}}}' for key, text in BODY.items())
-    + f'; beside it "{COLUMNS}": a list with the name of each coordinate, if they are known'
+    + f'; optionally "{COLUMNS}": a list with the name of each coordinate, if they are known'
 )
 
 

@@ -37,7 +37,7 @@ def with_targets(
     DataError
         No targets, targets of another length, or names the store does not have.
     ParameterError
-        y beside a store, or target beside bags in memory.
+        y with a store, or target with bags in memory.
     """
     if isinstance(X, LabelledBags):
         if y is not None or target is not None:
@@ -123,7 +123,7 @@ def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> 
         No bags, or no responses; for responses in memory another number than bags, or values
         that are not finite numbers.
     ParameterError
-        responses beside a store.
+        responses with a store.
     """
     if isinstance(X, LabelledBags):
         if responses is not None:

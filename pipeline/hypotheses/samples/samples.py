@@ -167,7 +167,7 @@ def read_samples(
     Raises
     ------
     DataError
-        Points beside bags, samples of different dimensions, values that cannot be used, or
+        Points and bags, samples of different dimensions, values that cannot be used, or
         fewer than two units in a sample.
     """
     (UNIT | None_).check("unit", unit)

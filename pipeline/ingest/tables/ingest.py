@@ -172,7 +172,7 @@ class TableIngest(FileFormat):
         The bag's id in the responses. None: named as ``id_column``.
     missing : {"refuse", "drop_point", "drop_bag", "median"}, default "refuse"
         How to treat a row in which a coordinate is missing or NaN: an error, the point or its bag
-        is left out and counted, or the cell holds the coordinate's median beside a flag. With
+        is left out and counted, or the cell gets the coordinate's median, and a flag marks it. With
         "median" each coordinate that has missing cells gets a flag ``<name>_missing``, which is 1
         where the cell was missing and 0 elsewhere. The median is that of a sample if there are
         many rows. The store keeps the medians: rows that are appended get the same medians and

@@ -215,16 +215,16 @@ class FitParameters:
     def _check_baseline(self) -> None:
         if self.is_folded:
             raise ParameterError(
-                f"alpha='folds' is not known beside a baseline: give alpha={GCV!r} or 'validation'"
+                f"alpha='folds' does not work with a baseline: give alpha={GCV!r} or 'validation'"
             )
         if self.uncertainty:
             raise ParameterError(
-                "uncertainty=True is not known beside a baseline: leave one of them out; "
+                "uncertainty=True does not work with a baseline: leave one of them out; "
                 "predict_interval has intervals for any model of numbers"
             )
         if self.baseline == LINEAR and self.random_features is False:
             raise ParameterError(
-                "baseline='linear' stands beside random features, and random_features is "
+                "baseline='linear' adds to random features, and random_features is "
                 "False: the model is linear without it"
             )
 

@@ -282,7 +282,7 @@ def write_predictions(
         Format of the predictions. Default what the URL ends in (.zarr, .parquet, .csv), Zarr if it
         ends in nothing.
     columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "set", "outside"}
-        More columns beside the predictions: std, leverage and mahalanobis need a model with
+        Columns in addition to the predictions: std, leverage and mahalanobis need a model with
         uncertainty; lower and upper, or set for classes, one with a holdout or interval_folds;
         outside is the fraction of a bag's points outside the box. With several targets a column is
         ``std_<target>``, with classes ``set_<class>``; see `DoubleBasisRegressor.predict`,

@@ -96,7 +96,7 @@ class DriftPrediction:
         return f"{self.verdict()} Distance {distance}, threshold {threshold}."
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the p-value beside the level; `plot_drift` draws those of several predictions.
+        """Draw the p-value and the level; `plot_drift` draws those of several predictions.
 
         Parameters
         ----------

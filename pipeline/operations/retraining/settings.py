@@ -68,9 +68,9 @@ class Window:
     Parameters
     ----------
     bags : int ≥ 1, optional
-        So many bags, labelled or not, held out or not.
+        Number of newest bags, labelled or not, held out or not.
     days : float in (0, 36525], optional
-        The bags that a round of so many days found first.
+        Age in days: bags that a round of the last ``days`` days found first.
 
     See Also
     --------
@@ -215,7 +215,7 @@ class Retraining:
     estimator : estimator
         Not fitted.
     state_url : str, optional
-        Folder of sums and rounds; default beside the registry, its URL with ``.retrain`` behind it.
+        Folder of sums and rounds. Default: the URL of the registry, followed by ``.retrain``.
     target : str or list of str, optional
         The target, or a list of them; default the only one.
     holdout : float in (0, 1), or mapping, default 0.1
