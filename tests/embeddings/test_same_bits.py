@@ -24,7 +24,7 @@ EMBEDDINGS = {
 }
 
 
-@pytest.mark.parametrize("out_of_box", ["clip", "drop", "without walls"])
+@pytest.mark.parametrize("out_of_box", ["clip", "drop", "without edges"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("name", EMBEDDINGS)
@@ -33,7 +33,7 @@ def test_embeddings(name, d, dtype, out_of_box):
     bags = as_bags([rng.normal(0.5, 0.4, (n, d)).astype(dtype) for n in (2, 7, 9, 300, 33, 1, 16)])
     how = "drop" if out_of_box == "drop" else "clip"
     spec = EMBEDDINGS[name].set_params(box=[(-0.2, 1.3)] * d, out_of_box=how).fit(bags).spec_
-    if out_of_box == "without walls":
+    if out_of_box == "without edges":
         spec = spec.with_margin()
     rows, found = np.empty((2, len(bags), spec.n_features), dtype)
     outside, beyond = np.zeros((2, len(bags)), np.int64)

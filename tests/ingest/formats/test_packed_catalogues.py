@@ -253,7 +253,7 @@ def test_packed_columns(case, tmp_path):
 
 
 def test_hdf5_attributes_refused(tmp_path):
-    """Of another type, of another number of values, and times that cannot be read: by name."""
+    """Another type, another number of values, and unreadable times are refused by name."""
     with h5py.File(tmp_path / "c.h5", "w") as file:
         file["halo"] = HALO
         for name, attributes in {

@@ -84,7 +84,7 @@ def test_classes_weights_and_groups(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, TripleBasisRegressor])
 def test_leads_are_gaps_of_the_scores_in_any_unit(kind):
-    """Of a target in any unit beside a constant one, and of densities, whose unit is one of all
+    """A target in any unit with a constant one, and densities, whose unit is one of all
     coefficients."""
     bags, given = BAGS[:150], {}
     if kind is DoubleBasisRegressor:
