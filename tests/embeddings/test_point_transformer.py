@@ -14,14 +14,12 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 
 from bagbasis import (
     Bags,
-    BagStore,
     CoefficientPCA,
     DoubleBasisRegressor,
     MomentsEmbedding,
     PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
-    connect,
     load_model,
 )
 from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
@@ -161,25 +159,15 @@ def test_a_measured_box_is_no_reason_to_warn():
         warn_of_outside(features, 1200, 10_000)
 
 
-@pytest.mark.long
-def test_a_cluster_gives_the_bits_of_one_process(store, tmp_path):
-    """Through estimators, saving and loading, with the transformer's parameters."""
+def test_a_saved_model_has_its_transformer(store, tmp_path):
+    """With its parameters, and the same predictions."""
     transformer = make_pipeline(FunctionTransformer(np.cbrt), PCA(2, whiten=True))
-    model = DoubleBasisRegressor(
-        PointTransformer(transformer, ProjectionEmbedding(n_per_dim=4)),
-        RandomFourierFeatures(n_features=32),
-        alpha=1e-3,
-    )
-    with pass_limits(task_seconds=1e-4):
-        alone = clone(model).fit(store)
-    with pass_limits(task_seconds=1e-4), connect("local", n_workers=2, cores_per_worker=1):
-        spread = clone(model).fit(BagStore.open(store.url))
-    assert spread.features_ == alone.features_
-    np.testing.assert_array_equal(spread.coef_, alone.coef_)
-    alone.save(tmp_path / "m.zarr")
+    embedding = PointTransformer(transformer, ProjectionEmbedding(n_per_dim=4))
+    model = DoubleBasisRegressor(embedding, RandomFourierFeatures(n_features=32), alpha=1e-3)
+    model.fit(store).save(tmp_path / "m.zarr")
     again = load_model(tmp_path / "m.zarr")
     assert repr(again.embedding) == repr(model.embedding)
-    np.testing.assert_array_equal(again.predict(BAGS), alone.predict(BAGS))
+    np.testing.assert_array_equal(again.predict(BAGS), model.predict(BAGS))
 
 
 def test_points_without_a_logarithm():

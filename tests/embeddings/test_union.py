@@ -10,21 +10,16 @@ from sklearn.model_selection import GridSearchCV
 
 from bagbasis import (
     Bags,
-    BagStore,
     DoubleBasisRegressor,
     EmbeddingUnion,
     HDDEmbedding,
-    MeanMapEmbedding,
     MomentsEmbedding,
-    ProjectionEmbedding,
     RandomFourierFeatures,
-    connect,
     load_model,
 )
 from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings import FourierSpec
-from bagbasis.execution.costs import pass_limits
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled_bags
 from tests.oracles.planned import chosen_features, posed
 
 BAGS, Y = labelled_bags(40)
@@ -179,20 +174,3 @@ def test_a_kernel_needs_a_frequency():
     model = DoubleBasisRegressor(EmbeddingUnion(join="sum"), RandomFourierFeatures(n_features=2))
     with pytest.raises(ParameterError, match="n_features is 2; expected at least 4 for a sum of 2"):
         model.fit(BAGS, Y)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("join", ["product", "sum"])
-def test_a_cluster_gives_the_bits_of_one_process(join, tmp_path):
-    """Fitted to a store in tasks, a union's model is that of one process."""
-    bags, y = labelled_bags(300)
-    store = stored(tmp_path / "s.zarr", bags, y)
-    parts = [("map", MeanMapEmbedding(n_features=16)), ("cos", ProjectionEmbedding(n_per_dim=3))]
-    model = DoubleBasisRegressor(
-        EmbeddingUnion(parts, join=join), RandomFourierFeatures(n_features=32)
-    )
-    with pass_limits(task_seconds=1e-4):
-        alone = clone(model).fit(store)
-    with pass_limits(task_seconds=1e-4), connect("local", n_workers=2, cores_per_worker=1):
-        spread = clone(model).fit(BagStore.open(store.url))
-    np.testing.assert_array_equal(spread.coef_, alone.coef_)

@@ -8,14 +8,22 @@ import hashlib
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from bagbasis import (
     BagStore,
+    CoefficientPCA,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    EmbeddingUnion,
     HDDEmbedding,
     KernelSmoother,
+    LearnedFourierFeatures,
+    MeanMapEmbedding,
     NystroemFeatures,
+    PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
@@ -26,6 +34,7 @@ from bagbasis import (
 from bagbasis.execution.costs import pass_limits
 from bagbasis.execution.lanes import use_cores
 from bagbasis.hypotheses import fit_test, independence_test, two_sample_test
+from bagbasis.models import stacking
 from tests.oracles.labelled import labelled_bags, stored
 
 pytestmark = pytest.mark.long
@@ -88,6 +97,48 @@ def fits(_):
     return [found.statistic, found.p_value]
 
 
+SERIES = ProjectionEmbedding(n_per_dim=3)
+PARTS = [("map", MeanMapEmbedding(n_features=16)), ("cosines", SERIES)]
+ROTATED = make_pipeline(FunctionTransformer(np.cbrt), PCA(2, whiten=True))
+SMALL = {
+    "product of kernels": (
+        EmbeddingUnion(PARTS, join="product"),
+        RandomFourierFeatures(n_features=32),
+    ),
+    "sum of kernels": (EmbeddingUnion(PARTS, join="sum"), RandomFourierFeatures(n_features=32)),
+    "transformed points": (PointTransformer(ROTATED, SERIES), RandomFourierFeatures(n_features=32)),
+    "components of sums": (
+        CoefficientPCA(SERIES, n_components=4),
+        RandomFourierFeatures(n_features=32),
+    ),
+    "components of rows": (
+        CoefficientPCA(ProjectionEmbedding(n_per_dim=20), n_components=4),
+        RandomFourierFeatures(n_features=32),
+    ),
+    "learned frequencies": (SERIES, LearnedFourierFeatures(n_features=12, n_sweeps=2)),
+}
+
+
+def small(name):
+    """The case of a fit to the small store."""
+    return lambda s: fitted(DoubleBasisRegressor(*SMALL[name], alpha=1e-2).fit(s["small"]))
+
+
+def stacked(stores):
+    """The default of `head="stack"`, and what it predicts of a store."""
+    model = DoubleBasisRegressor(SERIES, RandomFourierFeatures(n_features=32), head="stack")
+    model.fit(stores["small"])
+    return [model.model_.trees.nodes, np.asarray(model.predict(stores["small"]))]
+
+
+def folded(stores):
+    """The coefficients and errors of each fold, and the intervals of a store."""
+    model = DoubleBasisRegressor(SERIES, RandomFourierFeatures(n_features=32), alpha=1e-2)
+    model.fit(stores["small"]).conformalize(stores["small"], cv=4)
+    ends = map(np.asarray, model.predict_interval(stores["small"]))
+    return [model.calibration_.coef, model.calibration_.errors, *ends]
+
+
 CASES = {
     "exact": lambda stores: fitted(regressor(solver="cholesky").fit(stores["all"])),
     "gcv": lambda stores: fitted(regressor(alpha="gcv", solver="cholesky").fit(stores["all"])),
@@ -106,13 +157,17 @@ CASES = {
     "two samples": samples_differ,
     "dependence": depends,
     "goodness of fit": fits,
+    **{name: small(name) for name in SMALL},
+    "stack": stacked,
+    "intervals of folds": folded,
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
 def many_tasks():
-    """Small passes are cut into eight tasks."""
-    with pass_limits(small_task_seconds=1e-9, small_tasks=8):
+    """Small passes are cut into eight tasks, and forests are small."""
+    with pass_limits(small_task_seconds=1e-9, small_tasks=8), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stacking, "N_RANDOMISED", 20)
         yield
 
 
@@ -121,6 +176,7 @@ def stores(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
     found = {"all": stored(folder / "all.zarr", BAGS, Y)}
     found["few"] = stored(folder / "few.zarr", BAGS[-FEW:], Y[-FEW:])
+    found["small"] = stored(folder / "small.zarr", BAGS[1:181], Y[1:181])
     found["classes"] = stored(folder / "classes.zarr", BAGS, (Y > 0).astype(float))
     found["pairs"] = BagStore.create(folder / "pairs.zarr", 2, response_dims=1)
     found["pairs"].append(BAGS, responses=[bag[:, :1] for bag in BAGS])

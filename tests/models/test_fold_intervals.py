@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding, as_bags, connect, load_model
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding, as_bags, load_model
 from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
@@ -157,20 +157,6 @@ def test_of_a_store(tmp_path):
         np.testing.assert_allclose(lazy.compute(), now, rtol=1e-12)
     loaded.conformalize(BAGS, Y, cv=3)
     check(loaded, BAGS, Y, IndexFolds(3).of(np.arange(N)), fitted=weights[kept].sum())
-
-
-@pytest.mark.long
-def test_on_a_cluster(tmp_path):
-    """The same bits as in this process."""
-    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=100)
-    model = regressor().fit(store).conformalize(store, cv=4)
-    with connect("local", n_workers=1, cores_per_worker=1):
-        again = regressor().fit(store).conformalize(store, cv=4)
-        np.testing.assert_array_equal(again.calibration_.coef, model.calibration_.coef)
-        np.testing.assert_array_equal(again.calibration_.errors, model.calibration_.errors)
-        both = zip(again.predict_interval(store), model.predict_interval(BAGS), strict=True)
-        for lazy, now in both:
-            np.testing.assert_allclose(lazy.compute(), now, rtol=1e-12)
 
 
 @pytest.mark.long

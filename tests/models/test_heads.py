@@ -21,7 +21,6 @@ from bagbasis import (
     MomentsEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
-    connect,
     cross_val_score,
     evaluate,
     load_model,
@@ -301,18 +300,6 @@ def test_bags_of_a_store_are_predicted_as_those_in_memory(head, tmp_path):
     assert np.allclose(model.predict(BAGS), estimator(head=head).fit(BAGS, STEPS).predict(BAGS))
     error = model.report_["head"]["errors"][head]
     assert judge_fit(model, store)["error"] == pytest.approx(np.sqrt(error))
-
-
-@pytest.mark.long
-def test_on_a_cluster(tmp_path):
-    """Rows come from workers, trees grow in this process: the same bits."""
-    store = stored(tmp_path / "s.zarr", list(BAGS), STEPS, chunk_points=50)
-    model = estimator(head="stack").fit(store)
-    with connect("local", n_workers=1, cores_per_worker=1):
-        again = estimator(head="stack").fit(store)
-        assert again.report_["head"] == model.report_["head"]
-        assert np.array_equal(again.model_.trees.nodes, model.model_.trees.nodes)
-        assert np.array_equal(again.predict(store).compute(), model.predict(BAGS))
 
 
 @pytest.mark.long

@@ -30,7 +30,9 @@ IMAGES = {
 SIZES = {
     "active-search": {"n_repeats": 1, "n_queries": 5},
     "anomalies": {"n_train": 60, "n_test": 60, "n_repeats": 1, "n_trees": 10},
-    "bag-densities": {"n_train": 40, "n_test": 6, "n_points": 20, "n_steps": 5, "n_hidden": 4},
+    "bag-densities": {
+        "dims": [2], "n_train": 40, "n_test": 6, "n_points": 20, "n_steps": 5, "n_hidden": 4,
+    },
     "dependence-objectives": {
         "n_rows": [100], "n_draws": 1, "n_points": [300], "n_mixtures": 1, "outliers": [0.2],
     },
@@ -62,23 +64,29 @@ SIZES = {
     "kernel-choice": {"n_tests": 1},
     "levels": {"n_tests": 1, "n_permutations": 19},
     "marginals": IMAGES,
-    "peers": {"n_test": 500, "n_rounds": 1},
+    "peers": {
+        "n_test": 500, "n_rounds": 1, "sizes": [150],
+        "projections": [[200, 1, [10]], [20000, 2, [8]]],
+    },
     "radiation": {"n_repeats": 1, "n_train": 1000, "n_quiet": 2000, "n_test": 200},
     "real-bags": {
-        "sets": ["musk 1", "school classes", "motions"], "most_bags": 40, "n_folds": 2,
+        "sets": ["musk 1", "school classes"], "most_bags": 40, "n_folds": 2,
         "n_trees": 10,
     },
     "rectify-2lpt": {"train_boxes": 4, "test_boxes": 1, "n_rounds": 1, "n_features": 100},
     "rectify-residuals": {"train_boxes": 4, "test_boxes": 1, "n_features": 64},
     "recurrent": {
-        "n_train": 16, "n_validation": 4, "n_test": 4, "units": [4, 8], "trial_steps": 2,
+        "values": ["as they are"], "units": [4], "parts": ["full"], "n_train": 16,
+        "n_validation": 4, "n_test": 4, "trial_steps": 2,
         "n_steps": 4, "n_digits": 60, "n_digits_tested": 20, "digit_steps": 4, "digit_units": 6,
     },
     "rff-error": {"n_features": [50, 100], "n_repeats": 5},
     "scaling": {
-        "ladders": {"N": [512, 1024, 2048], "n": [16, 64, 256], "s": [4, 16, 64]},
+        "ladders": {
+            "N": [512, 1024], "D": [128, 256], "n": [16, 64], "d": [1, 2], "s": [4, 16],
+        },
         "n_rounds": 1, "graph_bags": [1000, 1_000_000_000], "simulated": [[20, 0.1]],
-        "simulated_tasks": 20, "idle_seconds": 0.1, "on_workers": {"N": 512},
+        "simulated_tasks": 20, "idle_seconds": 0.1, "on_workers": {"N": 512}, "workers": [2],
         "memory": {"N": 256, "D": 256, "n": 256}, "memory_bags": [384, 640],
         "memory_features": [128, 256],
     },
@@ -90,7 +98,7 @@ SIZES = {
     },
     "transformation-networks": {
         "n_train": 200, "n_test": 100, "n_steps": 4, "n_hidden": 4, "n_components": 2,
-        "conditionals": ["lam"],
+        "conditionals": ["lam"], "transformations": ["L 4xadd+re"],
     },
     "traps": {"n_bags": 8, "n_tests": 1},
     "two-samples-at-many-scales": {
@@ -111,7 +119,9 @@ def with_sizes(values, sizes):
 
 @pytest.fixture
 def light(monkeypatch):
-    """Boosting in 5 rounds, and pictures of few dots."""
+    """Boosting in 5 rounds, two of the data sets of embeddings, and pictures of few dots."""
+    few = ("digits", "mixture counting")
+    monkeypatch.setattr(embeddings, "DATA", {name: embeddings.DATA[name] for name in few})
     for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
         monkeypatch.setattr(embeddings, name, partial(getattr(embeddings, name), max_iter=5))
     monkeypatch.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
