@@ -18,7 +18,7 @@ from ...core.errors import DataError, closest, needing_extra, shown, warn
 from .arrow_arrays import FOREIGN, library, plain_table
 from .box import range_of
 from .coordinates import Names
-from .ids import BagIds, plain_id
+from .ids import BagIds, check_apart, plain_id
 from .packed_attributes import decoded_dataset
 from .precision import check_integers_apart
 
@@ -225,6 +225,9 @@ def bags_of_frame(
             missing = missing | np.array(is_empty, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
+    for name in ids:
+        if rows[name].dtype.kind == "f":
+            check_apart(rows[name].to_numpy(), [name])
     try:
         codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
     except (TypeError, NotImplementedError) as error:

@@ -16,6 +16,7 @@ from ...core.errors import DataError, warn
 
 Ids = NDArray[Any]
 LARGEST_ID = 2**63 - 1
+EXACT = 2**53  # up to it every whole number is a float64
 LONGEST_ID = 2**15 - 2**3  # bytes of a text: 65,536 of them are one chunk, of less than 2 GiB
 
 
@@ -82,8 +83,16 @@ class BagIds:
 
     @classmethod
     def of_keys(cls, keys: Sequence[Any], columns: Sequence[str] = ()) -> Self:
-        """Return the ids of bags by their keys; a tuple of one value is that value."""
+        """Return the ids of bags by their keys; a tuple of one value is that value.
+
+        Raises
+        ------
+        DataError
+            Floats from 2^53: whole numbers that were apart may be one of them.
+        """
         single = [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
+        parts = (part for key in single for part in (key if isinstance(key, tuple) else (key,)))
+        check_apart(np.array([part for part in parts if isinstance(part, float)]), columns)
         values = np.empty(len(single), dtype=object)
         values[:] = [plain_id(key) for key in single]
         return cls(values, tuple(columns))
@@ -113,6 +122,19 @@ class BagIds:
             return None
         ours, theirs = self.values.astype(object), other.values.astype(object)
         return replace(self, values=np.concatenate([ours, theirs]))
+
+
+def check_apart(values: NDArray[np.floating[Any]], columns: Sequence[str]) -> None:
+    """Raise DataError for a float that stands for several whole numbers, by its precision."""
+    first = 2 ** (np.finfo(values.dtype).nmant + 1)
+    shared = values[np.abs(values) >= first]
+    if shared.size:
+        where = f" of {' and '.join(map(repr, columns))}" if columns else ""
+        raise DataError(
+            f"the id {shared[0]:.0f}{where} is a {values.dtype}, which has no digit for every whole "
+            f"number from {first}, so that two bags may be one: read the column as whole numbers or "
+            "text, as by dtype='Int64' or dtype=str of pandas.read_csv"
+        )
 
 
 def _check_lengths(ids: Ids) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, shown, warn
 from ..bags.alignment import has_index, in_order_of, with_id_columns_as_index
-from ..bags.ids import BagIds, alike
+from ..bags.ids import EXACT, BagIds, alike
 
 
 @runtime_checkable
@@ -29,7 +29,6 @@ class DataFrame(Protocol):
         ...
 
 
-EXACT = 2**53  # up to it every integer is a float64
 TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
 MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
 

@@ -73,3 +73,21 @@ def test_an_append_tells_only_of_its_own_ids(tmp_path, warned):
 def test_a_blank_is_no_id(call, blank, tmp_path):
     with pytest.raises(DataError, match=r"a blank text; give|has no who|id is missing"):
         CALLS[call]([blank, "b"], tmp_path / "s.zarr")
+
+
+@pytest.mark.parametrize(("dtype", "first"), [("float32", 2**24), ("float64", 2**53)])
+def test_floats_of_large_ids_are_refused(dtype, first):
+    """A column of ids with a gap was read as floats, of which neighbours are one."""
+    whole = pd.DataFrame({"objid": [first, first + 1], "x": [0.0, 1.0]})
+    assert len(Bags.from_frame(whole, "objid")) == 2
+    floats = whole.astype({"objid": dtype})
+    with pytest.raises(DataError, match=f"id {first} of 'objid' is a {dtype}.*{first}.*text"):
+        Bags.from_frame(floats, "objid")
+    below = whole.assign(objid=whole["objid"] - 2).astype({"objid": dtype})
+    assert len(Bags.from_frame(below, "objid")) == 2
+
+
+def test_groups_by_floats_of_large_ids():
+    floats = pd.DataFrame({"objid": [2.0**53, 2.0**53 + 2], "x": [0.0, 1.0]})
+    with pytest.raises(DataError, match="is a float64"):
+        Bags.from_frame(floats.groupby("objid"))
