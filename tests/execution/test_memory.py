@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -38,29 +36,10 @@ from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
 from tests.early import never_compiled
 from tests.oracles.labelled import labelled_bags, stored
+from tests.traced import peak_of
 
 PARTITION = 2**16  # bytes
 FEW = labelled_bags(30)
-
-
-def peak_of(call):
-    """Bytes that arrays take at most during a call, made once before for what is kept by it.
-
-    The least of three: memory that other threads of the process take meanwhile is traced, too.
-    """
-    call()
-    tracemalloc.start()
-    try:
-        return min(_traced(call) for _ in range(3))
-    finally:
-        tracemalloc.stop()
-
-
-def _traced(call):
-    before = tracemalloc.get_traced_memory()[0]
-    tracemalloc.reset_peak()
-    call()
-    return tracemalloc.get_traced_memory()[1] - before
 
 
 def random_bags(n, size, n_dims):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -28,6 +27,7 @@ from bagbasis.densities.divergences.neighbour_estimates import (
 )
 from bagbasis.densities.divergences.resources import bag_blocks, for_each
 from tests.oracles.ragged import random_bags
+from tests.traced import peak_of
 
 X = random_bags(np.random.default_rng(0), (9, 9), 2)
 
@@ -79,12 +79,7 @@ class TestMemory:
         if name == "mmd":
             sizes = sizes[:150] if len(sizes) > 4 else (3000, 200, 500)
         bags = as_bags(random_bags(np.random.default_rng(0), sizes, 2))
-        tracemalloc.start()
-        try:
-            divergence_matrix(bags, None, divergence=name)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        peak = peak_of(lambda: divergence_matrix(bags, None, divergence=name), n_times=1)
         assert peak <= matrix.needed_bytes(bags, None, DivergenceSpec(name)) + 2**22
 
     def test_what_follows_a_matrix(self, monkeypatch):
