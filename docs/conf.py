@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import yaml
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -163,6 +164,16 @@ def _add_format_rules(_: object, page: str, source: list[str]) -> None:
         source[0] += "".join(f"\n## {name}\n\n{one.section()}\n" for name, one in rules)
 
 
+KEYWORDS = yaml.safe_load((HERE / "keywords.yaml").read_text())
+
+
+def _add_keywords(_: object, page: str, source: list[str]) -> None:
+    """Add the entries of the index that lead to a page."""
+    if page in KEYWORDS:
+        entries = ", ".join(f"! {keyword}" for keyword in KEYWORDS[page])
+        source[0] = f"```{{index}} {entries}\n```\n\n{source[0]}"
+
+
 def _is_of_scikit_learn(_: object, kind: str, name: str, *more: object) -> bool | None:
     """Leave out the methods that scikit-learn makes, whose texts link into its own pages."""
     is_theirs = name in ("get_metadata_routing", "set_output") or (
@@ -210,5 +221,6 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", _write_pages)  # before Sphinx looks for pages
     app.connect("config-inited", _copy_pages)
     app.connect("source-read", _add_format_rules)
+    app.connect("source-read", _add_keywords)
     app.connect("autodoc-skip-member", _is_of_scikit_learn)
     app.connect("autodoc-process-docstring", _escape, priority=900)

@@ -302,7 +302,8 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 def _plain(text: str) -> str:
     """Return a help text as Markdown: without marks of a terminal, and with stars as they are."""
     text = " ".join(text.replace("\b", "").split()).replace("*", "\\*").replace("<", "&lt;")
-    return re.sub(r"(?<![\w-])--[a-z][\w.-]*(=[\w.]*)?", r"`\g<0>`", text)  # else a dash
+    value = r"((=| (?=[a-z_]+=))[\w.=]*[\w=])?"
+    return re.sub(rf"(?<![\w-])--[a-z][\w.-]*{value}", r"`\g<0>`", text)  # else a dash
 
 
 def _command_page(words: str, command: click.Command) -> str:

@@ -262,7 +262,7 @@ def _job_command(name: str) -> click.Command:
     if job.cluster:
         callback = CLUSTER_OPTION(callback)
     if job.output:
-        text = f"Where the result goes, as --set {job.output}=."
+        text = f"Where the result goes; the same as --set {job.output}=URL."
         callback = click.option("-o", "--output", metavar="OUT", help=text)(callback)
     place = click.argument(
         "words", nargs=-1, metavar=metavar, shell_complete=complete_words(name, job)

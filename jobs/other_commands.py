@@ -34,7 +34,7 @@ CLUSTER_OPTION = click.option(
     "--cluster",
     metavar="WHERE",
     shell_complete=complete_clusters,
-    help="none (this process), local, tcp://HOST:PORT, or a profile.",
+    help="none (this process), local, tls://HOST:PORT, or a profile.",
 )
 ROOT_OPTION = click.option(
     "--root", metavar="URL", help="Where the runs' folders are (BAGBASIS_RUNS)."

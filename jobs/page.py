@@ -45,7 +45,7 @@ def render(
     config : mapping
         Shown as YAML; empty: not at all.
     warnings : sequence of str
-        What the job has logged, in its own words.
+        Log of the job, in its own words.
     """
     several = len(parts) > 1
     header: dict[str, Any] = {"made": datetime.now(UTC).isoformat(" ", "seconds")}

@@ -50,7 +50,7 @@ class Terminal:
     run : str or None
         The id of the submitted run whose job it is; None for another job, or a step of one.
     parts : list of Part
-        What the job, and its steps, put on the page beside the report.
+        Parts that the job and its steps put on the HTML report.
     """
 
     run: str | None = None

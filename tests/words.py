@@ -20,7 +20,9 @@ KEPT = (
 """Results of experiments that were kept, and the names that they have."""
 
 WORDS = {
-    r'^ +Of (?!the two sets)|"""Of ': "begin a description with the noun that it describes",
+    r'^ +Of (?!the two sets)|"""Of |^ {8,}What (?!a task holds|is left)[a-z]': (
+        "begin a description with the noun that it describes"
+    ),
     r"\b[Ll]aws?\b": "write 'distribution' or 'null distribution'",
     r"\bthis room\b|\b[Rr]ooms (import|of ours)\b|\b[Tt]he room imports\b": "write 'package'",
     r"\bnone of ours\b": "write 'from another library' or 'not written by bagbasis'",

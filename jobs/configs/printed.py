@@ -92,7 +92,7 @@ def _value_of(field: FieldInfo) -> object:
 
 
 def _explained(field: FieldInfo) -> str:
-    words = field.description or ""
+    words = (field.description or "").replace("``", "")  # marks of code in docstrings
     if field.is_required():
         return f"required: {words}"
     try:

@@ -31,9 +31,9 @@ class Series:
     label : str
         Label in the legend; empty for none.
     x, y : sequences of float
-        What is not finite is left out.
+        Coordinates of the points; values that are not finite are left out.
     titles : sequence of str
-        What a point says under the mouse, or nothing.
+        Text of a point under the mouse, or nothing.
     bars : sequence of float or of (float, float)
         Half the length of each error bar, or both its ends; or nothing.
     color : str
@@ -179,7 +179,7 @@ class Chart:
     title, x_label, y_label : str
     series : sequence of Series
     note : str
-        What is left out, or how to read it.
+        Note on points that are left out, or on how to read the chart.
     log_x, log_y : bool
     guide : {"", "diagonal", "zero"}
         A line for the eye: predicted = true, or 0.

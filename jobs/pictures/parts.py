@@ -53,17 +53,17 @@ class Part:
     tables, charts, details
         In this order.
     card : Table or None
-        What a user of the model has to know.
+        Facts that a user of the model has to know.
     bars
         They follow the charts.
     answer : str
         The result beside what it has to beat, in a sentence or two: the page begins with it.
     checks : sequence of str
-        What was looked for, and is told where there is nothing to worry about.
+        Checks that ran, for the case that there is nothing to worry about.
     files : sequence of str
         Names of files beside the page, such as pictures.
     next : str
-        What to do after it: a command, or a sentence.
+        Next step: a command, or a sentence.
     """
 
     title: str

@@ -58,7 +58,7 @@ class Driver:
     attempt : str
         The submission that started this driver.
     log : Path
-        What the driver prints into.
+        File for the output of the driver.
     cancel : callable
         Called once, in a thread, when somebody wants the run to stop.
 

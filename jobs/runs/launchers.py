@@ -26,7 +26,7 @@ def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any
     Returns
     -------
     dict
-        What tells people where it is: host and process id.
+        Place of the driver for people: host and process id.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def launch_sbatch(command: Sequence[str], log: Path, run_id: str) -> dict[str, A
     Returns
     -------
     dict
-        What tells people where it is: SLURM's job id.
+        Place of the driver for people: SLURM's job id.
 
     Raises
     ------

@@ -114,7 +114,7 @@ def resume(
     ----------
     run : str or Run
     config : mapping, optional
-        What it is believed to run with: checked against what it was started with.
+        Config that the run is believed to have; compared with the one it was started with.
 
     Raises
     ------

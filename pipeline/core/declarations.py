@@ -73,7 +73,7 @@ class Parameter:
     ----------
     name : str
     accepts : Constraint or None
-        What the parameter may be; None if the annotation does not say.
+        Values that the parameter accepts; None if the annotation does not say.
     default : object
         `REQUIRED` without a default.
     text : str

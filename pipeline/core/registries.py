@@ -35,7 +35,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
     Parameters
     ----------
     kind
-        What messages call a component: "embedding".
+        Name of a component in messages: "embedding".
     group
         Entry-point group of other packages.
     packages

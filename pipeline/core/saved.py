@@ -20,7 +20,7 @@ class Format:
     Attributes
     ----------
     kind : str
-        What messages call it: "model".
+        Name in messages: "model".
     version : int
         That is written.
     others : tuple of int
@@ -74,7 +74,7 @@ class NewerError(TypeError, ValueError):
     saved_by : str, optional
         The version of bagbasis that wrote them.
     reason : str
-        What else this version cannot read: a format, a value.
+        If this version cannot read something else: a format, a value.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ def newer_error(error: Exception, values: Mapping[str, Any]) -> NewerError | Non
     Parameters
     ----------
     error : Exception
-        What was raised while the values were read.
+        Error that was raised while the values were read.
     values : mapping
         All values, with the version that wrote them under "version", or among "versions".
     """

@@ -91,7 +91,7 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
     Raises
     ------
     DataError
-        What it refuses.
+        If a value is refused.
     """
     refuse_masked("X", X)
     try:
@@ -110,7 +110,7 @@ def validated_pair(
     Raises
     ------
     DataError
-        What it refuses.
+        If a value is refused.
     """
     refuse_masked("y", y)
     rows, targets = validated(estimator, X, y=y, **options)

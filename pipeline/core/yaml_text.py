@@ -21,7 +21,7 @@ def parse_yaml(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - any val
     Parameters
     ----------
     source : str
-        What messages call the document.
+        Name of the document in messages.
 
     Raises
     ------

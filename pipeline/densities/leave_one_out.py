@@ -61,7 +61,7 @@ class Smoothness:
     n_outside : int
         Points outside the box.
     box : Box
-        What max_norm and bandwidths refer to; estimate with the same.
+        Box to which max_norm and bandwidths refer; use the same for the estimate.
 
     See Also
     --------

@@ -408,7 +408,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     Attributes
     ----------
     spec_ : EmbeddingSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
     n_features_in_ : int
         Coordinates of a point.
 

@@ -47,11 +47,11 @@ class Description:
     Attributes
     ----------
     text : str
-        What a bag becomes, as a noun.
+        Noun for the vector that a bag becomes.
     series : SeriesShape or None
         None if the embedding has no series estimate of the bag's density to draw.
     points : str
-        What lies in the box.
+        Noun for the contents of the box.
 
     See Also
     --------

@@ -141,7 +141,7 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
     Attributes
     ----------
     spec_ : ExtremesSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

@@ -91,7 +91,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     Attributes
     ----------
     spec_ : HDDSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

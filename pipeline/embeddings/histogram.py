@@ -151,7 +151,7 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     Attributes
     ----------
     spec_ : HistogramSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

@@ -147,7 +147,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
     Attributes
     ----------
     spec_ : MeanMapSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

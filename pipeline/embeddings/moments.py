@@ -123,7 +123,7 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     Attributes
     ----------
     spec_ : MomentsSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

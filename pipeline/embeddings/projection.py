@@ -146,7 +146,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     Attributes
     ----------
     spec_ : ProjectionSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     See Also
     --------

@@ -82,7 +82,7 @@ class SizeEmbedding(Embedding[SizeSpec]):
     Attributes
     ----------
     spec_ : SizeSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

@@ -134,7 +134,7 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     Attributes
     ----------
     spec_ : SlicedWassersteinSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

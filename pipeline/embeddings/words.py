@@ -106,7 +106,7 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     Attributes
     ----------
     spec_ : BagOfWordsSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

@@ -140,7 +140,7 @@ class Reduction(Generic[R]):
     rows_per_block : int, optional
         Bags in a batch, at most, if less than the current `PassLimits` say.
     name : str
-        What its tasks are called on the dashboard.
+        Name of the tasks on the dashboard.
     """
 
     collector: Callable[[], Collector[Any, R]]
@@ -172,7 +172,7 @@ def run_pass(
     homes : sequence of str, optional
         Workers that the tasks should run on, see `Homes`.
     advice : str
-        What to do where the memory of a task is not there.
+        Advice if the memory of a task is not available.
     """
     tasks = plan_ranges(source, reduction.cost) if ranges is None else list(ranges)
     return map_reduce(
@@ -268,7 +268,7 @@ def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None
     needed : int
         Bytes.
     advice : str
-        What to do instead.
+        Advice, for the message.
     here : bool
         Whether it is this process that needs them, and not a lane of the open cluster.
 

@@ -41,10 +41,10 @@ class HypothesisResult:
         not grow with the number of units, as ``statistic`` may and small p-values do. About 0
         without an effect, at times below; NaN where the statistic has none.
     null_distribution : float64, shape (n,), ascending
-        What the statistic is without an effect: of permutations or simulations, or equally
+        Values of the statistic without an effect: by permutations or simulations, or equally
         spaced quantiles of a distribution.
     question : str
-        What was asked, for the report: "two samples", "independence", "fit".
+        Question of the test, for the report: "two samples", "independence", "fit".
     name, null : str
         Names of the statistic and of its null distribution.
     kernel : str
@@ -52,14 +52,14 @@ class HypothesisResult:
     n : mapping of str to int
         Rows compared of each sample: points, or bags.
     unit : str
-        What is exchangeable or independent: "point", "bag" or "group".
+        Exchangeable or independent unit: "point", "bag" or "group".
     n_units : mapping of str to int
         Number of units of each sample.
     seed : int
     seconds : float
     details : mapping
-        What only some tests have, JSON-able: locations and what each contributes, the split of a
-        kernel's choice, bags that were left out.
+        Details that only some tests have, of types that JSON knows: locations and the contribution
+        of each, the split of a kernel's choice, bags that were left out.
     sampled_rows : mapping of str to float64, shape (up to about 1,024, d)
         Rows that are drawn with the locations, of each sample, or of each variable, pair by pair;
         empty for other statistics. Not in `to_dict`.

@@ -29,13 +29,13 @@ class FileFormat(ABC):
     endings : tuple of str
         Endings of the files, in lower case, as they are: ".fcs".
     files : str
-        What messages call the files; default: their endings.
+        Name of the files in messages; default: their endings.
     unit : str
-        What progress counts.
+        Unit of the progress.
     uses_cluster : bool
         Whether a cluster's workers may read the files.
     rules : FormatRules
-        What is done with the attributes of the format.
+        Treatment of the attributes of the format.
     """
 
     name: ClassVar[str]

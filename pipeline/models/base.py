@@ -78,7 +78,7 @@ class DoubleBasis(BaseEstimator):
     Attributes
     ----------
     model_ : RidgeModel
-        What the fit has made; the other attributes are its parts.
+        The fitted model; the other attributes are its parts.
     """
 
     embedding: Annotated[

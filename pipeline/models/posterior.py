@@ -75,7 +75,7 @@ class Posterior(OptionalPart):
         The noise is in units of 4^exponents: 1 for labels between 2^-64 and 2^64, as in files
         written before noise had units.
     of_bags : list of float
-        What the variance by what is not known of a bag is multiplied with, for each target.
+        Factor of the variance that comes from the uncertainty of a bag, for each target.
     """
 
     n: float

@@ -82,12 +82,12 @@ class RidgeModel:
     features : FeatureMap
         The fitted embedding and random-feature map.
     outcome : Outcome
-        What was learnt.
+        Outcome that was learnt.
     solution : RidgeSolution
     precision : {"float32", "float64"}
         Precision of features and products.
     report : dict
-        What the fit has counted.
+        Counts of the fit.
     holdout : float or dict
         The share of bags left out, or what else `Holdout` keeps.
     weights : dict or None

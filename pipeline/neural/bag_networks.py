@@ -113,11 +113,11 @@ class LabelledNetwork(BagNetworkEstimator):
     Attributes
     ----------
     model_ : NetworkModel
-        What evaluation and predictions of stores take.
+        Outcome for evaluation and for predictions of stores.
     outcome_ : Outcome
-        What was learnt.
+        Outcome that was learnt.
     holdout_ : float or dict
-        What was left out of the fit.
+        Bags that were left out of the fit.
     report_ : dict
         Counts of bags and points, steps and loss, and the seconds.
     target_names_ : tuple of str

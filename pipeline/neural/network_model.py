@@ -80,11 +80,11 @@ class NetworkModel:
     ----------
     estimator : fitted network
     outcome : Outcome
-        What was learnt.
+        Outcome that was learnt.
     holdout : float or dict
-        What was left out of the fit, see `Holdout`.
+        Bags that were left out of the fit, see `Holdout`.
     report : dict
-        What the fit has counted.
+        Counts of the fit.
     """
 
     estimator: FittedNetwork

@@ -54,9 +54,9 @@ class End:
     ----------
     killed : bool
     value : object
-        What its function returned.
+        Result of its function.
     error : str or None
-        What its function raised, with the traceback.
+        Error of its function, with the traceback.
     told : list
         See `tell`.
     n_writes : int

@@ -63,7 +63,7 @@ class Job:
     run : callable
         Does what is missing; run again after a kill until it returns.
     sweep : callable
-        What people do next with the same things: it removes what killed jobs left there.
+        Next step of people with the same things: it removes what killed jobs left there.
     keeps : bool
         Whether what there was stays until what comes is there; a store that is overwritten is
         empty meanwhile.

@@ -126,7 +126,7 @@ def repeat(text: str, n: Annotated[int, Integer(1)], of: Extremes | None = None)
     Parameters
     ----------
     text, n
-        What is repeated, and how often.
+        Value that is repeated, and how often.
     """
     return text * n
 
@@ -138,7 +138,7 @@ def test_a_function_checks_what_its_annotations_say():
         repeat("a", 0)
     declared = parameters_of(repeat)
     assert declared["n"].default is REQUIRED
-    assert declared["n"].text == declared["text"].text == "What is repeated, and how often."
+    assert declared["n"].text == declared["text"].text == "Value that is repeated, and how often."
     assert declared["of"].accepts is None
 
 

@@ -28,7 +28,7 @@ class Implementation:
     atol, rtol : float
         How far they may be apart.
     peer : callable, optional
-        What people would run instead. Tests compare it with the oracle, so that benchmarks time
+        Function of another library. Tests compare it with the oracle, so that benchmarks time
         two ways to the same numbers.
     n_timed : int
         For the benchmarks; 0 without a peer.

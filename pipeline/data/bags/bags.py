@@ -333,7 +333,7 @@ class Bags(Ragged):
     offsets : array_like of int, shape (n_bags + 1,)
         Strictly increasing from 0 to n_points: a bag has at least one point.
     ids : sequence of int or str, optional
-        What messages call the bags; default their positions. Labels, groups and weights that
+        Names of the bags in messages; default their positions. Labels, groups and weights that
         have an index of pandas are put in the order of these ids.
 
     Raises

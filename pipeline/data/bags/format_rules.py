@@ -33,11 +33,11 @@ class FormatRules:
     calls : tuple of str
         Public functions that read the format.
     honoured : mapping from attribute to str
-        What is done with each attribute that is honoured.
+        Treatment of each attribute that is honoured.
     refused : mapping from attribute to str
-        What to do instead, for each attribute whose values are refused.
+        Advice for each attribute whose values are refused.
     warned : mapping from attribute to str
-        What a logged warning says of each attribute that has no effect.
+        Text of the logged warning for each attribute that has no effect.
     ignored : mapping from attribute to str
         Why each further attribute has no effect.
     """

@@ -375,7 +375,7 @@ def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
     ----------
     frame : data frame of pandas, or of a library that has its ``to_pandas``
     name : str
-        What messages call it.
+        Name in messages.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def known_points(
     names : sequence of str, optional
         Names of the fitted coordinates.
     reference : str
-        What messages call the fit, as in "the density was fitted on".
+        Words about the fit in messages, as in "the density was fitted on".
 
     Raises
     ------
@@ -80,7 +80,7 @@ def points_in_order(
     names : sequence of str, optional
         The known names; without them, and for arrays, columns stay where they are.
     what, reference : str
-        What messages call ``X``, and what has the names: "the density was fitted on".
+        Words about ``X`` and about the owner of the names in messages: "the density was fitted on".
     dtype : data type, optional
         Type of an array's numbers; those of a table are float32 or float64.
 

@@ -66,7 +66,7 @@ def check_integers_apart(
     Parameters
     ----------
     place : str
-        What messages call the points.
+        Name of the points in messages.
     lo, hi : ndarray, shape (d,)
         Range of all points.
     are_integers : sequence of bool
@@ -107,7 +107,7 @@ class IntegerRange:
     Parameters
     ----------
     place : str
-        What messages call the points.
+        Name of the points in messages.
     """
 
     def __init__(self, place: str) -> None:
@@ -143,7 +143,7 @@ def check_array_apart(place: str, array: object, is_whole: bool) -> None:
     Parameters
     ----------
     place : str
-        What messages call the points.
+        Name of the points in messages.
     array : array, shape (n, d) or (n,)
         Points as they were given; other types than integers of 64 bits are never refused.
     is_whole : bool

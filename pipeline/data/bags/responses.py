@@ -35,7 +35,7 @@ class Responses(Ragged):
     offsets : array_like of int, shape (n_bags + 1,)
         Non-decreasing from 0 to n_points.
     ids : sequence of int or str, optional
-        What messages call the bags; default their positions.
+        Names of the bags in messages; default their positions.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def as_responses(
     n_dims : int, optional
         Coordinates of a response point; default those of the first response.
     ids : sequence of int or str, optional
-        What messages call the bags.
+        Names of the bags in messages.
     dtype : float32 or float64, optional
         Default as given.
 

@@ -24,7 +24,7 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     values : Series, table, mapping, or anything else
     data : Bags or BagStore
     what : str
-        What messages call the values, as "y".
+        Name of the values in messages, such as "y".
 
     Raises
     ------

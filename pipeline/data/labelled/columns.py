@@ -43,7 +43,7 @@ class Column:
         Parameters
         ----------
         what : str
-            What messages call it, as "groups".
+            Name of the values in messages, such as "groups".
 
         Raises
         ------

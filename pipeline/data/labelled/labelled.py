@@ -155,9 +155,9 @@ class LabelledBags:
         names : sequence of str, optional
             Names of the bags that these are compared with.
         reference : str
-            What messages say of these, as "the model was fitted on".
+            Words about these bags in messages, such as "the model was fitted on".
         what : str, optional
-            What messages call the bags; default the store's URL, or "these bags".
+            Name of the bags in messages; default the store's URL, or "these bags".
 
         Raises
         ------

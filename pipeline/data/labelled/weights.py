@@ -30,7 +30,7 @@ class Weights:
     column : Column, optional
         Weights of bags; None: all 1.
     by_class : float64, shape (k,), optional
-        What those of a bag of each class are multiplied by.
+        Factor of the weights of bags of each class.
     limits : float64, shape (2, k), optional
         Least and largest label of each column that counts: others are outliers, and their bags
         have the weight 0.

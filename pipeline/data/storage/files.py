@@ -57,11 +57,11 @@ def storage_errors(
     Parameters
     ----------
     url : str or path
-        What the message begins with.
+        Beginning of the message.
     action : str
-        What failed: "cannot be written".
+        The failure in words: "cannot be written".
     consequence : str
-        What is so now, or what to do: "nothing was saved".
+        The consequence, or the advice: "nothing was saved".
     kind : type
         Type of the error that is raised.
     passing : OSError type or tuple of them
@@ -311,7 +311,7 @@ def read_json(
     kind : type
         Type of the error that is raised for an object that cannot be parsed.
     damaged, remedy : str
-        What the message calls the object, and what to do about it.
+        Name of the object in the message, and the advice.
 
     Raises
     ------

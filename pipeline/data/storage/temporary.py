@@ -22,7 +22,7 @@ def temporary_folder(prefix: str, parent: str | None = None) -> Iterator[str]:
     Parameters
     ----------
     prefix : str
-        What the folder's name begins with. Folders of killed processes are found by it.
+        Beginning of the folder's name. Folders of killed processes are found by it.
     parent : str, optional
         Where the folder is made; default that of all temporary files (TMPDIR).
     """

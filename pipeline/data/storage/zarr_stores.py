@@ -168,7 +168,7 @@ def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str]
     Parameters
     ----------
     kind : str
-        What is about to be written, for the message.
+        Name of the data to be written, for the message.
     ours : callable
         Whether what is at the URL is of that kind.
     """

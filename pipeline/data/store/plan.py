@@ -30,7 +30,7 @@ def plan_partitions(
     max_rows : int
         Points a range may hold, > 0; what it may cost where ``cost`` is given.
     cost : int64, shape (n_bags + 1,), optional
-        What all bags before each boundary cost, strictly increasing: their points, and those of
+        Cost of all bags before each boundary, strictly increasing: their points, and those of
         their responses. Default ``offsets``.
 
     Returns

@@ -293,7 +293,7 @@ class Array:
     name : str
         Its path in the store's Zarr group.
     count : callable
-        What the metadata say of its length: committed bags, or committed points.
+        Length that the metadata declare: committed bags, or committed points.
     columns : callable, optional
         Values in a row, by the metadata; None for a one-dimensional array.
     dtype : str

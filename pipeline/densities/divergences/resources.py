@@ -85,9 +85,9 @@ def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None =
     what : str
         Named in the refusal, with its N.
     n_bytes : int
-        What it takes: the result and the working copies.
+        Memory needed, for the result and the working copies.
     advice : str
-        What to do instead.
+        Advice, for the message.
     max_bytes : int, optional
         The limit; `available_memory` when not given.
 

@@ -157,7 +157,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     Attributes
     ----------
     spec_ : CoefficientPCASpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

@@ -212,7 +212,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     Attributes
     ----------
     spec_ : PointTransformerSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

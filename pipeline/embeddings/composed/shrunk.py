@@ -34,7 +34,7 @@ class ShrunkSpec(InnerSpec):
     Attributes
     ----------
     embedding : EmbeddingSpec
-        What is shrunk.
+        Embedding that is shrunk.
     shrunk_mean, between, within : bytes
         float64, shape (s,) each: the mean of the bags, the variance between them, and the variance
         within them: of the embedding of a single point.
@@ -140,7 +140,7 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     Attributes
     ----------
     spec_ : ShrunkSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

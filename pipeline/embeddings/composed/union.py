@@ -189,7 +189,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     Attributes
     ----------
     spec_ : UnionSpec
-        What was decided at `fit`.
+        The fitted embedding, with everything that was decided at `fit`.
 
     Notes
     -----

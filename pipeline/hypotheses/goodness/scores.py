@@ -235,7 +235,7 @@ class GivenScore:
         Raises
         ------
         DataError
-            What the function returns is not a score.
+            If the function does not return a score.
         """
         try:
             slopes = as_array("score", self.function(points.copy()), np.float64)

@@ -37,7 +37,7 @@ class CentredGram:
         False: K̃ = HKH. True: the matrix with a zero diagonal whose rows add up to 0 as well
         (U-centred), of which the unbiased HSIC is made.
     margins : float64, shape (n,)
-        What centring takes off rows and columns, half of the grand mean included.
+        Means that centring subtracts from rows and columns, including half of the grand mean.
     centred : float64, shape (n, n), optional
         The matrix, kept where it is one tile.
     """

@@ -45,7 +45,7 @@ def permutation_null(observed: float, permuted: Floats, scale: float = 1.0) -> N
     observed : float
     permuted : shape (n_permutations,)
     scale : float
-        What the sums that the statistic is computed of are like: values that differ by 1e-12 of
+        Scale of the sums from which the statistic is computed: values that differ by 1e-12 of
         it are equal up to rounding.
     """
     p = float(p_values(observed / scale, permuted / scale))

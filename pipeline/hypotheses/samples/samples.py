@@ -237,7 +237,7 @@ def label_codes(
     Parameters
     ----------
     what : str
-        What errors call the labels.
+        Name of the labels in errors.
     labels : shape (n_given,)
         Labels of all points or bags that were given.
     where : shape (n,)

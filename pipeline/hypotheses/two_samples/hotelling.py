@@ -35,7 +35,8 @@ class TSquared:
     weights : shape (J,)
         What T² has of each direction of the joint covariance: 1 where the ridge is small beside it.
     shares : shape (J,)
-        What each feature adds to T²: Δ_j (S⁻¹ Δ)_j, below 0 where others explain more than all.
+        Contribution of each feature to T²: Δ_j (S⁻¹ Δ)_j, below 0 where other features explain more
+        than all.
     """
 
     values: Floats

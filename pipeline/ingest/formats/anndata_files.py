@@ -52,7 +52,7 @@ class Cells:
     Parameters
     ----------
     place : str
-        What errors begin with.
+        Beginning of error messages.
     n_obs : int
     genes : pandas.Index
     columns : list of str

@@ -80,7 +80,7 @@ class NamedBatches:
     batches : iterator of (str, RecordBatch)
         Each with its place in the table, for messages.
     what : str
-        What the table has, such as "rows", for messages.
+        Noun for the contents of the table, such as "rows", for messages.
     may_lack : bool
         Whether a column that a batch does not have is missing in its rows; an error otherwise.
     """

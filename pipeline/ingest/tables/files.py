@@ -182,7 +182,7 @@ def open_table(
         No file matches, a file is there twice, is of no known kind or cannot be read, lacks a
         column, or holds in it what cannot be used.
     ParameterError
-        What is not an expression.
+        If a text is not an expression.
     """
     patterns = [sources] if isinstance(sources, (str, os.PathLike)) else sources
     urls = [url for source in patterns for url in _find_files(normalize_url(source))]

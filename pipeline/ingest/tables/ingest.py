@@ -183,10 +183,10 @@ class TableIngest(FileFormat):
         Words and numbers that stand for missing coordinates and targets, quoted or not, in any
         kind of file.
     box : list of (lo, hi) or {"quantile": share}, optional
-        What is scaled to [0, 1]^d before projection. Points may lie outside. None: the range of
-        the points, widened by 1 % of it on each side, but no further than a quarter beyond what
-        lies between the quantiles .001 and .999 of a coordinate, so that a few outliers do not
-        stretch it. {"quantile": 0} is the range, whatever lies there.
+        Range that is scaled to [0, 1]^d before projection. Points may lie outside. None: the range
+        of the points, widened by 1 % on each side, but not beyond the quantiles .001 and .999 of a
+        coordinate by more than a quarter of their distance, so that a few outliers do not stretch
+        the box. {"quantile": 0} is the whole range, with all outliers.
     response_box : list of (lo, hi) or {"quantile": share}, optional
         The same for the responses.
     dtype : {"float32", "float64", "uint16", "uint8"}, optional

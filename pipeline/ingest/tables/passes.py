@@ -105,7 +105,7 @@ class TablePasses:
     Parameters
     ----------
     columns, files, engines : mapping from table
-        What is read of it, where it lies, and who checks and sorts it.
+        Columns to read, the place of the files, and the engine that checks and sorts them.
     progress : Progress
     skips_unknown : bool
         Whether ids of the other tables that no point has are left out.

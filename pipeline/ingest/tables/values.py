@@ -176,7 +176,7 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
     DataError
         An expression has a column that the file does not have.
     ParameterError
-        What is not an expression of one row: names the key and the text.
+        If a text is not an expression of one row; names the key and the text.
     """
     of_file = frozenset(names)
     for name in columns.ids:

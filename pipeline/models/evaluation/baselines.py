@@ -47,7 +47,7 @@ class MeansRidge:
     mean_targets, variances : float64, shape (k,)
         Means and variances of these labels.
     units : float64, shape (k,)
-        What their errors are divided by where a penalty is chosen.
+        Divisor of their errors where a penalty is chosen.
     """
 
     outcome: Outcome

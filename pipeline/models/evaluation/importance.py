@@ -47,7 +47,7 @@ class Importance:
     Attributes
     ----------
     names : tuple of str
-        What was exchanged: m coordinates, or sets of them.
+        Coordinates that were permuted, or sets of coordinates (m in all).
     targets : tuple of str
         The k that are scored: one of classes, and of densities.
     measure : {"R²", "accuracy"}

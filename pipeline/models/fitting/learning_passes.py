@@ -55,7 +55,7 @@ class LearningPasses:
     plan : FitPlan
         The bags to fit, with the first basis and a baseline's columns alone, in double.
     left : callable
-        What a baseline leaves of the sums of such features.
+        The sums of these features without the part that a baseline explains.
     progress : Progress, optional
         Progress reporter of each pass.
     keeper : StateKeeper, optional

@@ -49,7 +49,7 @@ class FitPlan:
     holdout : Holdout
         Which bags are left out.
     choice : dict, optional
-        What was tried for ``embedding="auto"``.
+        Candidates of ``embedding="auto"``.
     folds : Folds, optional
         By which the penalty is chosen, or intervals are made: each has statistics of its own.
     """

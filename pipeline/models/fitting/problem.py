@@ -52,7 +52,7 @@ class Problem:
     source : LabelledBags
         The labelled bags, those held out among them.
     outcome : Outcome
-        What their labels are, as far as these alone decide it.
+        Kind of the labels, as far as the labels alone decide it.
     weights : Weights, optional
     holdout : Holdout
         Which bags are left out, resolved for these bags.

@@ -42,7 +42,7 @@ def solve_fit(
     ----------
     plan : FitPlan
     sums : FitStatistics
-        What the plan's pass leaves, or sums of other bags with its features.
+        Result of the plan's pass, or sums of other bags with its features.
     parameters : FitParameters
     near : float, optional
         Where the search of penalties begins, per bag.

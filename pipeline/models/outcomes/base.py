@@ -73,7 +73,7 @@ class Outcome(ABC):
     key : str
         Where a saved model keeps what only this kind of outcome has.
     kind : str
-        What is learnt, in a word.
+        Noun for what is learnt.
     baseline : str
         The only value of the estimators' parameter ``baseline`` beside None.
     judged_penalties : tuple of str
@@ -99,7 +99,7 @@ class Outcome(ABC):
     measure : str
         What `error` is, in words.
     score_measure : str
-        What a score is, in a word.
+        Noun for a score.
     has_squared_losses : bool
         Whether losses are squared gaps to the labels and compared with those of their mean, so
         that scores follow from the sums of a fit.

@@ -53,7 +53,7 @@ class Classes(Outcome):
     classes : tuple of bool, int, float or str
         Sorted. Labels of text are encoded by their positions, others by themselves.
     class_names : tuple of str
-        What the store that was fitted to calls them; empty where they have no names. Predictions
+        Names of the classes in the fitted store; empty if they have none. Predictions
         have these instead of the store's numbers, which are its own.
     probability_map : ProbabilityMap, optional
         From scores to probabilities. None, in models of earlier versions: shares of the positive

@@ -48,7 +48,7 @@ class Judged:
     names : tuple of str
         Names of the targets.
     class_names : tuple of str
-        What people call the classes 0, 1, …
+        Names of the classes 0, 1, …
     box : Box
         Box of the bags.
     mean_targets : float64, shape (k,), or None
@@ -194,7 +194,7 @@ class ClassDetails:
     matrix : int64, or float64 of weighted bags, shape (n_classes, n_classes)
         A row per true class, a column per predicted one.
     labels : tuple of str
-        What people call the classes 0, 1, …; others go by their number.
+        Names of the classes 0, 1, …; classes without a name go by their number.
     known : float64, shape (number of classes of the model,)
         Their codes, in the order of its probabilities.
     log_loss : float

@@ -74,9 +74,9 @@ class Outside(Sums):
         Points of these bags outside the box, and all of their points.
     worst : tuple of FarBag
     effect : str
-        What happens to points outside.
+        Treatment of points outside the box.
     changed : tuple of str
-        What is said of coordinates that were constant in the training points, and are not now.
+        Message about coordinates that were constant in the training points, and are not now.
     """
 
     KEPT: ClassVar[tuple[str, ...]] = ("worst", "effect", "changed")
@@ -283,7 +283,7 @@ def tell_outside(
     counts : int64, shape (n_bags,)
     bags : Bags
     report : mapping
-        What the fit has counted: how many points usually lie outside.
+        Counts of the fit, from which the usual number of points outside follows.
     embedding : EmbeddingSpec
         Whose box it is.
     """

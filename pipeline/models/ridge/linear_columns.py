@@ -26,7 +26,7 @@ class LinearColumns:
     Attributes
     ----------
     spec : EmbeddingSpec or None
-        What a is; None: the embedding that the random features are made of.
+        Embedding that gives a. None: the one from which the random features are made.
     shift : tuple of float, shape (m,)
         The mean of a sample.
     scale : float

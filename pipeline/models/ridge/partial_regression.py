@@ -57,7 +57,7 @@ class PartialSummary:
     whole : RidgeStatistics or RidgeRows
         Statistics of all columns.
     left : RidgeStatistics or RidgeRows
-        What the baseline leaves, to be solved.
+        Normal equations without the part of the baseline.
     complete : callable
         From ψ, shape (D, k), to the coefficients of all columns.
     again : callable

@@ -40,14 +40,14 @@ class SmootherModel:
     outcome : Outcome
     precision : {"float32", "float64"}
     centre : shape (s,)
-        What embeddings are counted from.
+        Origin from which embeddings are counted.
     exponents : int64, shape (k,)
         Exponents of the targets' units, see `units_of`.
     mean_targets : float64, shape (k,)
         The mean of some encoded labels.
     bandwidth : float
     holdout : float or dict
-        What was left out, see `Holdout`.
+        Bags that were left out of the fit, see `Holdout`.
     report : dict
         Names of the coordinates of the bags fitted, where they have names.
     """

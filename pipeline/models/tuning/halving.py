@@ -101,7 +101,7 @@ def tune(
     y : optional
         Labels of bags in memory: targets, classes, or responses for a TripleBasisRegressor.
     search : Search, optional
-        What is compared. Default: ``Search.auto`` for points of as many coordinates.
+        Candidates to compare. Default: ``Search.auto`` for points of as many coordinates.
     target, sample_weight, holdout
         As in `fit`; bags in the holdout are seen by no candidate, and judge the winner. No target
         with a TripleBasisRegressor.

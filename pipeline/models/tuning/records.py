@@ -194,7 +194,7 @@ class Records:
     def _known(self, values: dict[str, Any]) -> dict[str, Score]:
         """Return the scores of a file; none where they are of other data or an earlier version.
 
-        What a newer version wrote is its tune, which is not begun anew: `NewerError`.
+        If a newer version wrote the records: `NewerError`, and the search is not begun anew.
         """
         written = values[FORMAT.key]
         if type(written) is int and written < FORMAT.version:

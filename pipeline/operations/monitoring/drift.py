@@ -203,8 +203,9 @@ def drift_test(
         Random features of the embeddings, even; of "fuse" a quarter of them per width.
     n_permutations : int from 1 to 10^6, default 999
     level : float in (0, 1), optional
-        What the p-value is compared with, where that is less than these permutations can show:
-        they go on, to 2 / level at most, while fewer than ten reach the statistic.
+        Level with which the p-value is compared. If it is below the least p-value of
+        ``n_permutations``, more permutations follow, up to 2 / level, while fewer than ten of them
+        reach the statistic.
     seed : int or numpy Generator
         Seed for drawing points, frequencies and permutations; from 0 to 2^64 − 1. The result is a
         pure function of it, the points and the parameters: the order of the bags in a set matters

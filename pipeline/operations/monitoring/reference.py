@@ -36,7 +36,7 @@ class Reference:
     watched : Watched
     scales : Scales
     unit : shape (n_dims,)
-        What rows are divided by.
+        Divisor of the rows.
     rows : shape (n_kept, d)
         Single rows, which permutations may move.
     fixed : shape (K, 2 R)

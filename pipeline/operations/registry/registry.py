@@ -73,9 +73,9 @@ class ModelRecord:
         When it last became champion, None if it never did.
     estimator : str
     fit : dict
-        What the estimator reported of its fit (``report_``).
+        Report of the fit (``report_`` of the estimator).
     report : dict
-        What was given to `Registry.register`.
+        Report that was given to `Registry.register`.
     damage : str or None
         Why its description cannot be read; the arrays are not looked at.
 
@@ -211,7 +211,7 @@ class Registry:
         model : fitted estimator, or URL of a saved one
             Also a network of numbers or classes, such as `bagbasis.neural.SequenceRegressor`.
         report : mapping, optional
-            What to remember about it: anything that JSON holds.
+            Information that is kept with the model, of types that JSON knows.
 
         Raises
         ------

@@ -103,7 +103,7 @@ class GateResults:
     wealth : mapping of str to float
         For gates that bet, the logarithm to base 10 of their capital.
     bets : mapping of str to dict
-        What these go on from in the next round.
+        State from which the gates continue in the next round.
     """
 
     spending: Spending

@@ -49,14 +49,14 @@ class GateBets(Saved):
     used : int
         Bags before this one are in the reference no more.
     key : str
-        What rows are made of: of other ones nothing is learnt yet.
+        Features from which rows are made; nothing is learnt yet from rows of other features.
     betting : Betting
     highest : float
         The largest logarithm of the capital so far.
     scales : Scales or None
         Kernels of the rows; None of rows that are features themselves.
     unit : tuple of float
-        What the rows' columns are divided by.
+        Divisor of each column of the rows.
     size : int or None
         Points that bags are thinned to.
     effect : (float, float)

@@ -71,7 +71,7 @@ class NewRound:
     store : BagStore
         At its committed length when the round began; bags that are appended meanwhile wait.
     state : State or None
-        What the round before has left.
+        Result of the previous round.
     progress, checkpoints
         Given to every pass.
     at : datetime

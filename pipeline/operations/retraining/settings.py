@@ -134,8 +134,8 @@ class DriftGate:
         Whether a drift is only mentioned in the report, or also keeps the current champion
         ("refuse").
     statistic : {"fuse", "mmd_u"}, optional
-        What compares bags and labels; see `drift_test`. Default "fuse"; in a line of rounds that
-        an earlier version began, "mmd_u", as then.
+        Statistic that compares bags and labels; see `drift_test`. Default "fuse"; in a line of
+        rounds that an earlier version began, "mmd_u", as then.
     gate : {"permutation", "e_process"}, default "permutation"
         "e_process": bets on new bags against bags that are kept as a reference, see
         `wealth_gates`. Then alpha is the chance of a false alarm in all rounds to come, and
@@ -237,8 +237,8 @@ class Retraining:
     checkpoint_seconds : float > 0, default 300.0
         Work on a core between two checkpoints.
     settings : mapping
-        What else the models depend on, in types that JSON knows: the same in every round, as the
-        estimator, target, holdout and sample_weight are.
+        Other settings on which the models depend, in types that JSON knows. They must be the same
+        in every round, like the estimator, target, holdout and sample_weight.
     sample_weight : str, optional
         Column of the store: how much each bag counts in the models.
 

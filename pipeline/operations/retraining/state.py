@@ -133,7 +133,7 @@ class State(Saved):
     spending : Spending
         Spending of the gates against drift.
     gate_statistic : str
-        What these compare by; lines of earlier versions go on with theirs.
+        Statistic of the comparisons; lines of earlier versions continue with theirs.
     bets : dict
         For each gate that bets, the state that it resumes from; see `GateBets`.
     """
@@ -180,7 +180,7 @@ class Journal(Saved):
     Attributes
     ----------
     state : State
-        What is committed when it is carried out.
+        State that is committed when the change is carried out.
     promote : bool
         Whether ``state.model`` becomes the champion.
     n_changes : int

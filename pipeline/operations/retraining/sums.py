@@ -54,7 +54,7 @@ class ModelLine:
     features : FeatureMap
         The fitted embedding and random-feature map.
     outcome : Outcome
-        What is learnt.
+        Outcome that is learnt.
     holdout : Holdout
         The bags that enter no model.
     weights : Weights, optional

@@ -79,7 +79,7 @@ class WealthGates:
         Parameters
         ----------
         before : mapping of str to dict
-            What the gates go on from.
+            State from which the gates continue.
         spending : Spending
             Spending of the permutation tests, which stays as it is.
         """

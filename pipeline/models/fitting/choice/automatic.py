@@ -91,7 +91,7 @@ class Choice:
     folds : PlacedFolds or None
         Folds for the penalty, in which the order of bags plays no part; None: folds by position.
     report : dict
-        What was tried, in types that JSON knows: see `choose_embedding`.
+        Candidates that were tried, in types that JSON knows; see `choose_embedding`.
     """
 
     embedding: Embedding[Any]
