@@ -93,6 +93,7 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
     ("change", "told"),
     [
         ({"statistic": lambda: MeanEmbeddings(1, None, 1.0)}, "learn is 1.0"),
+        ({"statistic": lambda: MeanEmbeddings(2, [[1.0]])}, "expected 2 lists of finite numbers"),
         ({"statistic": lambda: MeanEmbeddings(1, None, 0.9)}, "learn=0.9 leaves 9 of 9 units"),
         ({"kernel": "matern"}, "learn is for the gaussian kernel; kernel is 'matern'"),
     ],

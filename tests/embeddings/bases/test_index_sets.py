@@ -76,6 +76,12 @@ def test_too_many_functions(limits):
         index_set(*limits)
 
 
+def test_no_limit():
+    """A set without any limit is refused as one too large is."""
+    with pytest.raises(ParameterError, match="needs n_per_dim or max_norm"):
+        index_set(2)
+
+
 def test_most_functions():
     """The limit itself is allowed."""
     assert len(index_set(1, MAX_FUNCTIONS)) == MAX_FUNCTIONS

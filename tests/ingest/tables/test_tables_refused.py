@@ -347,6 +347,14 @@ def test_parameters_of_responses(path, refused):
     refused(path, "response_coord", error=ParameterError, **options | {"response_coordinates": "u"})
 
 
+def test_parameters_that_do_not_go_together(path, refused):
+    """Nothing is read for them."""
+    write(good(), path)
+    refused(path, "different names", error=ParameterError, targets=["k", "k"])
+    refused(path, "but no targets", error=ParameterError, target_table=path)
+    refused(path, "1 dimensions", box=[(0, 1)])
+
+
 @pytest.mark.long
 @on_both
 def test_a_store_that_is_there_is_kept(path, tmp_path):
