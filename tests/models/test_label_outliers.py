@@ -14,12 +14,15 @@ from bagbasis import (
     MomentsEmbedding,
     cross_val_score,
     load_model,
+    tune,
 )
 from bagbasis.core.errors import BagbasisWarning
 from bagbasis.embeddings import ShrunkEmbedding
+from bagbasis.models import Search
 from bagbasis.operations.retraining.sums import ModelLine
 
 N = 120
+SEARCH = Search([MomentsEmbedding()], scale_multipliers=(1.4,), first_bags=N, heads=["ridge"])
 
 
 def make_bags(n: int = N, seed: int = 0) -> tuple[list[Any], Any]:
@@ -176,3 +179,16 @@ def test_rounds_of_retraining_count_all_labels(tmp_path: Any) -> None:
     with pytest.warns(BagbasisWarning, match="outliers"):
         fitted = model_of().fit(store, target="y")
     assert ModelLine.of(fitted).weights.limits is None
+
+
+@pytest.mark.parametrize("search", [None, SEARCH])
+def test_tune_ignores_the_labels_that_fit_ignores(search: Search | None) -> None:
+    """By the folds of a few bags, and by rungs: the last fit has the limits of ``fit``."""
+    y = with_outliers("noise")
+    with pytest.warns(BagbasisWarning, match="of 120 labels are outliers"):
+        plain = model_of().fit(BAGS, y)
+    with pytest.warns(BagbasisWarning, match="of 120 labels are outliers"):
+        tuned = tune(DoubleBasisRegressor(validation_fraction=0.3), BAGS, y, search=search)
+    assert tuned.model.weights_["limits"] == plain.weights_["limits"]
+    assert error_of(tuned.model) < 1.15 * error_of(model_of().fit(BAGS, CLEAN))
+    assert tuned.scores[-1][tuned.winner].error < 0.5  # outliers among them have ten times the mean

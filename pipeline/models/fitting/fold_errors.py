@@ -8,12 +8,13 @@ more rows than `LANDMARKS` they are exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dposv
+from sklearn.utils.extmath import randomized_svd
 
 from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
@@ -23,6 +24,10 @@ LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, tak
 JITTER = 1e-8  # of the kernel of landmarks, so that equal bags leave it positive definite
 EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: what sums in float32 resolve
 FIRST = int(np.flatnonzero(EXPONENTS == -3.0)[0])  # where a search begins
+# Columns of labels that kernels are judged by: principal components of more. Then a fold's solution
+# takes no longer than its factor, however many columns there are.
+MOST_COLUMNS = 64
+COMPONENTS_SEED, N_POWERS = 0, 2  # of the randomised singular value decomposition
 MOST_FOLDS = 5
 FOLD_SEED = 5  # apart from those of the splits in `bags` and of `cross_val_score`
 REPEATED_BAGS = 1000  # fewer bags are cut into folds several times, which costs little
@@ -36,10 +41,11 @@ FEW = 100
 
 
 def choice_bytes(n_bags: int, n_targets: int) -> int:
-    """Return the memory of the sums of `FoldJudge` for a sample of so many bags."""
+    """Return the memory of labels and of the sums of `FoldJudge` for a sample of so many bags."""
     n, m = min(n_bags, MOST_BAGS), min(n_bags, LANDMARKS)
-    n_rows, width = _sizes_of_sums(m, n_targets)
-    return 8 * _n_repeats(n) * ((MOST_FOLDS + 1) * n_rows * width + n * width)
+    n_rows, width = _sizes_of_sums(m, min(n_targets, MOST_COLUMNS))
+    sums = 8 * _n_repeats(n) * ((MOST_FOLDS + 1) * n_rows * width + n * width)
+    return sums + 8 * n * n_targets * (1 + 2 * (n_targets > MOST_COLUMNS))
 
 
 def _n_repeats(n: int) -> int:
@@ -85,6 +91,27 @@ class FoldRows:
     def landmarks(self) -> Integers:
         """The rows that features are taken from."""
         return spread_rows(np.arange(len(self)), LANDMARKS)
+
+    def of_components(self) -> FoldRows:
+        """Return rows with the principal components of more than `MOST_COLUMNS` columns of labels.
+
+        Squared errors of linear models, added up over all columns, are those of all components.
+        The last components, which have the least variance, are left out; their share of the
+        variance is left out of the units, too.
+        """
+        k = self.y.shape[1]
+        if k <= MOST_COLUMNS:
+            return self
+        y = self.y / np.sqrt(self.units)
+        y -= self.weights @ y / self.weights.sum()
+        weighted = np.sqrt(self.weights)[:, None] * y
+        total = float(np.vdot(weighted, weighted))
+        _, values, vectors = randomized_svd(
+            weighted, MOST_COLUMNS, n_iter=N_POWERS, random_state=COMPONENTS_SEED
+        )
+        share = float(values @ values) / total if total > 0 else 1.0
+        units = np.full(len(vectors), k * share / len(vectors))
+        return replace(self, y=y @ vectors.T, units=units)
 
     def mean(self, losses: Floats) -> float:
         """Return the weighted mean of losses, shape (n,)."""

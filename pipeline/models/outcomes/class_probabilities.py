@@ -3,14 +3,18 @@
 Scores estimate P(class | bag) by least squares, but are negative for some classes and too even
 where the fit is strongly penalised. The map takes them to shares in the same order, p ∝ f(s), with
 f(s) = log(1 + exp(t s))^c: for large t the power c of the positive part, for small t an
-exponential. t and c make the likelihood of bags largest that the model was not fitted to. A share
-of one bag in n + K is added for each of K classes, so that none is 0 or 1.
+exponential. t and c make the likelihood of bags largest that the model was not fitted to.
+
+Few bags of a class are often separated from the others without a mistake; the likelihood would then
+be largest for probabilities of 0 and 1. So half a bag of each class counts as one of the others, as
+a whole one does in Platt (1999), and half a bag of all classes alike is added to the n bags.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,6 +25,8 @@ from ...data.store.sampling import spread_rows
 SHARPNESS = 2.0 ** np.arange(-1, 6)
 POWERS = 2.0 ** np.arange(-2, 6.25, 0.5)
 MOST_ROWS = 2000  # two numbers are fitted
+MISTAKEN = 0.5  # bags of each class that count as bags of the others, at most half of them
+ADDED = 0.5  # bags of all classes alike
 
 
 @dataclass(frozen=True)
@@ -30,14 +36,19 @@ class ProbabilityMap(Saved):
     Attributes
     ----------
     n_bags : float
-        Bags that it is known from; one bag is added to each class.
+        Bags that it is known from.
     sharpness, power : float, optional
         t and c. None: shares of the positive parts of the scores.
+    n_added : float, optional
+        Bags of all classes alike that are added. None: one of each class.
     """
+
+    OMITTED: ClassVar[Mapping[str, Any]] = {"n_added": None}
 
     n_bags: float
     sharpness: float | None = None
     power: float | None = None
+    n_added: float | None = None
 
     @classmethod
     def fitted(cls, scores: Floats, targets: Floats, weights: Floats | None = None) -> Self:
@@ -55,13 +66,13 @@ class ProbabilityMap(Saved):
         rows = spread_rows(rows, MOST_ROWS)
         if not len(rows):
             return cls(n_bags)
-        scores, weights, true = scores[rows], weights[rows], targets[rows].argmax(axis=1)
+        scores, targets = scores[rows], weights[rows, None] * _with_mistakes(targets[rows])
 
         def likelihood(made: ProbabilityMap) -> float:
-            return float(weights @ np.log(made(scores)[np.arange(len(true)), true]))
+            return float(np.vdot(targets, np.log(made(scores))))
 
-        maps = [cls(n_bags, float(t), float(c)) for c in POWERS for t in SHARPNESS]
-        return max([cls(n_bags), *maps], key=likelihood)
+        maps = [cls(n_bags, float(t), float(c), ADDED) for c in POWERS for t in SHARPNESS]
+        return max(maps, key=likelihood)
 
     def __call__(self, scores: Floats) -> Floats:
         """Return probabilities, shape (n, K): rows add up to 1, and no entry is 0 or 1."""
@@ -72,10 +83,24 @@ class ProbabilityMap(Saved):
             logs = self.power * np.log(np.logaddexp(0.0, self.sharpness * scores) + TINY)
             shares = np.exp(logs - logs.max(axis=1, keepdims=True))
             shares /= shares.sum(axis=1, keepdims=True)
-        return (self.n_bags * shares + 1) / (self.n_bags + k) if k > 1 else shares
+        if k == 1:
+            return shares
+        n_added = k if self.n_added is None else self.n_added
+        return (self.n_bags * shares + n_added / k) / (self.n_bags + n_added)
 
 
 TINY = 1e-300  # a number whose logarithm is finite
+
+
+def _with_mistakes(targets: Floats) -> Floats:
+    """Return indicators (n, K), `MISTAKEN` bags of each class divided among the other classes."""
+    k = targets.shape[1]
+    if k == 1:
+        return targets
+    shares = np.minimum(MISTAKEN / np.maximum(targets.sum(axis=0), 1.0), 0.5)
+    mistaken = (targets @ shares)[:, None]
+    smoothed: Floats = targets * (1 - mistaken) + (1 - targets) * mistaken / (k - 1)
+    return smoothed
 
 
 def positive_shares(scores: Floats) -> Floats:

@@ -227,8 +227,11 @@ class _Fold:
 
     @property
     def is_spectrum(self) -> bool:
-        """Whether all penalties cost about as much as one."""
-        return self.solvers is not None and isinstance(self.solvers.usual, Spectrum)
+        """Whether all penalties cost about as much as one: not with more targets than features."""
+        if self.solvers is None or not isinstance(self.solvers.usual, Spectrum):
+            return False
+        n_features, n_targets = self.solvers.usual.right_side.shape
+        return n_targets <= n_features
 
     @classmethod
     def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties, noise: float) -> _Fold:

@@ -36,6 +36,7 @@ from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.accumulate import FitStatistics
 from ..fitting.choice.automatic import choose_embedding
 from ..fitting.fit_parameters import FitParameters
+from ..fitting.label_limits import ignoring_outliers
 from ..fitting.problem import Groups, Labels, Problem, TrainingBags, pose_problem
 from ..fitting.solving import leave_baseline
 from ..outcomes.kinds import identify_outcome
@@ -46,8 +47,14 @@ from .cache import RowCache, discard_others, identity_of
 from .candidates import Candidate, digest, resolve_candidates
 from .few_bags import FEW_BAGS, tune_few, widths_with
 from .joining import Joining
-from .last_fit import fit_winner, judge_winner, keep_groups_whole, warn_of_penalty
-from .leads import Losses, held_out_losses
+from .last_fit import (
+    fit_winner,
+    judge_winner,
+    keep_groups_whole,
+    penalty_that_costs,
+    warn_of_penalty,
+)
+from .leads import Losses, difference, held_out_losses
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
 from .records import Lead, Records, Score, Tuning
 from .scoring import CachedBags, score_statistics
@@ -175,7 +182,7 @@ def tune_in(
     parameters = _parameters(estimator)
     if search is not None:
         search.check()
-    problem = pose_problem(parameters, X, y, **given)
+    problem = ignoring_outliers(pose_problem(parameters, X, y, **given), parameters)
     source, seen = problem.source, watched(progress)
     if source.in_memory and keep_cache and folder is None:
         raise ParameterError("keep_cache of bags in memory: give checkpoints, the folder to keep")
@@ -267,7 +274,7 @@ class _Tuner:
         self._held.clear()
         made = keep_groups_whole(self.problem, self.candidates[winner].estimator(self.estimator))
         model = fit_winner(self.problem, made, self.search.heads, progress)
-        warn_of_penalty(scores[-1][winner], model)
+        self._warn_of_penalty(winner, scores[-1][winner], model)
         judged = judge_winner(model, self.problem, progress)
         tuned = self.embeddings, self.candidates, self.rungs, scores, winner, model, leads, judged
         return Tuning(*tuned)
@@ -349,6 +356,15 @@ class _Tuner:
             tuple(path.scores.tolist()),
             time.perf_counter() - begun,
         )
+
+    def _warn_of_penalty(self, c: int, score: Score, model: DoubleBasis) -> None:
+        """Warn of a penalty of the last fit that the bags held out refute."""
+        nearest = penalty_that_costs(score, model)
+        if nearest is None:
+            return
+        best, last = (self.losses(c, replace(score, alpha=a)) for a in (score.alpha, nearest))
+        groups = None if self.groups is None else self.groups.held().at(best.index)
+        warn_of_penalty(score, model, *difference(best, last, groups))
 
     def _statistics(self, c: int, r: int, progress: Progress) -> FitStatistics:
         """Those of a rung: of its new blocks, and of the rung before, held or accumulated again."""

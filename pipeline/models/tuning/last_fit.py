@@ -22,6 +22,7 @@ from .records import Score
 LARGEST_GAP = 10.0  # between two penalties; one decade is little where the error is level
 RIDGE = "ridge"
 LEAST_LOSS = 0.02  # of the least error: what a penalty may cost on the bags held out
+ERRORS_OF_COST = 2.0  # standard errors: few bags held out have their own best penalty by chance
 
 logger = logging.getLogger(__name__)
 
@@ -72,20 +73,32 @@ def fit_winner(
     return with_model(made, model)
 
 
-def warn_of_penalty(score: Score, model: DoubleBasis) -> None:
-    """Warn if the last fit has a penalty that costs much on the bags held out while tuning."""
+def penalty_that_costs(score: Score, model: DoubleBasis) -> float | None:
+    """Return the penalty of a score's path that is nearest to that of the last fit.
+
+    None where it is near the best one, or costs little on the bags held out while tuning.
+    """
     if np.size(score.alphas) < 2 or not score.alpha or not model.alpha_:
+        return None
+    nearest = int(np.abs(np.log(np.array(score.alphas) / model.alpha_)).argmin())
+    gap = max(score.alpha / model.alpha_, model.alpha_ / score.alpha)
+    is_level = score.errors[nearest] <= (1 + LEAST_LOSS) * score.error
+    return None if gap <= LARGEST_GAP or is_level else float(score.alphas[nearest])
+
+
+def warn_of_penalty(score: Score, model: DoubleBasis, cost: float, standard_error: float) -> None:
+    """Warn if the last fit has a penalty that costs more on the bags held out than by chance.
+
+    ``cost`` is what the error there gains by it, and ``standard_error`` that of this difference.
+    """
+    if not cost > ERRORS_OF_COST * standard_error:
         return
     gap = max(score.alpha / model.alpha_, model.alpha_ / score.alpha)
-    nearest = int(np.abs(np.log(np.array(score.alphas) / model.alpha_)).argmin())
-    loss = score.errors[nearest] / score.error - 1
-    if gap <= LARGEST_GAP or not loss > LEAST_LOSS:
-        return
     which = "smaller" if model.alpha_ < score.alpha else "larger"
     warn(
         f"the penalty of the last fit, {model.alpha_:.3g}, is {gap:,.0f} times {which} than the "
         f"best one for the bags held out while tuning, {score.alpha:.3g}, where it costs "
-        f"{loss:.0%} of the error: if bags come in groups, name their column "
+        f"{cost / score.error:.0%} of the error: if bags come in groups, name their column "
         "(groups= or holdout={'groups': column}), or take alpha='validation'"
     )
 

@@ -12,7 +12,13 @@ from bagbasis.core.errors import ParameterError
 from bagbasis.execution import passes
 from bagbasis.models.fitting import fold_errors
 from bagbasis.models.fitting.fit_parameters import MOST_TARGETS
-from bagbasis.models.fitting.fold_errors import FoldJudge, FoldRows, choose_folds
+from bagbasis.models.fitting.fold_errors import (
+    MOST_COLUMNS,
+    FoldJudge,
+    FoldRows,
+    choose_folds,
+)
+from bagbasis.models.ridge.penalties import HIGHEST, LOWEST
 from bagbasis.models.ridge.ridge import targets_bytes
 
 RNG = np.random.default_rng(0)
@@ -110,3 +116,70 @@ def test_sums_of_the_choice_without_products_of_labels(monkeypatch):
     assert fold_errors._sizes_of_sums(m, m) == (2 * m + 1, 2 * m + 1)
     parts = sum(errors(np.arange(start, start + 5)) for start in range(0, k, 5))
     np.testing.assert_allclose(errors(np.arange(k)), parts, rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [65, 300])
+def test_components_of_labels_have_the_errors_of_all_columns(k):
+    """Labels of a few causes: errors of a kernel by components are those by all columns."""
+    n = m = 100  # all are landmarks
+    rng = np.random.default_rng(2)
+    y = rng.normal(size=(n, 5)) @ rng.normal(size=(5, k)) + 3
+    z, weights = rng.normal(size=(n, m)), rng.random(n)
+    mean = weights @ y / weights.sum()
+    units = weights @ (y - mean) ** 2 / weights.sum()
+    rows = FoldRows(y, choose_folds(n), units, weights, np.arange(n))
+    few = rows.of_components()
+    assert few.y.shape == (n, MOST_COLUMNS)
+    for alpha in (1e-4, 1e-1):
+        of_all, of_few = (_losses(each, z, alpha) for each in (rows, few))
+        np.testing.assert_allclose(of_few, of_all, rtol=1e-6)
+    assert rows.mean(_losses(few, 0 * z, 1.0)) == pytest.approx(1, rel=0.2)  # of the mean
+
+
+def _losses(rows, z, alpha):
+    """Return the losses of rows with one penalty."""
+    judge = FoldJudge(rows)
+    repeat = judge._repeats[0]
+    repeat.take(z)
+    return repeat.losses(alpha, judge._factor)
+
+
+def test_few_columns_are_judged_as_they_are():
+    y = RNG.random((20, MOST_COLUMNS))
+    rows = FoldRows(y, choose_folds(20), y.var(axis=0), np.ones(20), np.arange(20))
+    assert rows.of_components() is rows
+
+
+def test_the_choice_takes_as_long_for_many_targets_as_for_some(monkeypatch):
+    """The choice solves for 64 columns, whatever their number."""
+    solved = []
+    solve = fold_errors._Centred.solve
+
+    def counted(self, alpha, factor):
+        coef, intercept = solve(self, alpha, factor)
+        solved.append(coef.shape[1])
+        return coef, intercept
+
+    monkeypatch.setattr(fold_errors._Centred, "solve", counted)
+    means = np.array([b.mean(axis=0) for b in BAGS])
+    y = means @ RNG.normal(size=(2, 3000)) + 0.1 * RNG.normal(size=(len(BAGS), 3000))
+    model = DoubleBasisRegressor().fit(BAGS, y)
+    assert 0 < max(solved) <= MOST_COLUMNS
+    assert model.coef_.shape[0] == 3000
+
+
+@pytest.mark.parametrize("k", [3, 40])
+def test_a_search_finds_the_best_penalty_of_the_grid(k):
+    """With more targets than features penalties are searched, as each costs its solution."""
+    y = np.stack([np.array([b.mean() for b in BAGS]) * (j + 1) for j in range(k)], axis=1)
+    y += 0.1 * np.random.default_rng(3).normal(size=y.shape)
+    parameters = {"random_features": False, "alpha": "folds"}
+    searched = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=2), **parameters).fit(BAGS, y)
+    least, most, n = LOWEST["float32 sums"], HIGHEST, len(BAGS)
+    grid = n * 10.0 ** np.arange(least, most + 0.25, 0.5)
+    parameters["alphas"] = grid
+    whole = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=2), **parameters).fit(BAGS, y)
+    assert len(whole.model_.solution.alphas) == len(grid)
+    n_features = whole.coef_.shape[1]
+    assert (len(searched.model_.solution.alphas) < len(grid)) == (k > n_features)
+    assert searched.alpha_ == pytest.approx(whole.alpha_)

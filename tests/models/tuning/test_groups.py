@@ -4,6 +4,7 @@ the winner is judged on groups that no choice has seen, beside what it has to be
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from bagbasis import (
 )
 from bagbasis.core.errors import BagbasisWarning
 from bagbasis.models import Score, Search, judge_fit, tune
-from bagbasis.models.tuning.last_fit import warn_of_penalty
+from bagbasis.models.base import with_model
+from bagbasis.models.tuning.last_fit import fit_winner, penalty_that_costs, warn_of_penalty
 
 N_GROUPS, PER_GROUP, N_FEATURES = 80, 4, 512
 SEARCH = Search([MomentsEmbedding(), MomentsEmbedding(covariance=False)], scale_multipliers=(1.0,))
@@ -136,13 +138,46 @@ def test_the_winner_is_judged_on_groups_that_no_choice_saw(store):
 
 
 def test_a_penalty_that_held_out_bags_refute_is_told(store):
+    """Not where it costs little, nor where the bags held out are too few to tell."""
     model = clone(estimator(alpha=1e-6)).set_params(embedding=MomentsEmbedding())
     model.fit(store, target="y")
     path = ((1e-6, 1e-2, 1.0), (0.9, 0.7, 0.5))
     score = Score(0.5, 320, 220, 100, 1.0, *path, 0.1)
+    assert penalty_that_costs(score, model) == 1e-6
     with pytest.warns(BagbasisWarning, match=r"1,000,000 times smaller .* costs 80% of the error"):
-        warn_of_penalty(score, model)
+        warn_of_penalty(score, model, 0.4, 0.1)
     level = Score(0.5, 320, 220, 100, 1.0, path[0], (0.501, 0.5, 0.5), 0.1)
+    assert penalty_that_costs(level, model) is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_penalty(level, model)
+        warn_of_penalty(score, model, 0.4, 0.3)
+
+
+@pytest.mark.parametrize("is_by_chance", [False, True])
+def test_a_tune_weighs_what_the_last_penalty_costs(store, monkeypatch, is_by_chance):
+    """The cost is that of the same bags, and its standard error is over whole groups."""
+    fitted = []
+
+    def fit(*arguments):
+        fitted.append(fit_winner(*arguments))
+        solution = replace(fitted[-1].model_.solution, alpha=1e3)
+        return with_model(fitted[-1], replace(fitted[-1].model_, solution=solution))
+
+    monkeypatch.setattr("bagbasis.models.tuning.halving.fit_winner", fit)
+    if is_by_chance:
+        monkeypatch.setattr("bagbasis.models.tuning.last_fit.ERRORS_OF_COST", 1e6)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = tune(
+            estimator(alphas=np.logspace(-9, 3, 13)),
+            store,
+            search=SEARCH,
+            target="y",
+            groups="group",
+        )
+    told = [str(w.message) for w in caught if "the penalty of the last fit" in str(w.message)]
+    assert len(told) == (0 if is_by_chance else 1)
+    score = result.scores[-1][result.winner]
+    nearest = int(np.abs(np.log(np.array(score.alphas) / 1e3)).argmin())
+    cost = score.errors[nearest] / score.error - 1
+    assert is_by_chance or f"costs {cost:.0%} of the error" in told[0]

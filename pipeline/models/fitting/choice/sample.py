@@ -101,7 +101,7 @@ def read_sample(problem: Problem) -> LabelledSample:
     joined, encoded, at = take_rows(joined, order), encoded[order], np.concatenate(index)[order]
     rows, grouped = fold_rows(problem, at, encoded, copies_among(joined, encoded))
     named = Bags.trusted(joined.points, joined.offsets, source.coordinate_names)
-    return LabelledSample(named, rows, grouped, len(places), at)
+    return LabelledSample(named, rows.of_components(), grouped, len(places), at)
 
 
 def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
