@@ -371,7 +371,8 @@ class TableIngest(FileFormat):
                 passes.write(session, store.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
                     raise DataError(f"{store.url}: no bag is left: all lack coordinates or points")
-        warn_of(tally, store, passes.tables["points"], create is not None)
+        is_measured = create is not None and not isinstance(boxes["points"], Box)
+        warn_of(tally, store, passes.tables["points"], create is not None, is_measured)
         return store
 
     @override

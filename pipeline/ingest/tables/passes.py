@@ -205,8 +205,13 @@ class TablePasses:
         return batch
 
 
-def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -> None:
-    """Log what the user of a store should know of it; only a new one can leave coordinates out."""
+def warn_of(
+    tally: Tally, store: BagStore, points: CheckedTable, is_new: bool, is_measured: bool
+) -> None:
+    """Log what the user of a store should know of it; only a new one can leave coordinates out.
+
+    ``is_measured``: whether this ingest has measured the box, of all points but the farthest.
+    """
     names = points.columns.stored_names
     of_range = warnings_of_range(*points.range, names) if is_new else []
     for text in [*tally.warnings(), *of_range]:
@@ -216,10 +221,13 @@ def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -
     many = tally.points_outside_box > MANY * tally.points
     if tally.points_outside_box and (many or reaches[far] > FAR):
         lo, hi = (float(end[far]) for end in points.range)
+        what = "lie outside the box"
+        if is_measured:
+            what = "were left out when the box was measured"
         logger.warning(
-            "%s: %d of %d points lie outside the box; coordinate %r reaches from %.6g to %.6g, the "
-            "box from %.6g to %.6g: remove wrong values, or give box=",
-            *(store.url, tally.points_outside_box, tally.points),
+            "%s: %d of %d points %s; coordinate %r reaches from %.6g to %.6g, the box from %.6g "
+            "to %.6g: remove wrong values, or give box=",
+            *(store.url, tally.points_outside_box, tally.points, what),
             *(names[far], lo, hi, store.box.lo[far], store.box.hi[far]),
         )
 

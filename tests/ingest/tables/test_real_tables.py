@@ -210,6 +210,10 @@ def test_an_outlier_does_not_stretch_the_box(tmp_path, ingest_cut, caplog):
     lo, hi = store.box.bounds[0]
     assert -0.02 < lo < 0 < 1 < hi < 1.3
     assert store.box.bounds[1] == [-0.5, 0.5]
+    measured = "1 of 5000 points were left out when the box was measured"
+    assert f"{measured}; coordinate 'u' reaches" in caplog.text
+    with caplog.at_level(logging.WARNING, logger="bagbasis"):
+        ingest_cut(path, tmp_path / "given.zarr", box=[(-1, 2), (-1, 1)], **options)
     assert "1 of 5000 points lie outside the box; coordinate 'u' reaches" in caplog.text
     rest = frame.drop(index=17)
     same = write(rest, tmp_path / "q.parquet")
