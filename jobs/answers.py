@@ -61,12 +61,12 @@ def _keep_json(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.meta[FORMAT] = "json"
 
 
-def answer(found: Mapping[str, Any]) -> None:
+def answer(result: Mapping[str, Any]) -> None:
     """Print the result of a command as JSON, if ``--json`` was given."""
     if wants_json():
         from .files import plain
 
-        click.echo(json.dumps(plain(found), indent=2, allow_nan=False))
+        click.echo(json.dumps(plain(result), indent=2, allow_nan=False))
 
 
 def say(text: str) -> None:

@@ -58,14 +58,14 @@ def examine(stores: tuple[str, ...] = (), cluster: str | None = None) -> dict[st
     return state
 
 
-def problems(found: dict[str, Any]) -> list[str]:
+def problems(report: dict[str, Any]) -> list[str]:
     """Return a line for each store or cluster that cannot be reached, and each missing part."""
     lines = []
     for section in ("linear algebra", "kernels"):
-        if "error" in found[section]:
-            lines.append(f"{section}: {found[section]['error']}")
+        if "error" in report[section]:
+            lines.append(f"{section}: {report[section]['error']}")
     for section in ("stores", "cluster"):
-        for name, part in found.get(section, {}).items():
+        for name, part in report.get(section, {}).items():
             if "error" in part:
                 lines.append(f"{name}: {part['error'].removeprefix(f'{name}: ')}")
     return lines

@@ -229,9 +229,10 @@ def serve(
     """
     from .commands.serving.serve import serve_registry
 
-    def tell(told: Mapping[str, Any]) -> None:
-        say(f"{told['url']} serves {told['model']}; clients send the token in {told['token_file']}")
-        answer(told)
+    def tell(service: Mapping[str, Any]) -> None:
+        served, token = f"{service['url']} serves {service['model']}", service["token_file"]
+        say(f"{served}; clients send the token in {token}")
+        answer(service)
 
     serve_registry(url, host, port, token_file, (certificate, key), tell)
 

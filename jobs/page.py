@@ -60,7 +60,7 @@ def render(
     if len(answers) == 1:  # the first sentence of the only answer
         [(title, text)] = answers
         heading, *rest = SENTENCE.split(text, maxsplit=1)
-        answers = [(title, one) for one in rest]
+        answers = [(title, text) for text in rest]
     seeds = seeds_of(config)
     header |= {"seeds": ", ".join(f"{k} {v}" for k, v in seeds.items())} if seeds else {}
     return _template().render(

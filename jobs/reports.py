@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from bagbasis.data.labelled.labelled import LabelledBags
     from bagbasis.hypotheses.result import HypothesisResult
     from bagbasis.models.base import DoubleBasis
-    from bagbasis.models.errors import Errors
 
     from .pictures.bags_in_view import BagsInView
     from .pictures.parts import Part
@@ -98,8 +97,7 @@ def _judged(
         judged, errors = judge_labelled(model, bags, None, forest=True)
         if judged is not None:
             return view, judged, [*errors]
-    found: list[Errors | None] = [evaluate(model, X, y), None]
-    return view, None, found
+    return view, None, [evaluate(model, X, y), None]
 
 
 def _are_fitted(model: DoubleBasis, bags: LabelledBags) -> bool:

@@ -1,4 +1,4 @@
-"""``python -m tests.words``: words that the project does not use, and what it says instead.
+"""``python -m tests.words``: words and names that the project avoids, and what it says instead.
 
 The list is short: a word stands here once no file has it. A line that needs one, as a name of
 somebody or a term of the field, is allowed by what stands around the word.
@@ -6,9 +6,11 @@ somebody or a term of the field, is allowed by what stands around the word.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -36,9 +38,36 @@ WORDS = {
 }
 ALLOWED = re.compile(r"[Pp]ower[- ]laws?|Law, Yau|\(Law\b|law of large numbers|Newton's law")
 
+NAMES = {"found", "given", "kept", "left", "one", "said", "told"}
+"""Names of variables, parameters and fields that say nothing of what they hold."""
+
+OPPOSITES = {"left": {"right", "top"}}
+"""Beside one of these, a name says which of two sides it is."""
+
+
+def vague_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each vague variable, parameter or field of a module."""
+    tree = ast.parse(text)
+    inner = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
+    for scope in [tree, *(node for node in ast.walk(tree) if isinstance(node, inner))]:
+        names = [*_bound(scope)]
+        beside = {name for _, name in names}
+        for line, name in names:
+            if name in NAMES and not beside & OPPOSITES.get(name, set()):
+                yield line, name
+
+
+def _bound(scope: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield what a scope binds, with what inner scopes bind."""
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+
 
 def main() -> int:
-    """Print each line with a word of the list; return 1 if there is any."""
+    """Print each line with a word or a name of the lists; return 1 if there is any."""
     command = ["git", "ls-files", "--", *FOLDERS]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     complaints = [
@@ -48,6 +77,12 @@ def main() -> int:
         for number, line in enumerate((ROOT / name).read_text().splitlines(), start=1)
         for word, remedy in WORDS.items()
         if re.search(word, ALLOWED.sub("", line))
+    ]
+    complaints += [
+        f"{name}:{line}: {vague!r}: give it the noun of what it holds"
+        for name in names.split()
+        if name.endswith(".py") and name.startswith(("pipeline/", "jobs/"))
+        for line, vague in sorted(set(vague_names((ROOT / name).read_text())))
     ]
     print("\n".join(complaints))
     return 1 if complaints else 0

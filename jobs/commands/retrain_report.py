@@ -85,25 +85,38 @@ def metrics(report: dict[str, Any], registry_url: str) -> bytes:
             "decision",
             "1: what was decided",
             "decision",
-            {one: float(one == report["decision"]) for one in ("promoted", "kept", "overtaken")},
+            {
+                decision: float(decision == report["decision"])
+                for decision in ("promoted", "kept", "overtaken")
+            },
         ),
         ("error", report["measure"], "model", errors),
-        ("drift_p_value", "Of each gate", "gate", {g: one["p_value"] for g, one in gates.items()}),
+        (
+            "drift_p_value",
+            "Of each gate",
+            "gate",
+            {g: test["p_value"] for g, test in gates.items()},
+        ),
         (
             "drift_wealth",
             "Logarithm to base 10 of the capital of a gate that bets",
             "gate",
             (report.get("gates") or {}).get("wealth", {}),
         ),
-        ("drift", "1: found by the gate", "gate", {g: one["drifted"] for g, one in gates.items()}),
+        (
+            "drift",
+            "1: found by the gate",
+            "gate",
+            {g: test["drifted"] for g, test in gates.items()},
+        ),
     ]
-    found = CollectorRegistry()
+    registry = CollectorRegistry()
     for name, text, label, values in rows:
         labels = ["registry", *([label] if label else [])]
-        gauge = Gauge(f"bagbasis_retrain_{name}", text, labels, registry=found)
+        gauge = Gauge(f"bagbasis_retrain_{name}", text, labels, registry=registry)
         for key, value in values.items():
             gauge.labels(registry_url, *([key] if label else [])).set(value)
-    return generate_latest(found)
+    return generate_latest(registry)
 
 
 def lines_of(report: dict[str, Any]) -> list[str]:
@@ -183,12 +196,12 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
     columns = ["round", "began", "decision", "new bags", "with a label", "error", "champion", "p"]
     rows = [
         [
-            *(one.number, one.at[:16].replace("T", " "), one.decision, one.n_new),
-            one.n_new_labelled,
-            *(None if e is None else rounded(e, spread) for e in (one.error, one.champion_error)),
-            one.p_value,
+            *(past.number, past.at[:16].replace("T", " "), past.decision, past.n_new),
+            past.n_new_labelled,
+            *(None if e is None else rounded(e, spread) for e in (past.error, past.champion_error)),
+            past.p_value,
         ]
-        for one in rounds
+        for past in rounds
     ]
     details = [Table("Rounds", columns, rows, 'p: of the gate "inputs".')]
     if report.get("gates"):  # rounds that an earlier version decided have none
@@ -227,9 +240,9 @@ def _checks(report: dict[str, Any]) -> list[str]:
 def answer_of_round(report: dict[str, Any]) -> str:
     """Return what was decided, and the errors it was decided by, in a sentence or two."""
     decided = {"promoted": "The new model was promoted", "kept": "The champion was kept"}
-    said = decided.get(report["decision"], "Another round was faster, and its model stays")
+    outcome = decided.get(report["decision"], "Another round was faster, and its model stays")
     if report["error"] is None:
-        return f"{said}."
+        return f"{outcome}."
     rivals = {
         "the champion before": report["champion_error"],
         RIVALS["constant_error"]: report.get("constant_error"),  # older reports have none
@@ -240,19 +253,19 @@ def answer_of_round(report: dict[str, Any]) -> str:
     what = ", ".join(report.get("targets") or ()) or "the labels"
     sentence = verdict(what, report["measure"], where, errors, report.get("standard_error"))
     first = " It is the first model of the registry." if report["champion_before"] is None else ""
-    return f"{said}.{first} {sentence}"
+    return f"{outcome}.{first} {sentence}"
 
 
 def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
     def series(
         label: str, key: str, chosen: Sequence[Round], color: str = "blue", radius: float = 3.0
     ) -> Series:
-        found = [(one.number, getattr(one, key)) for one in chosen]
-        known = [(x, y) for x, y in found if y is not None]
+        points = [(past.number, getattr(past, key)) for past in chosen]
+        known = [(x, y) for x, y in points if y is not None]
         x, y = [x for x, _ in known], [y for _, y in known]
         return Series(label, x, y, color=color, radius=radius)
 
-    refused = [one for one in rounds if one.decision != "promoted"]
+    refused = [past for past in rounds if past.decision != "promoted"]
     errors = [
         series("challenger", "error", rounds),
         series("champion before", "champion_error", rounds, color="orange"),
@@ -261,9 +274,9 @@ def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
     charts = [Chart(f"{report['measure']} over the rounds", "round", report["measure"], errors)]
     tested = []
     for gate, color in GATE_COLORS.items():
-        known = [one for one in rounds if gate in one.p_values]
+        known = [past for past in rounds if gate in past.p_values]
         if known:
-            numbers, p = [one.number for one in known], [one.p_values[gate] for one in known]
+            numbers, p = [past.number for past in known], [past.p_values[gate] for past in known]
             tested.append(Series(gate, numbers, p, color=color))
     charts += _wealth(report, rounds)
     if tested:
@@ -277,10 +290,10 @@ def _wealth(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
     """Draw the capital of gates that bet over the rounds; no chart where none does."""
     drawn = []
     for gate, color in GATE_COLORS.items():
-        known = [one for one in rounds if gate in one.wealth]
+        known = [past for past in rounds if gate in past.wealth]
         if known:
-            values = [10 ** one.wealth[gate] for one in known]
-            drawn.append(Series(gate, [one.number for one in known], values, color=color))
+            values = [10 ** past.wealth[gate] for past in known]
+            drawn.append(Series(gate, [past.number for past in known], values, color=color))
     if not drawn:
         return []
     level = (report.get("gates") or {}).get("level")
@@ -323,8 +336,8 @@ def _gates(gates: dict[str, Any]) -> Table:
         line = begun + rounds
     keys = ("p_value", "effect", "statistic", "n_reference", "n_new")
     rows = [
-        [name, "drift" if found["drifted"] else "no drift", *(found[key] for key in keys)]
-        for name, found in gates["gates"].items()
+        [name, "drift" if result["drifted"] else "no drift", *(result[key] for key in keys)]
+        for name, result in gates["gates"].items()
     ]
     columns = ("gate", "found", "p", "effect", "statistic", "bags before", "new bags")
     return Table("Gates of drift", columns, rows, line)

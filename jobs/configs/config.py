@@ -86,7 +86,7 @@ def load_config(
     config_type: type[C],
     path: str | os.PathLike[str] | None = None,
     overrides: Sequence[str] = (),
-    given: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
     job: str = "",
 ) -> C:
     """Return the config in a YAML file with overrides applied.
@@ -99,7 +99,7 @@ def load_config(
         None starts from an empty config.
     overrides : sequence of str
         ``key=value`` with dotted keys; values are YAML.
-    given : mapping, optional
+    arguments : mapping, optional
         Values of top-level keys from other arguments; they win over the file's.
     job : str, optional
         Words by which the job is called; its ``bags config`` is suggested where keys are missing.
@@ -110,7 +110,7 @@ def load_config(
         No such file, no YAML, an unknown key, a wrong value or one with credentials; one line that
         names it.
     """
-    values = (read_yaml(path) if path is not None else {}) | dict(given or {})
+    values = (read_yaml(path) if path is not None else {}) | dict(arguments or {})
     values = with_new_names(config_type.RENAMED_OF, values)
     renamed = RENAMED.get(config_type.RENAMED_OF, {})
     changed = set()
@@ -205,7 +205,11 @@ def _takes_keys(kind: type[BaseModel], keys: Sequence[str]) -> bool:
     """Return whether a dotted key may be a section, whatever else it may be."""
     kinds: Iterable[type[BaseModel]] = [kind]
     for key in keys:
-        fields = [one.model_fields[key] for one in kinds if key in one.model_fields]
+        fields = [
+            section_type.model_fields[key]
+            for section_type in kinds
+            if key in section_type.model_fields
+        ]
         kinds = [section for field in fields for section in _sections_in(field.annotation)]
     return bool(kinds)
 

@@ -119,7 +119,7 @@ def _beside(line: str, words: str) -> Iterator[str]:
     first, *more = wrap(words, max(24, min(room, WIDTH - len(line) - 3)), break_on_hyphens=False)
     rest = wrap(" ".join(more), room, break_on_hyphens=False)
     yield f"{line:<{COLUMN - 1}} # {first}"
-    yield from (f"{'':<{COLUMN - 1}} # {one}" for one in rest)
+    yield from (f"{'':<{COLUMN - 1}} # {continued}" for continued in rest)
 
 
 def _plain(value: object) -> object:

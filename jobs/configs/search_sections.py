@@ -68,12 +68,12 @@ class SearchSection(Section):
         return MULTIPLIERS if scale == "median" else [1.0]
 
 
-def embeddings_of(given: dict[str, Any] | list[Any] | None, base: Section) -> list[Section]:
+def embeddings_of(candidates: dict[str, Any] | list[Any] | None, base: Section) -> list[Section]:
     """Return the embedding sections that a search compares.
 
     Parameters
     ----------
-    given : what ``search.embedding`` holds
+    candidates : what ``search.embedding`` holds
     base : the model's embedding section
 
     Raises
@@ -81,14 +81,14 @@ def embeddings_of(given: dict[str, Any] | list[Any] | None, base: Section) -> li
     ConfigError
         An unknown key, a wrong value, or an empty list; names the dotted key.
     """
-    if given is None:
+    if candidates is None:
         return _variations(KEY, default_search(base), base)
-    if isinstance(given, Mapping):
-        return _variations(KEY, given, base)
-    if not given:
+    if isinstance(candidates, Mapping):
+        return _variations(KEY, candidates, base)
+    if not candidates:
         raise ConfigError(f"key {KEY!r} is empty; expected at least one embedding")
     sections = []
-    for i, item in enumerate(given):
+    for i, item in enumerate(candidates):
         key = f"{KEY}[{i}]"
         if isinstance(item, str):
             sections.append(_named(key, item))

@@ -60,42 +60,42 @@ class Dots:
 
     def charts(self) -> list[Chart]:
         """Return, for each target, predicted against true, and residuals against true and n."""
-        sample, kept = self._errors.sample, self._kept
-        sizes, labels = self._describe(sample.index[kept])
-        drawn = f"{len(kept):,} of {self._errors.n:,} bags, drawn at random."
-        note = drawn if len(kept) < self._errors.n else ""
-        found = []
+        sample, shown = self._errors.sample, self._kept
+        sizes, labels = self._describe(sample.index[shown])
+        drawn = f"{len(shown):,} of {self._errors.n:,} bags, drawn at random."
+        note = drawn if len(shown) < self._errors.n else ""
+        charts = []
         for j, name in enumerate(self._names[: sample.true.shape[1]]):
-            true, predicted = sample.true[kept, j], sample.predicted[kept, j]
+            true, predicted = sample.true[shown, j], sample.predicted[shown, j]
             titles = [
                 f"{label}, true {a:.4g}, predicted {self._rounded(b, j)}"
                 for label, a, b in zip(labels, true.tolist(), predicted.tolist(), strict=True)
             ]
-            found += _error_charts(name, true, predicted, sizes, titles, note)
-        return found
+            charts += _error_charts(name, true, predicted, sizes, titles, note)
+        return charts
 
     def worst(self) -> list[Table]:
         """Return the bags with the largest errors, of each target."""
-        sample, found = self._errors.sample, []
+        sample, tables = self._errors.sample, []
         drawn = "" if len(sample.index) == self._errors.n else f"Of {len(sample.index):,} bags."
         for j in range(sample.true.shape[1]):
             gaps = sample.predicted[:, j] - sample.true[:, j]
             rows = self._worst_of(j)[:N_WORST]
             sizes, _ = self._describe(sample.index[rows])
             ids = _rows_of(self._store.ids, sample.index[rows]).tolist()
-            true = [f"{one:.4g}" for one in sample.true[rows, j].tolist()]
+            true = [f"{value:.4g}" for value in sample.true[rows, j].tolist()]
             predicted, errors = (
-                [self._rounded(one, j) for one in column[rows].tolist()]
+                [self._rounded(value, j) for value in column[rows].tolist()]
                 for column in (sample.predicted[:, j], gaps)
             )
             cells = zip(map(str, ids), sizes.tolist(), true, predicted, errors, strict=True)
             names = ["bag", "points", "true", "predicted", "error"]
-            found.append(Table(f"{self._names[j]}: the worst bags", names, [*cells], drawn))
-        return found
+            tables.append(Table(f"{self._names[j]}: the worst bags", names, [*cells], drawn))
+        return tables
 
     def worst_bags(self) -> list[Chart]:
         """Return the points of the bags with the largest errors, of each target, within the box."""
-        sample, found = self._errors.sample, []
+        sample, charts = self._errors.sample, []
         for j in range(sample.true.shape[1]):
             for row in self._worst_of(j)[:N_DRAWN].tolist():
                 bag = int(sample.index[row])
@@ -106,8 +106,8 @@ class Dots:
                 axes = self._store.coordinate_names
                 box = self._store.box if self._spec is None else self._spec.box
                 effects = self._largest_effects(bag, j)
-                found.append(_bag_chart(title, points, box, f"{what}.", axes, effects))
-        return found
+                charts.append(_bag_chart(title, points, box, f"{what}.", axes, effects))
+        return charts
 
     def explained(self) -> list[Table]:
         """Return which coordinates move the predictions of the worst bags, of each target."""
@@ -221,12 +221,12 @@ def _bag_chart(
     ``effects`` says what the points at some positions do; they are drawn in another colour.
     """
     first, *others = names or [f"coordinate {j}" for j in range(points.shape[1])]
-    kept = points[thin(len(points), MOST_DOTS // 2)]
+    dots = points[thin(len(points), MOST_DOTS // 2)]
     (left, right), (low, high) = [*box.bounds, [0.0, 1.0]][:2]
     if box.n_dims > 1:
-        x, y, label = kept[:, 0], kept[:, 1], others[0]
+        x, y, label = dots[:, 0], dots[:, 1], others[0]
     else:
-        x, y = np.sort(kept[:, 0]), (np.arange(len(kept)) + 0.5) / len(kept)
+        x, y = np.sort(dots[:, 0]), (np.arange(len(dots)) + 0.5) / len(dots)
         label = "share of the points below"
     corners = Series("", [left, right], [low, high], radius=0)  # so that all panels have one scale
     shown = [corners, Series("", x.tolist(), y.tolist(), radius=2)]
@@ -247,10 +247,10 @@ def _signed(effect: float) -> str:
 
 def _rows_of(read: Callable[[int, int], NDArray[Any]], index: NDArray[np.int64]) -> NDArray[Any]:
     """Return some rows, in the order of ``index``, of what ``read(start, stop)`` gives."""
-    found: dict[int, Any] = {}
+    by_row: dict[int, Any] = {}
     for block in np.unique(index // BLOCK).tolist():
         rows = index[index // BLOCK == block]
         start, stop = int(rows.min()), int(rows.max()) + 1
         values = read(start, stop)
-        found |= {int(row): values[row - start] for row in rows.tolist()}
-    return np.array([found[row] for row in index.tolist()])
+        by_row |= {int(row): values[row - start] for row in rows.tolist()}
+    return np.array([by_row[row] for row in index.tolist()])

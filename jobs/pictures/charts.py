@@ -79,12 +79,12 @@ class Scale:
     """
 
     def __init__(self, values: Iterable[float], first: float, last: float, log: bool) -> None:
-        found = np.array([*values], dtype=float)
-        self._log = log and bool((found > 0).all())
-        found = np.log10(found) if self._log else found
-        low, high = (found.min(), found.max()) if len(found) else (0.0, 1.0)
+        numbers = np.array([*values], dtype=float)
+        self._log = log and bool((numbers > 0).all())
+        numbers = np.log10(numbers) if self._log else numbers
+        low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 1.0)
         # rounds and numbers of points; 0 and 1 alone are the ends of shares
-        self._is_counted = bool((found == found.round()).all()) and (low, high) != (0, 1)
+        self._is_counted = bool((numbers == numbers.round()).all()) and (low, high) != (0, 1)
         pad = PAD * (high - low) or 0.5
         self._low, self._high = low - pad, high + pad
         self._first, self._last = first, last
@@ -116,14 +116,14 @@ class Scale:
 
     def _apart(self, ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
         """Leave out ticks whose labels would touch the one before."""
-        kept: list[tuple[float, str]] = []
+        spaced: list[tuple[float, str]] = []
         for at, label in ticks:
             room = LINE
-            if kept and self._first < self._last:  # labels stand side by side
-                room = LETTER * (len(label) + len(kept[-1][1]) + 2) / 2
-            if not kept or abs(at - kept[-1][0]) >= room:
-                kept.append((at, label))
-        return kept
+            if spaced and self._first < self._last:  # labels stand side by side
+                room = LETTER * (len(label) + len(spaced[-1][1]) + 2) / 2
+            if not spaced or abs(at - spaced[-1][0]) >= room:
+                spaced.append((at, label))
+        return spaced
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,14 @@ class Bars:
 
     def drawn(self) -> list[tuple[str, float, float, float, float, float, str]]:
         """Return of each bar its name, middle, both ends, those of its error bar, and a title."""
-        x, found = self.scale, []
+        x, bars = self.scale, []
         for i, row in enumerate(zip(self.names, self.values, self.spreads, strict=True)):
             name, value, spread = row
             short = name if len(name) <= BAR_LETTERS else f"{name[: BAR_LETTERS - 1]}…"
             title, y = f"{name}: {value:.4g} ± {spread:.2g}", TOP + BAR * (i + 0.5)
             start, end = sorted((x(0.0), x(value)))
-            found.append((short, y, start, end, x(value - spread), x(value + spread), title))
-        return found
+            bars.append((short, y, start, end, x(value - spread), x(value + spread), title))
+        return bars
 
 
 @dataclass(frozen=True)
@@ -197,12 +197,12 @@ class Chart:
     @property
     def legend(self) -> list[Series]:
         """The series with a label that have a point."""
-        return [one for one in self.series if one.label and one.points()]
+        return [series for series in self.series if series.label and series.points()]
 
     @property
     def says_something(self) -> bool:
         """Whether points differ in x: a single round, rung or size of bags shows nothing."""
-        return len({point[0] for one in self.series for point in one.points()}) > 1
+        return len({point[0] for series in self.series for point in series.points()}) > 1
 
     @property
     def scales(self) -> tuple[Scale, Scale]:
@@ -231,8 +231,8 @@ class Chart:
         """Return each series with its points: x, y, both ends of the bar, title."""
         x, y = self.scales
         return [
-            (one, [(x(a), y(b), y(low), y(high), t) for a, b, low, high, t in one.points()])
-            for one in self.series
+            (series, [(x(a), y(b), y(low), y(high), t) for a, b, low, high, t in series.points()])
+            for series in self.series
         ]
 
 

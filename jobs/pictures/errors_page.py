@@ -82,7 +82,7 @@ def errors_part(
         Errors of a random forest on moments and extremes of the same bags.
     """
     named = ((RIVALS["means_error"], means), (RIVALS["forest_error"], forest))
-    rivals = {name: one for name, one in named if one is not None}
+    rivals = {name: rival for name, rival in named if rival is not None}
     details, worries, charts = errors.details, [], []
     checks: tuple[str, ...] = CHECKS
     if errors.n < FEW_JUDGED:
@@ -106,7 +106,7 @@ def errors_part(
         checks = (*CHECKS, SLOPE)
         dots = Dots(store, model, errors)
         charts, later = dots.charts() + dots.worst_bags(), [*dots.worst(), *dots.explained()]
-    of_means, of_forest = (one.error if one else None for one in (means, forest))
+    of_means, of_forest = (rival.error if rival else None for rival in (means, forest))
     beaten_by = compare(
         errors.error, errors.constant_error, of_means, spread, of_forest, errors.measure
     )
@@ -118,7 +118,7 @@ def errors_part(
     constant = rounded(errors.constant_error, errors.standard_error)
     judged = f"{where}; {errors.measure} {error}, best constant {constant}"
     others = [(RIVALS["constant_error"], errors.constant_error)]
-    others += [(name, one.error) for name, one in rivals.items()]
+    others += [(name, rival.error) for name, rival in rivals.items()]
     what = targets_in_words(list(errors.values()))
     bags = bags_in_words(errors.n, errors.subset == "holdout")
     return Part(
@@ -152,7 +152,7 @@ def worries_of_sizes(store: BagStore | BagsInView) -> list[str]:
 
 
 def _number_tables(errors: Errors, rivals: Mapping[str, Errors]) -> list[Table]:
-    beside = {name: one.values() for name, one in rivals.items()}
+    beside = {name: rival.values() for name, rival in rivals.items()}
     columns, tables = ["", "RMSE", "R²", "MAE", "mean error"], []
     rmse_errors = errors.rmse_errors
     for j, (name, values) in enumerate(errors.values().items()):
@@ -163,11 +163,11 @@ def _number_tables(errors: Errors, rivals: Mapping[str, Errors]) -> list[Table]:
             spread = {"mae": np.abs(gaps).std() / root, "bias": gaps.std() / root}
             spread["rmse"] = rmse_errors[j]
             spread["r2"] = r2_error(values, rmse_errors[j])
-        judged = {"the model": values, **{text: one.get(name) for text, one in beside.items()}}
+        judged = {"the model": values, **{text: rival.get(name) for text, rival in beside.items()}}
         rows = [
-            [text, *_number_cells(one, spread, with_spread=text == "the model")]
-            for text, one in judged.items()
-            if one is not None
+            [text, *_number_cells(measured, spread, with_spread=text == "the model")]
+            for text, measured in judged.items()
+            if measured is not None
         ]
         constant = {"rmse": values["constant_rmse"], "r2": 0.0, "bias": 0.0}
         rows.append(["the best constant", *_number_cells(constant, spread)])
@@ -190,11 +190,11 @@ def _number_cells(
 def class_rows(errors: Errors) -> list[list[Any]]:
     """Return name, precision, recall, F1 and bags of each class, in digits that bags allow."""
     of_classes = _of_class(errors)["per_class"]
-    fewest = min((one["n"] for one in of_classes.values() if one["n"]), default=1)
+    fewest = min((scores["n"] for scores in of_classes.values() if scores["n"]), default=1)
     spread = 0.5 / max(1.0, fewest) ** 0.5
     return [
-        [name, *(rounded(one[key], spread) for key in OF_CLASS), one["n"]]
-        for name, one in of_classes.items()
+        [name, *(rounded(scores[key], spread) for key in OF_CLASS), scores["n"]]
+        for name, scores in of_classes.items()
     ]
 
 
@@ -211,11 +211,14 @@ def _class_tables(
 
 def class_table(name: str, errors: Errors, rivals: Mapping[str, Errors]) -> Table:
     """Return the accuracy and the balanced accuracy of the model and of the baselines."""
-    n_classes = sum(one["n"] > 0 for one in _of_class(errors)["per_class"].values())
+    n_classes = sum(scores["n"] > 0 for scores in _of_class(errors)["per_class"].values())
     rows: list[list[Any]] = [
         ["the model", *measures(errors, "accuracy", "balanced_accuracy")],
         [MOST_FREQUENT, rounded(1 - errors.constant_error), rounded(1 / max(1, n_classes))],
-        *([text, *measures(one, "accuracy", "balanced_accuracy")] for text, one in rivals.items()),
+        *(
+            [text, *measures(rival, "accuracy", "balanced_accuracy")]
+            for text, rival in rivals.items()
+        ),
     ]
     note = f"Balanced accuracy: mean over classes of the fraction that is right. {INDEPENDENT}"
     return Table(f"Accuracy: {name}", ["", "accuracy", "balanced accuracy"], rows, note)
@@ -235,7 +238,7 @@ def probability_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
             rounded(0.5),
             rounded(1 - float((errors.mean**2).sum())),
         ],
-        *([text, *measures(one, *keys)] for text, one in rivals.items()),
+        *([text, *measures(rival, *keys)] for text, rival in rivals.items()),
     ]
     n_sampled = len(errors.sample.index)
     sampled = "" if n_sampled == errors.n else f" AUC and Brier score of {n_sampled:,} bags."
@@ -267,8 +270,8 @@ def reliability(errors: Errors) -> Chart:
     """Return how often the predicted class is right, for groups of its probability."""
     groups = calibration_groups(errors)
     titles = [
-        f"group of {one.n:,} bags: predicted {one.predicted:.3g}, right {one.right:.3g}"
-        for one in groups
+        f"group of {group.n:,} bags: predicted {group.predicted:.3g}, right {group.right:.3g}"
+        for group in groups
     ]
     return Chart(
         "Calibration of probabilities",
@@ -277,10 +280,10 @@ def reliability(errors: Errors) -> Chart:
         [
             Series(
                 "",
-                [one.predicted for one in groups],
-                [one.right for one in groups],
+                [group.predicted for group in groups],
+                [group.right for group in groups],
                 titles,
-                [one.interval for one in groups],
+                [group.interval for group in groups],
                 joined=True,
             )
         ],
@@ -292,11 +295,15 @@ def reliability(errors: Errors) -> Chart:
 
 def worries_of_probabilities(errors: Errors) -> list[str]:
     """Warn of the group of bags whose probabilities are furthest from how often they are right."""
-    groups = [one for one in calibration_groups(errors) if one.n >= LEAST_GROUP]
-    off = [one for one in groups if abs(one.gap) > LEAST_GAP and abs(one.gap) > SURE * one.error]
+    groups = [group for group in calibration_groups(errors) if group.n >= LEAST_GROUP]
+    off = [
+        group
+        for group in groups
+        if abs(group.gap) > LEAST_GAP and abs(group.gap) > SURE * group.error
+    ]
     if not off:
         return []
-    worst = max(off, key=lambda one: abs(one.gap))
+    worst = max(off, key=lambda group: abs(group.gap))
     side = "low" if worst.gap > 0 else "high"
     return [
         f"Probabilities are too {side}: of {worst.n:,} bags predicted with a probability of "
@@ -336,13 +343,13 @@ def _confusion(details: ClassDetails) -> Table:
 
 
 def _density_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
-    found = errors.values()["densities"]
+    values = errors.values()["densities"]
     rows = [
-        ["the model", found["mse"], found["r2"]],
-        ["the bag's own density", found["input_mse"], found["input_r2"]],
-        *([text, one.error, None] for text, one in rivals.items()),
-        ["the average density", found["average_mse"], 0.0],
-        ["noise of the responses", found["noise_mse"], None],
+        ["the model", values["mse"], values["r2"]],
+        ["the bag's own density", values["input_mse"], values["input_r2"]],
+        *([text, rival.error, None] for text, rival in rivals.items()),
+        ["the average density", values["average_mse"], 0.0],
+        ["noise of the responses", values["noise_mse"], None],
     ]
     columns = ["", "mean squared L2 distance", "R²"]
     return Table("Errors", columns, [row for row in rows if row[1] is not None])

@@ -107,12 +107,12 @@ def _directions(prefix: str, rows: Floats, locations: Floats) -> list[Direction]
         return [
             Direction(f"{prefix}coordinate {j}", rows[:, j], locations[:, j]) for j in range(n_dims)
         ]
-    found = PCA(min(MOST_AXES, len(rows)), svd_solver="randomized", random_state=0).fit(rows)
-    moved, at = found.transform(rows), found.transform(locations)
+    pca = PCA(min(MOST_AXES, len(rows)), svd_solver="randomized", random_state=0).fit(rows)
+    moved, at = pca.transform(rows), pca.transform(locations)
     return [
         Direction(f"{prefix}principal direction {j + 1}, {share:.0%} of the variance",
                   moved[:, j], at[:, j])
-        for j, share in enumerate(found.explained_variance_ratio_)
+        for j, share in enumerate(pca.explained_variance_ratio_)
     ]  # fmt: skip
 
 
@@ -147,8 +147,8 @@ def _draw_densities(axis: Axes, plane: Sequence[Direction], counts: Counts) -> N
     edges = [direction.edges() for direction in plane]
     bins = []
     for direction, at in zip(plane, edges, strict=True):
-        found = np.searchsorted(at, direction.rows) - 1
-        bins.append(np.where((found < 0) | (found >= BINS), -1, found))
+        bin_of_row = np.searchsorted(at, direction.rows) - 1
+        bins.append(np.where((bin_of_row < 0) | (bin_of_row >= BINS), -1, bin_of_row))
     tables = counts(bins[0], bins[1], BINS)
     middles = [(at[1:] + at[:-1]) / 2 for at in edges]
     axis.set_xlabel(plane[0].name)

@@ -44,9 +44,9 @@ def header_of(model: FittedModel, url: str, data_url: str) -> dict[str, Any]:
 
 def worries_of_model(model: FittedModel) -> list[str]:
     """Return warnings that follow from the numbers of a fit."""
-    report, found = model.report_, []
+    report, worries = model.report_, []
     if report["n_bags_fitted"] < FEW_FITTED:
-        found.append(
+        worries.append(
             f"Few bags: the model was fitted to {report['n_bags_fitted']:,}. Another sample of "
             "bags may give another model."
         )
@@ -54,16 +54,16 @@ def worries_of_model(model: FittedModel) -> list[str]:
     if isinstance(model, DoubleBasis) and seen and outside > MUCH_OUTSIDE * seen:
         treated = {"clip": "moved to its edge", "drop": "left out"}
         how = treated.get(model.features_.embedding.out_of_box, "refused")
-        found.append(
+        worries.append(
             f"{100 * outside / seen:.2g} % of the points that were fitted lie outside the box and "
             f"were {how}."
         )
     if report["n_bags_unlabelled"] > report["n_bags_fitted"]:
-        found.append(
+        worries.append(
             f"Most bags, {report['n_bags_unlabelled']:,}, have no label: the model knows only "
             "those that have one."
         )
-    return found
+    return worries
 
 
 def worries_of_penalty(model: FittedModel) -> list[str]:
@@ -162,21 +162,27 @@ def choice_tables(model: FittedModel) -> list[Table]:
     if not choice or not choice["tried"]:
         return []
     best: dict[str, dict[str, Any]] = {}
-    for one in choice["tried"]:  # the best first: of each embedding its best width
-        best.setdefault(one["name"], one)
+    for candidate in choice["tried"]:  # the best first: of each embedding its best width
+        best.setdefault(candidate["name"], candidate)
     shown = [*best.values()][:SHOWN_CHOICES]
-    errors = _in_digits_of_the_largest([(one["error"], one["standard_error"]) for one in shown])
+    errors = _in_digits_of_the_largest(
+        [(candidate["error"], candidate["standard_error"]) for candidate in shown]
+    )
     behind = _in_digits_of_the_largest(
-        [(one["behind"], one["standard_error_behind"]) for one in shown if one["behind"]]
+        [
+            (candidate["behind"], candidate["standard_error_behind"])
+            for candidate in shown
+            if candidate["behind"]
+        ]
     )
     rows = [
         [
-            one["name"],
-            "given" if one["width"] is None else f"{one['width']:.2g}",
+            candidate["name"],
+            "given" if candidate["width"] is None else f"{candidate['width']:.2g}",
             next(errors),
-            next(behind) if one["behind"] else "",
+            next(behind) if candidate["behind"] else "",
         ]
-        for one in shown
+        for candidate in shown
     ]
     title = (
         f"The embedding was chosen from {len(choice['tried'])} candidates: errors of "
@@ -213,12 +219,12 @@ def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> 
     if judged:
         rows = [
             [
-                one["target"],
-                f"{one['coverage']:.0%}",
-                f"{one['covered']:.1%} ± {one['standard_error']:.1%}",
-                rounded(one[width]),
+                measured["target"],
+                f"{measured['coverage']:.0%}",
+                f"{measured['covered']:.1%} ± {measured['standard_error']:.1%}",
+                rounded(measured[width]),
             ]
-            for one in judged
+            for measured in judged
         ]
         note = f"Labels of {judged[0]['n']:,} bags that the model has not seen, ± a standard error."
         return [
@@ -294,14 +300,15 @@ def compare(
 
     ``spread`` is two standard errors of its error, or 0. An error rate is told as an accuracy.
     """
-    found = {"forest_error": forest, "means_error": means, "constant_error": constant}
-    known = {key: one for key, one in found.items() if one is not None}
+    rivals = {"forest_error": forest, "means_error": means, "constant_error": constant}
+    known = {key: value for key, value in rivals.items() if value is not None}
     best = min(known, key=lambda key: known[key])
     if measure.startswith(ERROR_RATE):
-        ours, theirs = (percent(1 - one) for one in (error, known[best]))
+        ours, theirs = (percent(1 - value) for value in (error, known[best]))
     else:
         ours, theirs = (
-            rounded(one, spread / 2) if spread else f"{one:.4g}" for one in (error, known[best])
+            rounded(value, spread / 2) if spread else f"{value:.4g}"
+            for value in (error, known[best])
         )
     against = f"{RIVALS[best]} ({ours} against {theirs}"
     if error >= known[best]:
@@ -321,10 +328,10 @@ def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
 
 def compare_judged(judged: Mapping[str, Any]) -> list[str]:
     """Return a warning if one of the rivals that `judge_fit` has found is better."""
-    given = judged["error"], judged["constant_error"], judged.get("means_error")
+    errors = judged["error"], judged["constant_error"], judged.get("means_error")
     spread = 2 * judged.get("standard_error", 0.0)
     forest, measure = judged.get("forest_error"), judged["measure"]
-    return compare(*given, spread=spread, forest=forest, measure=measure)
+    return compare(*errors, spread=spread, forest=forest, measure=measure)
 
 
 def score_tables(judged: Mapping[str, Any]) -> list[Table]:

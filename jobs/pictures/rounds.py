@@ -19,8 +19,8 @@ GATES = {"inputs": ("o", BLUE), "concept": ("s", ORANGE), "labels": ("^", "black
 
 def draw_rounds(rounds: Sequence[Round], report: dict[str, Any]) -> Figure:
     """Errors, new bags and, once it was tested, drift over the rounds, one panel each."""
-    is_tested = any(one.p_value is not None or one.p_values for one in rounds)
-    is_bet = any(one.wealth for one in rounds)
+    is_tested = any(past.p_value is not None or past.p_values for past in rounds)
+    is_bet = any(past.wealth for past in rounds)
     n_panels = 2 + is_tested + is_bet
     figure = new_figure(9.0, 2.8 * n_panels)
     axes = figure.subplots(n_panels, 1, sharex=True)
@@ -38,17 +38,17 @@ def draw_rounds(rounds: Sequence[Round], report: dict[str, Any]) -> Figure:
 
 
 def _errors(axis: Axes, rounds: Sequence[Round], measure: str) -> None:
-    judged = [one for one in rounds if one.error is not None]
-    against = [one for one in rounds if one.champion_error is not None]
-    kept = [one for one in judged if one.decision != "promoted"]
-    errors = [_y(one.error) for one in judged]
+    judged = [past for past in rounds if past.error is not None]
+    against = [past for past in rounds if past.champion_error is not None]
+    refused = [past for past in judged if past.decision != "promoted"]
+    errors = [_y(past.error) for past in judged]
     axis.plot(_numbers(judged), errors, "o-", color=BLUE, label="challenger")
     if against:
-        before = [_y(one.champion_error) for one in against]
+        before = [_y(past.champion_error) for past in against]
         axis.plot(_numbers(against), before, "s--", color=ORANGE, label="champion before")
-    if kept:
-        errors = [_y(one.error) for one in kept]
-        axis.plot(_numbers(kept), errors, "kx", markersize=11, label="refused")
+    if refused:
+        errors = [_y(past.error) for past in refused]
+        axis.plot(_numbers(refused), errors, "kx", markersize=11, label="refused")
     axis.set_ylabel(measure if len(measure) < 40 else "error")
     axis.legend(loc="best", fontsize=9)
 
@@ -56,7 +56,7 @@ def _errors(axis: Axes, rounds: Sequence[Round], measure: str) -> None:
 def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
     """Draw new bags as dots and labelled bags as rings, which coincide if all bags have labels."""
     numbers = _numbers(rounds)
-    new, labelled = ([getattr(one, n) for one in rounds] for n in ("n_new", "n_new_labelled"))
+    new, labelled = ([getattr(past, n) for past in rounds] for n in ("n_new", "n_new_labelled"))
     axis.plot(numbers, new, "o", mfc="none", color=GREY, label="new bags", markersize=11)
     axis.plot(numbers, labelled, "o", color=BLUE, label="with a label")
     for number, n in [*zip(numbers, new, strict=True)][-MOST_NAMED:]:
@@ -70,11 +70,11 @@ def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
 def _p_values(axis: Axes, rounds: Sequence[Round]) -> None:
     for gate, (marker, color) in GATES.items():
         # rounds of earlier versions had only the first gate
-        found = [(one, {"inputs": one.p_value, **one.p_values}.get(gate)) for one in rounds]
-        tested = [(one.number, p) for one, p in found if p is not None]
+        values = [(past, {"inputs": past.p_value, **past.p_values}.get(gate)) for past in rounds]
+        tested = [(past.number, p) for past, p in values if p is not None]
         if tested:
             axis.plot(*zip(*tested, strict=True), marker, color=color, label=gate)
-    levels = [(one.number, one.level) for one in rounds if one.level]
+    levels = [(past.number, past.level) for past in rounds if past.level]
     if levels:
         axis.plot(*zip(*levels, strict=True), "--_", color=GREY, label="level")
     axis.set_yscale("log")
@@ -86,10 +86,10 @@ def _p_values(axis: Axes, rounds: Sequence[Round]) -> None:
 def _wealth(axis: Axes, rounds: Sequence[Round]) -> None:
     """Draw the capital of each gate that bets, and what it has to reach for an alarm."""
     for gate, (marker, color) in GATES.items():
-        known = [(one.number, 10 ** one.wealth[gate]) for one in rounds if gate in one.wealth]
+        known = [(past.number, 10 ** past.wealth[gate]) for past in rounds if gate in past.wealth]
         if known:
             axis.plot(*zip(*known, strict=True), f"{marker}-", color=color, label=gate)
-    levels = [(one.number, 1 / one.level) for one in rounds if one.wealth and one.level]
+    levels = [(past.number, 1 / past.level) for past in rounds if past.wealth and past.level]
     axis.plot(*zip(*levels, strict=True), "--_", color=GREY, label="alarm")
     axis.set_yscale("log")
     axis.set_ylabel("wealth of the gates")
@@ -97,7 +97,7 @@ def _wealth(axis: Axes, rounds: Sequence[Round]) -> None:
 
 
 def _numbers(rounds: Sequence[Round]) -> list[int]:
-    return [one.number for one in rounds]
+    return [past.number for past in rounds]
 
 
 def _y(value: float | None) -> float:

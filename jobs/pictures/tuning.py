@@ -35,7 +35,9 @@ def draw_tuning(
 
     The winner and the candidates that came furthest have a colour and a name, the others are grey.
     """
-    reached = {c: (-r, score.error) for r, found in enumerate(scores) for c, score in found.items()}
+    reached = {
+        c: (-r, score.error) for r, of_rung in enumerate(scores) for c, score in of_rung.items()
+    }
     order = sorted(reached, key=lambda c: (c != winner, reached[c], c))
     figure = new_figure(13.0, 5.6)
     left, right = figure.subplots(1, 2)
@@ -56,7 +58,7 @@ def draw_tuning(
             MARKERS[place] if named else ".",
             **{**style, "markersize": 7 if named else 4},
         )
-        at = [(float(found[c].n_bags), found[c].error) for found in scores if c in found]
+        at = [(float(of_rung[c].n_bags), of_rung[c].error) for of_rung in scores if c in of_rung]
         if len(rungs) == 1:
             at = [(first.error, place)]
         label = _label(names[c], place, len(order))

@@ -41,7 +41,9 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
     urls : model's and data's
     """
     reached = {
-        c: (-r, one.error) for r, found in enumerate(result.scores) for c, one in found.items()
+        c: (-r, score.error)
+        for r, of_rung in enumerate(result.scores)
+        for c, score in of_rung.items()
     }
     order = sorted(reached, key=lambda c: (c != result.winner, reached[c], c))
     last, best = result.scores[-1], result.scores[-1][result.winner]
@@ -136,13 +138,13 @@ def head_of(result: Tuning) -> str | None:
 def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[Chart]:
     paths, rungs = [], []
     for color, c in reversed([*zip(COLORS, order, strict=False)]):  # so the winner lies on top
-        scores = [found[c] for found in result.scores if c in found]
+        scores = [of_rung[c] for of_rung in result.scores if c in of_rung]
         far, joined = scores[-1], len(scores) > 1
         x = [alpha / far.n_train for alpha in far.alphas]
         bars = [_error(far, error) for error in far.errors]
         paths.append(Series(names[c], x, far.errors, (), bars, color, joined=True))
-        n, errors = [one.n_bags for one in scores], [one.error for one in scores]
-        bars = [_error(one, one.error) for one in scores]
+        n, errors = [score.n_bags for score in scores], [score.error for score in scores]
+        bars = [_error(score, score.error) for score in scores]
         rungs.append(Series(names[c], n, errors, (), bars, color, joined))
     drawn = "" if len(order) <= len(COLORS) else f"The best {len(COLORS)} of {len(order)}. "
     what = "error / variance"

@@ -20,14 +20,14 @@ REMEMBERED = "roots"  # below the account's folder of states: a file per root
 logger = logging.getLogger(__name__)
 
 
-def root_of(given: str | os.PathLike[str] | None) -> str | None:
+def root_of(root: str | os.PathLike[str] | None) -> str | None:
     """Return the root given, else the environment's; None for neither."""
-    return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE) or None
+    return os.fspath(root) if root is not None else os.environ.get(ROOT_VARIABLE) or None
 
 
-def roots_of(given: str | os.PathLike[str] | None) -> list[str]:
+def roots_of(root: str | os.PathLike[str] | None) -> list[str]:
     """Return the root given, else the environment's, else all that were submitted to."""
-    place = root_of(given)
+    place = root_of(root)
     return [place] if place is not None else _remembered()
 
 

@@ -241,7 +241,7 @@ def _while_read(rename: Callable[[], object]) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def exchange_paths(one: Path, other: Path) -> bool:
+def exchange_paths(first: Path, second: Path) -> bool:
     """Swap two names in one step; return False if the kernel or the filesystem cannot.
 
     Raises
@@ -252,14 +252,14 @@ def exchange_paths(one: Path, other: Path) -> bool:
     renameat2 = getattr(c_library(), "renameat2", None)  # a C library of 2018 has it
     if renameat2 is None:
         return False
-    names = os.fsencode(one), os.fsencode(other)
+    names = os.fsencode(first), os.fsencode(second)
     there = AT_WORKING_FOLDER
     if renameat2(there, names[0], there, names[1], RENAME_EXCHANGE) == 0:
         return True
     code = ctypes.get_errno()
     if code in (errno.EINVAL, errno.ENOSYS):  # what filesystems without an exchange answer
         return False
-    raise OSError(code, os.strerror(code), str(other))
+    raise OSError(code, os.strerror(code), str(second))
 
 
 # ------------------------------------------------------------------ processes

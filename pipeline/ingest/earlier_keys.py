@@ -10,7 +10,7 @@ from ..core.errors import ParameterError
 _CSV = {"delimiter": "delim", "skip_rows": "skip", "columns": "names"}  # and DuckDB's names
 
 
-def refuse_gone(given: Mapping[str, Any]) -> dict[str, Any]:
+def refuse_gone(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters without those of earlier versions that had no effect; refuse the others.
 
     Raises
@@ -19,9 +19,9 @@ def refuse_gone(given: Mapping[str, Any]) -> dict[str, Any]:
         Names the key, and what to write instead.
     """
     for name, instead in _GONE.items():
-        if given.get(name) and (name, given[name]) != ("decimal", "."):
-            raise ParameterError(f"{name} is gone; write {instead(given[name])}")
-    return {name: value for name, value in given.items() if name not in _GONE}
+        if options.get(name) and (name, options[name]) != ("decimal", "."):
+            raise ParameterError(f"{name} is gone; write {instead(options[name])}")
+    return {name: value for name, value in options.items() if name not in _GONE}
 
 
 def _dates(names: Any) -> str:  # noqa: ANN401 - of any older config

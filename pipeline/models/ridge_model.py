@@ -306,11 +306,11 @@ class RidgeModel:
         """Return bags with their coordinates in the order of those fitted; see `order_of`."""
         return in_fitted_order(bags, self.report)
 
-    def check_dims(self, n_dims: int, found: str) -> None:
+    def check_dims(self, n_dims: int, other: str) -> None:
         """Raise ModelError unless bags have the dimension of those fitted."""
         if n_dims != self.features.n_dims:
             raise ModelError(
-                f"the model was fitted on bags of dimension {self.features.n_dims}, {found}"
+                f"the model was fitted on bags of dimension {self.features.n_dims}, {other}"
             )
 
     def _rows(self, bags: Bags, scored: bool = False, folded: bool = False) -> PredictedRows:

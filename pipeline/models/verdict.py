@@ -105,7 +105,7 @@ def listed(texts: Sequence[str]) -> str:
 
 def ordered(rivals: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     """Return the rivals, the best first."""
-    return sorted(rivals, key=lambda one: one[1])
+    return sorted(rivals, key=lambda rival: rival[1])
 
 
 def _beside(error: float, name: str, rival: float, spread: float | None) -> str:

@@ -163,7 +163,7 @@ def test_of_a_store(tmp_path):
 def test_by_groups(tmp_path):
     """Folds of whole groups, of which one bag counts; the holdout's groups without saying so."""
     days = np.arange(N) // 5
-    column = Column("groups", given=days)
+    column = Column("groups", values=days)
     folds = GroupFolds(column, n_folds=4).of(np.arange(N))
     assert all(len(set(folds[days == day])) == 1 for day in days)
     model = regressor().fit(BAGS, Y).conformalize(BAGS, Y, cv=4, groups=days)

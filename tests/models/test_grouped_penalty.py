@@ -74,7 +74,7 @@ def test_the_penalty_is_that_of_models_without_a_fold(n_features, weighted, by):
     bags, y, groups = grouped_bags()
     weights = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else None
     if by == "groups":
-        folds = GroupFolds.of_column(Column("groups", given=groups))
+        folds = GroupFolds.of_column(Column("groups", values=groups))
         found = model(n_features, alphas=GRID).fit(bags, y, groups=groups, sample_weight=weights)
     else:
         folds = IndexFolds(5)

@@ -128,11 +128,11 @@ def _with_outliers(rng: np.random.Generator, n: int) -> Drawn:
 
 def _classes(
     draws: Sequence[Callable[[np.random.Generator], Floats]],
-    given: Sequence[float],
+    fractions: Sequence[float],
     log_densities: Callable[[Floats], list[float]],
 ) -> Draw:
     """Return a task of classes that are drawn by their shares; two bags at least of each."""
-    shares = np.array(given)
+    shares = np.array(fractions)
 
     def drawn(rng: np.random.Generator, n: int) -> Drawn:
         codes = rng.choice(len(shares), n, p=shares)

@@ -139,7 +139,7 @@ class Experiment(ABC, Generic[S]):
 
     def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
         self.scale = scale
-        self.settings = load_config(self.kind, given=scales(self.name)[scale])
+        self.settings = load_config(self.kind, arguments=scales(self.name)[scale])
         self.seed = seed
         self.out_dir = out_dir
 

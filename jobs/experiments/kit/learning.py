@@ -104,12 +104,12 @@ class Learner:
         alphas : λ per bag
         """
         begun = time.perf_counter()
-        found = []
+        scored = []
         for embedding, multiplier in product(candidates, multipliers):
             model = self.fit(embedding, multiplier, few, n_features, alphas)
             score = float(model.alpha_scores_.min())
-            found.append((score, embedding, multiplier, model.alpha_ / count(few[0])))
-        score, embedding, multiplier, alpha = min(found, key=lambda each: each[0])
+            scored.append((score, embedding, multiplier, model.alpha_ / count(few[0])))
+        score, embedding, multiplier, alpha = min(scored, key=lambda each: each[0])
         return Choice(embedding, multiplier, float(alpha), score, time.perf_counter() - begun)
 
     def fit_choice(self, choice: Choice, training: Training, n_features: int) -> Model:

@@ -78,14 +78,18 @@ class LearnedSpectrum(Experiment[Sizes]):
         rng = self.rng(p["repeat"], list(DATA).index(p["data"]))
         problem = DATA[p["data"]](self.settings, rng)
         models = fit_all(problem, self.settings, self.seed + p["repeat"])
-        errors = {n: _error(problem, one.predict(problem.test)) for n, one in models.items()}
-        found: dict[str, Any] = {"error": errors}
+        errors = {n: _error(problem, model.predict(problem.test)) for n, model in models.items()}
+        measured: dict[str, Any] = {"error": errors}
         if p["data"] == SYNTHETIC:
             kernels = {name: _kernel(model) for name, model in models.items()}
-            found["kernel"] = {n: _rms(one - _true_kernel(LAGS)) for n, one in kernels.items()}
+            measured["kernel"] = {
+                n: _rms(kernel - _true_kernel(LAGS)) for n, kernel in kernels.items()
+            }
             if p["repeat"] == 0:
-                found["drawn"] = {name: one.round(4).tolist() for name, one in kernels.items()}
-        return found
+                measured["drawn"] = {
+                    name: kernel.round(4).tolist() for name, kernel in kernels.items()
+                }
+        return measured
 
 
 def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
@@ -154,10 +158,10 @@ def _friedman(sizes: Sizes, rng: np.random.Generator) -> Problem:
 
 def _bundled(load: Callable[[], Any], is_class: bool) -> Callable[..., Problem]:
     def draw(sizes: Sizes, rng: np.random.Generator) -> Problem:
-        found = load()
-        order = rng.permutation(len(found.target))
+        dataset = load()
+        order = rng.permutation(len(dataset.target))
         n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(order)))
-        return _of_points(found.data[order], found.target[order], n, is_class)
+        return _of_points(dataset.data[order], dataset.target[order], n, is_class)
 
     return draw
 

@@ -54,8 +54,8 @@ class Sizes(Scale):
         """
         box = [(0, 1)] * self.n_filters
         common, tv = {"marginals": 1, "box": box}, {"n_per_dim": 10, "grid": 40}
-        found = self.geometries.methods(common, {}, tv, 2048)
-        return {**found, "moments": [MomentsEmbedding(box=box, standardize=False)]}
+        methods = self.geometries.methods(common, {}, tv, 2048)
+        return {**methods, "moments": [MomentsEmbedding(box=box, standardize=False)]}
 
 
 class Marginals(Experiment[Sizes]):

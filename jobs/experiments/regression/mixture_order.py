@@ -47,12 +47,12 @@ def order_by_cross_validation(points: ArrayLike, most: int, n_folds: int, seed: 
     """
     x = np.asarray(points, dtype=np.float64)
     folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(x))
-    most = min(most, *(len(kept) for kept, _ in folds))
+    most = min(most, *(len(train) for train, _ in folds))
     scores = np.zeros(most)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the likelihood hardly moves any more
         for k in range(1, most + 1):
-            for kept, left_out in folds:
-                mixture = GaussianMixture(k, random_state=seed).fit(x[kept])
+            for train, left_out in folds:
+                mixture = GaussianMixture(k, random_state=seed).fit(x[train])
                 scores[k - 1] += mixture.score_samples(x[left_out]).sum()
     return int(scores.argmax()) + 1

@@ -87,13 +87,13 @@ class Radiation(Experiment[Sizes]):
             for name, scores in detectors.scores(quiet).items()
         }
         progress(1, 1 + len(s.strengths))
-        found: dict[str, list[list[float]]] = {name: [] for name in METHODS}
+        powers: dict[str, list[list[float]]] = {name: [] for name in METHODS}
         for done, strength in enumerate(s.strengths, 2):
             bags, _ = inject(test, source, np.full(len(test), strength), rng)
             for name, scores in detectors.scores(bags).items():
-                found[name].append([float((scores > level).mean()) for level in alarms[name]])
+                powers[name].append([float((scores > level).mean()) for level in alarms[name]])
             progress(done, 1 + len(s.strengths))
-        return {"power": found}
+        return {"power": powers}
 
 
 class Detectors:

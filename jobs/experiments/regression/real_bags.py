@@ -80,15 +80,15 @@ class RealBags(Experiment[Sizes]):
         seed = p["seed"] + p["repeat"]
         predicted = np.empty(len(data.bags))
         splits = folds(data, kind, p["n_folds"], seed)
-        found: dict[str, Any] = {"n_bags": len(data.bags), "n_dims": data.bags.n_dims}
-        found |= {"n_points": data.bags.n_points}
+        row: dict[str, Any] = {"n_bags": len(data.bags), "n_dims": data.bags.n_dims}
+        row |= {"n_points": data.bags.n_points}
         begun, chosen = time.process_time(), []
         for i, (train, test) in enumerate(splits):
             known = take(data, train)
             try:
                 predicted[test], name = self._predict(p, known, data.bags[test], f"{seed}-{i}")
             except BagbasisError as error:
-                return {**found, "refused": str(error)}
+                return {**row, "refused": str(error)}
             chosen.append(name)
             progress(i + 1, len(splits))
         y = data.labels
@@ -98,9 +98,9 @@ class RealBags(Experiment[Sizes]):
             losses = (predicted - y) ** 2 / y.var()
         groups = np.arange(len(y)) if data.groups is None else data.groups
         _, places, counts = np.unique(groups, return_inverse=True, return_counts=True)
-        found |= {"seconds": time.process_time() - begun, "chosen": [c for c in chosen if c]}
+        row |= {"seconds": time.process_time() - begun, "chosen": [c for c in chosen if c]}
         means = np.bincount(places, losses) / counts
-        return {**found, "counts": counts.tolist(), "losses": means.round(DIGITS).tolist()}
+        return {**row, "counts": counts.tolist(), "losses": means.round(DIGITS).tolist()}
 
     def _predict(
         self, p: Params, train: LabelledSet, test: Bags, name: str
@@ -114,8 +114,8 @@ class RealBags(Experiment[Sizes]):
         if method in PEERS:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # penalties that lose
-                found = PEERS[method].predict(train, test, kind, p["n_trees"], p["seed"])
-            return found, None
+                predicted = PEERS[method].predict(train, test, kind, p["n_trees"], p["seed"])
+            return predicted, None
         model: DoubleBasis
         model = DoubleBasisClassifier() if kind == "classification" else DoubleBasisRegressor()
         if method == DEFAULT:

@@ -91,8 +91,8 @@ def _trees(
     share = {} if kind == "classification" else {"max_features": SHARE_OF_FEATURES}
     rows = MomentsAndExtremes(test.n_dims)
     model = kinds[kind](n_trees, random_state=seed, **share)
-    found: Floats = model.fit(rows.of(train.bags), train.labels).predict(rows.of(test))
-    return found
+    predicted: Floats = model.fit(rows.of(train.bags), train.labels).predict(rows.of(test))
+    return predicted
 
 
 def _boosted(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
@@ -100,8 +100,8 @@ def _boosted(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int
     made = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
     rows = MomentsAndExtremes(test.n_dims)
     model = made(**BOOSTING, random_state=seed).fit(rows.of(train.bags), train.labels)
-    found: Floats = model.predict(rows.of(test))
-    return found
+    predicted: Floats = model.predict(rows.of(test))
+    return predicted
 
 
 def _mean_pooling(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
@@ -110,10 +110,10 @@ def _mean_pooling(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed
         model, grid = LogisticRegression(max_iter=1000), {"C": np.logspace(-4, 2, 7)}
     else:
         model, grid = Ridge(), {"alpha": np.logspace(-2, 4, 13)}
-    found: Floats = _search(model, grid, splits).fit(train.bags.means, train.labels).predict(
+    predicted: Floats = _search(model, grid, splits).fit(train.bags.means, train.labels).predict(
         test.means
     )  # fmt: skip
-    return found
+    return predicted
 
 
 def _rbf_machine(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
@@ -123,8 +123,8 @@ def _rbf_machine(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed:
     splits = folds(train, kind, INNER_FOLDS, seed)
     if kind == "classification":
         search = _search(SVC(), {"C": [0.3, 1, 10, 100], "gamma": widths}, splits)
-        found: Floats = search.fit(x, train.labels).predict(rows.of(test))
-        return found
+        predicted: Floats = search.fit(x, train.labels).predict(rows.of(test))
+        return predicted
     mean, spread = train.labels.mean(), train.labels.std() or 1.0
     grid = {"C": [0.1, 1, 10], "gamma": widths, "epsilon": [0.05, 0.3]}
     search = _search(SVR(), grid, splits).fit(x, (train.labels - mean) / spread)
@@ -149,8 +149,8 @@ def _miles(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) 
         if best is None or search.best_score_ > best.best_score_:
             best, width = search, share * median
     assert best is not None
-    found: Floats = best.predict(np.exp(-nearest[1] / width))
-    return found
+    predicted: Floats = best.predict(np.exp(-nearest[1] / width))
+    return predicted
 
 
 def _nearest(scaler: StandardScaler, bags: Bags, concepts: Floats) -> Floats:

@@ -66,12 +66,12 @@ class ActiveSearch(Experiment[Sizes]):
         begun = pattern.field
         for place in first.tolist():
             begun = begun.observe(place, pattern.measure(place, rng))
-        found = {}
+        recalls = {}
         for k, method in enumerate(METHODS):
             search = self._search(method, pattern, begun, self.rng(*key, 2, k))
-            found[method] = follow(search, pattern, s.n_queries, self.rng(*key, 1, k))
+            recalls[method] = follow(search, pattern, s.n_queries, self.rng(*key, 1, k))
             progress(k + 1, len(METHODS))
-        return {**found, "n_matching": int(matching(pattern).sum())}
+        return {**recalls, "n_matching": int(matching(pattern).sum())}
 
     def _search(
         self, method: str, pattern: Pattern, field: Field, rng: np.random.Generator
@@ -135,7 +135,7 @@ class LevelSets:
             [np.minimum(self._high - h, h - self._low) for h in self._pattern.levels], axis=0
         )
         score = ambiguity if ambiguity.max() > EPSILON else field.variance.copy()
-        score[[one.place for one in field.observations]] = -np.inf
+        score[[observation.place for observation in field.observations]] = -np.inf
         return np.asarray(score)
 
 
@@ -146,7 +146,7 @@ def follow(
 
     A region is flagged, for good, when its chance exceeds the threshold.
     """
-    found, match = [], matching(pattern)
+    recalls, match = [], matching(pattern)
     every, flagged = np.arange(len(match)), np.zeros(len(match), dtype=bool)
     for query in range(1, n_queries + 1):
         place = search.suggest()
@@ -154,8 +154,8 @@ def follow(
         if query % EACH == 0:
             chances = pattern.classifier.chances(search.field, every, N_DRAWS, rng)
             flagged |= chances > THRESHOLD
-            found.append(float(flagged[match].mean()))
-    return {"recall": found, "precision": float(match[flagged].mean()) if flagged.any() else 1.0}
+            recalls.append(float(flagged[match].mean()))
+    return {"recall": recalls, "precision": float(match[flagged].mean()) if flagged.any() else 1.0}
 
 
 def matching(pattern: Pattern) -> Any:  # noqa: ANN401 - a mask

@@ -92,8 +92,8 @@ def fit_falkon(
 
         right = _transposed(A, _transposed(T, products(None, y - mean) / n))
         operator = LinearOperator((len(centres),) * 2, matvec=normal, dtype=np.float64)
-        found, _ = cg(operator, right, rtol=CONVERGED, maxiter=n_iterations)
-    coef = solve_triangular(T, solve_triangular(A, found))
+        solution, _ = cg(operator, right, rtol=CONVERGED, maxiter=n_iterations)
+    coef = solve_triangular(T, solve_triangular(A, solution))
     return FalkonModel(centres, coef, mean, gamma)
 
 
@@ -155,8 +155,8 @@ class NormalProducts:
                 sums += values @ u.astype(values.dtype)
             if v is not None:
                 sums += v[start : start + ROWS_PER_BLOCK].astype(values.dtype)
-            found: Floats = (sums @ values).astype(np.float64)
-            return found
+            product: Floats = (sums @ values).astype(np.float64)
+            return product
 
         return np.sum(list(self._pool.map(part, self._starts)), axis=0)
 

@@ -116,13 +116,13 @@ def _size(bags: Bags, n_per_dim: int, n_rounds: int) -> dict[str, Any]:
     }
     calls["ours"]()
     rounds = in_turn(calls, n_rounds)
-    found = rounds.compared("ours", "peer")
+    seconds = rounds.compared("ours", "peer")
     n_direct = min(DIRECT_BAGS, len(bags))
     truth = np.stack([direct_coefficients(bags[i], n_per_dim) for i in range(n_direct)])
     return {
-        **found,
-        "ours": found["ours"] / len(bags),
-        "peer": found["peer"] / len(bags),
+        **seconds,
+        "ours": seconds["ours"] / len(bags),
+        "peer": seconds["peer"] / len(bags),
         "s": n_per_dim**bags.n_dims,
         "setting": setting,
         "quality": np.abs(rounds.last["ours"][:n_direct] - truth).max(),

@@ -160,8 +160,8 @@ def fit_dask(
     targets = read_targets(url, n_bags)
     y = da.from_array((targets - targets.mean()).astype(np.float32), chunks=step)
     sums = [z.T @ z, z.T @ y, z.mean(axis=0)]
-    found = client.gather(client.compute(sums))
-    gram, cross, mean = (np.asarray(each, dtype=np.float64) for each in found)
+    merged = client.gather(client.compute(sums))
+    gram, cross, mean = (np.asarray(each, dtype=np.float64) for each in merged)
     gram -= n_bags * np.outer(mean, mean)
     coef = np.linalg.solve(gram + alpha * np.eye(n_features), cross)
     return FourierRidge(frequencies, phases, coef, float(targets.mean() - mean @ coef))

@@ -153,11 +153,11 @@ def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
     )
     statistics = builder.finish()
     with use_cores(1), lane():
-        found = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
+        seconds = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
         if p["gcv"]:
             grid = np.geomspace(1e-3, 1e3, 17)
-            found["gcv"] = cpu_seconds(lambda: solve_gcv(statistics, Penalties(grid)), n_rounds)
-    return found
+            seconds["gcv"] = cpu_seconds(lambda: solve_gcv(statistics, Penalties(grid)), n_rounds)
+    return seconds
 
 
 def peak_bytes(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, int]:
@@ -272,7 +272,7 @@ def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
             progress=progress,
         )
         wall = time.perf_counter() - begun
-        found = {
+        load = {
             "wall": wall,
             "cpu": cpu_of(scheduler) - used,
             "idle": idle,
@@ -280,7 +280,7 @@ def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
         }
     if merged[0] != n_tasks * (n_tasks - 1) / 2:
         raise AssertionError(f"{n_tasks} tasks were merged to {merged[0]}")
-    return found
+    return load
 
 
 def cpu_of(*processes: psutil.Process) -> float:

@@ -195,10 +195,10 @@ def _warn_of_alike_pair(first: Any, second: Any) -> None:  # noqa: ANN401 - text
     look_alike = unicodedata.normalize("NFC", f"{first}") == unicodedata.normalize(
         "NFC", f"{second}"
     )
-    one, other = (ascii(name) if look_alike else repr(name) for name in (first, second))
+    first_id, second_id = (ascii(name) if look_alike else repr(name) for name in (first, second))
     warn(
-        f"the ids {one} and {other} differ only in blanks or in the code of their letters, "
-        "and are two bags; write one id if they are one bag"
+        f"the ids {first_id} and {second_id} differ only in blanks or in the code of their "
+        "letters, and are two bags; write one id if they are one bag"
     )
 
 

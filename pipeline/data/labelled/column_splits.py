@@ -52,10 +52,10 @@ class GroupFolds:
     @classmethod
     def of_column(cls, column: Column) -> GroupFolds:
         """Return the folds of a column; texts are numbered in their order."""
-        if column.given is None or column.given.dtype.kind in "iufb":
+        if column.values is None or column.values.dtype.kind in "iufb":
             return cls(column)
-        _, codes = np.unique(column.given.astype(str), return_inverse=True)
-        return cls(replace(column, given=codes))
+        _, codes = np.unique(column.values.astype(str), return_inverse=True)
+        return cls(replace(column, values=codes))
 
     def of(self, index: Integers) -> Integers:
         """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""
@@ -64,7 +64,7 @@ class GroupFolds:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what tells these folds from others."""
-        values = self.column.given
+        values = self.column.values
         digest = None if values is None else hashlib.sha256(values.tobytes()).hexdigest()
         return {"groups": self.column.name, "given": digest, "n": self.n_folds, "seed": self.seed}
 

@@ -29,12 +29,12 @@ class Column:
     name : str
         The store's, or what messages call the values.
     store : BagStore, optional
-    given : array, shape (n_bags,), optional
+    values : array, shape (n_bags,), optional
     """
 
     name: str
     store: BagStore | None = None
-    given: NDArray[Any] | None = None
+    values: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, data: Bags | BagStore, what: str, column: str | ArrayLike) -> Column:
@@ -57,7 +57,7 @@ class Column:
             values = as_array(what, aligned(column, data, what))
             if values.shape != (len(data),):
                 raise DataError(f"{what} has shape {values.shape}; expected ({len(data)},)")
-            made = cls(what, given=values)
+            made = cls(what, values=values)
             made.members(0, len(data))  # none is missing
             return made
         if not isinstance(data, BagStore):
@@ -70,7 +70,7 @@ class Column:
         store = self.store
         if store is None or store.n_bags > MOST_HELD or store.meta.n_changes:
             return self
-        return Column(self.name, given=self.members(0, store.n_bags))
+        return Column(self.name, values=self.members(0, store.n_bags))
 
     def members(self, start: int, stop: int) -> NDArray[Any]:
         """Return the values of bags start … stop − 1, shape (stop − start,); NaN of removed ones.
@@ -81,8 +81,8 @@ class Column:
             A bag has none.
         """
         if self.store is None:
-            assert self.given is not None
-            values = self.given[start:stop]
+            assert self.values is not None
+            values = self.values[start:stop]
         else:
             values = self.store.targets(start, stop, [self.name])[:, 0]
         missing = _is_missing(values)
@@ -95,8 +95,8 @@ class Column:
 
     def at(self, index: Integers) -> NDArray[Any]:
         """Return the values of some bags, shape (n,); a store's values are read run by run."""
-        if self.given is not None:
-            values: NDArray[Any] = self.given[index]
+        if self.values is not None:
+            values: NDArray[Any] = self.values[index]
             return values
         steps = np.diff(index)
         ends = np.flatnonzero((steps < 1) | (steps > GAP)) + 1

@@ -66,17 +66,17 @@ def fill_cosine(x, m, table, scratch):
     n_functions = table.shape[0]
     delta, sign, value, step = scratch[0], scratch[1], scratch[2], scratch[3]
     terms = _sine_terms(table)
-    one, half, four = table.dtype.type(1), table.dtype.type(0.5), table.dtype.type(4)
+    unity, half, four = table.dtype.type(1), table.dtype.type(0.5), table.dtype.type(4)
     for b in range(m):
         t = x[b]
         flip = t > half
-        t = one - t if flip else t
+        t = unity - t if flip else t
         s = _sin_quarter(t, terms)
         delta[b] = four * s * s
-        sign[b] = -one if flip else one
+        sign[b] = -unity if flip else unity
         step[b] = -half * delta[b]
-        value[b] = one + step[b]
-        table[0, b] = one
+        value[b] = unity + step[b]
+        table[0, b] = unity
     for k in range(1, n_functions):
         row = table[k]
         if k == 1:
@@ -100,7 +100,7 @@ def fill_trigonometric(x, m, table, scratch):
     n_functions = table.shape[0]
     delta, parity, mirror = scratch[0], scratch[1], scratch[2]
     cosine, cosine_step, sine, sine_step = scratch[3], scratch[4], scratch[5], scratch[6]
-    one, half, four, two = (
+    unity, half, four, two = (
         table.dtype.type(1),
         table.dtype.type(0.5),
         table.dtype.type(4),
@@ -111,23 +111,23 @@ def fill_trigonometric(x, m, table, scratch):
     for b in range(m):
         t = x[b]
         back = t > half
-        t = one - t if back else t
+        t = unity - t if back else t
         flip = t > quarter
         t = half - t if flip else t
         s = _sin_quarter(two * t, terms)
         c = (
-            _sin_quarter(one - two * t, terms)
+            _sin_quarter(unity - two * t, terms)
             if t > quarter * half
-            else (one - two * _sin_quarter(t, terms) * _sin_quarter(t, terms))
+            else (unity - two * _sin_quarter(t, terms) * _sin_quarter(t, terms))
         )
-        mirror[b] = -one if back else one
-        parity[b] = -one if flip else one
+        mirror[b] = -unity if back else unity
+        parity[b] = -unity if flip else unity
         delta[b] = four * s * s
         cosine_step[b] = -half * delta[b]
-        cosine[b] = one + cosine_step[b]
+        cosine[b] = unity + cosine_step[b]
         sine[b] = two * s * c
         sine_step[b] = sine[b]
-        table[0, b] = one
+        table[0, b] = unity
     for i in range(1, n_functions):
         row = table[i]
         k = (i + 1) // 2
@@ -150,10 +150,10 @@ def fill_legendre(x, m, table, scratch):
     """P_k(2x − 1) by (k+1) P_{k+1} = (2k+1) t P_k − k P_{k−1}."""
     n_functions = table.shape[0]
     t = scratch[0]
-    one, two = table.dtype.type(1), table.dtype.type(2)
+    unity, two = table.dtype.type(1), table.dtype.type(2)
     for b in range(m):
-        t[b] = two * x[b] - one
-        table[0, b] = one
+        t[b] = two * x[b] - unity
+        table[0, b] = unity
     if n_functions > 1:
         for b in range(m):
             table[1, b] = t[b]

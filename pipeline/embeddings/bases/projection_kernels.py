@@ -27,7 +27,7 @@ COSINE, TRIGONOMETRIC, LEGENDRE = 0, 1, 2
 def load_block(points, start, m, columns, lo, inverse, drop, x):
     """Scale a block to [0, 1] and transpose it; returns points kept and points outside."""
     of = x.dtype.type
-    zero, one = of(0), of(1)
+    zero, unity = of(0), of(1)
     beyond = zero  # how far, in sum: a test in floats vectorises where a count does not
     single, double = points
     for j in range(len(columns)):
@@ -47,21 +47,21 @@ def load_block(points, start, m, columns, lo, inverse, drop, x):
         for b in range(m):
             v = row[b]
             w = v if v > zero else zero
-            w = w if w < one else one
+            w = w if w < unity else unity
             beyond += abs(v - w)
     if beyond == zero:
         return m, 0
-    kept, outside = 0, 0
+    n_kept, outside = 0, 0
     for b in range(m):
         inside = True
         for j in range(len(columns)):
             v = x[j, b]
-            inside &= not (v < zero or v > one)
-            x[j, kept] = zero if v < zero else (one if v > one else v)
+            inside &= not (v < zero or v > unity)
+            x[j, n_kept] = zero if v < zero else (unity if v > unity else v)
         outside += not inside
         if inside or not drop:
-            kept += 1
-    return kept, outside
+            n_kept += 1
+    return n_kept, outside
 
 
 @subkernel(fastmath=FAST)
@@ -227,16 +227,18 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                 total = np.int64(0)  # a plain 0 is a constant, for which all is compiled anew
                 outside = 0
                 for start in range(offsets[i], offsets[i + 1], BLOCK):
-                    left = offsets[i + 1] - start
-                    m = left if left < BLOCK else BLOCK
-                    kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
+                    remaining = offsets[i + 1] - start
+                    m = remaining if remaining < BLOCK else BLOCK
+                    n_kept, beyond = load_block(
+                        points, start, m, groups[group], lo, inverse, drop, x
+                    )
                     outside += beyond
-                    total += kept
-                    if kept == 0:
+                    total += n_kept
+                    if n_kept == 0:
                         continue
-                    padded = (kept + LANES - 1) // LANES * LANES
+                    padded = (n_kept + LANES - 1) // LANES * LANES
                     for j in range(g):
-                        for b in range(kept, padded):
+                        for b in range(n_kept, padded):
                             x[j, b] = 0
                         if basis == COSINE:
                             fill_cosine(x[j], padded, tables[j], scratch)
@@ -250,7 +252,7 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                                 for b in range(padded):
                                     tables[j, k, b] *= tables[j, k, b]
                     for k in range(n_functions):
-                        for b in range(kept, padded):
+                        for b in range(n_kept, padded):
                             tables[0, k, b] = 0
                     _add_products(tables, padded, prefixes, counts, changed, products, sums)
                 _write_means(sums, scales, total, out[i, group * s : (group + 1) * s])

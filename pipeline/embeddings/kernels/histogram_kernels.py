@@ -13,17 +13,17 @@ from .confine_kernels import confine
 def _count(points, start, stop, columns, lo, inverse, drop, n_bins, x, counts):
     """Points of each bin into ``counts``; returns points kept and points outside."""
     counts[:] = 0
-    kept, outside = 0, 0
+    n_kept, outside = 0, 0
     for row in range(start, stop):
         inside = confine(points[row], columns, lo, inverse, 0.0, x)
         outside += not inside
         if inside or not drop:
-            kept += 1
+            n_kept += 1
             cell = 0
             for j in range(len(columns)):
                 cell = cell * n_bins + min(int(x[j] * n_bins), n_bins - 1)
             counts[cell] += 1
-    return kept, outside
+    return n_kept, outside
 
 
 @subkernel()
@@ -94,7 +94,7 @@ def histogram_powers(
     for i in range(begin, end):
         n_outside[i] = 0
         for group in range(n_groups):
-            kept, outside = _count(
+            n_kept, outside = _count(
                 points,
                 offsets[i],
                 offsets[i + 1],
@@ -108,13 +108,13 @@ def histogram_powers(
             )
             n_outside[i] = max(n_outside[i], outside)
             at = group * width
-            if kept == 0:
+            if n_kept == 0:
                 out[i, at : at + width] = np.nan
                 continue
             for m in range(len(rates)):
                 _powers(
                     counts,
-                    np.float64(kept),
+                    np.float64(n_kept),
                     exponent,
                     rates[m],
                     weights[m],

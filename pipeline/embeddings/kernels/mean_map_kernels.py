@@ -70,7 +70,7 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
             for j in range(n_frequencies):
                 sums[0, j] = 0.0
                 sums[1, j] = 0.0
-            kept, outside = 0, 0
+            n_kept, outside = 0, 0
             for first in range(offsets[i], offsets[i + 1], BLOCK):
                 for j in range(n_frequencies):
                     products[j] = 0
@@ -88,7 +88,7 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
                     outside += not inside
                     if drop and not inside:
                         continue
-                    kept += 1
+                    n_kept += 1
                     for k in range(0, n_rows - 2, 2):
                         for j in range(n_frequencies):
                             before = start[j] if k > 0 else start.dtype.type(0)
@@ -117,11 +117,11 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
                     sums[1, j] += squares[j]
             n_outside[i] = outside
             for j in range(n_frequencies):
-                if kept == 0:
+                if n_kept == 0:
                     out[i, j], out[i, n_frequencies + j] = np.nan, np.nan
                 else:
-                    out[i, j] = amplitude * 2.0 * sums[0, j] / kept
-                    out[i, n_frequencies + j] = amplitude * (1.0 - 2.0 * sums[1, j] / kept)
+                    out[i, j] = amplitude * 2.0 * sums[0, j] / n_kept
+                    out[i, n_frequencies + j] = amplitude * (1.0 - 2.0 * sums[1, j] / n_kept)
 
     return mean_sines_cosines
 

@@ -37,25 +37,25 @@ def moments(
     d = len(columns)
     x, mean = np.empty(d, np.float64), np.empty(d, np.float64)
     products = np.empty((d, d), np.float64)
-    found = np.empty(single.shape[1], np.float64)
+    values = np.empty(single.shape[1], np.float64)
     for i in range(begin, end):
-        kept, outside = 0, 0
+        n_kept, outside = 0, 0
         mean[:] = 0
         for row in range(offsets[i], offsets[i + 1]):
             inside = confine(points[row], columns, lo, inverse, margin, x)
             outside += not inside
             if inside or not drop:
-                kept += 1
+                n_kept += 1
                 for j in range(d):
                     mean[j] += x[j]
         n_outside[i] = outside
-        if kept == 0:
-            found[:] = np.nan
-        for j in range(d if kept > 0 else 0):
-            mean[j] /= kept
-            found[j] = mean[j]
+        if n_kept == 0:
+            values[:] = np.nan
+        for j in range(d if n_kept > 0 else 0):
+            mean[j] /= n_kept
+            values[j] = mean[j]
         products[:] = 0
-        for row in range(offsets[i], offsets[i + 1] if covariance and kept > 0 else offsets[i]):
+        for row in range(offsets[i], offsets[i + 1] if covariance and n_kept > 0 else offsets[i]):
             inside = confine(points[row], columns, lo, inverse, margin, x)
             if inside or not drop:
                 for j in range(d):
@@ -64,12 +64,12 @@ def moments(
                     for k in range(j, d):
                         products[j, k] += x[j] * x[k]
         at = d
-        for j in range(d if covariance and kept > 0 else 0):
+        for j in range(d if covariance and n_kept > 0 else 0):
             for k in range(j, d):
-                found[at] = products[j, k] / kept
+                values[at] = products[j, k] / n_kept
                 at += 1
-        for j in range(len(found)):
+        for j in range(len(values)):
             if len(double):
-                double[i, j] = found[j]
+                double[i, j] = values[j]
             else:
-                single[i, j] = found[j]
+                single[i, j] = values[j]

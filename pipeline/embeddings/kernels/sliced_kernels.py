@@ -59,8 +59,8 @@ def sliced_quantiles(
     columns = groups[0]
     n = n_intervals + len(shares)
     single, double = out
-    found = np.empty(single.shape[1], np.float64)
-    scale = 1.0 / np.sqrt(len(found))
+    quantiles = np.empty(single.shape[1], np.float64)
+    scale = 1.0 / np.sqrt(len(quantiles))
     longest = 0
     for i in range(begin, end):
         size = offsets[i + 1] - offsets[i]
@@ -74,49 +74,51 @@ def sliced_quantiles(
     n_directions = directions.shape[1]
     for i in range(begin, end):
         outside = 0
-        kept = np.int64(0)  # for a plain 0, a constant, what it is given to would be compiled anew
+        n_kept = np.int64(
+            0
+        )  # for a plain 0, a constant, what it is given to would be compiled anew
         for row in range(offsets[i], offsets[i + 1]):
             inside = confine(points[row], columns, lo, inverse, margin, point)
             outside += not inside
             if inside or not drop:
                 for j in range(len(point)):
-                    unit[j, kept] = point[j]
-                kept += 1
+                    unit[j, n_kept] = point[j]
+                n_kept += 1
         n_outside[i] = outside
-        if kept == 0:
-            found[:] = np.nan
-        together = AT_ONCE // kept if kept > 0 and AT_ONCE // kept > 1 else 1
+        if n_kept == 0:
+            quantiles[:] = np.nan
+        together = AT_ONCE // n_kept if n_kept > 0 and AT_ONCE // n_kept > 1 else 1
         together = together if together < LANES else LANES
-        for k in range(0, n_directions if kept > 0 else 0, together):
+        for k in range(0, n_directions if n_kept > 0 else 0, together):
             lanes = together if together < n_directions - k else n_directions - k
-            _project(unit, directions, k, kept, lanes, values)
-            for start in range(0, kept, AT_ONCE):
-                rows = AT_ONCE if kept - start > AT_ONCE else kept - start
+            _project(unit, directions, k, n_kept, lanes, values)
+            for start in range(0, n_kept, AT_ONCE):
+                rows = AT_ONCE if n_kept - start > AT_ONCE else n_kept - start
                 _sort_columns(values, start, rows, lanes)
-            if kept > AT_ONCE:
-                _merge(values, kept, merged)
+            if n_kept > AT_ONCE:
+                _merge(values, n_kept, merged)
             if n_intervals > 0:
-                _interval_means(values, kept, lanes, n, scale, totals, found, k * n)
+                _interval_means(values, n_kept, lanes, n, scale, totals, quantiles, k * n)
             else:
-                _values_at(values, kept, lanes, shares, scale, found, k * n)
-        for j in range(len(found)):
+                _values_at(values, n_kept, lanes, shares, scale, quantiles, k * n)
+        for j in range(len(quantiles)):
             if len(double):
-                double[i, j] = found[j]
+                double[i, j] = quantiles[j]
             else:
-                single[i, j] = found[j]
+                single[i, j] = quantiles[j]
 
 
 @subkernel()
-def _project(unit, directions, k, kept, lanes, values):
+def _project(unit, directions, k, n_kept, lanes, values):
     """Write the products of the first points with directions k …: a row of ``lanes`` per point."""
-    for at in range(kept * lanes):
+    for at in range(n_kept * lanes):
         values[at] = 0.0
     for j in range(len(unit)):
         for lane in range(lanes if lanes < FEW else 0):
             length = directions[j, k + lane]
-            for row in range(kept):
+            for row in range(n_kept):
                 values[_U(row * lanes + lane)] += unit[j, row] * length
-        for row in range(kept if lanes >= FEW else 0):
+        for row in range(n_kept if lanes >= FEW else 0):
             coordinate = unit[j, row]
             for lane in range(lanes):
                 values[_U(row * lanes + lane)] += coordinate * directions[j, _U(k + lane)]

@@ -134,15 +134,15 @@ def spread_bags(
             sums[:] = 0.0
             total, outside = 0, 0
             for start in range(offsets[i], offsets[i + 1], BLOCK):
-                left = offsets[i + 1] - start
-                m = left if left < BLOCK else BLOCK
-                kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
+                remaining = offsets[i + 1] - start
+                m = remaining if remaining < BLOCK else BLOCK
+                n_kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
                 outside += beyond
-                total += kept
+                total += n_kept
                 for j in range(g):
                     to = 3 - g + j
-                    _weigh(x[j], kept, n_grid, squares, tables[to], first[to], scratch)
-                _spread(tables, first, kept, widths, n, sums)
+                    _weigh(x[j], n_kept, n_grid, squares, tables[to], first[to], scratch)
+                _spread(tables, first, n_kept, widths, n, sums)
             factor = scale / total if total > 0 else np.nan
             _fold(sums, n, half, g, factor, out[i], group * n_cells)
             if outside > n_outside[i]:

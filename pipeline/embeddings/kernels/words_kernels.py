@@ -31,13 +31,13 @@ def word_shares(begin, end, points, offsets, groups, lo, inverse, drop, centres,
     counts = np.empty(n_words, np.int64)
     for i in range(begin, end):
         counts[:] = 0
-        kept, outside = 0, 0
+        n_kept, outside = 0, 0
         for row in range(offsets[i], offsets[i + 1]):
             inside = confine(points[row], columns, lo, inverse, 0.0, x)
             outside += not inside
             if drop and not inside:
                 continue
-            kept += 1
+            n_kept += 1
             nearest, least = 0, np.inf
             for k in range(n_words):
                 square = 0.0
@@ -48,4 +48,4 @@ def word_shares(begin, end, points, offsets, groups, lo, inverse, drop, centres,
             counts[nearest] += 1
         n_outside[i] = outside
         for k in range(n_words):
-            out[i, k] = np.sqrt(counts[k] / kept) if kept else np.nan
+            out[i, k] = np.sqrt(counts[k] / n_kept) if n_kept else np.nan

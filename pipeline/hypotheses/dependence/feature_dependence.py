@@ -331,8 +331,8 @@ class RDC(Correlation):
             ranks = np.column_stack([rankdata(rows, axis=0) / n, np.ones(n)])
             weights = generator.standard_normal((ranks.shape[1], self.n_features))
             features = np.sin(self.scale / ranks.shape[1] * ranks @ weights)
-            left, values, _ = svd(features - features.mean(axis=0), full_matrices=False)
-            sides.append(left[:, values > RANK * values[0]] * n**0.5)
+            vectors, values, _ = svd(features - features.mean(axis=0), full_matrices=False)
+            sides.append(vectors[:, values > RANK * values[0]] * n**0.5)
         return RowPair(sides[0], sides[1], correlation=True)
 
 

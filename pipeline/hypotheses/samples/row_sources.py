@@ -105,14 +105,14 @@ def bucket_of(positions: Integers, length: int, stride: int) -> Integers:
     return 2 * (positions // stride) + (positions % stride >= length)
 
 
-def merge_spans(one: Span | None, other: Span | None) -> Span | None:
+def merge_spans(first: Span | None, second: Span | None) -> Span | None:
     """Return the sums of both; None is that of no bags."""
-    if one is None or other is None:
-        return other if one is None else one
-    start = min(one.start, other.start)
-    stop = max(span.start + len(span.sums) for span in (one, other))
-    sums = np.zeros((stop - start, one.sums.shape[1]))
-    for span in (one, other):
+    if first is None or second is None:
+        return second if first is None else first
+    start = min(first.start, second.start)
+    stop = max(span.start + len(span.sums) for span in (first, second))
+    sums = np.zeros((stop - start, first.sums.shape[1]))
+    for span in (first, second):
         sums[span.start - start :][: len(span.sums)] += span.sums
     return Span(start, sums)
 

@@ -32,10 +32,10 @@ class Labelled(NamedTuple):
     responses: Responses | None = None
     n_without_row: int = 0
 
-    def choose(self, kept: NDArray[np.bool_]) -> Labelled:
+    def choose(self, chosen: NDArray[np.bool_]) -> Labelled:
         """Return some of the bags, by a mask."""
-        answers = None if self.responses is None else self.responses[kept]
-        ids, bags, targets = self.ids[kept], self.bags[kept], self.targets[kept]
+        answers = None if self.responses is None else self.responses[chosen]
+        ids, bags, targets = self.ids[chosen], self.bags[chosen], self.targets[chosen]
         return self._replace(ids=ids, bags=bags, targets=targets, responses=answers)
 
     def without_missing(self, missing: str) -> Labelled:

@@ -138,11 +138,11 @@ class TablePasses:
             self.tables[role] = table.with_medians() if is_filled else table
         self._thirds.count(self.tables)
 
-    def code(self, kept: BagStore | None) -> None:
-        """Decide how the values of each table are stored; ``kept`` is the store that is there."""
+    def code(self, existing: BagStore | None) -> None:
+        """Decide how the values of each table are stored; ``existing``: the store that is there."""
         kinds = [survey.id_kind for table in self.tables.values() for survey in table.surveys]
-        if kept is not None and kept.n_bags:
-            kinds.append(Kind("text" if kept.meta.id_kind == "str" else "number", kept.url))
+        if existing is not None and existing.n_bags:
+            kinds.append(Kind("text" if existing.meta.id_kind == "str" else "number", existing.url))
         ids = resolve_kinds("the id column", kinds)
         for role, table in self.tables.items():
             names = table.text_targets()
@@ -151,8 +151,8 @@ class TablePasses:
             for name in set(classes) & set(table.columns.target_rules):
                 if table.columns.target_rules[name] != "last":
                     raise DataError(f"target {name!r} is text; of its rows only 'last' is taken")
-            if kept is not None:
-                classes = {name: _known(name, classes[name], kept) for name in names}
+            if existing is not None:
+                classes = {name: _known(name, classes[name], existing) for name in names}
             self.codings[role] = Coding(ids, classes)
 
     def write(self, session: AppendSession, box: Box, skip_known: bool, tally: Tally) -> None:

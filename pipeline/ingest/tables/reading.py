@@ -67,13 +67,13 @@ class ReadOptions:
             OneOf(*TYPES).check(f"types of read, of {name!r}", kind)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None) -> ReadOptions:
+    def of(cls, options: Mapping[str, Any] | None) -> ReadOptions:
         """Return the options of a mapping."""
         known = [option.name for option in fields(cls)]
-        for name in given or {}:
+        for name in options or {}:
             if name not in known:
                 raise ParameterError(f"read has {name!r}{closest(name, known)}; there are {known}")
-        return cls(**(given or {}))
+        return cls(**(options or {}))
 
     @property
     def can_be_cut(self) -> bool:

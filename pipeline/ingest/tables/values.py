@@ -130,13 +130,13 @@ def alias(kind: str, name: str) -> str:
     return f"{kind}{name.encode().hex()}_"
 
 
-def values_of(key: str, given: Given) -> tuple[Value, ...]:
+def values_of(key: str, written: Given) -> tuple[Value, ...]:
     """Return coordinates or targets as they were written.
 
     ParameterError for a name that is empty or given twice.
     """
     pairs: list[tuple[str, str]] = []
-    for item in [given] if isinstance(given, Mapping) else given or ():
+    for item in [written] if isinstance(written, Mapping) else written or ():
         pairs += item.items() if isinstance(item, Mapping) else [(item, item)]
     if any("" in pair for pair in pairs):
         raise ParameterError(f"{key}: '' names nothing; give a column or an expression")

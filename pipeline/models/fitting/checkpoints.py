@@ -161,15 +161,15 @@ CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
 
 
 def checkpoints_of(
-    given: CheckpointsLike, seconds: float = SECONDS
+    checkpoints: CheckpointsLike, seconds: float = SECONDS
 ) -> AbstractContextManager[Checkpoints | None]:
     """Yield the checkpoints of ``checkpoints=``; a URL's are removed when the block succeeds.
 
     ``seconds`` is for those of a URL, as in `Checkpoints`.
     """
-    if given is None or isinstance(given, Checkpoints):
-        return nullcontext(given)
-    return Checkpoints(given, seconds)
+    if checkpoints is None or isinstance(checkpoints, Checkpoints):
+        return nullcontext(checkpoints)
+    return Checkpoints(checkpoints, seconds)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class LearningPasses:
     ----------
     plan : FitPlan
         The bags to fit, with the first basis and a baseline's columns alone, in double.
-    left : callable
+    remainder : callable
         The sums of these features without the part that a baseline explains.
     progress : Progress, optional
         Progress reporter of each pass.
@@ -63,7 +63,7 @@ class LearningPasses:
     """
 
     plan: FitPlan
-    left: Callable[[Rows, FeatureMap], Rows | PartialSummary]
+    remainder: Callable[[Rows, FeatureMap], Rows | PartialSummary]
     progress: Progress | None = None
     keeper: StateKeeper | None = None
     _token: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -100,7 +100,7 @@ class LearningPasses:
         check_rows(rows)
         outcome = self.plan.outcome
         share = outcome.n_independent / outcome.n_targets
-        return _as_sums(self.left(rows, features), share)
+        return _as_sums(self.remainder(rows, features), share)
 
     @cached_property
     def _rows(self) -> FeatureRows:
@@ -113,7 +113,7 @@ class LearningPasses:
 
 def _as_sums(rows: Rows | PartialSummary, share: float) -> SpectrumSums:
     """Return the sums with weights that are 1 on average: doubled, they say as much."""
-    residual = rows.left if isinstance(rows, PartialSummary) else rows
+    residual = rows.remainder if isinstance(rows, PartialSummary) else rows
     assert isinstance(residual, RidgeStatistics)
     factor = residual.n_weighted / residual.weight
     lower = np.tril(residual.matrix())

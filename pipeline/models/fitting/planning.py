@@ -150,14 +150,14 @@ def _learn(
 ) -> FeatureSpec:
     """Return random features that passes over the labelled bags have learnt."""
 
-    def left(found: Rows, features: FeatureMap) -> Rows | PartialSummary:
-        sums = FitStatistics(found, None)
+    def remainder(rows: Rows, features: FeatureMap) -> Rows | PartialSummary:
+        sums = FitStatistics(rows, None)
         train = leave_baseline(sums, features, problem.outcome, parameters).train
         return cast(Rows | PartialSummary, train)
 
     plan = replace(plan_of(problem, parameters, first), precision="float64", folds=None)
     settings = random_features.get_params()
     keeper = checkpoints.steps(plan, random_features=settings) if checkpoints else None
-    with LearningPasses(plan, left, progress, keeper) as passes:
+    with LearningPasses(plan, remainder, progress, keeper) as passes:
         spec = first.embedding
         return random_features.resolve(spec.n_features, sample, spec.blocks, passes)

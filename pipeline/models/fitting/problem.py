@@ -177,7 +177,7 @@ def pose_problem(
 
 def _is_one_group(groups: Column) -> bool:
     """Return whether values in memory are all equal, so that no group can be left out."""
-    labels = groups.given
+    labels = groups.values
     return labels is not None and len(labels) > 0 and bool((labels == labels[0]).all())
 
 

@@ -117,9 +117,11 @@ class Trees(OptionalPart):
             tree, k = fitted.tree_, len(exponents)
             inner = tree.children_left >= 0
             leaf_of = np.cumsum(~inner) - 1
-            left = np.where(inner, at + tree.children_left, n_values + k * leaf_of)
+            left_child = np.where(inner, at + tree.children_left, n_values + k * leaf_of)
             feature = np.where(inner, tree.feature, LEAF)
-            nodes.append(np.column_stack([feature, tree.threshold, left, at + tree.children_right]))
+            nodes.append(
+                np.column_stack([feature, tree.threshold, left_child, at + tree.children_right])
+            )
             values.append(np.ldexp(tree.value[~inner, :, 0], exponents).ravel())
             starts.append(at)
             at, n_values = at + len(inner), n_values + len(values[-1])

@@ -27,7 +27,7 @@ FORMATS = ("zarr", "parquet", "csv")
 ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
 
-def format_of(url: str, given: str | None, default: str = "zarr") -> str:
+def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
     """Return the format of predictions at a URL: the given one, or the one its name ends in.
 
     Raises
@@ -38,17 +38,17 @@ def format_of(url: str, given: str | None, default: str = "zarr") -> str:
     name = url.rstrip("/").rpartition("/")[2].lower()
     ending = f".{name.rpartition('.')[2]}" if "." in name.lstrip(".") else ""
     named = ENDINGS.get(ending)
-    if given is not None and named not in (None, given):
+    if asked is not None and named not in (None, asked):
         raise ParameterError(
-            f"{url}: ends in {ending}, and format is {given!r}; name it {_ending_of(given)}, or "
+            f"{url}: ends in {ending}, and format is {asked!r}; name it {_ending_of(asked)}, or "
             f"take format {named!r}"
         )
-    if given is None and ending and named is None:
+    if asked is None and ending and named is None:
         raise ParameterError(
             f"{url}: predictions are written to names that end in {', '.join(ENDINGS)}; for "
             "another one give the format"
         )
-    return given or named or default
+    return asked or named or default
 
 
 def _ending_of(format: str) -> str:

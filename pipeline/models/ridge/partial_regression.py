@@ -56,7 +56,7 @@ class PartialSummary:
     ----------
     whole : RidgeStatistics or RidgeRows
         Statistics of all columns.
-    left : RidgeStatistics or RidgeRows
+    remainder : RidgeStatistics or RidgeRows
         Normal equations without the part of the baseline.
     complete : callable
         From ψ, shape (D, k), to the coefficients of all columns.
@@ -69,7 +69,7 @@ class PartialSummary:
     """
 
     whole: Rows
-    left: Rows
+    remainder: Rows
     complete: Callable[[Floats], Floats]
     again: Callable[[Rows], PartialSummary]
     beside: Beside | None = None
@@ -91,37 +91,37 @@ class PartialSummary:
     @property
     def size(self) -> int:
         """Order of M."""
-        return self.left.size
+        return self.remainder.size
 
     @property
     def trace(self) -> float:
         """Trace of ZᵀZ."""
-        return self.left.trace
+        return self.remainder.trace
 
     def part(self, size: int) -> Rows:
         """Return a part of order ``size``: evenly spaced rows, or features."""
-        return self.left.part(size)
+        return self.remainder.part(size)
 
     def matrix(self, shift: float = 0.0) -> Floats:
         """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
-        return self.left.matrix(shift)
+        return self.remainder.matrix(shift)
 
     def sizes(self) -> Floats:
         """Return s, shape (size,): entry (i, j) of M is rounded in proportion to s_i s_j."""
-        return self.left.sizes()
+        return self.remainder.sizes()
 
     @property
     def is_graded(self) -> bool:
         """Whether features are of so different sizes that one bound of rounding hides some."""
-        return self.left.is_graded
+        return self.remainder.is_graded
 
     def significant(self, noise: float) -> tuple[Floats, Floats, float]:
         """Return eigenvalues of M, shape (r,), eigenvectors, shape (size, r), and a bound."""
-        return self.left.significant(noise)
+        return self.remainder.significant(noise)
 
     def right_side(self) -> Floats:
         """Return b, shape (size, k)."""
-        right_side = self.left.right_side()
+        right_side = self.remainder.right_side()
         if not self.is_scored or self.beside is None:
             return right_side
         return np.hstack([right_side, self.beside.of_z.T])
@@ -132,14 +132,14 @@ class PartialSummary:
 
     def coefficients(self, solution: Floats) -> Floats:
         """Return ψ (D, k) of a solution s (size, k)."""
-        return self.complete(self.left.coefficients(solution[:, : len(self.left.sum_y)]))
+        return self.complete(self.remainder.coefficients(solution[:, : len(self.remainder.sum_y)]))
 
     def residual_squares(
         self, solution: Floats, right_side: Floats, alpha: float, df: float
     ) -> tuple[Floats, float]:
         """Return these rows' residual squares, and the fit's degrees of freedom; M alone has df."""
-        k = len(self.left.sum_y)
-        squares, df = self.left.residual_squares(solution[:, :k], right_side[:, :k], alpha, df)
+        k = len(self.remainder.sum_y)
+        squares, df = self.remainder.residual_squares(solution[:, :k], right_side[:, :k], alpha, df)
         if self.beside is None:
             return squares, df
         of_z = right_side[:, k:]

@@ -171,7 +171,7 @@ def tune_in(
     search: Search | None,
     keep_cache: bool,
     progress: Progress | None,
-    **given: Any,  # noqa: ANN401 - of `pose_problem`
+    **options: Any,  # noqa: ANN401 - of `pose_problem`
 ) -> Tuning:
     """Do what `tune` does, with coefficients in a folder and scores in a file, or None."""
     if isinstance(X, DoubleBasis):
@@ -182,7 +182,7 @@ def tune_in(
     parameters = _parameters(estimator)
     if search is not None:
         search.check()
-    problem = ignoring_outliers(pose_problem(parameters, X, y, **given), parameters)
+    problem = ignoring_outliers(pose_problem(parameters, X, y, **options), parameters)
     source, seen = problem.source, watched(progress)
     if source.in_memory and keep_cache and folder is None:
         raise ParameterError("keep_cache of bags in memory: give checkpoints, the folder to keep")
@@ -279,10 +279,10 @@ class _Tuner:
         tuned = self.embeddings, self.candidates, self.rungs, scores, winner, model, leads, judged
         return Tuning(*tuned)
 
-    def clean(self, kept: int | None) -> None:
+    def clean(self, survivor: int | None) -> None:
         """Delete all caches except one candidate's and the targets'; None: these as well."""
-        self._discard([] if kept is None else [kept])
-        if kept is None:
+        self._discard([] if survivor is None else [survivor])
+        if survivor is None:
             self._targets.remove()
         discard_empty(self.folder)
 

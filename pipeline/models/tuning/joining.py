@@ -48,8 +48,8 @@ class Tune(Protocol):
 class Joining:
     """The comparison of unions; their scores are added to ``found``, those of the rungs."""
 
-    def __init__(self, tune: Tune, found: list[dict[int, Score]], progress: Progress) -> None:
-        self._tune, self._found, self._progress = tune, found, progress
+    def __init__(self, tune: Tune, scores: list[dict[int, Score]], progress: Progress) -> None:
+        self._tune, self._scores, self._progress = tune, scores, progress
         self._losses: dict[int, Losses] = {}
         self._groups = None if tune.groups is None else tune.groups.held()
 
@@ -91,7 +91,7 @@ class Joining:
 
     def _best_of_each(self) -> list[int]:
         """Return each embedding's candidate that came furthest."""
-        rungs = enumerate(self._found)
+        rungs = enumerate(self._scores)
         reached = {c: (-r, scores[c].error) for r, scores in rungs for c in scores}
         best: dict[int, int] = {}
         for c in sorted(reached, key=lambda c: reached[c]):
@@ -118,18 +118,18 @@ class Joining:
         return self._score(c, 0).error
 
     def _error(self, c: int) -> float:
-        return self._score(c, len(self._found) - 1).error
+        return self._score(c, len(self._scores) - 1).error
 
     def _score(self, c: int, r: int) -> Score:
-        if c not in self._found[r]:
-            self._found[r][c] = self._tune.score(c, r, self._progress)
-        return self._found[r][c]
+        if c not in self._scores[r]:
+            self._scores[r][c] = self._tune.score(c, r, self._progress)
+        return self._scores[r][c]
 
     def _differ(self, ours: int, theirs: int) -> tuple[float, float]:
         """Return how much larger their error is, and the standard error of the difference."""
         for c in (ours, theirs):
             if c not in self._losses:
-                self._losses[c] = self._tune.losses(c, self._score(c, len(self._found) - 1))
+                self._losses[c] = self._tune.losses(c, self._score(c, len(self._scores) - 1))
         first = self._losses[ours]
         groups = None if self._groups is None else self._groups.at(first.index)
         return difference(first, self._losses[theirs], groups)

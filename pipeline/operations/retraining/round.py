@@ -362,7 +362,9 @@ def _report_drift(drift: GateResults, gate: DriftGate) -> dict[str, Any] | None:
     if drift.inputs is None:
         return None
     values = drift.inputs.to_dict()
-    values["coordinates"].sort(key=lambda one: min(one["mean_p_value"], one["spread_p_value"]))
+    values["coordinates"].sort(
+        key=lambda coordinate: min(coordinate["mean_p_value"], coordinate["spread_p_value"])
+    )
     return {
         **values,
         "coordinates": values["coordinates"][:COORDINATES_IN_REPORT],

@@ -164,13 +164,13 @@ class WealthGates:
         return bets, made, now, before
 
     def _choose(
-        self, bets: GateBets, bags: LabelledBags, kept: Membership, per_new: int
+        self, bets: GateBets, bags: LabelledBags, membership: Membership, per_new: int
     ) -> tuple[GateBets, LabelledBags, LabelledBags]:
         """Return new bags and bags of the reference, and the gate after they are used.
 
         Parameters
         ----------
-        kept : Membership
+        membership : Membership
             Membership of the bags since ``bets.first``, those that are never bet on.
         per_new : int
             Bags of the reference per new bag, at most.
@@ -178,12 +178,12 @@ class WealthGates:
 
         def is_kept(start: int, stop: int) -> NDArray[np.bool_]:
             is_old = np.arange(start, stop) < bets.first
-            return (is_old if kept is KEPT else np.zeros(stop - start, bool)) | kept.members(
-                start, stop
-            )
+            return (
+                is_old if membership is KEPT else np.zeros(stop - start, bool)
+            ) | membership.members(start, stop)
 
         runs = RunSample.of_about(self.gate.n_bags).ranges(*self.new)
-        new = _find(bags, runs, lambda a, b: ~kept.members(a, b), self.gate.n_bags)
+        new = _find(bags, runs, lambda a, b: ~membership.members(a, b), self.gate.n_bags)
         rest = [(bets.used, self.new[0])] if len(new) >= LEAST_ROWS else []
         reference = _find(bags, rest, is_kept, per_new * len(new))
         if len(reference):

@@ -39,12 +39,12 @@ class LabelledSet:
         n = len(self.bags)
         if n <= most:
             return self
-        groups = np.arange(n) if self.groups is None else self.groups
-        names, of_bags = np.unique(groups, return_inverse=True)
+        by_bag = np.arange(n) if self.groups is None else self.groups
+        names, of_bags = np.unique(by_bag, return_inverse=True)
         order = rng.permutation(len(names))[of_bags]
         chosen = np.sort(np.argsort(order, kind="stable")[:most])
-        kept = None if self.groups is None else self.groups[chosen]
-        return LabelledSet(self.bags[chosen], self.labels[chosen], kept)
+        groups = None if self.groups is None else self.groups[chosen]
+        return LabelledSet(self.bags[chosen], self.labels[chosen], groups)
 
 
 @dataclass(frozen=True)

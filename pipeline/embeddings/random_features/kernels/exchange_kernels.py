@@ -41,7 +41,7 @@ def solve_columns(R, start, stop, columns):
     """Replace columns g of A, in rows (2, n), by R⁻ᵀg."""
     for k in range(start, stop):
         for q in range(len(columns)):
-            found = columns[q, k - start] / R[k, k]
-            columns[q, k - start] = found
+            value = columns[q, k - start] / R[k, k]
+            columns[q, k - start] = value
             for i in range(k + 1, stop):
-                columns[q, i - start] -= R[k, i] * found
+                columns[q, i - start] -= R[k, i] * value

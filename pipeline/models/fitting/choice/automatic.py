@@ -167,8 +167,8 @@ def choose_embedding(
         best = search.run(candidates)
     note(progress, f"by {best.of.label}")
     report = {**search.report(best), "seconds": time.process_time() - begun}
-    kept: Second = False if best.of.linear else second
-    chosen = _with_width(kept, best.width)
+    features: Second = False if best.of.linear else second
+    chosen = _with_width(features, best.width)
     folds = sample.placed_folds
     return Choice(best.of.made(), chosen, second, sample.n_labelled, folds, report)
 
@@ -180,12 +180,15 @@ def _second_of(sample: LabelledSample) -> RandomFeatures:
     return NystroemFeatures(n_features=min(sample.n_labelled, MOST_LANDMARKS))
 
 
-def _is_default(given: Second | None) -> bool:
+def _is_default(random_features: Second | None) -> bool:
     """Return whether random features are those of an estimator without any."""
-    if given is None:
+    if random_features is None:
         return True
     default = RandomFourierFeatures()
-    return type(given) is type(default) and given.get_params() == default.get_params()
+    return (
+        type(random_features) is type(default)
+        and random_features.get_params() == default.get_params()
+    )
 
 
 def _with_width(second: Second, width: float | None) -> Second:
@@ -214,16 +217,16 @@ class _Search:
 
     def run(self, candidates: Sequence[Choosable]) -> Judged:
         """Judge the candidates and what they lead to; return the best."""
-        found = [one for one in map(self._try, map(self._on_own_scale, candidates)) if one]
-        if not found:
+        tried = [judged for judged in map(self._try, map(self._on_own_scale, candidates)) if judged]
+        if not tried:
             assert self._error is not None
             raise self._error
-        self._select(with_lines=any(one.linear for one in candidates))
+        self._select(with_lines=any(candidate.linear for candidate in candidates))
         kernels, lines = self._of_columns(self._best.of.columns)
-        for one in (*kernels[:BEST], *lines[:1]):
-            for scale in others_of(one.of.scale):
-                if self._differs((scale, one.of.columns)):
-                    self._try(one.of.on(scale), (one.width,))
+        for judged in (*kernels[:BEST], *lines[:1]):
+            for scale in others_of(judged.of.scale):
+                if self._differs((scale, judged.of.columns)):
+                    self._try(judged.of.on(scale), (judged.width,))
         if _decades(self._sample.bags) > MOST_DECADES:
             for scale in ROOTS:
                 before = self._best
@@ -247,31 +250,35 @@ class _Search:
             before = self._best
             if before.of.columns is not None:  # what is best of more coordinates
                 kernels, lines = self._of_columns(before.of.columns)
-                names = {one.of.name for one in (*kernels[:BEST], *lines[:1])}
-                candidates = [one for one in candidates if one.name in names]
-            self._if_better(partial(self._try_each, [one.of(columns) for one in candidates]))
+                names = {judged.of.name for judged in (*kernels[:BEST], *lines[:1])}
+                candidates = [candidate for candidate in candidates if candidate.name in names]
+            self._if_better(
+                partial(self._try_each, [candidate.of(columns) for candidate in candidates])
+            )
             if self._best is before and before.of.columns is not None:
                 break
 
     def _try_each(self, candidates: Sequence[Choosable]) -> None:
-        for one in candidates:
-            self._try(self._on_own_scale(one))
+        for candidate in candidates:
+            self._try(self._on_own_scale(candidate))
 
     def _of_columns(
         self, columns: tuple[int, ...] | None
     ) -> tuple[Sequence[Judged], Sequence[Judged]]:
         """Return the best kernel and the best line of each name on coordinates, the best first."""
         firsts: dict[str, Judged] = {}
-        for one in sorted(self._judged, key=lambda judged: judged.error):
-            if one.of.columns == columns:
-                firsts.setdefault(one.of.name, one)
+        for judged in sorted(self._judged, key=lambda judged: judged.error):
+            if judged.of.columns == columns:
+                firsts.setdefault(judged.of.name, judged)
         each = firsts.values()
-        return [one for one in each if not one.of.linear], [one for one in each if one.of.linear]
+        return [judged for judged in each if not judged.of.linear], [
+            judged for judged in each if judged.of.linear
+        ]
 
     def _put_each(self, judged: Sequence[Judged], scale: str) -> None:
         """Judge candidates on another scale."""
-        for one in judged:
-            self._try(one.of.on(scale))
+        for former in judged:
+            self._try(former.of.on(scale))
 
     def _if_better(self, step: Callable[[], None]) -> None:
         """Judge more candidates, and keep them if the best is better by over a standard error."""
@@ -293,7 +300,7 @@ class _Search:
 
     def _add_size(self) -> None:
         """Judge the number of points alone, and joined to the best kernel and the best line."""
-        lines, n = [one for one in self._judged if one.of.linear], len(self._judged)
+        lines, n = [judged for judged in self._judged if judged.of.linear], len(self._judged)
         if lines:
             line = min(lines, key=lambda judged: judged.error).of
             self._try(line.plus(size_beside(line)))
@@ -305,11 +312,11 @@ class _Search:
             return
         self._sum(best, size)
         singles: dict[str, Judged] = {}
-        for one in sorted(self._judged[:n], key=lambda judged: judged.error):
-            if _is_single(one):
-                singles.setdefault(one.of.name, one)
-        for one in [*singles.values()][:SIZED]:
-            self._try(one.of.times(size.of), (one.width,))
+        for judged in sorted(self._judged[:n], key=lambda judged: judged.error):
+            if _is_single(judged):
+                singles.setdefault(judged.of.name, judged)
+        for judged in [*singles.values()][:SIZED]:
+            self._try(judged.of.times(size.of), (judged.width,))
         self._refine(min(self._judged[n:], key=lambda judged: judged.error))
 
     @property
@@ -326,9 +333,9 @@ class _Search:
         """Judge sums of the best kernel and others, and widths beside that of the best."""
         best = self._best_kernel
         rest: dict[str, Judged] = {}
-        for one in sorted(self._judged, key=lambda judged: judged.error):
-            if one.of.name != best.of.name and not one.of.linear:
-                rest.setdefault(one.of.name, one)
+        for judged in sorted(self._judged, key=lambda judged: judged.error):
+            if judged.of.name != best.of.name and not judged.of.linear:
+                rest.setdefault(judged.of.name, judged)
         for other in [*rest.values()][:SUMMED]:
             self._sum(best, other)
         self._refine(self._best_kernel)
@@ -350,8 +357,8 @@ class _Search:
             return (None,)
         return WIDTHS if second.scale_multiplier == 1 else (second.scale_multiplier,)
 
-    def _on_own_scale(self, one: Choosable) -> Choosable:
-        return one if self._differs(one.view) else one.on(AS_THEY_ARE)
+    def _on_own_scale(self, candidate: Choosable) -> Choosable:
+        return candidate if self._differs(candidate.view) else candidate.on(AS_THEY_ARE)
 
     def _differs(self, view: View) -> bool:
         """Whether an embedding sees other points on this scale than as they are.
@@ -367,17 +374,17 @@ class _Search:
             return True  # said where an embedding is tried
         return view in self._views
 
-    def _try(self, one: Choosable, widths: Sequence[float | None] = ()) -> Judged | None:
+    def _try(self, candidate: Choosable, widths: Sequence[float | None] = ()) -> Judged | None:
         """Judge an embedding with some widths; None for one that cannot embed these bags."""
         note(self._progress, f"choosing the embedding, {len(self._judged)} tried")
         try:
-            rows, blocks = self._embedded(one)
+            rows, blocks = self._embedded(candidate)
         except BagbasisError as error:
             self._error = error
-            self._left_out[one.label] = str(error)
+            self._left_out[candidate.label] = str(error)
             return None
-        if one.linear or self._second is False:
-            return self._judge(one, None, (_linear(rows, self._landmarks),))
+        if candidate.linear or self._second is False:
+            return self._judge(candidate, None, (_linear(rows, self._landmarks),))
         ends = np.cumsum([n for n, _ in blocks])[:-1]
         weights = [weight for _, weight in blocks] or [1.0]
         parts = tuple(
@@ -388,7 +395,7 @@ class _Search:
         if isinstance(scale, str):  # as `RandomFeatures.resolve_scale`
             scale = float(np.prod([median_of(part) for part in parts])) ** (1 / len(parts))
         parts = tuple(part / scale**2 for part in parts)
-        return self._over_widths(one, parts, widths or self._widths)
+        return self._over_widths(candidate, parts, widths or self._widths)
 
     def _sum(self, best: Judged, other: Judged) -> None:
         """Judge the sum of the kernels of two embeddings, of points on the scale of the best."""
@@ -397,10 +404,10 @@ class _Search:
         if other.of.view != best.of.view:
             moved = other.of.on(best.of.scale).of(best.of.columns)
             same = [j for j in self._judged if j.of == moved]
-            found = same[0] if same else self._try(moved, (best.width,))
-            if found is None:
+            on_view = same[0] if same else self._try(moved, (best.width,))
+            if on_view is None:
                 return
-            other = found
+            other = on_view
         self._judge(best.of.plus(other.of), best.width, (*best.parts, *other.parts))
 
     def _refine(self, best: Judged) -> None:
@@ -411,33 +418,35 @@ class _Search:
             least, width = best.error, best.width
             for _ in range(MOST_STEPS):
                 width *= factor
-                found = self._judge(best.of, width, best.parts).error
-                if not found < least:
+                error = self._judge(best.of, width, best.parts).error
+                if not error < least:
                     break
-                least = found
+                least = error
 
     def _over_widths(
-        self, one: Choosable, parts: tuple[Floats, ...], widths: Sequence[float | None]
+        self, candidate: Choosable, parts: tuple[Floats, ...], widths: Sequence[float | None]
     ) -> Judged:
-        each = [self._judge(one, width, parts) for width in widths]
+        each = [self._judge(candidate, width, parts) for width in widths]
         return min(each, key=lambda judged: judged.error)
 
-    def _judge(self, one: Choosable, width: float | None, parts: tuple[Floats, ...]) -> Judged:
-        if one.linear or self._second is False:
+    def _judge(
+        self, candidate: Choosable, width: float | None, parts: tuple[Floats, ...]
+    ) -> Judged:
+        if candidate.linear or self._second is False:
             kernel = parts[0]
         else:
             kernel = self._judge_of.gaussian(parts, width or 1.0)
         near = self._judged[-1].errors.alpha if self._judged else None
         rival = self._best.errors if self._judged else None
         errors = self._judge_of.errors(self._judge_of.landmark_features(kernel), near, rival)
-        self._judged.append(Judged(one, width, errors, parts))
+        self._judged.append(Judged(candidate, width, errors, parts))
         return self._judged[-1]
 
-    def _embedded(self, one: Choosable) -> tuple[Floats, Blocks]:
+    def _embedded(self, candidate: Choosable) -> tuple[Floats, Blocks]:
         """Return the rows of the sample's bags, in double, and the blocks of a sum of kernels."""
-        self._put_on(one.view)
-        bags, box = self._views[one.view]
-        spec = clone(one.embedding).resolve(bags.n_dims, box, ChoiceSample.whole(bags))
+        self._put_on(candidate.view)
+        bags, box = self._views[candidate.view]
+        spec = clone(candidate.embedding).resolve(bags.n_dims, box, ChoiceSample.whole(bags))
         rows = np.empty((len(bags), spec.n_features))
         spec.embed(bags, rows)
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
@@ -462,22 +471,22 @@ class _Search:
         """Return what was tried, the best first."""
         rows, least = self._sample.rows, best.errors.losses
         every = sorted([*self._judged, *self._beside], key=lambda judged: judged.error)
-        order = [best, *(one for one in every if one is not best)]
+        order = [best, *(judged for judged in every if judged is not best)]
         tried = []
-        for one in order:
-            losses = one.errors.losses
+        for judged in order:
+            losses = judged.errors.losses
             tried.append(
                 {
-                    "name": one.of.label,
-                    "width": one.width,
-                    "error": one.error,
+                    "name": judged.of.label,
+                    "width": judged.width,
+                    "error": judged.error,
                     "standard_error": rows.standard_error(losses),
-                    "behind": one.error - best.error,
+                    "behind": judged.error - best.error,
                     "standard_error_behind": rows.standard_error(losses - least),
-                    "alpha": one.errors.alpha,
+                    "alpha": judged.errors.alpha,
                 }
             )
-        found = {
+        report = {
             "chosen": best.of.label,
             "n_bags": len(self._sample),
             "n_points": self._sample.bags.n_points,
@@ -488,8 +497,8 @@ class _Search:
         if best.of.columns is not None:
             names = self._sample.bags.coordinate_names
             named = [f"x{j}" if names is None else names[j] for j in best.of.columns]
-            found["coordinates"] = named
-        return {**found, "left_out": self._left_out} if self._left_out else found
+            report["coordinates"] = named
+        return {**report, "left_out": self._left_out} if self._left_out else report
 
 
 def _decades(bags: Bags) -> float:
@@ -508,13 +517,13 @@ def _is_single(judged: Judged) -> bool:
     return not (judged.of.linear or isinstance(judged.of.embedding, EmbeddingUnion))
 
 
-def _is_alike(mapped: PointMap, found_box: Box, given_box: Box) -> bool:
+def _is_alike(mapped: PointMap, measured_box: Box, own_box: Box) -> bool:
     """Return whether the box of standardised points is about the one of the points themselves."""
     step = mapped.steps[-1]
     center, scale = np.array(step.center), np.array(step.scale)
-    found, given = np.array(found_box.bounds), np.array(given_box.bounds)
-    sides = given[:, 1] - given[:, 0]
-    moved = np.abs(found * scale[:, None] + center[:, None] - given)
+    measured, bounds = np.array(measured_box.bounds), np.array(own_box.bounds)
+    sides = bounds[:, 1] - bounds[:, 0]
+    moved = np.abs(measured * scale[:, None] + center[:, None] - bounds)
     return bool((moved <= SAME_BOX * sides[:, None]).all())
 
 
