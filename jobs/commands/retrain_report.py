@@ -18,12 +18,12 @@ from ..files import write_page, write_report
 from ..markdown import markdown_table
 from ..page import render
 from ..pictures.charts import Chart, Series
+from ..pictures.errors_page import FEW_JUDGED
 from ..pictures.evaluation import save_figure
 from ..pictures.parts import Part, Table, facts
 from ..pictures.rounds import draw_rounds
 
 NAME = "retrain"
-FEW_JUDGED = 50  # bags: their errors say little
 GATE_COLORS = {"inputs": "blue", "concept": "orange", "labels": "purple"}
 ROUND = re.compile(r"round-\d{6,}")
 

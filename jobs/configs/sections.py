@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from bagbasis.core import Parameter, parameters_of
-from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
+from bagbasis.embeddings import DEFAULT_FEATURES, EMBEDDINGS, RANDOM_FEATURES
 from bagbasis.embeddings.composed.point_maps import (
     checked_steps,
     transformer_of,
     transformer_to_list,
 )
+from bagbasis.embeddings.kinds import INNER
 
 from .config import Section
 from .types import type_of
@@ -31,10 +32,8 @@ _LIST: Any = list  # what is made of values at run time is not a type to a check
 
 DEFAULT = "projection"  # the embedding of a section without a name
 AUTO = "auto"  # the embedding that a fit chooses from the data
-INNER = "embedding"  # the key of the inner embedding
 PARTS = "parts"  # and of several
 TRANSFORMER = "transformer"  # and of scikit-learn's transformers
-DEFAULT_FEATURES = "fourier"  # and the random features
 NONE = "none"  # what false is among the kinds of a section
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
 

@@ -28,10 +28,10 @@ POLL_SECONDS = 0.5  # between two looks at a run whose result is waited for
 SHOWN_SECONDS = 2.0  # between two looks at a run that a notebook shows
 
 
-class Progress(tuple[int, int]):
+class RunProgress(tuple[int, int]):
     """Units of work done, and in all; a notebook shows it as it moves."""
 
-    def __new__(cls, run: Run, done: int, total: int) -> Progress:
+    def __new__(cls, run: Run, done: int, total: int) -> RunProgress:
         """Make the tuple (done, total), which remembers its run."""
         self = super().__new__(cls, (done, total))
         self._run = run
@@ -41,7 +41,7 @@ class Progress(tuple[int, int]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a call of the class."""
-        return Progress, (self._run, *self)
+        return RunProgress, (self._run, *self)
 
     def _ipython_display_(self) -> None:
         show(self._run)
@@ -85,10 +85,10 @@ class Run:
         """Read whether the run waits, runs or has ended, and how."""
         return self.state().status
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """Read units of work done, and in all, of its present step; live in a notebook."""
         state = self.state()
-        return Progress(self, state.done, state.total)
+        return RunProgress(self, state.done, state.total)
 
     def logs(self) -> str:
         """Read the driver's output, or its last part; empty before it began."""

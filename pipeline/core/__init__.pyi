@@ -1,5 +1,5 @@
 from .annotations import KernelName, Precision, RandomSeed
-from .checks import Table, check_parameters, checked, decided, keep_checked
+from .checks import ConstraintTable, check_parameters, checked, decided, keep_checked
 from .constraints import (
     Boolean,
     Constraint,
@@ -37,6 +37,7 @@ __all__ = [
     "ChoiceOf",
     "ComponentRegistry",
     "Constraint",
+    "ConstraintTable",
     "False_",
     "Function",
     "Instance",
@@ -58,7 +59,6 @@ __all__ = [
     "Share",
     "ShareOrZero",
     "Subset",
-    "Table",
     "Text",
     "Url",
     "check_parameters",

@@ -19,12 +19,12 @@ R = TypeVar("R")
 
 SEED, RNG = "seed", "rng"
 
-Table = Mapping[str, Constraint[Any]]
+ConstraintTable = Mapping[str, Constraint[Any]]
 """What each parameter may be, by its name."""
 
 
 def checked(
-    table: Table | None = None, /, **more: Constraint[Any]
+    table: ConstraintTable | None = None, /, **more: Constraint[Any]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator for a function: it refuses arguments that are not accepted.
 
@@ -214,7 +214,7 @@ def check_position(name: str, value: object, n: int) -> None:
         raise ParameterError(f"{name} is {value!r}; expected 0 to {n - 1}")
 
 
-def decided(table: Table, *names: str) -> dict[str, Constraint[Any]]:
+def decided(table: ConstraintTable, *names: str) -> dict[str, Constraint[Any]]:
     """Return the constraints of parameters once their open choices are made.
 
     A word such as "auto" beside numbers asks for a choice: it is accepted no more.

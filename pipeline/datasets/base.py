@@ -20,7 +20,7 @@ BLOCK = 1024
 MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB
 BLOCK_VALUES = 2**21  # coordinates in a block, at most, 8 MiB: of large bags it has fewer
 
-Block = tuple[Bags, Floats]
+LabelledBlock = tuple[Bags, Floats]
 
 
 class ResponseBlock(NamedTuple):
@@ -108,7 +108,7 @@ class Dataset(ABC):
         return BLOCK
 
     @abstractmethod
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Make a block: bags of float32 points, and float64 targets, (n, len(target_names))."""
 
     @property
@@ -135,7 +135,7 @@ class ResponseDataset(Dataset):
     def response_block(self, index: int) -> ResponseBlock:
         """Make a block: bags and responses of float32 points, and the targets, float64."""
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Make a block without its responses."""
         bags, targets, _ = self.response_block(index)
         return bags, targets

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from ..core import Integer, OneOf, checked
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
-from .base import BLOCK, Block, Dataset
+from .base import BLOCK, Dataset, LabelledBlock
 
 SIDE = 8  # pixels
 MAX_INTENSITY = 16  # of a pixel in scikit-learn's data
@@ -67,7 +67,7 @@ class Digits(Dataset):
         return len(split_members(self.split, self.seed))
 
     @checked(index=Integer())
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Make a block: bags of float32 points, and their targets."""
         intensities, labels = images()
         members = self._members(index)

@@ -11,7 +11,7 @@ from ..core import Integer
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.box import MOST_DIMS
-from .base import Block, RandomDataset, block_rng
+from .base import LabelledBlock, RandomDataset, block_rng
 
 ALPHA_RANGE = (0.1, 10.0)  # 004, 3.5.3
 
@@ -64,7 +64,7 @@ class Dirichlet(RandomDataset):
         """alpha_1 … alpha_d."""
         return tuple(f"alpha_{i + 1}" for i in range(self.n_categories))
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Make a block: bags of float32 points, and their targets."""
         proportions, sizes, alpha = self.proportions(index)
         points = np.ascontiguousarray(proportions[:, :-1], dtype=np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.arrays import Floats, Integers
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags, offsets_of
-from .base import Block, RandomDataset, block_rng
+from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import Mixtures
 
 MAX_COMPONENTS = 10  # 001, 5.2
@@ -71,7 +71,7 @@ class GMMComponents(RandomDataset):
         """Draw the mixtures that the bags of a block are drawn from."""
         return self._start(index)[2]
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Make a block: bags of float32 points, and their targets."""
         rng, sizes, mixtures = self._start(index)
         points = mixtures.draw_points(rng, sizes, self.box)

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from ..core import Integer
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
-from .base import Block, RandomDataset, block_rng
+from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 
 # 004, 3.5.1
@@ -93,7 +93,7 @@ class SyntheticMapping(RandomDataset):
         """Draw the densities that the bags of a block are drawn from."""
         return self._start(index)[2]
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Make a block: bags of float32 points, and their targets."""
         rng, sizes, densities = self._start(index)
         n_components = np.full(len(sizes), N_COMPONENTS)

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..core import OneOf, Real, checked
 from ..core.errors import DataError, ParameterError
-from ..data.bags.bags import as_bags
+from ..data.bags.bags import BagsInMemory, as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import box_of_bags
-from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike
+from ..embeddings.base import OUT_OF_BOX, BoxLike
 from ..embeddings.bases.coefficients import project
 from ..embeddings.bases.functions import BASIS
 from ..embeddings.bases.index_sets import index_set
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
     out_of_box=OUT_OF_BOX,
 )
 def estimate_densities(
-    bags: BagsLike,
+    bags: BagsInMemory,
     method: str = "series",
     *,
     smoothness: float | str = "loo",

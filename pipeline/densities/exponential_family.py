@@ -41,12 +41,12 @@ from ..execution.passes import Reduction, run_pass
 from ..execution.progress import Progress
 from .fisher_sums import (
     FisherCollector,
+    FisherSpectrum,
     FisherSums,
     NormalBase,
     PointScale,
     PointSums,
     ScoreProblem,
-    Spectrum,
     fisher_cost,
 )
 from .langevin import MOST_STEPS, run_chains
@@ -206,7 +206,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         widths = _widths(parameters["bandwidth"], scale(seen))
         n = parameters["n_features"] // 2
         spectra = tuple(
-            Spectrum.draw(data.n_dims, n, width, parameters["seed"]) for width in widths
+            FisherSpectrum.draw(data.n_dims, n, width, parameters["seed"]) for width in widths
         )
         collector = partial(FisherCollector.of, scale, spectra, n_folds)
         cost = fisher_cost(len(widths), n_folds, 2 * n)
@@ -344,7 +344,7 @@ class _Density:
 
     scale: PointScale
     base: NormalBase
-    spectrum: Spectrum
+    spectrum: FisherSpectrum
     theta: Floats
 
     def log_density(self, x: Floats) -> Floats:
@@ -402,7 +402,7 @@ def _total(sums: FisherSums, chosen: int) -> PointSums:
 
 
 def _fold_values(
-    alphas: tuple[float, ...], sums: FisherSums, chosen: int, spectrum: Spectrum
+    alphas: tuple[float, ...], sums: FisherSums, chosen: int, spectrum: FisherSpectrum
 ) -> Floats:
     """Return the objective on each fold of a fit to the others, shape (n_alphas, n_folds)."""
     total, values = _total(sums, chosen), []

@@ -57,7 +57,7 @@ class PointScale:
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class FisherSpectrum:
     """The frequencies of features whose products are about a Gaussian kernel.
 
     Attributes
@@ -71,7 +71,7 @@ class Spectrum:
     amplitudes: Floats
 
     @classmethod
-    def draw(cls, n_dims: int, n_frequencies: int, width: float, seed: int) -> Spectrum:
+    def draw(cls, n_dims: int, n_frequencies: int, width: float, seed: int) -> FisherSpectrum:
         """Return frequencies for a kernel of a width; a pure function of the arguments.
 
         They are normal quantiles of a Halton sequence, scrambled by the seed, of a distribution
@@ -146,7 +146,7 @@ class FisherSums(Sums):
             self.products[fold, chosen],
         )
 
-    def add(self, points: Floats, fold: int, spectra: Sequence[Spectrum]) -> None:
+    def add(self, points: Floats, fold: int, spectra: Sequence[FisherSpectrum]) -> None:
         """Count points z, shape (n, d), of a fold, in place."""
         for start in range(0, len(points), POINTS_PER_STEP):
             z = points[start : start + POINTS_PER_STEP]
@@ -235,7 +235,7 @@ class ScoreProblem:
     constant: float
 
     @classmethod
-    def of(cls, sums: PointSums, base: NormalBase, spectrum: Spectrum) -> ScoreProblem:
+    def of(cls, sums: PointSums, base: NormalBase, spectrum: FisherSpectrum) -> ScoreProblem:
         """Return the objective over the points of some sums."""
         n, doubled = sums.n, spectrum.doubled
         lower = np.tril(sums.products) / n
@@ -259,12 +259,14 @@ class FisherCollector:
     """The sums of a task of a pass; a bag's points are all of one fold."""
 
     scale: PointScale
-    spectra: tuple[Spectrum, ...]
+    spectra: tuple[FisherSpectrum, ...]
     n_folds: int
     total: FisherSums
 
     @classmethod
-    def of(cls, scale: PointScale, spectra: tuple[Spectrum, ...], n_folds: int) -> FisherCollector:
+    def of(
+        cls, scale: PointScale, spectra: tuple[FisherSpectrum, ...], n_folds: int
+    ) -> FisherCollector:
         """Begin with no points."""
         n_dims, n_features = spectra[0].doubled.shape
         total = FisherSums.zeros(n_folds, len(spectra), n_dims, n_features)

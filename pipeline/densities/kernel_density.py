@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from ..core import Real, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError
-from ..data.bags.bags import as_bags
+from ..data.bags.bags import BagsInMemory, as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import box_of_bags
-from ..embeddings.base import SHARE, BagsLike, BoxLike
+from ..embeddings.base import SHARE, BoxLike
 from ..execution.pool import even_edges, run_kernel
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import AT_ONCE, reflected_density
@@ -22,7 +22,7 @@ REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
 
 @checked(bandwidth=Real())
 def kde_at(
-    bags: BagsLike, points: ArrayLike, bandwidth: float, box: BoxLike | None = None
+    bags: BagsInMemory, points: ArrayLike, bandwidth: float, box: BoxLike | None = None
 ) -> Floats:
     """Evaluate the kernel density estimate of each bag at given points.
 

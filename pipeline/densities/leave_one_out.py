@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from ..core import Function, None_, checked
 from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
-from ..data.bags.bags import as_bags
+from ..data.bags.bags import BagsInMemory, as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import Batch, LabelledBags
 from ..data.store.store import BagStore
-from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike
+from ..embeddings.base import OUT_OF_BOX, BoxLike
 from ..embeddings.bases.functions import BASIS
 from ..embeddings.bases.index_sets import index_set
 from ..embeddings.bases.smoothness import (
@@ -101,7 +101,7 @@ class Smoothness:
     progress=Function | None_,
 )
 def choose_smoothness(
-    data: BagStore | BagsLike,
+    data: BagStore | BagsInMemory,
     kind: str = "series",
     *,
     candidates: ArrayLike | None = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import Instance, Integer, ListOf, None_, Table, Text, checked
+from ..core import ConstraintTable, Instance, Integer, ListOf, None_, Text, checked
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.bags import Bags
@@ -111,7 +111,7 @@ class Densities:
     grid: int | None = None
     coordinate_names: Sequence[str] | None = None
     # the attribute is a Box; given may be what `Box.of` takes
-    PARAMETERS: ClassVar[Table] = {
+    PARAMETERS: ClassVar[ConstraintTable] = {
         "box": Instance("Box") | BOUNDS | None_,
     }
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..core.compiling import kernel, subkernel
 from ..embeddings.bases.function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
+from ..embeddings.bases.projection_kernels import COSINE, TRIGONOMETRIC
 
-COSINE, TRIGONOMETRIC = 0, 1
 SCRATCH = 7  # rows that the recurrences use
 
 

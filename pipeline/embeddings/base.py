@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from typing_extensions import override
@@ -37,7 +37,7 @@ from ..core import (
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError
 from ..core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError, of_bags
-from ..data.bags.bags import Bags, as_bags
+from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..data.bags.box import BOUNDS, Box
 from ..data.bags.coordinates import Names
 from ..data.labelled.labelled import LabelledBags, box_of_bags
@@ -59,8 +59,6 @@ FITTED_ON = "the embedding was fitted on"
 NUMBERS_AT_ONCE = 2048  # that are compared with the box: some KiB of memory
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
 
-BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
-"""Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
 MARGIN = 1.0  # of a box; of 0 new extremes are lost, of 2 lines run off on heavy tails
@@ -461,7 +459,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         """Tell scikit-learn that X are bags."""
         return of_bags(super().__sklearn_tags__())
 
-    def fit(self, X: BagStore | BagsLike, y: object = None) -> Self:
+    def fit(self, X: BagStore | BagsInMemory, y: object = None) -> Self:
         """Decide dimension, box and all open choices. X: Bags, list of arrays, or BagStore."""
         self._names: Names = X.coordinate_names if isinstance(X, BagStore) else None
         if isinstance(X, BagStore):
@@ -478,7 +476,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             warn_of_wide_bag(source, box)
         return self
 
-    def transform(self, X: BagStore | BagsLike) -> NDArray[Any]:
+    def transform(self, X: BagStore | BagsInMemory) -> NDArray[Any]:
         """Embeddings, shape (n_bags, s), of Bags or a list of arrays.
 
         No fit is needed where the parameters decide everything: with a ``box``, and nothing that

@@ -21,12 +21,11 @@ from .description import Description
 from .kernels.same_bits import MOST_BYTES
 from .kernels.sliced_kernels import sliced_quantiles
 from .kinds import embedding
-from .sliced import seconds_to_sort, unit_vectors
+from .sliced import Directions, seconds_to_sort, unit_vectors
 
 N_SHARES = 4  # per direction: 0, tail, 1 − tail, 1
 
 
-Directions = Annotated[int, Integer(1, MAX_FUNCTIONS)]
 Tail = Annotated[float, Real(gt=0, lt=0.5)]
 
 

@@ -13,9 +13,9 @@ from typing_extensions import override
 
 from ..core import Integer, Real
 from ..core.errors import ParameterError
-from ..data.bags.bags import Bags, as_bags
+from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..execution.pool import even_edges, weighted_edges
-from .base import BagsLike, MarginalSpec
+from .base import MarginalSpec
 from .bases.coefficients import kernel_arguments, project
 from .bases.functions import evaluate_basis
 from .bases.index_sets import index_set, known_index_set
@@ -24,13 +24,13 @@ from .hdd_measures import Distance, NodesOfSpec, WeightsOfSpec, check_nodes, cou
 from .kernels.hdd_kernels import POWERS
 from .kernels.spread_kernels import CHUNK, spread_bags
 from .launching import embed_by
+from .projection import Norm
 from .refusals import check_dims, refuse_outside
 from .transforms import NO_ARRAYS, Arrays
 
 MAX_FLOOR = 1e6  # of a density, in units of the uniform one: what float32 holds the squares of
 MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
 Functions = Annotated[int, Integer(1)]
-Norm = Annotated[float, Real(ge=0)]
 Floor = Annotated[float, Real(gt=0, le=MAX_FLOOR)]
 Order = Annotated[float, Real(gt=0, le=MAX_ORDER)]
 
@@ -203,7 +203,7 @@ class HDDSpec(MarginalSpec):
         )
         out[:] = projected.reshape(out.shape)
 
-    def densities(self, bags: BagsLike) -> NDArray[np.float64]:
+    def densities(self, bags: BagsInMemory) -> NDArray[np.float64]:
         """Density estimates on the grid's midpoints, shape (n_bags, n_groups, grid, …, grid).
 
         Not floored: a series may dip below zero where there are no points.

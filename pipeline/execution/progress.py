@@ -55,7 +55,7 @@ def part_of(progress: Progress, before: int, total: int) -> Progress:
     return report
 
 
-class Tally:
+class ProgressTally:
     """Adds up what tasks report; a task that runs twice counts once.
 
     Reports may come from any thread. ``progress`` gets them one at a time, and its count never
@@ -138,7 +138,7 @@ def log_said(topic: str, task: int, text: str) -> None:
 
 
 @contextmanager
-def listening(client: Client, tally: Tally) -> Iterator[str]:
+def listening(client: Client, tally: ProgressTally) -> Iterator[str]:
     """Feed a tally from the workers' events during the block; yields the topic for reports."""
     topic = f"bagbasis-progress-{uuid.uuid4().hex}"
 

@@ -27,7 +27,15 @@ from .lanes import hearing_compilers, lane, task_lane
 from .lazy_dask import dask, distributed
 from .memory import memory_limit
 from .notebook import watched
-from .progress import Progress, Report, Tally, listening, log_finished, log_said, worker_report
+from .progress import (
+    Progress,
+    ProgressTally,
+    Report,
+    listening,
+    log_finished,
+    log_said,
+    worker_report,
+)
 from .waiting import each_gathered, gathered
 
 if TYPE_CHECKING:
@@ -123,7 +131,7 @@ def map_reduce(
             here=here,
         )
     client = None if here else current_client()
-    tally = Tally(sizes, watched(progress))
+    tally = ProgressTally(sizes, watched(progress))
     if client is None:
         return _fold(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
@@ -143,7 +151,7 @@ def map_tasks(
 ) -> Iterator[tuple[int, R]]:
     """Yield ``(task index, result)`` as tasks finish; results should be small."""
     client = current_client()
-    tally = Tally(sizes, watched(progress))
+    tally = ProgressTally(sizes, watched(progress))
     if client is None:
         yield from enumerate(_run_here(function, tasks, tally))
         return
@@ -175,7 +183,9 @@ def task_graph(
     return _tree(leaves, dask.delayed(merge, pure=False), split_every)
 
 
-def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tally) -> Iterator[R]:
+def _run_here(
+    function: Callable[[T, Report], R], tasks: Sequence[T], tally: ProgressTally
+) -> Iterator[R]:
     for i, task in enumerate(tasks):
         with lane(), hearing_compilers(tally.say) if tally.can_say else nullcontext():
             result = function(task, lambda done, i=i: tally.update(i, done))  # type: ignore[misc]
@@ -320,7 +330,7 @@ def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) ->
     return carry[0]
 
 
-def _result(client: Client, root: Delayed, tally: Tally) -> Any:
+def _result(client: Client, root: Delayed, tally: ProgressTally) -> Any:
     future = _submitted(client, root)
     try:
         return gathered(future, tally.warn)

@@ -50,7 +50,7 @@ from .nulls.wild_bootstrap import WILD, wild_null, wild_signs
 from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
 from .samples.held_out import split_units
-from .samples.samples import Sample, as_points, as_sample, is_bags
+from .samples.samples import Sample, as_sample, as_sample_points, is_bags
 from .two_samples.aggregated import Aggregated, aggregate
 
 
@@ -458,7 +458,7 @@ def fit_test(
                              "with groups take 'ksd_ranks'")  # fmt: skip
     if is_bags(x):
         raise DataError("x is bags, whose points are alike; give one point per bag, or groups=")
-    rows = as_points(x, "x")
+    rows = as_sample_points(x, "x")
     names: Names = getattr(score, "coordinate_names", None)
     order = order_of(names_of_table(x), names, "x", "the density was fitted on")
     rows = rows if order is None else np.take(rows, order, axis=1)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ..core import Function, Integer, ListOf, MappingOf, None_, OneOf, Open, Pair, Real, Text, Url
 from ..execution.progress import Progress
 
-Source = str | os.PathLike[str]
+SourcePath = str | os.PathLike[str]
 """A path or a URL."""
 
 FILES = Url | ListOf(Url)
@@ -20,8 +20,8 @@ BOX = Open(
 )
 MODE = OneOf("create", "append", "overwrite")
 
-Files = Annotated[Source | Sequence[Source], FILES]
-Place = Annotated[Source, Url]
+Files = Annotated[SourcePath | Sequence[SourcePath], FILES]
+Place = Annotated[SourcePath, Url]
 Mode = Annotated[str, MODE]
 KnownIds = Annotated[str, OneOf("refuse", "skip")]
 Names = Annotated[Sequence[str], ListOf(Text)]

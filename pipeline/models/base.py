@@ -48,7 +48,7 @@ from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from .fit import fit_ridge
 from .fit_summary import FitSummary, chosen_name, summary_of
-from .fitted_model import FRAME_COLUMNS, Array
+from .fitted_model import FRAME_COLUMNS, PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.feature_map import FeatureMap
 from .fitting.fit_parameters import AUTO, FitParameters, PenaltiesLike
@@ -112,7 +112,7 @@ class DoubleBasis(BaseEstimator):
     def predict(self, X: BagStore) -> LazyArray: ...
     @overload
     def predict(self, X: BagsInMemory) -> NDArray[Any]: ...
-    def predict(self, X: BagsLike) -> Array:
+    def predict(self, X: BagsLike) -> PredictionArray:
         """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array.
 
         For a classifier, the class of the largest score, shape (n_bags,).

@@ -36,7 +36,7 @@ from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from .base import DoubleBasis, Head
 from .conformal import conformalized
-from .fitted_model import COVERAGE, Array
+from .fitted_model import COVERAGE, PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.problem import Groups, TrainingBags
 from .intervals.fold_calibration import MOST_FOLDS
@@ -117,7 +117,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def predict_proba(self, X: BagStore) -> LazyArray: ...
     @overload
     def predict_proba(self, X: BagsInMemory) -> NDArray[Any]: ...
-    def predict_proba(self, X: BagsLike) -> Array:
+    def predict_proba(self, X: BagsLike) -> PredictionArray:
         """Return the probability of each class, shape (n_bags, n_classes).
 
         A one-hot ridge estimates P(class | bag) by least squares, and `predict` takes the class of
@@ -132,7 +132,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def decision_function(self, X: BagStore) -> LazyArray: ...
     @overload
     def decision_function(self, X: BagsInMemory) -> NDArray[Any]: ...
-    def decision_function(self, X: BagsLike) -> Array:
+    def decision_function(self, X: BagsLike) -> PredictionArray:
         """Return the scores that `predict` compares, shape (n_bags, n_classes); lazy for a store.
 
         For two classes, the second's score less the first's, shape (n_bags,): positive for the
@@ -162,7 +162,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         return self
 
     @checked(coverage=Real())
-    def predict_set(self, X: BagsLike, coverage: float = COVERAGE) -> Array:
+    def predict_set(self, X: BagsLike, coverage: float = COVERAGE) -> PredictionArray:
         """Return which classes are in the prediction set of each bag, shape (n_bags, n_classes).
 
         A set has the predicted class and all others that are not too unlikely, so that it holds

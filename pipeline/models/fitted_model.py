@@ -73,7 +73,7 @@ class PredictedRows(NamedTuple):
         return cls(np.empty((0, k)), np.empty((0, 2)), np.empty((0, k)), np.empty((0, k, 0)))
 
 
-Array = Any
+PredictionArray = Any
 """A numpy array for bags in memory, a lazy dask.array for a BagStore."""
 
 

@@ -33,7 +33,7 @@ from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from .base import DoubleBasis, Head
 from .conformal import conformalized
-from .fitted_model import COVERAGE, OF_INTERVALS, Array, MoreColumns
+from .fitted_model import COVERAGE, OF_INTERVALS, MoreColumns, PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.problem import Groups, TrainingBags
 from .intervals.fold_calibration import MOST_FOLDS
@@ -222,9 +222,11 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     @overload
     def predict(self, X: BagsInMemory, return_std: Literal[False] = False) -> NDArray[Any]: ...
     @overload
-    def predict(self, X: BagsLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(
+        self, X: BagsLike, return_std: Literal[True]
+    ) -> tuple[PredictionArray, PredictionArray]: ...
     @checked(return_std=Boolean)
-    def predict(self, X: BagsLike, return_std: bool = False) -> Array:
+    def predict(self, X: BagsLike, return_std: bool = False) -> PredictionArray:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.
 
         numpy for bags in memory, a lazy dask.array for a BagStore.
@@ -306,7 +308,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         return self
 
     @checked(coverage=Real())
-    def predict_interval(self, X: BagsLike, coverage: float = COVERAGE) -> tuple[Array, Array]:
+    def predict_interval(
+        self, X: BagsLike, coverage: float = COVERAGE
+    ) -> tuple[PredictionArray, PredictionArray]:
         """Return lower and upper ends of intervals that hold a bag's label, as `predict` does.
 
         From bags held out, split conformal prediction (Lei et al. 2018): at least the share

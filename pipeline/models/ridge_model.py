@@ -32,15 +32,15 @@ from .fitted_model import (
     OF_POSTERIOR,
     OUTSIDE,
     SET,
-    Array,
     MoreColumns,
     PredictedRows,
+    PredictionArray,
     check_names,
     in_fitted_order,
 )
 from .fitting.bag_noise import bag_variances
 from .fitting.feature_map import ROWS_PER_BLOCK, FeatureMap
-from .heads.line import Line
+from .heads.line import LinearHead
 from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration, SetCalibration
 from .intervals.fold_calibration import FoldCalibration, FoldedModel, FoldSetCalibration
@@ -70,7 +70,7 @@ CALIBRATIONS: tuple[type[Calibration | FoldCalibration], ...] = (
     SetCalibration,
     FoldSetCalibration,
 )
-PARTS: tuple[type[OptionalPart], ...] = (Posterior, *CALIBRATIONS, Trees, Line)
+PARTS: tuple[type[OptionalPart], ...] = (Posterior, *CALIBRATIONS, Trees, LinearHead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class RidgeModel:
         Versions of the packages that saved a loaded model.
     trees : Trees or None
         Trees of a fit whose ``head`` has trees.
-    line : Line or None
+    line : LinearHead or None
         Linear model of a fit with ``head="stack"``.
     """
 
@@ -119,7 +119,7 @@ class RidgeModel:
     calibration: Calibration | FoldCalibration | None = None
     versions: dict[str, str] = field(default_factory=dict)
     trees: Trees | None = None
-    line: Line | None = None
+    line: LinearHead | None = None
 
     def __repr__(self) -> str:
         """Say what was learned from how many features, without the arrays."""
@@ -142,7 +142,7 @@ class RidgeModel:
 
     # ------------------------------------------------------------------ predicting
 
-    def predict(self, X: BagsLike, array: str = "predictions") -> Array:
+    def predict(self, X: BagsLike, array: str = "predictions") -> PredictionArray:
         """Return one of the arrays of `Prediction`; for a store it is lazy and chunked by bags."""
         column = self.outcome.stored()[array]
         of_bags = partial(_predicted_array, self, array)  # which travels to workers
@@ -155,7 +155,7 @@ class RidgeModel:
         tail: tuple[int, ...],
         dtype: DTypeLike = np.float64,
         are_parts_alike: bool = False,
-    ) -> Array:
+    ) -> PredictionArray:
         """Return what a function of bags in memory makes of ``X``, rows of shape ``tail``.
 
         For a store, the result is a lazy dask.array, chunked by bags. A `BagbasisWarning` names
@@ -475,7 +475,7 @@ class RidgeModel:
             next((part for part in calibrations if part is not None), None),
             values["versions"],
             Trees.from_state(state, *sizes),
-            Line.from_state(state, *sizes),
+            LinearHead.from_state(state, *sizes),
         )
         model.check_shapes()
         return model

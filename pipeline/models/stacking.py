@@ -30,7 +30,7 @@ from .fitting.choice.sample import fold_rows
 from .fitting.fit_parameters import FitParameters
 from .fitting.fold_errors import FoldRows
 from .fitting.problem import Problem
-from .heads.line import Line, best_shares
+from .heads.line import LinearHead, best_shares
 from .heads.trees import TreeInputs, Trees
 from .intervals.fold_calibration import FoldCalibration
 from .outcomes.class_probabilities import ProbabilityMap
@@ -111,7 +111,7 @@ def with_trees(
     with lane() as n_cores:
         grown, of_trees = _grown_over_folds(rows, judged, n_cores)
         means = inputs.means(rows.inputs)
-        line, of_line = Line.fitted(means, rows.y, judged.units, judged.weights, rows.folds)
+        line, of_line = LinearHead.fitted(means, rows.y, judged.units, judged.weights, rows.folds)
     members = {RIDGE: rows.of_ridge, TREES: of_trees, LINE: of_line}
     unit = np.sqrt(judged.units)
     in_units = [values / unit for values in members.values()]

@@ -33,7 +33,7 @@ from ..embeddings.random_features.fourier import RandomFourierFeatures
 from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from .base import EMBEDDING, PENALTIES, DoubleBasis
-from .fitted_model import Array
+from .fitted_model import PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.fit_parameters import AUTO, PenaltiesLike
 from .fitting.problem import Groups, Labels, TrainingBags
@@ -159,7 +159,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     def predict(self, X: BagStore) -> LazyArray: ...
     @overload
     def predict(self, X: BagsInMemory) -> NDArray[Any]: ...
-    def predict(self, X: BagsLike) -> Array:
+    def predict(self, X: BagsLike) -> PredictionArray:
         """Predict the coefficients of densities, shape (n_bags, r), float64.
 
         numpy for bags in memory, a lazy dask.array for a BagStore.
@@ -180,7 +180,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         *,
         grid: int | None = None,
         project: bool = False,
-    ) -> Array:
+    ) -> PredictionArray:
         # of a BagStore a lazy dask.array
         if not isinstance(X, BagStore):
             return super().predict_density(X, at, grid=grid, project=project)

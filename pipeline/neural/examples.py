@@ -32,7 +32,7 @@ RUNS_PER_BATCH = 8  # reads of a batch: neighbours in a store are often alike
 PREDICTED_AT_ONCE = 256  # bags
 SAMPLED = 4096  # bags that say where points lie, and how far apart
 
-Kind = TypeVar("Kind", bound=Outcome)
+OutcomeKind = TypeVar("OutcomeKind", bound=Outcome)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +293,7 @@ def unlabelled_examples(X: BagsLike, batch_size: int, validation: float, seed: i
 
 
 def labelled_examples(
-    kind: type[Kind],
+    kind: type[OutcomeKind],
     X: BagsLike,
     y: LabelsLike,
     target: str | list[str] | None,
@@ -301,7 +301,7 @@ def labelled_examples(
     batch_size: int,
     validation: float,
     seed: int,
-) -> tuple[LabelledExamples, Kind]:
+) -> tuple[LabelledExamples, OutcomeKind]:
     """Return the labelled bags that are not held out, and the outcome that their labels decide.
 
     Raises

@@ -87,7 +87,7 @@ class Schedule:
         return optax.chain(optax.clip_by_global_norm(self.clip), kind(rate))
 
 
-class State(NamedTuple):
+class TrainingState(NamedTuple):
     """All that training has come to: a pytree of arrays and numbers."""
 
     step: int
@@ -143,7 +143,7 @@ def train(
     """
     optimiser = schedule.optimiser()
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
-    state = State(0, arrays, optimiser.init(arrays), arrays, math.inf, 0)
+    state = TrainingState(0, arrays, optimiser.init(arrays), arrays, math.inf, 0)
     history: list[tuple[int, float]] = []
     if schedule.checkpoints is not None:
         saved = read_leaves(schedule.checkpoints, state, fingerprint)
@@ -197,7 +197,7 @@ def train(
     return Trained(best, state.best_loss, state.step, history, n_resumed)
 
 
-def _judged(state: State, loss: float) -> State:
+def _judged(state: TrainingState, loss: float) -> TrainingState:
     if loss < state.best_loss:
         return state._replace(best=state.network, best_loss=loss, worse=0)
     return state._replace(worse=state.worse + 1)

@@ -17,9 +17,9 @@ from sklearn.mixture import GaussianMixture
 from ..core import Function, Integer, None_, OneOf, Seed, Url, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError
-from ..data.bags.bags import Bags, as_bags
+from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..data.store.store import BagStore
-from ..embeddings.base import BagsLike, Embedding
+from ..embeddings.base import Embedding
 from ..embeddings.composed.point_transformer import PointTransformer
 from ..embeddings.hdd import HDDEmbedding
 from ..embeddings.mean_map import MeanMapEmbedding
@@ -45,7 +45,7 @@ DRAWS = 10_000  # per sample, for the divergences of mixtures
     progress=Function | None_,
 )
 def sample_distances(
-    X: BagStore | BagsLike,
+    X: BagStore | BagsInMemory,
     method: str = "knn",
     *,
     k: int = 25,

@@ -13,16 +13,15 @@ import numpy as np
 from ..core import Function, Integer, None_, Text, Url, checked
 from ..core.arrays import Floats
 from ..core.errors import ParameterError
-from ..data.bags.bags import Bags, as_bags
+from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..data.storage.files import read_bytes, writing
 from ..data.storage.urls import normalize_url
 from ..data.store.store import BagStore
 from ..densities.divergences.matrix import divergence_matrix
-from ..embeddings.base import BagsLike
 from ..execution.progress import Progress, Report
 from ..execution.tasks import map_reduce
 
-Block = tuple[int, int, int, int]
+PairBlock = tuple[int, int, int, int]
 """First and last + 1 of the rows, and of the columns."""
 
 
@@ -34,7 +33,7 @@ Block = tuple[int, int, int, int]
     progress=Function | None_,
 )
 def divergence_blocks(
-    X: BagStore | BagsLike,
+    X: BagStore | BagsInMemory,
     divergence: str = "symmetric_kl",
     *,
     k: int | None = 25,
@@ -121,11 +120,11 @@ class _BlockTask:
     k: int | None
     folder: str | None
 
-    def __call__(self, block: Block, report: Report) -> list[tuple[Block, Floats]]:
+    def __call__(self, block: PairBlock, report: Report) -> list[tuple[PairBlock, Floats]]:
         """Return the block with its divergences, kept ones or new."""
         return [(block, self._values(block))]
 
-    def _values(self, block: Block) -> Floats:
+    def _values(self, block: PairBlock) -> Floats:
         a, b, c, d = block
         rows = self._read(a, b)
         columns = rows if (a, b) == (c, d) else self._read(c, d)

@@ -14,7 +14,7 @@ import pytest
 from bagbasis import Bags, BagStore
 from bagbasis.core.errors import DataError, ParameterError, StoreError, WriterBusyError
 from bagbasis.data.bags.bags import concatenate
-from bagbasis.data.store.schema import Array
+from bagbasis.data.store.schema import StoreArray
 from bagbasis.datasets import (
     BLOCK,
     Dataset,
@@ -24,7 +24,7 @@ from bagbasis.datasets import (
     SyntheticMapping,
     generate,
 )
-from bagbasis.datasets.base import Block, ResponseDataset
+from bagbasis.datasets.base import LabelledBlock, ResponseDataset
 from tests.data.store.processes import running
 from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted, generate_and_die
 from tests.workers import two_workers
@@ -171,7 +171,7 @@ def test_killed_while_the_store_was_made(tmp_path: Path, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Array, "create", killed)
+        patch.setattr(StoreArray, "create", killed)
         with pytest.raises(KeyboardInterrupt):
             generate(RAGGED, tmp_path / "x.zarr", 100)
     assert_holds(generate(RAGGED, tmp_path / "x.zarr", 100), RAGGED, 100)
@@ -183,7 +183,7 @@ class FailsInBlockTen(GMMComponents):
 
     flag: str = ""
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Make a block, or fail."""
         if index == 10 and os.path.exists(self.flag):
             raise OSError("out of luck")

@@ -15,7 +15,7 @@ from bagbasis import Bags, BagStore
 from bagbasis.core.errors import BagbasisError, DataError
 from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.densities.exponential_family import _choose
-from bagbasis.densities.fisher_sums import Spectrum
+from bagbasis.densities.fisher_sums import FisherSpectrum
 from bagbasis.hypotheses import fit_test
 from tests.oracles import score_matching
 
@@ -40,7 +40,7 @@ def test_coefficients_by_explicit_derivatives(d):
     x = two_modes(40, d)
     model = ExponentialFamilyDensity(12, bandwidth=0.9, alpha=0.01, n_folds=3, seed=5).fit(x)
     z = (x - x.mean(axis=0)) / x.std(axis=0)
-    spectrum = Spectrum.draw(d, 6, 0.9, 5)
+    spectrum = FisherSpectrum.draw(d, 6, 0.9, 5)
     covariance = np.cov(z.T, bias=True).reshape(d, d)
     theta = score_matching.feature_fit(
         z, *vars(spectrum).values(), 0.01, z.mean(axis=0), covariance
@@ -54,7 +54,7 @@ def test_features_are_of_the_gaussian_kernel(d):
     """Products of features are the kernel's values, and the mean of ‖ω‖⁴ is the spectrum's."""
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 30, d))
-    spectrum = Spectrum.draw(d, 2000, 1.5, 0)
+    spectrum = FisherSpectrum.draw(d, 2000, 1.5, 0)
     phi, psi = spectrum.features(x)
     exact = np.exp(-((x[:, None] - y) ** 2).sum(axis=2) / (2 * 1.5**2))
     gaps = phi @ spectrum.features(y)[0].T - exact
@@ -84,7 +84,7 @@ def test_held_out_divergence_by_its_definition():
     x = two_modes(30, 2)
     model = ExponentialFamilyDensity(8, bandwidth=1.0, alpha=[0.1, 1.0], n_folds=2).fit(x)
     z = (x - x.mean(axis=0)) / x.std(axis=0)
-    spectrum = Spectrum.draw(2, 4, 1.0, 0)
+    spectrum = FisherSpectrum.draw(2, 4, 1.0, 0)
     omega, c = spectrum.omega, spectrum.amplitudes
     for alpha, said in zip((0.1, 1.0), model.widths_[0].divergences, strict=True):
         found = []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagbasis.execution import progress
-from bagbasis.execution.progress import Tally
+from bagbasis.execution.progress import ProgressTally
 from bagbasis.execution.tasks import map_tasks
 
 
@@ -24,7 +24,7 @@ def test_never_backwards(sizes, reports):
     """Reports in any order, late, repeated or too large only ever move the count forward, and
     never beyond the total."""
     seen = []
-    tally = Tally(sizes, lambda done, total: seen.append((done, total)))
+    tally = ProgressTally(sizes, lambda done, total: seen.append((done, total)))
     for task, done in reports:
         tally.update(task % len(sizes), done)
     for task in range(len(sizes)):
@@ -38,7 +38,7 @@ def test_never_backwards(sizes, reports):
 def test_a_task_that_runs_again_counts_once():
     """A retried task starts from nothing again; the count waits for it."""
     seen = []
-    tally = Tally([10, 10], lambda done, total: seen.append(done))
+    tally = ProgressTally([10, 10], lambda done, total: seen.append(done))
     for done in (4, 8, 2, 6, 9):
         tally.update(0, done)
     assert seen == [0, 4, 8, 9]
@@ -57,7 +57,7 @@ def restless():
 def test_reports_from_many_threads():
     """Threads that report at once are counted one after the other."""
     seen = []
-    tally = Tally([1000] * 8, lambda done, total: seen.append(done))
+    tally = ProgressTally([1000] * 8, lambda done, total: seen.append(done))
     threads = [
         threading.Thread(target=lambda i=i: [tally.update(i, n) for n in range(1001)])
         for i in range(8)

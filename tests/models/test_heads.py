@@ -30,7 +30,7 @@ from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit, stacking
-from bagbasis.models.heads.line import PENALTIES, SPREAD, Line, best_shares
+from bagbasis.models.heads.line import PENALTIES, SPREAD, LinearHead, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.operations import Retraining
 from tests.oracles.labelled import stored
@@ -233,7 +233,7 @@ def test_a_line_of_more_coordinates_than_bags():
     """The same as scikit-learn's on all of them; of a saved model whose line does not fit."""
     x, y = rows(12, 30).astype(np.float64), rows(12, 2, 1).astype(np.float64)
     folds = np.arange(12) % 3
-    line, out = Line.fitted(x.astype(np.float32), y, np.ones(2), np.ones(12), folds)
+    line, out = LinearHead.fitted(x.astype(np.float32), y, np.ones(2), np.ones(12), folds)
     scaled = StandardScaler().fit_transform(x.astype(np.float32).astype(np.float64))
     errors, predicted = [], []
     for penalty in PENALTIES:

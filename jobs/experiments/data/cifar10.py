@@ -15,7 +15,7 @@ from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.bags.bags import offsets_of
 from bagbasis.data.storage.files import storage_errors
 from bagbasis.datasets import Dataset
-from bagbasis.datasets.base import Block
+from bagbasis.datasets.base import LabelledBlock
 
 SIDE = 32
 RECORD = 1 + 3 * SIDE**2  # bytes: the label, then the red, the green and the blue plane
@@ -85,7 +85,7 @@ class CIFAR10(Dataset):
     def block_sizes(self, index: int) -> NDArray[np.int64]:
         return np.full(len(self._block(index)), 2 * SIDE**2, dtype=np.int64)
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> LabelledBlock:
         """Return a block; DataError for a file that is not there, or is none of CIFAR-10's."""
         records = self._block(index)
         planes = records[:, 1:].reshape(-1, 3, SIDE, SIDE)

@@ -43,7 +43,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Task:
+class FloorTask:
     """How to draw a task.
 
     Attributes
@@ -166,15 +166,15 @@ def _normal(location: float, spread: float) -> Callable[[np.random.Generator], F
     return lambda rng: rng.normal(location, spread, (50, 2))
 
 
-TASKS: Mapping[str, Task] = {
-    "spread": Task(
+TASKS: Mapping[str, FloorTask] = {
+    "spread": FloorTask(
         _posterior(
             lambda rng, s: rng.normal(0, s, (100, 2)),
             lambda x, s: -0.5 * (x**2).sum(axis=1)[:, None] / s**2 - 2 * np.log(s),
             (0.5, 3),
         )
     ),
-    "correlation of two of six": Task(
+    "correlation of two of six": FloorTask(
         _posterior(
             _correlated,
             lambda x, r: (
@@ -183,24 +183,24 @@ TASKS: Mapping[str, Task] = {
             (-0.9, 0.9),
         )
     ),
-    "one of ten": Task(_one_of_ten),
-    "number of points": Task(
+    "one of ten": FloorTask(_one_of_ten),
+    "number of points": FloorTask(
         _of_bag(
             lambda rng: rng.normal(size=(int(np.exp(rng.uniform(np.log(10), np.log(500)))), 2)),
             lambda bag: float(np.log(len(bag))),
             0.1,
         )
     ),
-    "sum": Task(
+    "sum": FloorTask(
         _of_bag(
             lambda rng: rng.gamma(3, rng.uniform(0.5, 1.5), (rng.integers(10, 100), 1)),
             lambda bag: float(np.log(bag.sum())),
             0.05,
         )
     ),
-    "range": Task(_of_bag(lambda rng: rng.gamma(2, 1, (100, 1)), np.ptp, 0.1)),
-    "outliers among labels": Task(_with_outliers),
-    "four families": Task(
+    "range": FloorTask(_of_bag(lambda rng: rng.gamma(2, 1, (100, 1)), np.ptp, 0.1)),
+    "outliers among labels": FloorTask(_with_outliers),
+    "four families": FloorTask(
         _classes(
             [
                 lambda rng: rng.normal(size=(50, 1)),
@@ -222,7 +222,7 @@ TASKS: Mapping[str, Task] = {
         ),
         "classification",
     ),
-    "rare class": Task(
+    "rare class": FloorTask(
         _classes(
             [_normal(0, 1), _normal(0.3, 1.15)],
             [0.95, 0.05],
@@ -233,8 +233,8 @@ TASKS: Mapping[str, Task] = {
         ),
         "classification",
     ),
-    "share on a ring": Task(_posterior(_ring, _log_ring, (0, 1)), judged_on=True),
-    "shape of Weibull": Task(
+    "share on a ring": FloorTask(_posterior(_ring, _log_ring, (0, 1)), judged_on=True),
+    "shape of Weibull": FloorTask(
         _posterior(
             lambda rng, k: rng.weibull(k, (60, 1)),
             lambda x, k: np.log(k) + (k - 1) * np.log(x) - x**k,
@@ -242,7 +242,7 @@ TASKS: Mapping[str, Task] = {
         ),
         judged_on=True,
     ),
-    "gap of neighbours": Task(
+    "gap of neighbours": FloorTask(
         _of_bag(
             lambda rng: np.cumsum(rng.gamma(2, 1, (40, 1)), axis=0) / 40,
             lambda bag: float(np.log(np.diff(np.sort(bag[:, 0])).max())),

@@ -54,7 +54,7 @@ class Pattern:
         return self.truth[place] + NOISE**0.5 * rng.standard_normal(self.truth.shape[1])
 
 
-Problem = Callable[[int, int, int, int, np.random.Generator], Pattern]
+PatternProblem = Callable[[int, int, int, int, np.random.Generator], Pattern]
 """From the sides of the field and of a window, the windows' stride, and training windows."""
 
 
@@ -156,4 +156,4 @@ def _strength(rng: np.random.Generator) -> float:
     return float(rng.choice([-1, 1]) * rng.uniform(0.7, 1.5))
 
 
-PROBLEMS: dict[str, Problem] = {"plumes": plumes, "vortices": vortices}
+PROBLEMS: dict[str, PatternProblem] = {"plumes": plumes, "vortices": vortices}

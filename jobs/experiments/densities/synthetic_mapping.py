@@ -1,4 +1,4 @@
-"""`SyntheticMapping`: a known function of densities, by 2BE and by the Kernel-Kernel estimator.
+"""`SyntheticMappings`: a known function of densities, by 2BE and by the Kernel-Kernel estimator.
 
 004, §3.5.1 and Figure 3.17: error and time per query over the number N of training bags, whose
 number of points grows as N^(3/5).
@@ -49,7 +49,7 @@ class Sizes(Scale):
         return round(self.points_factor * n_train**EXPONENT)
 
 
-class SyntheticMapping(Experiment[Sizes]):
+class SyntheticMappings(Experiment[Sizes]):
     """See the module; points per N are the data, the 2BE, and KK with the times of both."""
 
     name = "synthetic-mapping"

@@ -26,8 +26,8 @@ LEVEL = 0.05
 BETWEEN = 0.7  # deviation of the bags' means, beside 1 of a bag's points
 CLOSE = 0.2  # that of bags of two sizes, whose means are noise for the most part
 FEW = 20  # points of a bag
-Bags = list[NDArray[np.float64]]
-Draw = Callable[[np.random.Generator, int], tuple[Bags, Bags]]
+TrapBags = list[NDArray[np.float64]]
+Draw = Callable[[np.random.Generator, int], tuple[TrapBags, TrapBags]]
 """From a generator and the number of bags of each sample to both samples."""
 
 
@@ -36,7 +36,7 @@ def one_distribution(
     n_bags: int,
     sizes: tuple[int, int] = (FEW, FEW),
     between: float = BETWEEN,
-) -> tuple[Bags, Bags]:
+) -> tuple[TrapBags, TrapBags]:
     """Draw two samples of bags of one distribution, which differ within a sample."""
     a, b = (
         [between * rng.standard_normal(2) + rng.standard_normal((n, 2)) for _ in range(n_bags)]
@@ -45,7 +45,7 @@ def one_distribution(
     return a, b
 
 
-def one_pooled_distribution(rng: np.random.Generator, n_bags: int) -> tuple[Bags, Bags]:
+def one_pooled_distribution(rng: np.random.Generator, n_bags: int) -> tuple[TrapBags, TrapBags]:
     """Draw bags whose pooled points have one distribution: its spread within bags, or not."""
     whole = (1 + BETWEEN**2) ** 0.5
     return one_distribution(rng, n_bags)[0], [

@@ -57,7 +57,7 @@ class FeatureError(Experiment[Sizes]):
         n_features, n_repeats = p["n_features"], p["n_repeats"]
         seeds = np.random.SeedSequence([self.seed, n_features]).generate_state(n_repeats)
         errors = {"paired": paired_errors, "phase": phase_errors}
-        by_form: dict[str, list[Errors]] = {form: [] for form in FORMS}
+        by_form: dict[str, list[FeatureErrors]] = {form: [] for form in FORMS}
         with threadpool_limits(1):  # of products of so few rows more threads wait for each other
             for done, seed in enumerate(seeds.tolist(), 1):
                 for form in FORMS:
@@ -67,7 +67,7 @@ class FeatureError(Experiment[Sizes]):
 
 
 @dataclass(frozen=True)
-class Errors:
+class FeatureErrors:
     """Errors of one draw of frequencies.
 
     Attributes
@@ -82,7 +82,7 @@ class Errors:
     square: float
 
 
-def _summary(errors: Sequence[Errors]) -> dict[str, Any]:
+def _summary(errors: Sequence[FeatureErrors]) -> dict[str, Any]:
     """Return means, their standard errors, and the quantiles of ‖f‖_∞ on [−3, 3]²."""
     largest = np.array([e.largest for e in errors])
     square = np.array([e.square for e in errors])
@@ -127,7 +127,7 @@ def grid() -> Grid:
     return Grid(points, differences, np.exp(-0.5 * differences**2), tuple(within))
 
 
-def paired_errors(n_features: int, seed: int) -> Errors:
+def paired_errors(n_features: int, seed: int) -> FeatureErrors:
     """Return errors of `RandomFourierFeatures`, functions of x − y: so one row says all."""
     g = grid()
     features = RandomFourierFeatures(n_features=n_features, scale=1.0, seed=seed)
@@ -135,10 +135,10 @@ def paired_errors(n_features: int, seed: int) -> Errors:
     f = np.abs((z @ z[0]).astype(np.float64) - g.kernel)
     largest = np.array([f[: within.stop - within.start].max() for within in g.within])
     n = _n_within()
-    return Errors(largest, float(_pairs_at_distance(n) @ f[:n] ** 2))
+    return FeatureErrors(largest, float(_pairs_at_distance(n) @ f[:n] ** 2))
 
 
-def phase_errors(n_features: int, seed: int) -> Errors:
+def phase_errors(n_features: int, seed: int) -> FeatureErrors:
     """Return errors of `RBFSampler`: functions of x − y plus functions of x + y."""
     of_difference, of_sum = phase_sums(n_features, seed)
     gaps = of_difference - grid().kernel
@@ -146,7 +146,9 @@ def phase_errors(n_features: int, seed: int) -> Errors:
     of_pairs = sliding_window_view(mirrored, N_POINTS)[::-1]  # at |i − j|, as a view
     f = np.abs(of_pairs + sliding_window_view(of_sum, N_POINTS))  # at i + j
     inside = [f[within, within] for within in grid().within]
-    return Errors(np.array([part.max() for part in inside]), float((inside[AT_RADIUS] ** 2).mean()))
+    return FeatureErrors(
+        np.array([part.max() for part in inside]), float((inside[AT_RADIUS] ** 2).mean())
+    )
 
 
 def phase_sums(n_features: int, seed: int) -> tuple[Floats, Floats]:

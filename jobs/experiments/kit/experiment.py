@@ -92,7 +92,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table of the report."""
 
     title: str

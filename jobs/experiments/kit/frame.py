@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .experiment import Result, Table
+from .experiment import Result, ResultTable
 
 REPEATS = ("repeat", "data_seed")  # parameters over which a table has medians
 MOST_COLUMNS = 10  # of values in a table; more stand below each other
@@ -46,7 +46,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return joined
 
 
-def summary(results: Sequence[Result], measure: str = "") -> Table:
+def summary(results: Sequence[Result], measure: str = "") -> ResultTable:
     """Return the table of a measure: the parameters that vary, and its numbers.
 
     Lists of numbers stand as their mean, and repeats as their median.
@@ -68,7 +68,7 @@ def summary(results: Sequence[Result], measure: str = "") -> Table:
     rows = medians.reset_index() if index or "value" in medians else medians
     rows = rows.drop(columns=[name for name in rows if name in ("index", "level_0", None)])
     cells = [[_cell(cell) for cell in row] for row in rows.itertuples(index=False)]
-    return Table(measure.capitalize() or "Results", [str(name) for name in rows], cells)
+    return ResultTable(measure.capitalize() or "Results", [str(name) for name in rows], cells)
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

@@ -21,7 +21,7 @@ from ...files import plain, write_report
 from ...markdown import markdown_table
 from ...pictures.evaluation import save_figure
 from ...terminal import Terminal
-from .experiment import Experiment, Measure, Point, Result, Table, digest
+from .experiment import Experiment, Measure, Point, Result, ResultTable, digest
 from .frame import frame, summary
 from .machine import machine, versions
 
@@ -112,7 +112,9 @@ def read_report(folder: Path) -> tuple[dict[str, Any], list[Result]]:
     return report, points
 
 
-def render(experiment: Experiment[Any], tables: Sequence[Table], report: Mapping[str, Any]) -> str:
+def render(
+    experiment: Experiment[Any], tables: Sequence[ResultTable], report: Mapping[str, Any]
+) -> str:
     """Render tables, links to the pictures, and where it was measured."""
     parts = [f"# {experiment.title}", introduction(experiment, report)]
     for table in tables:

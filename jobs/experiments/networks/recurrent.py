@@ -1,4 +1,4 @@
-"""`Recurrent`: statistical recurrent units beside gated ones, and what matters (004, ch. 7).
+"""`RecurrentNetworks`: statistical units beside gated ones, and what matters (004, ch. 7).
 
 The paper's synthetic sequences with the same search for each unit: a grid of learning rates and
 sizes for a few steps, and the best of it for many. Handwritten digits pixel by pixel with parts of
@@ -60,7 +60,7 @@ class Sizes(Scale):
     parts: list[str]
 
 
-class Recurrent(Experiment[Sizes]):
+class RecurrentNetworks(Experiment[Sizes]):
     """See the module; a point is a trial, a network carried on, or one variant on digits."""
 
     name = "recurrent"

@@ -45,7 +45,7 @@ class Sizes(Scale):
     n_repeats: int
 
 
-class Problem(NamedTuple):
+class SpectrumProblem(NamedTuple):
     """Bags to fit and to judge, with what they are embedded by."""
 
     embedding: Any
@@ -92,7 +92,7 @@ class LearnedSpectrum(Experiment[Sizes]):
         return measured
 
 
-def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
+def fit_all(problem: SpectrumProblem, sizes: Sizes, seed: int) -> dict[str, Model]:
     """Return the model of each method; all choose λ by generalised cross-validation."""
     kind = DoubleBasisClassifier if problem.is_class else DoubleBasisRegressor
     learner = Learner(kind, seed, "gcv", "float64")
@@ -112,7 +112,7 @@ def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
     }
 
 
-def _error(problem: Problem, predicted: NDArray[Any]) -> float:
+def _error(problem: SpectrumProblem, predicted: NDArray[Any]) -> float:
     """Return the mean squared error over a constant's, or the error rate over it."""
     truth, y = problem.truth, problem.y
     if not problem.is_class:
@@ -139,7 +139,7 @@ def _kernel(model: Model) -> Floats:
     return kernel
 
 
-def _synthetic(sizes: Sizes, rng: np.random.Generator) -> Problem:
+def _synthetic(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
     omega = rng.choice([0, 0.75 * np.pi], TRUE_FREQUENCIES) + 0.5 * rng.standard_normal(
         TRUE_FREQUENCIES
     )
@@ -150,14 +150,14 @@ def _synthetic(sizes: Sizes, rng: np.random.Generator) -> Problem:
     return _of_points(x, y, sizes.n_synthetic, truth=f)
 
 
-def _friedman(sizes: Sizes, rng: np.random.Generator) -> Problem:
+def _friedman(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
     n, seed = sizes.n_bags + sizes.n_test, int(rng.integers(2**31))
     x, y = datasets.make_friedman1(n, 10, noise=1.0, random_state=seed)
     return _of_points(x, y, sizes.n_bags)
 
 
-def _bundled(load: Callable[[], Any], is_class: bool) -> Callable[..., Problem]:
-    def draw(sizes: Sizes, rng: np.random.Generator) -> Problem:
+def _bundled(load: Callable[[], Any], is_class: bool) -> Callable[..., SpectrumProblem]:
+    def draw(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
         dataset = load()
         order = rng.permutation(len(dataset.target))
         n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(order)))
@@ -168,30 +168,32 @@ def _bundled(load: Callable[[], Any], is_class: bool) -> Callable[..., Problem]:
 
 def _of_points(
     x: Floats, y: Floats, n: int, is_class: bool = False, truth: Floats | None = None
-) -> Problem:
+) -> SpectrumProblem:
     """Rows as bags of one point each, standardised by the first n."""
     bags = Bags(x.astype(np.float64), np.arange(len(x) + 1))
     first = MomentsEmbedding(covariance=False, box=box_of_bags(bags), dtype="float64")
     test = y[n:] if truth is None else truth[n:]
-    return Problem(first, bags[:n], y[:n], bags[n:], test, is_class)
+    return SpectrumProblem(first, bags[:n], y[:n], bags[n:], test, is_class)
 
 
-def _mixtures(sizes: Sizes, rng: np.random.Generator) -> Problem:
+def _mixtures(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
     data = GMMComponents(n_points=100, seed=int(rng.integers(2**31)))
     bags, y = draw_bags(data, sizes.n_bags + sizes.n_test)
     n = sizes.n_bags
-    return Problem(ProjectionEmbedding(n_per_dim=6, box=data.box), bags[:n], y[:n], bags[n:], y[n:])
+    return SpectrumProblem(
+        ProjectionEmbedding(n_per_dim=6, box=data.box), bags[:n], y[:n], bags[n:], y[n:]
+    )
 
 
-def _digits(sizes: Sizes, rng: np.random.Generator) -> Problem:
+def _digits(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
     bags, y = draw_bags(Digits(seed=int(rng.integers(2**31))))
     n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(y)))
     first = ProjectionEmbedding(n_per_dim=6, box=[(0, 1)] * bags.n_dims)
-    return Problem(first, bags[:n], y[:n], bags[n:], y[n:], is_class=True)
+    return SpectrumProblem(first, bags[:n], y[:n], bags[n:], y[n:], is_class=True)
 
 
 # By what people see: a problem of sizes and a generator
-DATA: dict[str, Callable[[Sizes, np.random.Generator], Problem]] = {
+DATA: dict[str, Callable[[Sizes, np.random.Generator], SpectrumProblem]] = {
     SYNTHETIC: _synthetic,
     "mixture counting": _mixtures,
     "digits": _digits,

@@ -1,4 +1,4 @@
-"""`Marginals`: bags in 64 dimensions, one embedding per dimension, concatenated.
+"""`MarginalGeometries`: bags in 64 dimensions, one embedding per dimension, concatenated.
 
 The recipe of 001, §5.4 and Figure 5 on generated responses of filters (`data.samples.Patches`). In
 one version the filters depend on each other within a patch, in the other they are independent, with
@@ -58,7 +58,7 @@ class Sizes(Scale):
         return {**methods, "moments": [MomentsEmbedding(box=box, standardize=False)]}
 
 
-class Marginals(Experiment[Sizes]):
+class MarginalGeometries(Experiment[Sizes]):
     """See the module; a point is a method on one kind of filters, over all repeats."""
 
     name = "marginals"

@@ -31,13 +31,13 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from bagbasis import Bags
 from bagbasis.core.arrays import Floats
 from bagbasis.models.bag_summaries import MomentsAndExtremes
+from bagbasis.models.evaluation.forest import SHARE_OF_FEATURES
 
 from ..data.real.recipe import Kind, LabelledSet
 
 Splits = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 INNER_FOLDS = 3
-SHARE_OF_FEATURES = 1 / 3  # that trees of regression try at a split
 BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 5}  # sets are small
 MOST_CONCEPTS = 400  # training points that MILES compares bags with
 CONCEPT_WIDTHS = (0.1, 0.3, 1.0)  # over the median distance of points

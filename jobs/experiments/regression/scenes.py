@@ -15,7 +15,7 @@ from bagbasis import MomentsEmbedding
 
 from ..data.scenes import IMAGES, Filters
 from ..kit.plots import Bars
-from .marginals import Labelled, Marginals, Sizes
+from .marginals import Labelled, MarginalGeometries, Sizes
 
 N_FILTERS = 24
 MEANS = "means"
@@ -33,7 +33,7 @@ class SceneSizes(Sizes):
         return {**super().methods, MEANS: [means]}
 
 
-class Scenes(Marginals):
+class Scenes(MarginalGeometries):
     """See the module; a point is a method on one kind of images, over all repeats."""
 
     name = "scenes"

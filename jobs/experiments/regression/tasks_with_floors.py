@@ -26,7 +26,7 @@ from bagbasis.core.arrays import Floats
 from bagbasis.models.bag_summaries import MomentsAndExtremes
 
 from ...terminal import Callback
-from ..data.floor_tasks import TASKS, Task
+from ..data.floor_tasks import TASKS, FloorTask
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Bars
 
@@ -96,11 +96,11 @@ class TasksWithFloors(Experiment[Sizes]):
         }
 
 
-def _use_of(task: Task) -> str:
+def _use_of(task: FloorTask) -> str:
     return JUDGED_ON if task.judged_on else TUNED_ON
 
 
-def _is_number(task: Task) -> bool:
+def _is_number(task: FloorTask) -> bool:
     return task.kind == "regression"
 
 
@@ -110,7 +110,7 @@ def _predictions(model: Any, X: Any) -> Floats:  # noqa: ANN401 - of scikit-lear
     return np.asarray(predict(X))
 
 
-def _error_of(task: Task, truth: Floats) -> Any:  # noqa: ANN401 - a function of predictions
+def _error_of(task: FloorTask, truth: Floats) -> Any:  # noqa: ANN401 - a function of predictions
     def squared(predicted: Floats) -> float:
         return float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
@@ -121,7 +121,7 @@ def _error_of(task: Task, truth: Floats) -> Any:  # noqa: ANN401 - a function of
     return squared if _is_number(task) else logarithmic
 
 
-def _peers(task: Task, n_trees: int, seed: int) -> dict[str, Any]:
+def _peers(task: FloorTask, n_trees: int, seed: int) -> dict[str, Any]:
     """Return the other methods, not fitted: on means, covariances, extremes and log n of bags."""
     trees = {"min_samples_leaf": LEAST_LEAF, "random_state": seed}
     if _is_number(task):

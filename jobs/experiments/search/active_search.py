@@ -75,7 +75,7 @@ class ActiveSearch(Experiment[Sizes]):
 
     def _search(
         self, method: str, pattern: Pattern, field: Field, rng: np.random.Generator
-    ) -> Search | PatternSearch:
+    ) -> FieldSearch | PatternSearch:
         if method == OURS:
             n = None if pattern.is_exact else self.settings.n_candidates
             return PatternSearch(
@@ -91,14 +91,14 @@ class ActiveSearch(Experiment[Sizes]):
             UNCERTAIN: lambda field: field.variance,
             RANDOM: lambda field: rng.random(field.n_places),
         }
-        return Search(field, scores[method])
+        return FieldSearch(field, scores[method])
 
 
 Score = Callable[[Field], Floats]
 """How much each place is worth observing, shape (n_places,)."""
 
 
-class Search:
+class FieldSearch:
     """The baselines: the place of the largest score, with `PatternSearch`'s methods."""
 
     def __init__(self, field: Field, score: Score) -> None:
@@ -140,7 +140,7 @@ class LevelSets:
 
 
 def follow(
-    search: Search | PatternSearch, pattern: Pattern, n_queries: int, rng: np.random.Generator
+    search: FieldSearch | PatternSearch, pattern: Pattern, n_queries: int, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Return the recall of the regions flagged after each `EACH` queries, and their precision.
 

@@ -517,7 +517,11 @@ class Stored:
         )
 
 
-def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
+BagsInMemory = Bags | Sequence[ArrayLike] | NDArray[Any]
+"""`Bags`, or a list of arrays of shape (n_i, d)."""
+
+
+def as_bags(data: BagsInMemory) -> Bags:
     """Make `Bags` from a list of arrays; `Bags` are returned unchanged.
 
     The keys of a mapping, and the index of a Series where it names each bag, are ids of the bags.

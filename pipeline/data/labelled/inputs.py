@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.arrays import as_array
 from ...core.errors import DataError, ParameterError, plural, shown
 from ..bags.alignment import has_index, responses_in_order
-from ..bags.bags import Bags, Ragged, as_bags
+from ..bags.bags import Bags, BagsInMemory, Ragged, as_bags
 from ..bags.responses import Responses, as_responses
 from ..store.store import BagStore
 from ..store.targets import as_numbers, warn_of_blank
@@ -19,7 +19,6 @@ from .alignment import aligned
 from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
 
-BagsInMemory = Bags | Sequence[ArrayLike]
 BagsLike = BagStore | BagsInMemory
 """Bags as callers give them."""
 

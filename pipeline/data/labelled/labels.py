@@ -20,25 +20,25 @@ from ..store.store import BagStore
 FEW = 3  # labelled bags that a fit should have at least
 ROUNDING = 1e-14  # of labels, relative to their mean, squared: a smaller spread is none
 
-Block = TypeVar("Block")
+LabelBlock = TypeVar("LabelBlock")
 """The labels of a range of bags: an array, or `Responses`."""
 
 
-class Labels(Protocol[Block]):
+class Labels(Protocol[LabelBlock]):
     """A kind of label: how it is read for a range of bags, and which bags have one.
 
     A block of labels is what `read` returns: an array, or `Responses`.
     """
 
-    def read(self, store: BagStore, start: int, stop: int) -> Block:
+    def read(self, store: BagStore, start: int, stop: int) -> LabelBlock:
         """Return the labels of bags ``start:stop`` of a store."""
         ...
 
-    def given(self) -> Block:
+    def given(self) -> LabelBlock:
         """Return the labels of all bags in memory."""
         ...
 
-    def known(self, block: Block) -> NDArray[np.bool_]:
+    def known(self, block: LabelBlock) -> NDArray[np.bool_]:
         """Which bags of a block have a label."""
         ...
 
@@ -46,7 +46,7 @@ class Labels(Protocol[Block]):
         """Which bags of a store have a label; no points of responses are read."""
         ...
 
-    def take(self, block: Block, rows: NDArray[np.int64]) -> Block:
+    def take(self, block: LabelBlock, rows: NDArray[np.int64]) -> LabelBlock:
         """Return the labels of ascending rows of a block, as a block."""
         ...
 

@@ -20,7 +20,7 @@ from ...core.arrays import Integers
 from .changes import Changes
 from .checksums import replaced
 from .chunks import read_rows, shard_rows
-from .schema import CHANGES, TARGETS, Array, fill_of, points_of
+from .schema import CHANGES, TARGETS, StoreArray, fill_of, points_of
 from .snapshot import Snapshot
 
 
@@ -30,14 +30,14 @@ class Erasure:
 
     Attributes
     ----------
-    array : Array
+    array : StoreArray
     starts, stops : int64, shape (n,)
         Ranges of these rows, ascending, none of them empty.
     column : int
         The first column to erase.
     """
 
-    array: Array
+    array: StoreArray
     starts: Integers
     stops: Integers
     column: int = 0

@@ -285,7 +285,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Array:
+class StoreArray:
     """One array of a store.
 
     Attributes
@@ -389,12 +389,12 @@ class Array:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PointArray(Array):
+class PointArray(StoreArray):
     """The points of all bags, or of all responses, one behind the other.
 
     Attributes
     ----------
-    offsets : Array
+    offsets : StoreArray
         The rows at which the bags begin, and behind them the row at which the last one ends.
     fewest : int
         The fewest points a bag may have.
@@ -403,7 +403,7 @@ class PointArray(Array):
     """
 
     dtype: str = "points"
-    offsets: Array
+    offsets: StoreArray
     fewest: int
     box_of: Callable[[StoreMeta], Box | None]
 
@@ -419,15 +419,15 @@ ID_DTYPES: dict[str, np.dtype[Any]] = {
     "str": np.dtypes.StringDType(),
 }
 
-OFFSETS = Array(
+OFFSETS = StoreArray(
     name="offsets",
     dimensions=("bag_edge",),
     count=lambda meta: meta.n_bags,
     dtype="int64",
     leading=1,
 )
-IDS = Array(name="ids", dimensions=("bag",), count=lambda meta: meta.n_bags, dtype="ids")
-TARGETS = Array(
+IDS = StoreArray(name="ids", dimensions=("bag",), count=lambda meta: meta.n_bags, dtype="ids")
+TARGETS = StoreArray(
     name="targets",
     dimensions=("bag", "target"),
     count=lambda meta: meta.n_bags,
@@ -443,7 +443,7 @@ POINTS = PointArray(
     fewest=1,
     box_of=lambda meta: meta.box,
 )
-RESPONSE_OFFSETS = Array(
+RESPONSE_OFFSETS = StoreArray(
     name="responses/offsets",
     dimensions=("bag_edge",),
     count=lambda meta: meta.n_bags,
@@ -460,7 +460,7 @@ RESPONSE_POINTS = PointArray(
     box_of=lambda meta: meta.response_box,
 )
 # of every change the bag, the target's column or -1 for a removal, and the new value
-CHANGES = Array(
+CHANGES = StoreArray(
     name="changes",
     dimensions=("change", "field"),
     count=lambda meta: meta.n_changes,
@@ -477,7 +477,7 @@ def fill_of(dtype: np.dtype[Any]) -> Any:  # noqa: ANN401 - a number or a text
     return np.iinfo(dtype).max if dtype.kind == "u" else FILLS[dtype.kind]
 
 
-def arrays_of(meta: StoreMeta) -> tuple[Array, ...]:
+def arrays_of(meta: StoreMeta) -> tuple[StoreArray, ...]:
     """Return all arrays of a store."""
     responses = () if meta.response_dims is None else RESPONSE_ARRAYS
     return ARRAYS + responses + ((CHANGES,) if meta.n_changes else ())
@@ -505,7 +505,7 @@ def replace_points(group: zarr.Group, meta: StoreMeta, dtype: DTypeLike) -> None
 
 def replace_array(
     group: zarr.Group,
-    of: Array,
+    of: StoreArray,
     meta: StoreMeta,
     dtype: DTypeLike | None = None,
     chunk_points: int | None = None,

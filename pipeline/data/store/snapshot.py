@@ -35,8 +35,8 @@ from .schema import (
     RESPONSE_COORDINATES,
     RESPONSE_POINTS,
     TARGETS,
-    Array,
     PointArray,
+    StoreArray,
     StoreMeta,
     arrays_of,
     read_attributes,
@@ -295,7 +295,7 @@ class Snapshot(Stored):
 
     # ------------------------------------------------------------------ arrays
 
-    def array(self, array: Array) -> zarr.Array:
+    def array(self, array: StoreArray) -> zarr.Array:
         """Open the Zarr array of one of `schema.ARRAYS`; trust its committed rows only."""
         if (name := array.name) not in self._arrays:
             try:
@@ -313,14 +313,14 @@ class Snapshot(Stored):
                 ) from error
         return self._arrays[name]
 
-    def read_array(self, array: Array, start: int, stop: int) -> NDArray[Any]:
+    def read_array(self, array: StoreArray, start: int, stop: int) -> NDArray[Any]:
         """Read rows of one array, points in the units of the data; see `read_stored`."""
         rows = self.read_stored(array, start, stop)
         if isinstance(array, PointArray) and rows.dtype in PACKED:
             return decode(rows, array.box(self.meta))
         return rows
 
-    def read_stored(self, array: Array, start: int, stop: int) -> NDArray[Any]:
+    def read_stored(self, array: StoreArray, start: int, stop: int) -> NDArray[Any]:
         """Read rows of one array as they are stored.
 
         Raises
@@ -344,7 +344,7 @@ class Snapshot(Stored):
         except ChunkError as error:
             raise self.damage(array, error) from error
 
-    def damage(self, array: Array, error: ChunkError) -> StoreError:
+    def damage(self, array: StoreArray, error: ChunkError) -> StoreError:
         """Return the error for an unreadable chunk; it names the first bag of the chunk."""
         bag = self._bag_of(array, error.row)
         return StoreError(f"{self.url}: array {array.name!r}, {error}; its first bag is {bag}")
@@ -439,7 +439,7 @@ class Snapshot(Stored):
             )
         return offsets
 
-    def _bag_of(self, array: Array, row: int) -> int | str:
+    def _bag_of(self, array: StoreArray, row: int) -> int | str:
         """Find the bag a row of an array belongs to; unknown where the offsets are unreadable."""
         if not isinstance(array, PointArray):
             return max(0, row - array.leading)

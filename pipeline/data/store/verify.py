@@ -19,8 +19,8 @@ from .schema import (
     CHANGES,
     IDS,
     TARGETS,
-    Array,
     PointArray,
+    StoreArray,
     StoreMeta,
     arrays_of,
     points_of,
@@ -71,7 +71,7 @@ class _Rows:
         erased = erasures(self.store, self.store.meta.n_erased)
         self._erased = {erasure.array.name: erasure for erasure in erased}
 
-    def blocks(self, array: Array) -> Iterator[tuple[int, Any]]:
+    def blocks(self, array: StoreArray) -> Iterator[tuple[int, Any]]:
         """Yield the rows of an array object by object, each with its first row's number."""
         rows, checksum = array.rows(self.store.meta), 0
         step = shard_rows(self.store.array(array))
@@ -96,14 +96,14 @@ class _Rows:
                 )
 
 
-def _check_shape(store: Snapshot, array: Array) -> None:
+def _check_shape(store: Snapshot, array: StoreArray) -> None:
     stored, rows = store.array(array), array.rows(store.meta)
     if stored.shape[0] < rows:
         _fail(store, f"array {array.name!r} has {stored.shape[0]} rows, {rows} are committed")
     store.read_array(array, 0, 0)  # refuses another width
 
 
-def _check_objects(store: Snapshot, array: Array) -> None:
+def _check_objects(store: Snapshot, array: StoreArray) -> None:
     try:
         check_objects(store.array(array), 0, array.rows(store.meta))
     except ChunkError as error:
@@ -200,7 +200,7 @@ def _check_points(rows: _Rows, points: PointArray) -> Iterator[int]:
         yield start + len(block)
 
 
-def _chunk(store: Snapshot, array: Array, row: int) -> str:
+def _chunk(store: Snapshot, array: StoreArray, row: int) -> str:
     """Return what messages call the chunk that holds a row."""
     return f"array {array.name!r}, chunk {row // int(store.array(array).chunks[0])}"
 

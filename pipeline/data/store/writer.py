@@ -38,8 +38,8 @@ from .schema import (
     RESPONSE_COORDINATES,
     RESPONSE_POINTS,
     TARGETS,
-    Array,
     PointArray,
+    StoreArray,
     StoreMeta,
     arrays_of,
     points_of,
@@ -503,10 +503,10 @@ class AppendSession:
         if self._torn:
             raise StoreError(f"{self._url}: a write of this session failed; nothing was committed")
 
-    def _tail(self, array: Array) -> TailWriter:
+    def _tail(self, array: StoreArray) -> TailWriter:
         return self._tails[array.name]
 
-    def _open_tail(self, array: Array) -> TailWriter:
+    def _open_tail(self, array: StoreArray) -> TailWriter:
         stored = self._group[array.name]
         if not isinstance(stored, zarr.Array):
             raise StoreError(f"{self._group.store}: {array.name!r} is not an array")

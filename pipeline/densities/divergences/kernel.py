@@ -12,8 +12,7 @@ from ...core.annotations import Progress
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
-from ...data.bags.bags import as_bags
-from ...embeddings.base import BagsLike
+from ...data.bags.bags import BagsInMemory, as_bags
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec
 from .resources import require_memory
@@ -174,7 +173,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
 
     @checked(progress=Function | None_)
     def fit(
-        self, X: BagsLike, y: object = None, progress: Progress | None = None
+        self, X: BagsInMemory, y: object = None, progress: Progress | None = None
     ) -> DivergenceKernel:
         """Keep the training bags; a "median" scale takes the divergences of all their pairs."""
         scale = SCALE.check("scale", self.scale)
@@ -187,7 +186,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
 
     @checked(progress=Function | None_)
     def fit_transform(
-        self, X: BagsLike, y: object = None, progress: Progress | None = None
+        self, X: BagsInMemory, y: object = None, progress: Progress | None = None
     ) -> Floats:
         """Return the kernel of the training bags, shape (N, N), symmetric.
 
@@ -206,7 +205,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         return kernel_matrix(divergences, self.scale_)
 
     @checked(progress=Function | None_)
-    def transform(self, X: BagsLike, progress: Progress | None = None) -> Floats:
+    def transform(self, X: BagsInMemory, progress: Progress | None = None) -> Floats:
         """Return the kernel of bags with the training bags, shape (n_bags, N)."""
         check_is_fitted(self)
         names = self.bags_.coordinate_names
@@ -217,7 +216,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
             divergences /= 2
         return kernel_matrix(divergences, self.scale_)
 
-    def _keep(self, X: BagsLike) -> None:
+    def _keep(self, X: BagsInMemory) -> None:
         spec = self._spec()
         self.bags_ = as_bags(X)
         self.bandwidth_: float | None = None
@@ -229,7 +228,9 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     def _spec(self) -> DivergenceSpec:
         return DivergenceSpec.of(self.divergence, self.k, self.alpha, self.bandwidth)
 
-    def _divergences(self, X: BagsLike, Y: BagsLike | None, progress: Progress | None) -> Floats:
+    def _divergences(
+        self, X: BagsInMemory, Y: BagsInMemory | None, progress: Progress | None
+    ) -> Floats:
         return divergence_matrix(
             X,
             Y,

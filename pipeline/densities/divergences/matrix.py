@@ -11,9 +11,8 @@ from ...core import Function, Integer, None_, OneOf, Real, Text, checked
 from ...core.annotations import Progress
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...data.bags.bags import Bags, as_bags, concatenate
+from ...data.bags.bags import Bags, BagsInMemory, as_bags, concatenate
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
-from ...embeddings.base import BagsLike
 from .mmd import TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Ranks, SearchableBags, directed_matrix
@@ -35,8 +34,8 @@ ADVICE = (
     max_bytes=Integer() | None_,
 )
 def divergence_matrix(
-    X: BagsLike,
-    Y: BagsLike | None = None,
+    X: BagsInMemory,
+    Y: BagsInMemory | None = None,
     *,
     divergence: str = "kl",
     k: int | None = None,
@@ -140,7 +139,7 @@ def divergence_matrix(
     return matrix
 
 
-def median_bandwidth(X: BagsLike) -> float:
+def median_bandwidth(X: BagsInMemory) -> float:
     """Median distance between up to 1,024 points of all bags; 1 if most points are equal.
 
     Parameters

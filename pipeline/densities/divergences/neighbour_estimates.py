@@ -21,7 +21,7 @@ from scipy.special import digamma, gammaln
 from ...core import Integer, OneOf, Real
 from ...core.arrays import Floats, Integers
 from ...core.errors import ParameterError, shown
-from .neighbours import Block, Ranks, SearchableBags, Statistic
+from .neighbours import BagBlock, NeighbourStatistic, Ranks, SearchableBags
 from .resources import add_own
 
 DIRECTED = ("kl", "renyi")  # the others are symmetric
@@ -86,7 +86,7 @@ def parameters_of_divergence(divergence: str) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Estimator:
+class DivergenceEstimator:
     """A k-NN estimate of one divergence.
 
     Attributes
@@ -99,33 +99,33 @@ class Estimator:
     """
 
     ranks: Ranks
-    statistic: Statistic
+    statistic: NeighbourStatistic
     finish: Callable[[Floats, SearchableBags, SearchableBags], None]
 
 
-def estimator(spec: DivergenceSpec) -> Estimator:
+def estimator(spec: DivergenceSpec) -> DivergenceEstimator:
     """Return the estimator of a divergence by neighbours."""
     k, kth = spec.k, Ranks(lambda n, met: [spec.k])
     if spec.name == "renyi":
         statistic = partial(affinity, k=k, alpha=spec.alpha)
-        return Estimator(kth, statistic, partial(_finish_renyi, alpha=spec.alpha))
+        return DivergenceEstimator(kth, statistic, partial(_finish_renyi, alpha=spec.alpha))
     if spec.name == "hellinger":
-        return Estimator(kth, partial(affinity, k=k, alpha=0.5), _finish_hellinger)
+        return DivergenceEstimator(kth, partial(affinity, k=k, alpha=0.5), _finish_hellinger)
     if spec.name == "l2":
-        return Estimator(kth, partial(cross_density, k=k), partial(_finish_l2, k=k))
+        return DivergenceEstimator(kth, partial(cross_density, k=k), partial(_finish_l2, k=k))
     if spec.name == "js":
         ranks = Ranks(partial(_mixture_ranks, k=k), with_counts=True, same_size=True)
-        return Estimator(ranks, partial(mixture_gap, k=k), _finish_js)
-    return Estimator(kth, partial(kullback_leibler, k=k), _leave)
+        return DivergenceEstimator(ranks, partial(mixture_gap, k=k), _finish_js)
+    return DivergenceEstimator(kth, partial(kullback_leibler, k=k), _leave)
 
 
-def kullback_leibler(p: Block, q: SearchableBags, j: int, k: int) -> Floats:
+def kullback_leibler(p: BagBlock, q: SearchableBags, j: int, k: int) -> Floats:
     """KL(p ‖ q) = (d / n) Σ log(ν_i / ρ_i) + log(m / (n − 1)), in nats."""
     ratios = q.log_distance_to(j, p.points, k) - p.log_distances[:, 0]
     return q.n_dims * p.mean(ratios) + np.log(q.sizes[j] / (p.sizes - 1))
 
 
-def affinity(p: Block, q: SearchableBags, j: int, k: int, alpha: float) -> Floats:
+def affinity(p: BagBlock, q: SearchableBags, j: int, k: int, alpha: float) -> Floats:
     """∫p^α q^(1−α) = B ((n − 1) / m)^(1−α) mean (ρ_i / ν_i)^(d(1−α)).
 
     B = Γ(k)² / (Γ(k + 1 − α) Γ(k − 1 + α)).
@@ -136,7 +136,7 @@ def affinity(p: Block, q: SearchableBags, j: int, k: int, alpha: float) -> Float
     return math.exp(log_b) * ((p.sizes - 1) / q.sizes[j]) ** (1 - alpha) * means
 
 
-def cross_density(p: Block, q: SearchableBags, j: int, k: int) -> Floats:
+def cross_density(p: BagBlock, q: SearchableBags, j: int, k: int) -> Floats:
     """∫p q = mean (k − 1) / (m c_d ν_i^d)."""
     log_scale = math.log((k - 1) / q.sizes[j]) - _log_ball(q.n_dims)
     return p.mean(np.exp(log_scale - q.n_dims * q.log_distance_to(j, p.points, k)))
@@ -149,7 +149,7 @@ def self_density(bags: SearchableBags, k: int) -> Floats:
     return np.concatenate(means) * (k - 1) / (bags.sizes - 1)
 
 
-def mixture_gap(p: Block, q: SearchableBags, j: int, k: int) -> Floats:
+def mixture_gap(p: BagBlock, q: SearchableBags, j: int, k: int) -> Floats:
     """E_p log(1 + q / p), in nats: log 2 less what p adds to twice the Jensen-Shannon divergence.
 
     In the ball about X_i that its K-th neighbour in X closes lie b_i points of Y. Both densities

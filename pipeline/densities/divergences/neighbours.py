@@ -40,7 +40,7 @@ class Ranks:
 
 
 @dataclass(frozen=True)
-class Block:
+class BagBlock:
     """Consecutive bags; distances and counts have a row per point and a column per rank."""
 
     start: int
@@ -103,7 +103,7 @@ class SearchableBags:
             for start, stop in bag_blocks(bags.sizes, same_size=ranks.same_size)
         ]
 
-    def _block(self, start: int, stop: int, ranks: Ranks, met: Integers) -> Block:
+    def _block(self, start: int, stop: int, ranks: Ranks, met: Integers) -> BagBlock:
         sizes = self.sizes[start:stop]
         wanted = ranks.of(int(sizes[0]), met)
         distances, logs, counts = [], [], []
@@ -121,7 +121,7 @@ class SearchableBags:
             logs.append(floored_log(near, self.log_resolution[i]))
             if ranks.with_counts:
                 counts.append(np.stack([points_within(tree, part, r) for r in near.T], axis=1) - 1)
-        return Block(
+        return BagBlock(
             start,
             stop,
             self._rows(start, stop),
@@ -156,12 +156,12 @@ class SearchableBags:
         return points_within(self.trees[j], points, radii)
 
 
-Statistic = Callable[[Block, SearchableBags, int], Floats]
+NeighbourStatistic = Callable[[BagBlock, SearchableBags, int], Floats]
 """Statistic of the bags p of a block against bag j of q: one value for each p."""
 
 
 def directed_matrix(
-    p: SearchableBags, q: SearchableBags, statistic: Statistic, pairs: PairCount
+    p: SearchableBags, q: SearchableBags, statistic: NeighbourStatistic, pairs: PairCount
 ) -> Floats:
     """``statistic`` of every bag of p (rows) against every bag of q (columns)."""
     matrix = np.empty((len(p.sizes), len(q.sizes)))

@@ -27,7 +27,7 @@ from ..base import ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
 from ..kinds import check_inner, embedding, from_params
 from ..projection import ProjectionEmbedding
-from .inner import InnerSpec
+from .inner import ITEM, InnerSpec
 from .row_moments import (
     RowsOf,
     count_axes,
@@ -37,7 +37,6 @@ from .row_moments import (
     signed,
 )
 
-ITEM = 8  # bytes of a number in double
 # Deviations that are less, over the largest and over the mean, are rounding of coefficients in
 # float32, which whitening would blow up.
 LEAST_DEVIATION = 1e-5, 1e-7

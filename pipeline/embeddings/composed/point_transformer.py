@@ -17,13 +17,13 @@ from ...core import Instance, Integer, ListOf, Open, check_parameters
 from ...core.arrays import Floats, Integers
 from ...core.errors import BagError, DataError, ParameterError
 from ...core.sklearn_bases import BaseEstimator
-from ...data.bags.bags import Bags, as_bags
+from ...data.bags.bags import Bags, BagsInMemory, as_bags
 from ...data.bags.box import Box, range_of
 from ...data.store.plan import plan_partitions
 from ...data.store.sampling import spread_rows
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.progress import note
-from ..base import BagsLike, BoxLike, ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
+from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
 from ..kinds import check_inner, embedding, from_params, is_below, with_name
 from ..projection import ProjectionEmbedding
@@ -274,7 +274,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         spec = inner.decide(after, out_of_box, box)
         return PointTransformerSpec(steps, n_dims, spec, out_of_box=out_of_box, box=box)
 
-    def transform_points(self, X: BagsLike) -> Bags:
+    def transform_points(self, X: BagsInMemory) -> Bags:
         """Return bags of the transformed points, as float32 or float64 as they were.
 
         Raises

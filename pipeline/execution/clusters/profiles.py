@@ -90,7 +90,7 @@ def _line(value: str) -> str:
 
 
 Word = Annotated[str, AfterValidator(_word)]
-Line = Annotated[str, AfterValidator(_line)]
+OneLine = Annotated[str, AfterValidator(_line)]
 Count = Annotated[int, Field(ge=1, le=100_000)]  # of workers, cores, pods
 Seconds = Annotated[float, Field(gt=0)]
 Memory = Annotated[str, AfterValidator(_memory)]
@@ -195,11 +195,11 @@ class JobQueueProfile(_Tls):
     queue: Word | None = None
     account: Word | None = None
     interface: Word | None = None
-    spill_directory: Line | None = None
+    spill_directory: OneLine | None = None
     job_directory: Word = "~/.bagbasis/jobs"
-    directives: tuple[Line, ...] = Field(default=(), strict=False)
+    directives: tuple[OneLine, ...] = Field(default=(), strict=False)
     prologue: tuple[str, ...] = Field(default=(), strict=False)
-    python: Line | None = None
+    python: OneLine | None = None
     dashboard: bool = False
 
     @model_validator(mode="after")

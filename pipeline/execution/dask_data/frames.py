@@ -14,7 +14,7 @@ import pandas as pd
 from distributed import get_client
 
 from ...core.errors import BagbasisError, ClusterError
-from ..progress import Progress, Tally, listening, worker_report
+from ..progress import Progress, ProgressTally, listening, worker_report
 from ..tasks import RETRIES
 from ..waiting import gathered
 
@@ -65,7 +65,7 @@ def shuffle_frames(
         Workers were lost, or their disks are full.
     """
     client = get_client()
-    tally = Tally(sizes, progress)
+    tally = ProgressTally(sizes, progress)
     with listening(client, tally) as topic, _quiet():
         tasks = range(len(pieces))
         frame = dd.from_map(_read, pieces, tasks, args=(read, topic), meta=meta, label="read")

@@ -22,7 +22,7 @@ from ..samples.samples import read_samples
 from ..samples.variables import VariableLike, target_rows
 from .pairs import PairMap
 
-State = TypeVar("State", bound=Sums)
+SumsState = TypeVar("SumsState", bound=Sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class StoredPairs:
             raise DataError(f"{self.bags.url}: no bag has the target {self.target!r}")
         return sums
 
-    def _sum(self, pair_map: Callable[..., State], batch: Batch) -> State:
+    def _sum(self, pair_map: Callable[..., SumsState], batch: Batch) -> SumsState:
         return pair_map(*self._rows(batch))
 
     def _rows(self, batch: Batch) -> tuple[Floats, Floats]:
@@ -78,7 +78,7 @@ class StoredPairs:
         return self.embed(batch.bags), target_rows(store, self.target, batch.labels[large])
 
 
-def _merge(state: State | None, other: State | None) -> State | None:
+def _merge(state: SumsState | None, other: SumsState | None) -> SumsState | None:
     """Return the sums of both; None is that of no pairs."""
     if state is None or other is None:
         return other if state is None else state

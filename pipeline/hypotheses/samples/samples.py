@@ -299,7 +299,7 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401 - anything
     return bool(isinstance(value, (float, np.floating, np.datetime64)) and value != value)
 
 
-def as_points(data: ArrayLike, name: str) -> Floats:
+def as_sample_points(data: ArrayLike, name: str) -> Floats:
     """Return points as an array (n, d) of finite numbers; (n,) are points in R^1."""
     points = as_array(name, data, np.float64)
     points = points[:, None] if points.ndim == 1 else points
@@ -345,15 +345,15 @@ def resolve_embedding(
     )
 
 
-Rows = dict[str, tuple[ArrayRows | EmbeddedRows, NDArray[np.int64], int]]
+RowsByName = dict[str, tuple[ArrayRows | EmbeddedRows, NDArray[np.int64], int]]
 """Each sample by name: its rows, their positions in the data, and how many were given."""
 
 
-def _pooled(data: Mapping[str, SampleLike], kinds: Mapping[str, bool]) -> Rows:
+def _pooled(data: Mapping[str, SampleLike], kinds: Mapping[str, bool]) -> RowsByName:
     """Return the points of each sample, with their coordinates in the order of the first names."""
     expected: Names = None
     reference = ""
-    rows: Rows = {}
+    rows: RowsByName = {}
     for name, sample in data.items():
         bags = as_bag_set(sample, name).bags if kinds[name] else None  # type: ignore[arg-type]
         names = names_of_table(sample) if bags is None else bags.coordinate_names
@@ -372,7 +372,7 @@ def _points(
         parts = [batch.bags.points.astype(np.float64) for batch in labelled.batches()]
         points = np.concatenate(parts)
     else:
-        points = as_points(data, name)  # type: ignore[arg-type]
+        points = as_sample_points(data, name)  # type: ignore[arg-type]
     points = points if order is None else np.take(points, order, axis=1)
     return ArrayRows(points), np.arange(len(points)), len(points)
 
@@ -382,7 +382,7 @@ def _embedded(
     embedding: Embedding | EmbeddingSpec | None,
     thin: bool | int,
     seed: int,
-) -> Rows:
+) -> RowsByName:
     sizes = [s.bags.sizes([(s.bags.start, s.bags.end)]) for s in sets.values()]
     size = thinned_size(sizes, thin)
     sampled = [part for s in sets.values() for part in s.bags.sample(CHOICE_SAMPLE)]
@@ -390,7 +390,7 @@ def _embedded(
         dims = ", ".join(f"{name} {s.bags.n_dims}" for name, s in sets.items())
         raise DataError(f"bags of different dimensions: {dims}")
     spec = resolve_embedding(embedding, concatenate(sampled), seed)
-    rows: Rows = {}
+    rows: RowsByName = {}
     for (name, bag_set), of_set in zip(sets.items(), sizes, strict=True):
         bags = bag_set.bags
         positions = np.flatnonzero(of_set >= (size or 1))

@@ -14,7 +14,15 @@ from ...core.errors import DataError, shown
 from ...data.bags.bags import Bags, as_bags
 from ...data.bags.frames import is_groups
 from ...data.store.store import BagStore
-from .samples import Sample, as_points, as_sample, is_bags, label_codes, missing_in, read_samples
+from .samples import (
+    Sample,
+    as_sample,
+    as_sample_points,
+    is_bags,
+    label_codes,
+    missing_in,
+    read_samples,
+)
 
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
@@ -119,7 +127,7 @@ def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anyth
             raise DataError(f"{name}: time {int(np.argmax(np.isnat(array)))} is missing (NaT)")
         passed = array.astype("M8[us]") - array.astype("M8[us]").min()
         return (passed.astype(np.float64) / 1e6)[:, None]
-    return as_points(array, name)
+    return as_sample_points(array, name)
 
 
 def _utc(moment: datetime) -> datetime:

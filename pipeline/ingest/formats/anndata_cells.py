@@ -19,14 +19,14 @@ from ...core.errors import DataError, closest, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
-from ..declared import Source
+from ..declared import SourcePath
 from ..registry import FORMATS
 from ..tables import NamedBatches
 from .anndata_files import (
+    CellMatrix,
     Cells,
-    Matrix,
-    columns_of,
     is_by_genes,
+    matrix_columns,
     open_cells,
     reading,
     rows_of,
@@ -185,7 +185,7 @@ class AnnDataIngest(RowsIngest):
     layer: Annotated[str, Text] | None = None
 
     @override
-    def ingest(self, points: Source, url: Source, **parameters: Any) -> BagStore:
+    def ingest(self, points: SourcePath, url: SourcePath, **parameters: Any) -> BagStore:
         return ingest_anndata(points, url, **parameters)
 
 
@@ -260,7 +260,7 @@ def _part(cells: Cells, name: str, genes: tuple[str, str]) -> _Part:
 class _Block:
     """All that is asked of one matrix."""
 
-    matrix: Matrix
+    matrix: CellMatrix
     numbers: NDArray[np.int64]
     names: list[str]
 
@@ -276,7 +276,7 @@ def _blocks(cells: Cells, parts: Sequence[_Part]) -> Iterator[_Block]:
             if getattr(matrix, "shape", (None,))[0] != cells.n_obs:
                 raise DataError(f"{cells.place}: {place} is missing, or has no row per cell")
             if is_by_genes(matrix):
-                matrix = columns_of(matrix, numbers, f"{cells.place}: {place}")
+                matrix = matrix_columns(matrix, numbers, f"{cells.place}: {place}")
                 numbers = np.arange(len(numbers))
         yield _Block(matrix, numbers, names)
 
@@ -305,7 +305,7 @@ def _batches(
             progress(rows.stop // 4, cells.n_obs)
 
 
-def _cells_per_batch(matrices: Sequence[Matrix]) -> int:
+def _cells_per_batch(matrices: Sequence[CellMatrix]) -> int:
     """Return how many rows are read at a time: whole chunks of the first matrix that has any."""
     step = MOST_CELLS
     for matrix in matrices:

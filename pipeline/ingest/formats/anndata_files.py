@@ -32,7 +32,7 @@ MOST_BYTES = 2**29  # of the asked genes of a matrix that is stored by genes
 RUNS_CODE = "pickle"  # a codec of Zarr's format 2 that runs what a file holds
 
 
-class Matrix(Protocol):
+class CellMatrix(Protocol):
     """A row per cell: an array, or a sparse matrix, in memory or not."""
 
     @property
@@ -73,7 +73,7 @@ class Cells:
     matrices: list[str]
     layers: list[str]
     column: Callable[[str], Callable[[slice], Any]]
-    matrix: Callable[[str, str], Matrix]
+    matrix: Callable[[str, str], CellMatrix]
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def reading(place: str, what: str) -> Iterator[None]:
         raise DataError(f"{place}: {what} ({reason})") from error
 
 
-def rows_of(matrix: Matrix, rows: slice, columns: Any = slice(None)) -> NDArray[Any]:
+def rows_of(matrix: CellMatrix, rows: slice, columns: Any = slice(None)) -> NDArray[Any]:
     """Return some cells' columns of a matrix as numpy's, whether it is dense, sparse or lazy."""
     part: Any = matrix.iloc[rows] if isinstance(matrix, pd.DataFrame) else matrix[rows]
     part = part.compute() if hasattr(part, "compute") else part
@@ -149,12 +149,12 @@ class StoredSparse:
         return sp.csr_matrix(parts, shape=(len(ends) - 1, width))
 
 
-def is_by_genes(matrix: Matrix) -> bool:
+def is_by_genes(matrix: CellMatrix) -> bool:
     """Whether rows are dear: a sparse matrix by columns, whose rows are all over the file."""
     return getattr(matrix, "format", None) == "csc"
 
 
-def columns_of(matrix: Any, numbers: NDArray[np.int64], place: str) -> NDArray[Any]:
+def matrix_columns(matrix: Any, numbers: NDArray[np.int64], place: str) -> NDArray[Any]:
     """Return some columns, shape (n, k), of a matrix that is stored by columns.
 
     Raises
@@ -183,11 +183,11 @@ def _of_object(data: AnnData) -> Cells:
             return lambda rows: values.iloc[rows].array
         return lambda rows: np.asarray(values[rows])  # of a lazy object
 
-    def matrix(kind: str, name: str) -> Matrix:
+    def matrix(kind: str, name: str) -> CellMatrix:
         array: Any = data.X if kind == "X" else getattr(data, kind)[name]
         is_backed = hasattr(array, "group") and hasattr(array, "format")
         refuse_masked(kind if kind == "X" else f"{kind}[{name!r}]", array)
-        opened: Matrix = StoredSparse(array.group) if is_backed else array
+        opened: CellMatrix = StoredSparse(array.group) if is_backed else array
         return opened
 
     return Cells(
@@ -243,10 +243,10 @@ def _of_group(group: Any, url: str) -> Cells:
             return lambda rows: values.iloc[rows].array
         return lambda rows: _values(node, rows)
 
-    def matrix(kind: str, name: str) -> Matrix:
+    def matrix(kind: str, name: str) -> CellMatrix:
         node: Any = group["X"] if kind == "X" else group[kind][name]
         _safe(node)
-        opened: Matrix = node
+        opened: CellMatrix = node
         if hasattr(node, "keys"):
             is_frame = str(node.attrs.get("encoding-type", "")) == "dataframe"
             opened = io.read_elem(node) if is_frame else StoredSparse(node)

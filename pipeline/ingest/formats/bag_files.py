@@ -16,7 +16,7 @@ from ...data.bags.box import Box
 from ...data.store.store import BagStore
 from ..arrays import check_mode, ingest_arrays
 from ..calls import check_known_ids
-from ..declared import ChunkPoints, Files, KnownIds, Mode, Names, Place, ReadAs, Reports, Source
+from ..declared import ChunkPoints, Files, KnownIds, Mode, Names, Place, ReadAs, Reports, SourcePath
 from ..registry import FileFormat
 from .folders import bag_files, targets_of_files
 
@@ -33,7 +33,7 @@ class FileIngest(FileFormat):
     points: Files
     url: Place
     _: KW_ONLY
-    target_table: Source | Mapping[str, Any] | pd.DataFrame | None = None
+    target_table: SourcePath | Mapping[str, Any] | pd.DataFrame | None = None
     target_id_column: Annotated[str, Text] = "file"
     targets: Names | None = None
     read: ReadAs | None = None

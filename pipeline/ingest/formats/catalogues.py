@@ -24,7 +24,7 @@ from ...data.bags.packed_attributes import HONOURED, IGNORED, REFUSED, has_meani
 from ...data.storage.files import check_regular
 from ...data.storage.urls import local_path, normalize_url
 from ...data.store.store import BagStore
-from ..declared import Source
+from ..declared import SourcePath
 from ..registry import FORMATS
 from ..tables import reader_of
 from .frames import RowsIngest, ingest_frame, labels_of
@@ -226,7 +226,7 @@ class FitsIngest(RowsIngest):
     table: Annotated[str | int, Text | Integer()] | None = None
 
     @override
-    def ingest(self, points: Source, url: Source, **parameters: Any) -> BagStore:
+    def ingest(self, points: SourcePath, url: SourcePath, **parameters: Any) -> BagStore:
         return ingest_catalogue(points, url, **parameters)
 
 

@@ -19,7 +19,7 @@ from ...data.bags.format_rules import FormatRules
 from ..calls import function_of
 from ..registry import FORMATS
 from .bag_files import FileIngest
-from .folders import check_finite, reading_bag
+from .folders import check_finite_rows, reading_bag
 
 SPILLOVER = ("spillover", "spill")  # keys of the matrix, as FlowIO has them
 WIDTHS = ("8", "16", "32")  # bits of integers that FlowIO reads
@@ -182,7 +182,7 @@ class FcsIngest(FileIngest):
             at = [events.find(name) for name in channels]
             events.check_linear(at)
             points = events.numbers[:, at]
-            check_finite(points, url, [f"channel {name!r}" for name in channels])
+            check_finite_rows(points, url, [f"channel {name!r}" for name in channels])
             factors = [
                 self._cofactor_of(name, j in events.stained)
                 for name, j in zip(channels, at, strict=True)

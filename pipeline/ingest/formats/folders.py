@@ -17,12 +17,12 @@ from ...core.errors import DataError, ParameterError, closest, refuse_exhaustion
 from ...data.bags.frames import arrow_reader
 from ...data.storage.hidden import visible_files
 from ...data.storage.urls import filesystem, normalize_url
-from ..declared import Source
+from ..declared import SourcePath
 from ..tables import plain_reader, read_labels, spill_folder, write_parquet
 from .frames import arrow_errors
 
 
-def bag_files(sources: Source | Sequence[Source], endings: Sequence[str]) -> dict[str, str]:
+def bag_files(sources: SourcePath | Sequence[SourcePath], endings: Sequence[str]) -> dict[str, str]:
     """Return the URLs of files by their bags' ids, which are their names without the ending.
 
     Parameters
@@ -73,7 +73,7 @@ def reading_bag(url: str, what: str) -> Iterator[IO[bytes]]:
         raise DataError(f"{url}: cannot be read as {what} ({reason})") from error
 
 
-def check_finite(points: NDArray[Any], url: str, names: Sequence[str]) -> None:
+def check_finite_rows(points: NDArray[Any], url: str, names: Sequence[str]) -> None:
     """Raise DataError for the first row with a number that is not finite.
 
     ``names`` are those of the columns.
@@ -89,7 +89,7 @@ def check_finite(points: NDArray[Any], url: str, names: Sequence[str]) -> None:
 
 def targets_of_files(
     ids: Sequence[str],
-    table: Source | Mapping[str, Any] | pd.DataFrame | None,
+    table: SourcePath | Mapping[str, Any] | pd.DataFrame | None,
     id_column: str,
     targets: Sequence[str] | None,
     stored: Collection[str] = (),

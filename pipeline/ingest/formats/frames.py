@@ -23,9 +23,9 @@ from typing_extensions import override
 from ...core import Integer, checked
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
 from ...data.bags.format_rules import FormatRules
-from ...data.bags.frames import arrow_reader, is_groups, split_groups
+from ...data.bags.frames import Frame, arrow_reader, is_groups, split_groups
 from ...data.store.store import BagStore
-from ..declared import BOX, ChunkPoints, KnownIds, Mode, Names, Place, Reports, Source
+from ..declared import BOX, ChunkPoints, KnownIds, Mode, Names, Place, Reports, SourcePath
 from ..earlier_keys import refuse_gone
 from ..registry import FileFormat
 from ..tables import (
@@ -72,9 +72,6 @@ FRAME_RULES = FormatRules(
 ROWS_AT_ONCE = 1000  # of a data set, as HuggingFace's own batches have
 ROW = "row"  # the id of a bag without one
 TABLES = {"points": "points", "target_table": "targets", "responses": "responses"}
-
-Frame = Any
-"""A table of another library."""
 
 
 @checked()
@@ -207,7 +204,7 @@ class RowsIngest(FileFormat):
     progress: Reports | None = None
 
     @abstractmethod
-    def ingest(self, points: Source, url: Source, **parameters: Any) -> BagStore:
+    def ingest(self, points: SourcePath, url: SourcePath, **parameters: Any) -> BagStore:
         """Do it, with the other parameters as `ingest_rows` takes them."""
 
     @override
@@ -225,7 +222,7 @@ def labels_of(
     return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
 
 
-Rows: TypeAlias = pa.RecordBatchReader | NamedBatches
+FrameBatches: TypeAlias = pa.RecordBatchReader | NamedBatches
 
 
 @contextmanager
@@ -255,7 +252,7 @@ def _computing(what: str) -> Iterator[None]:
         ) from error
 
 
-def _reader(frame: Frame, role: str, folder: str) -> Rows:
+def _reader(frame: Frame, role: str, folder: str) -> FrameBatches:
     """Return a table as batches of Arrow; what is lazy is computed into the folder, in parts."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
     datasets = sys.modules.get("datasets")
@@ -303,7 +300,7 @@ def _partitions(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
             yield f"partition {i}", batch
 
 
-def _numbered(rows: Rows) -> Rows:
+def _numbered(rows: FrameBatches) -> FrameBatches:
     """Return the batches with the numbers of their rows, where these are bags."""
     named: Iterator[tuple[str, pa.RecordBatch]]
     if isinstance(rows, NamedBatches):

@@ -19,7 +19,7 @@ from ..calls import function_of
 from ..registry import FORMATS
 from .bag_files import FileIngest
 from .catalogues import HDF5_RULES, check_stored_within
-from .folders import check_finite, reading_bag
+from .folders import check_finite_rows, reading_bag
 
 PATCH_RULES = FormatRules(
     name="Patches (an HDF5 file per bag)",
@@ -177,5 +177,5 @@ def _array(file: Any, name: str, url: str, kind: Any) -> NDArray[Any]:
                 f"{url}: row {row}, {name}[{column}] is missing; fill it or leave it out"
             )
         points = days_of(np.ma.getdata(values))
-    check_finite(points, url, [f"{name}[{j}]" for j in range(shape[1])])
+    check_finite_rows(points, url, [f"{name}[{j}]" for j in range(shape[1])])
     return points

@@ -21,7 +21,7 @@ EMPTY = (
 )
 
 
-class Cells(NamedTuple):
+class BadCells(NamedTuple):
     """The cells that expressions are computed of: what `Scan.cells` asks for, or some of it."""
 
     query: str
@@ -46,13 +46,13 @@ class BadRow(NamedTuple):
     written: int | None = None
 
 
-RowProblem = tuple[str, Callable[[Mapping[str, Any], Cells], str]]
+RowProblem = tuple[str, Callable[[Mapping[str, Any], BadCells], str]]
 """The condition that finds rows, and what is said of a row of `Scan.values` and its cells."""
 
 
 def check_expressions(scan: Scan, database: Database) -> None:
     """Raise ParameterError for an expression that DuckDB does not take for its columns."""
-    cells = Cells(f"{scan.cells([0] * len(scan.files))} LIMIT 0", database)
+    cells = BadCells(f"{scan.cells([0] * len(scan.files))} LIMIT 0", database)
     file = scan.files[0]
     for expression in scan.columns.expressions:
         if expression.text in file.names:  # entries of vectors are ours
@@ -79,7 +79,7 @@ def first_problem(
     query = f"SELECT {others} FROM ({rows}) WHERE problem IS NOT NULL ORDER BY row LIMIT 1"
     [row] = database.fetch(query)
     cells = f"SELECT * FROM ({scan.cells(starts)}) WHERE row = {row['row']}"
-    what = problems[row["problem"]][1](row, Cells(cells, database))
+    what = problems[row["problem"]][1](row, BadCells(cells, database))
     what = f"bag {row['id']!r}: {what}" if row["problem"] else what
     return row["file"], BadRow(row["row"], what, row.get(WRITTEN))
 
@@ -116,7 +116,7 @@ def unfit_numbers(scan: Scan, j: int) -> list[RowProblem]:
     elif scan.kind_of(target) not in INTEGERS:
         is_beyond = "false"
 
-    def message(row: Mapping[str, Any], _: Cells) -> str:
+    def message(row: Mapping[str, Any], _: BadCells) -> str:
         cause = beyond_exact(f"{target.name!r}: {row[f'y{j}']}")
         return f"target {cause}; or set its target_types to class"
 
@@ -130,7 +130,7 @@ def _of_cells(scan: Scan, value: Value, what: str) -> list[RowProblem]:
     def of(name: str) -> RowProblem:
         cell, kind = alias("r", name), scan.columns.types.get(name)
 
-        def told(row: Mapping[str, Any], _: Cells) -> str:
+        def told(row: Mapping[str, Any], _: BadCells) -> str:
             if not value.sql:
                 return f"{what} is {row[cell]!r}, not a number"
             return (
@@ -153,7 +153,7 @@ def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[RowProbl
         allowed = null_condition(f"x{j}")
     finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
 
-    def told(row: Mapping[str, Any], _: Cells) -> str:
+    def told(row: Mapping[str, Any], _: BadCells) -> str:
         number = row[f"x{j}"]
         missing = number is None or bool(value.sql and np.isnan(number))
         not_finite = f"is {'missing' if missing else number}, not a finite {dtype}"
@@ -167,5 +167,5 @@ def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[RowProbl
     return [*fails, (f"NOT ({allowed} OR {finite})", told)]
 
 
-def _failure(value: Value, what: str, sql: str) -> Callable[[Mapping[str, Any], Cells], str]:
+def _failure(value: Value, what: str, sql: str) -> Callable[[Mapping[str, Any], BadCells], str]:
     return lambda _, cells: f"{what} cannot be computed ({cells.complaint(value, sql)})"

@@ -18,7 +18,7 @@ from .surveys import CheckedTable
 from .values import MEDIAN, Columns
 
 
-class Labelled(NamedTuple):
+class LabelledRows(NamedTuple):
     """Whole bags, ascending by id, with their rows of the other tables.
 
     ``ids``, shape (n_bags,), are int64 or text. ``targets``, shape (n_bags, n_targets), are NaN if
@@ -32,13 +32,13 @@ class Labelled(NamedTuple):
     responses: Responses | None = None
     n_without_row: int = 0
 
-    def choose(self, chosen: NDArray[np.bool_]) -> Labelled:
+    def choose(self, chosen: NDArray[np.bool_]) -> LabelledRows:
         """Return some of the bags, by a mask."""
         answers = None if self.responses is None else self.responses[chosen]
         ids, bags, targets = self.ids[chosen], self.bags[chosen], self.targets[chosen]
         return self._replace(ids=ids, bags=bags, targets=targets, responses=answers)
 
-    def without_missing(self, missing: str) -> Labelled:
+    def without_missing(self, missing: str) -> LabelledRows:
         """Return the bags without the points that lack a coordinate, or without their bags.
 
         ``missing`` is that of `TableIngest`.
@@ -106,7 +106,7 @@ def join_tables(
     classes: Mapping[str, Sequence[str]],
     rows: Mapping[str, SortedRows],
     unknown: UnknownIds,
-) -> Iterator[Labelled]:
+) -> Iterator[LabelledRows]:
     """Yield all bags, each with its rows of the other tables.
 
     Parameters
@@ -126,7 +126,7 @@ def join_tables(
         or an id that no point has and that is not skipped; names the bag, or the file and the row.
     """
 
-    def join(bags: Labelled, last: int | str | None) -> Labelled:
+    def join(bags: LabelledRows, last: int | str | None) -> LabelledRows:
         for role, add in (("targets", _add_targets), ("responses", _add_responses)):
             if role in tables:
                 bags = add(bags, rows[role].take_until(last), tables[role], unknown)
@@ -159,7 +159,9 @@ def _matrix(rows: pa.Table, prefix: str) -> NDArray[Any]:
     return np.column_stack(columns) if columns else np.empty((len(rows), 0))
 
 
-def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence[str]]) -> Labelled:
+def _group_rows(
+    rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence[str]]
+) -> LabelledRows:
     """Return the bags of the rows, with the targets that they hold themselves."""
     ids = _ids_of(rows)
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
@@ -183,7 +185,7 @@ def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence
             "in another; it must be the same in all rows of a bag, or set target_rules="
             f"{{{targets[j]!r}: {rule!r}}}"
         )
-    return Labelled(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
+    return LabelledRows(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
 
 
 def _count(values: Floats, offsets: Integers) -> Floats:
@@ -210,8 +212,8 @@ RULES = {"mean": _mean, "any": _any, "last": _last, "count": _count}  # of the r
 
 
 def _add_targets(
-    bags: Labelled, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
-) -> Labelled:
+    bags: LabelledRows, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
+) -> LabelledRows:
     """Return the bags with the targets of the rows of a target table."""
     targets = np.full((len(bags.ids), len(table.columns.targets)), np.nan)
     if rows is None:
@@ -230,8 +232,8 @@ def _add_targets(
 
 
 def _add_responses(
-    bags: Labelled, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
-) -> Labelled:
+    bags: LabelledRows, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
+) -> LabelledRows:
     """Return the bags with the rows of a table of responses."""
     n_bags, n_dims = len(bags.ids), len(table.columns.coordinates)
     if rows is not None:
@@ -244,7 +246,7 @@ def _add_responses(
 
 
 def _positions(
-    bags: Labelled, rows: pa.Table, what: str, table: CheckedTable, unknown: UnknownIds
+    bags: LabelledRows, rows: pa.Table, what: str, table: CheckedTable, unknown: UnknownIds
 ) -> tuple[pa.Table, Integers]:
     """Return the rows of another table whose bags are there, with the bag of each."""
     ids = _ids_of(rows)

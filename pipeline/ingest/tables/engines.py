@@ -23,7 +23,15 @@ from ...execution.tasks import map_tasks
 from .database import Database
 from .files import TableFile
 from .scans import Coding, Scan, scans_of
-from .surveys import SAMPLE, CheckedTable, Labels, Survey, find_labels, sample_ids, survey_scan
+from .surveys import (
+    SAMPLE,
+    CheckedTable,
+    SortedLabels,
+    Survey,
+    find_labels,
+    sample_ids,
+    survey_scan,
+)
 from .values import Columns
 
 SORT_BYTES = 2**30  # of memory that DuckDB may use for a table; what is beyond is sorted on disk
@@ -58,7 +66,7 @@ class LocalEngine:
             done += in_scan
         return surveys
 
-    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[Labels]:
+    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[SortedLabels]:
         """Return the texts of each target, in any number of parts."""
         return [find_labels(scan, targets, self._database) for scan, _ in table.scans()]
 
@@ -106,7 +114,7 @@ class ClusterEngine(LocalEngine):
                 return [survey for survey in surveys if survey is not None]
             whole |= torn
 
-    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[Labels]:
+    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[SortedLabels]:
         """Return the texts of each target, in as many parts as the table has pieces."""
         tasks = [(scan, targets) for scan, _ in table.scans()]
         return _run(find_labels, tasks, [1] * len(tasks), silent)

@@ -30,7 +30,7 @@ from ...core.errors import DataError
 from ...data.storage.files import check_local
 from ...data.storage.hidden import visible_files
 from ...data.storage.urls import filesystem, normalize_url, place_of
-from ..declared import Source
+from ..declared import SourcePath
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
@@ -166,7 +166,7 @@ class TableFile:
 
 
 def open_table(
-    sources: Source | Sequence[Source],
+    sources: SourcePath | Sequence[SourcePath],
     columns: Columns,
     copies: str = "",
     is_any: bool = False,

@@ -49,7 +49,7 @@ from ..declared import (
     Place,
     ReadAs,
     Reports,
-    Source,
+    SourcePath,
 )
 from ..registry import FORMATS, FileFormat
 from .database import Database
@@ -503,7 +503,7 @@ def _is_given(value: object) -> bool:
     return value is not None and not (isinstance(value, (tuple, list)) and not value)
 
 
-def _as_given(source: Source | Sequence[Source] | None) -> str | list[str] | None:
+def _as_given(source: SourcePath | Sequence[SourcePath] | None) -> str | list[str] | None:
     """Return paths as they were given, for JSON."""
     if source is None or isinstance(source, (str, os.PathLike)):
         return None if source is None else os.fspath(source)

@@ -17,12 +17,12 @@ from ...data.store.writer import AppendSession
 from ...execution.notebook import watched
 from ...execution.progress import Progress, silent
 from ..boxes import warnings_of_range
-from .bags import Labelled, SortedRows, UnknownIds, join_tables
+from .bags import LabelledRows, SortedRows, UnknownIds, join_tables
 from .database import Database
 from .engines import LocalEngine
 from .files import TableFile
 from .scans import Coding
-from .surveys import CheckedTable, Kind, check_table, resolve_kinds, sort_labels
+from .surveys import CheckedTable, ColumnKind, check_table, resolve_kinds, sort_labels
 from .values import MEDIAN, Columns
 
 FAR = 2.0  # times the box's side: data that reach so far are worth a warning …
@@ -142,7 +142,9 @@ class TablePasses:
         """Decide how the values of each table are stored; ``existing``: the store that is there."""
         kinds = [survey.id_kind for table in self.tables.values() for survey in table.surveys]
         if existing is not None and existing.n_bags:
-            kinds.append(Kind("text" if existing.meta.id_kind == "str" else "number", existing.url))
+            kinds.append(
+                ColumnKind("text" if existing.meta.id_kind == "str" else "number", existing.url)
+            )
         ids = resolve_kinds("the id column", kinds)
         for role, table in self.tables.items():
             names = table.text_targets()
@@ -179,8 +181,8 @@ class TablePasses:
             tally.ids_without_points += unknown.count
 
     def _leave_out(
-        self, batch: Labelled, session: AppendSession, skip_known: bool, tally: Tally
-    ) -> Labelled:
+        self, batch: LabelledRows, session: AppendSession, skip_known: bool, tally: Tally
+    ) -> LabelledRows:
         """Leave bags and points out as asked; count them, and return the others."""
         n_bags, n_points = len(batch.ids), batch.bags.n_points
         tally.bags_without_targets += batch.n_without_row

@@ -41,10 +41,10 @@ logger = logging.getLogger(__name__)
 SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
-Labels = dict[str, set[str]]  # the texts of each target
+SortedLabels = dict[str, set[str]]  # the texts of each target
 
 
-class Kind(NamedTuple):
+class ColumnKind(NamedTuple):
     """What a column holds in one file: "number", "text" or "either", with a text found in it.
 
     For a target, ``n_texts`` of its cells are text that is not a number, ``n_numbers`` are
@@ -72,8 +72,8 @@ class Survey:
     n_rows: int
     lo: Floats
     hi: Floats
-    id_kind: Kind
-    target_kinds: tuple[Kind, ...]
+    id_kind: ColumnKind
+    target_kinds: tuple[ColumnKind, ...]
     points: Floats
     n_missing: tuple[int, ...] = ()
     problem: BadRow | None = None
@@ -281,12 +281,12 @@ def _first_text(table: CheckedTable, j: int, database: Database) -> tuple[int, s
     raise DataError(f"{table.surveys[0].file.url}: the file was changed while it was read")
 
 
-def resolve_kinds(what: str, kinds: Iterable[Kind]) -> str:
+def resolve_kinds(what: str, kinds: Iterable[ColumnKind]) -> str:
     """Return "number" or "text" for a column of several files; numerals in CSV follow the others.
 
     DataError, with ``what`` the column is, for numbers in one file and text in another.
     """
-    first: dict[str, Kind] = {}
+    first: dict[str, ColumnKind] = {}
     for kind in kinds:
         first.setdefault(kind.kind, kind)
     if "number" in first and "text" in first:
@@ -297,7 +297,7 @@ def resolve_kinds(what: str, kinds: Iterable[Kind]) -> str:
     return "text" if "text" in first else "number"
 
 
-def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Labels:
+def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> SortedLabels:
     """Return the different texts of each target, at most one more than `MAX_CLASSES`."""
     values = scan.values([0] * len(scan.files))
     labels = {}
@@ -450,10 +450,10 @@ def _kind(
     n_numbers: int = 0,
     padded: str | None = None,
     declared: str | None = None,
-) -> Kind:
+) -> ColumnKind:
     if declared is None and type_name in (UNTYPED, "null"):
         kind = "either" if example is None else "text"
     else:
         is_text = type_name in TEXTS if declared is None else declared == "class"
         kind = "text" if is_text else "number"
-    return Kind(kind, file.url, example, n_texts, n_numbers, padded)
+    return ColumnKind(kind, file.url, example, n_texts, n_numbers, padded)

@@ -123,7 +123,7 @@ class Checkpoints:
         """Make the folder of one fit, with what it depends on."""
         if plan.bags.in_memory:
             raise ParameterError("checkpoints are for bags in a BagStore, not for bags in memory")
-        description = {**describe(plan), **settings}
+        description = {**describe_fit(plan), **settings}
         text = json.dumps(description, sort_keys=True)
         url = f"{self.url}/fit-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
         with writing(f"{url}/{DESCRIPTION}") as path:
@@ -270,7 +270,7 @@ def _aware(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def describe(plan: FitPlan) -> dict[str, Any]:
+def describe_fit(plan: FitPlan) -> dict[str, Any]:
     """Return everything that the sums of a pass depend on, in types JSON knows."""
     source = plan.bags
     store: Any = source.data

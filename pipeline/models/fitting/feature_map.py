@@ -193,7 +193,7 @@ class FeatureMap:
         return cls(first, second and _spec_kind(second).from_dict(second, arrays), beside)
 
 
-Beside = Callable[[FeatureMap, SampleRows], LinearColumns | None]
+DrawLinearColumns = Callable[[FeatureMap, SampleRows], LinearColumns | None]
 """Makes the columns of a baseline from the embedding and a sample of its rows."""
 
 Learn = Callable[[RandomFeatures, FeatureMap, SampleRows], FeatureSpec]
@@ -220,7 +220,7 @@ def resolve_features(
     source: LabelledBags,
     embedding: Embedding,
     random_features: RandomFeatures | None,
-    beside: Beside | None = None,
+    beside: DrawLinearColumns | None = None,
     learn: Learn | None = None,
     progress: Progress | None = None,
 ) -> FeatureMap:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...core import Table
+from ...core import ConstraintTable
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError, shown
 from ...data.labelled.holdout import Holdout, HoldoutLike
@@ -47,7 +47,7 @@ class FitParameters:
     """
 
     learns: type[Outcome]
-    table: Table
+    table: ConstraintTable
     embedding: Embedding | str | None = None
     random_features: RandomFeatures | Literal[False] | None = None
     alpha: str | float | PenaltiesLike = AUTO

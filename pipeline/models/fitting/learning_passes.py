@@ -20,7 +20,7 @@ from ...execution.homes import Homes
 from ...execution.keepers import StateKeeper
 from ...execution.passes import Reduction, plan_ranges, run_pass
 from ...execution.progress import Progress, note
-from ..ridge.partial_regression import PartialSummary, Rows
+from ..ridge.partial_regression import PartialSummary, RidgeSums
 from ..ridge.ridge import check_rows
 from ..ridge.sums import RidgeStatistics, statistics_cost
 from .accumulate import SplitSums
@@ -41,7 +41,7 @@ class LearningSums:
             weights = None if block.weights is None else block.weights[:n]
             self._sums.add(block.embeddings[:n], block.y[:n], None, weights)
 
-    def finish(self) -> Rows:
+    def finish(self) -> RidgeSums:
         """Return the sums of all blocks."""
         return self._sums.finish().train  # type: ignore[return-value]  # no other summary
 
@@ -63,7 +63,7 @@ class LearningPasses:
     """
 
     plan: FitPlan
-    remainder: Callable[[Rows, FeatureMap], Rows | PartialSummary]
+    remainder: Callable[[RidgeSums, FeatureMap], RidgeSums | PartialSummary]
     progress: Progress | None = None
     keeper: StateKeeper | None = None
     _token: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -111,7 +111,7 @@ class LearningPasses:
         return FeatureRows.of(plan, replace(keeping, share=0.0))
 
 
-def _as_sums(rows: Rows | PartialSummary, share: float) -> SpectrumSums:
+def _as_sums(rows: RidgeSums | PartialSummary, share: float) -> SpectrumSums:
     """Return the sums with weights that are 1 on average: doubled, they say as much."""
     residual = rows.remainder if isinstance(rows, PartialSummary) else rows
     assert isinstance(residual, RidgeStatistics)

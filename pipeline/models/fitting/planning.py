@@ -17,7 +17,7 @@ from ...embeddings.random_features.fourier import RandomFourierFeatures
 from ...execution.progress import Progress
 from ..outcomes.densities import DensityOutcome
 from ..ridge.linear_columns import OWN, LinearColumns
-from ..ridge.partial_regression import PartialSummary, Rows
+from ..ridge.partial_regression import PartialSummary, RidgeSums
 from .accumulate import FitStatistics
 from .checkpoints import Checkpoints
 from .choice.automatic import Choice, choose_embedding
@@ -150,10 +150,10 @@ def _learn(
 ) -> FeatureSpec:
     """Return random features that passes over the labelled bags have learnt."""
 
-    def remainder(rows: Rows, features: FeatureMap) -> Rows | PartialSummary:
+    def remainder(rows: RidgeSums, features: FeatureMap) -> RidgeSums | PartialSummary:
         sums = FitStatistics(rows, None)
         train = leave_baseline(sums, features, problem.outcome, parameters).train
-        return cast(Rows | PartialSummary, train)
+        return cast(RidgeSums | PartialSummary, train)
 
     plan = replace(plan_of(problem, parameters, first), precision="float64", folds=None)
     settings = random_features.get_params()

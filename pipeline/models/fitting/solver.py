@@ -13,10 +13,9 @@ from ...execution.progress import Progress
 from ..ridge.ridge import RidgeSolution
 from .accumulate import FitStatistics
 from .checkpoints import Checkpoints
-from .fit_parameters import FitParameters
+from .fit_parameters import AUTO, FitParameters
 from .plan import FitPlan
 
-AUTO = "auto"  # the solver of ours that takes the least time
 SOLVES_SUMS = "choose solver='auto' or 'cholesky'"
 
 

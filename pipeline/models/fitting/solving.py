@@ -12,7 +12,7 @@ from ..outcomes.densities import DensityOutcome
 from ..ridge.linear_columns import LINEAR
 from ..ridge.partial_regression import (
     PartialSummary,
-    Rows,
+    RidgeSums,
     beside_linear,
     beside_own,
     choose_linear,
@@ -101,7 +101,7 @@ def leave_baseline(
     """Return the statistics to solve from: what the baseline leaves, if there is one."""
     if features.beside is None:
         return sums
-    train, held_out = cast(Rows, sums.train), cast(Rows | None, sums.validation)
+    train, held_out = cast(RidgeSums, sums.train), cast(RidgeSums | None, sums.validation)
     if features.beside.spec is not None:
         return replace(sums, train=beside_own(train, features.n_penalized))
     penalties = Penalties.default(train.weight, parameters.precision, is_summed(train))

@@ -1,4 +1,4 @@
-"""`Line`: a ridge on the means of bags, beside trees; and how much of each member is best."""
+"""`LinearHead`: a ridge on the means of bags, beside trees; and how much of each member is best."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALIKE = 1e-12  # of all errors: below, members are the same but for rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Line(OptionalPart):
+class LinearHead(OptionalPart):
     """What is linear in the means of bags, and its share of a model's predictions.
 
     Attributes

@@ -42,7 +42,7 @@ from ..fitted_model import ScoringModel
 from ..fitting.feature_map import FeatureMap
 from ..fitting.plan import FitPlan
 from ..outcomes.base import Outcome
-from ..ridge.partial_regression import Rows, beside_linear
+from ..ridge.partial_regression import RidgeSums, beside_linear
 from ..ridge.ridge import RidgeSolution, rows_serve, solve, solve_bytes, targets_bytes
 from ..ridge.statistics_kernels import linear_predictions
 from ..ridge.summary import Summary
@@ -384,7 +384,9 @@ class FoldedModel:
                 residual = rows
                 if self.features.beside is not None:
                     alpha = self.baseline_alpha * rows.weight
-                    residual = beside_linear(cast(Rows, rows), self.features.n_penalized, alpha)
+                    residual = beside_linear(
+                        cast(RidgeSums, rows), self.features.n_penalized, alpha
+                    )
                 yield solve(residual, self.alpha * rows.weight, self.rounding)
 
 

@@ -21,9 +21,8 @@ from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...embeddings.base import Embedding
 from ..ridge.linear_columns import LINEAR
-from .details import ErrorSums, Found, Judged, determination
+from .details import ErrorSums, Found, Judged, Rows, determination
 
-Rows = NDArray[np.float64]
 FLOAT = np.dtype(np.float64)
 
 Target = str | Sequence[str] | None

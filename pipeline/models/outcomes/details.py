@@ -74,7 +74,7 @@ class Found:
     predicted: Rows
 
 
-class SampledRows(Protocol):
+class ErrorRows(Protocol):
     """`ErrorSample`: see its attributes."""
 
     @property
@@ -92,7 +92,7 @@ class ErrorSums(Protocol):
     """`Errors`: see its attributes."""
 
     @property
-    def sample(self) -> SampledRows:
+    def sample(self) -> ErrorRows:
         """Some of the bags."""
         ...
 
@@ -279,7 +279,7 @@ class ClassDetails:
             }
         }
 
-    def auc(self, sample: SampledRows) -> float | None:
+    def auc(self, sample: ErrorRows) -> float | None:
         """Return the area under the ROC curve, from the sample of bags.
 
         For more than two classes, the mean over classes of the area of one class against the
@@ -303,7 +303,7 @@ class ClassDetails:
         return float(np.mean(areas)) if areas else None
 
     @staticmethod
-    def brier(sample: SampledRows) -> float:
+    def brier(sample: ErrorRows) -> float:
         """Return the mean of Σ (probability − truth)² over classes, from the sample of bags."""
         columns = sample.predicted
         return float(np.average(columns[:, BRIER], weights=columns[:, WEIGHT]))

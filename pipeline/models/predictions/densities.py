@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Generic, TypeVar, cast
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...core import Boolean, Integer, None_, checked
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
-from ...data.bags.bags import Bags, as_bags
+from ...data.bags.bags import Bags, BagsInMemory, as_bags
 from ...data.bags.coordinates import Names
 from ...data.bags.point_rows import points_in_order
 from ...densities.series import Densities
@@ -41,7 +40,7 @@ class DensityPrediction(Generic[Model]):
         return mean_of(self.model_)
 
     @checked(project=Boolean)
-    def densities(self, X: Bags | Sequence[ArrayLike], project: bool = False) -> Densities:
+    def densities(self, X: BagsInMemory, project: bool = False) -> Densities:
         """Return the predicted densities of bags in memory.
 
         They can be evaluated, sampled and reduced to marginals.
@@ -60,7 +59,7 @@ class DensityPrediction(Generic[Model]):
     @checked(grid=Integer() | None_, project=Boolean)
     def predict_density(
         self,
-        X: Bags | Sequence[ArrayLike],
+        X: BagsInMemory,
         at: ArrayLike | None = None,
         *,
         grid: int | None = None,
@@ -92,9 +91,7 @@ class DensityPrediction(Generic[Model]):
             return density_values(self.model_, bags, *points, project)
 
     @checked(n=Integer(), seed=Integer())
-    def sample(
-        self, X: Bags | Sequence[ArrayLike], n: int, seed: int | np.random.Generator = 0
-    ) -> Bags:
+    def sample(self, X: BagsInMemory, n: int, seed: int | np.random.Generator = 0) -> Bags:
         """Draw ``n`` points from each predicted density, or rather from the nearest valid one."""
         assert isinstance(seed, int)  # `checked` has drawn it
         return self.densities(X, project=True).sample(n, seed=seed)

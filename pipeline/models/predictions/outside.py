@@ -202,10 +202,10 @@ def warning_of_outside(bags: Bags) -> Iterator[None]:
     counted.outside.warn(bags)
 
 
-Block = tuple[int, int]
+BagRange = tuple[int, int]
 """The first and the last of the bags that are computed at a time."""
 
-_of_stores: dict[str, dict[Block, tuple[Outside, str]]] = {}
+_of_stores: dict[str, dict[BagRange, tuple[Outside, str]]] = {}
 _warned: set[int] = set()  # hashes of the calls whose arrays are computed apart, and their blocks
 _lock = Lock()
 
@@ -256,7 +256,7 @@ def _take(store: BagStore, message: Message) -> None:
     _remember(store, (start, stop), Outside(**message, worst=worst, changed=changed), call)
 
 
-def _remember(store: BagStore, block: Block, outside: Outside, call: str) -> None:
+def _remember(store: BagStore, block: BagRange, outside: Outside, call: str) -> None:
     with _lock:  # a block that several arrays share counts once
         _of_stores.setdefault(store.url, {})[block] = outside, call
 

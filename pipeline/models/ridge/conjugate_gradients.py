@@ -25,7 +25,7 @@ SHIFT_LEVEL = 64.0  # between shifts of different penalties: one up to it too la
 TOLERANCE = 3e-4  # of the objective, by the last two steps: the error of predictions moves less
 MOST_STEPS = 200
 
-Product = Callable[[Floats, Floats], tuple[Floats, Floats | None]]
+Multiply = Callable[[Floats, Floats], tuple[Floats, Floats | None]]
 """From directions and coefficients (D, c) to M times the directions, and the score of each
 column's coefficients on rows held out, shape (c,), if there are such rows."""
 
@@ -124,7 +124,7 @@ class ConjugateGradients:
 
     Attributes
     ----------
-    multiply : `Product`
+    multiply : `Multiply`
     precondition : callable
         From residuals (D, c) and penalties (c,); see `Preconditioner`.
     alphas : float64, shape (c,)
@@ -133,7 +133,7 @@ class ConjugateGradients:
         Σ (y − ȳ)² of each column's target.
     """
 
-    multiply: Product
+    multiply: Multiply
     precondition: Callable[[Floats, Floats], Floats]
     alphas: Floats
     right_side: Floats

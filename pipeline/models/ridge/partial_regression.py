@@ -35,7 +35,7 @@ from .rows import RidgeRows
 from .summary import Summary
 from .sums import RidgeStatistics
 
-Rows = RidgeStatistics | RidgeRows
+RidgeSums = RidgeStatistics | RidgeRows
 ROUNDING = 1e-6  # columns with a lesser share of variance in their squares are constant, in float32
 
 
@@ -68,10 +68,10 @@ class PartialSummary:
         Whether b has the columns of ZᵀWᵀ, too.
     """
 
-    whole: Rows
-    remainder: Rows
+    whole: RidgeSums
+    remainder: RidgeSums
     complete: Callable[[Floats], Floats]
-    again: Callable[[Rows], PartialSummary]
+    again: Callable[[RidgeSums], PartialSummary]
     beside: Beside | None = None
     is_scored: bool = False
 
@@ -79,7 +79,7 @@ class PartialSummary:
         """Return what the rows are, whatever is solved."""
         return getattr(self.whole, name)
 
-    def __add__(self, other: Rows) -> PartialSummary:
+    def __add__(self, other: RidgeSums) -> PartialSummary:
         """Return the same of more rows."""
         return self.again(self.whole + other)  # type: ignore[operator]  # of one kind
 
@@ -98,7 +98,7 @@ class PartialSummary:
         """Trace of ZᵀZ."""
         return self.remainder.trace
 
-    def part(self, size: int) -> Rows:
+    def part(self, size: int) -> RidgeSums:
         """Return a part of order ``size``: evenly spaced rows, or features."""
         return self.remainder.part(size)
 
@@ -148,7 +148,7 @@ class PartialSummary:
         return np.maximum(0.0, squares - self.alpha * (beta**2).sum(axis=0)), df
 
 
-def beside_own(whole: Rows, n_features: int) -> PartialSummary:
+def beside_own(whole: RidgeSums, n_features: int) -> PartialSummary:
     """Return the residual targets after a regression on each target's own column a."""
     d, again = n_features, partial(beside_own, n_features=n_features)
     if isinstance(whole, RidgeRows):
@@ -157,7 +157,7 @@ def beside_own(whole: Rows, n_features: int) -> PartialSummary:
         weighted = centred if whole.weights is None else centred * whole.weights[:, None]
         cov = (weighted * (whole.scaled_y - whole.sum_y / whole.weight)).sum(axis=0)
         slopes = _slopes(cov, (weighted * centred).sum(axis=0), (a**2).sum(axis=0))
-        residual: Rows = replace(whole, z=z, y=whole.y - a * np.ldexp(slopes, whole.exponents))
+        residual: RidgeSums = replace(whole, z=z, y=whole.y - a * np.ldexp(slopes, whole.exponents))
     else:
         of_z, of_a, both = whole.split(d)
         squares, products = of_a.diagonal, of_a.cross.diagonal()
@@ -178,7 +178,7 @@ def _slopes(covariances: Floats, variances: Floats, squares: Floats) -> Floats:
     return np.divide(covariances, variances, out=np.zeros_like(covariances), where=varies)
 
 
-def beside_linear(whole: Rows, n_features: int, alpha: float) -> PartialSummary:
+def beside_linear(whole: RidgeSums, n_features: int, alpha: float) -> PartialSummary:
     """Return the residual sums after a ridge with penalty λ₀ on the columns after the features."""
     again = partial(beside_linear, n_features=n_features, alpha=alpha)
     axes: Floats | None = None
@@ -228,7 +228,11 @@ def _factor(matrix: Floats, alpha: float) -> tuple[Floats, float]:
 
 
 def choose_linear(
-    train: Rows, held_out: Rows | None, n_features: int, penalties: Penalties, units: Floats | None
+    train: RidgeSums,
+    held_out: RidgeSums | None,
+    n_features: int,
+    penalties: Penalties,
+    units: Floats | None,
 ) -> float:
     """Return the best penalty λ₀ of a ridge on the columns after the features alone.
 
@@ -241,7 +245,7 @@ def choose_linear(
     return score_validation(of_a, held, penalties, 0.0, units).best
 
 
-def _columns(rows: Rows, n_features: int) -> Rows:
+def _columns(rows: RidgeSums, n_features: int) -> RidgeSums:
     if isinstance(rows, RidgeRows):
         return replace(rows, z=rows.z[:, n_features:])
     return rows.split(n_features)[1]

@@ -8,13 +8,12 @@ from typing import Annotated, Any, Self
 
 from ...core import Instance, Integer, ListOf, OneOf, RandomSeed, Real, check_parameters, checked
 from ...embeddings.base import Embedding
-from ...embeddings.hdd import HDDEmbedding
+from ...embeddings.hdd import JOINT_DIMS, HDDEmbedding
 from ...embeddings.mean_map import MeanMapEmbedding
 from ...embeddings.moments import MomentsEmbedding
 from ...embeddings.sliced import SlicedWassersteinEmbedding
 from ..fitting.choice.short_list import short_list
 
-JOINT_DIMS = 3  # beyond, no embedding is of a joint density
 EVERY_HEAD = ("ridge", "trees", "stack")
 DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 

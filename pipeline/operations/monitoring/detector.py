@@ -29,26 +29,24 @@ from ...data.bags.html import html_table
 from ...embeddings.base import Embedding, EmbeddingSpec
 from ...execution.lanes import lane
 from ...hypotheses.declared import Permutations
-from ...hypotheses.kernels.scales import Scales
+from ...hypotheses.kernels.scales import MOST_UNITS, Scales
 from ...hypotheses.nulls.draws import generator_of
 from ...hypotheses.result import HypothesisResult, p_text
-from ...hypotheses.two_samples.fused import fuse_sums
+from ...hypotheses.two_samples.comparison import LEAST_BUCKETS
+from ...hypotheses.two_samples.fused import CHOICE_ROWS, fuse_sums
 from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
 from .dealing import Deal
 from .drift import conclusion
 from .reference import Reference, read_reference, write_reference
-from .watched import Rows, Source, StoredBags, Watched
+from .watched import StoredBags, Watched, WatchedRows, WatchedSource
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CHOICE_ROWS = 512  # that widths are chosen on, apart from those that permutations move
 CHOICE_SHARE = 4  # of a small reference one row in so many
 KEPT_VALUES = 2**18  # of single rows of the reference: 2 MiB
 BUCKETS = 256  # of a reference of more rows: 5 MiB of sums
 FREQUENCIES, FREQUENCIES_OF_FEW = 64, 256  # of many rows; of a reference whose rows are all kept
-MOST_UNITS = 1024  # of reference and new rows that permutations move
-LEAST_BUCKETS = 16  # of the new rows; with fewer single rows are compared
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,7 @@ class DriftDetector(BaseEstimator):
             self.reference_ = self._kept(watched, watched.read(reference, "reference"))
         return self
 
-    def _kept(self, watched: Watched, source: Source) -> Reference:
+    def _kept(self, watched: Watched, source: WatchedSource) -> Reference:
         n = len(source)
         if n < 4:
             raise DataError(f"the reference has {n} rows or bags; a detector needs four")
@@ -231,7 +229,9 @@ class DriftDetector(BaseEstimator):
             length,
         )  # fmt: skip
 
-    def _sampled(self, source: Source, n_apart: int) -> tuple[Floats, Callable[[int, int], Floats]]:
+    def _sampled(
+        self, source: WatchedSource, n_apart: int
+    ) -> tuple[Floats, Callable[[int, int], Floats]]:
         """Return the rows that widths are chosen on, and what reads those that follow."""
         if isinstance(source, StoredBags):
             deal = Deal(len(source), 0, 1, 0, self.seed)
@@ -294,7 +294,9 @@ class DriftDetector(BaseEstimator):
             bool(result.p_value <= self.level), result.p_value, result.statistic, threshold
         )
 
-    def _unit_sums(self, reference: Reference, source: Source) -> tuple[UnitSums, dict[str, Any]]:
+    def _unit_sums(
+        self, reference: Reference, source: WatchedSource
+    ) -> tuple[UnitSums, dict[str, Any]]:
         """Return the sums that are permuted: of single rows, or of buckets as the reference has."""
         m, n_kept = len(source), len(reference.rows)
         n_buckets = m // reference.length
@@ -314,10 +316,10 @@ class DriftDetector(BaseEstimator):
             else:
                 drawn = generator_of(self.seed + 1, "buckets").choice(m, n_kept, replace=False)
                 rows = source.block(np.sort(drawn))
-            source, m = Rows(rows), len(rows)
+            source, m = WatchedRows(rows), len(rows)
         length, (count, n_new) = plan_units(n_kept, m, MOST_UNITS)
         deals = Deal(n_kept, 0, length, count, self.seed), Deal(m, 0, length, n_new, self.seed + 1)
-        single, sizes = Rows(reference.rows).sums(
+        single, sizes = WatchedRows(reference.rows).sums(
             reference.scales, deals[0], np.ones(len(reference.unit))
         )
         total, n_total = reference.fixed, float(reference.n_fixed)

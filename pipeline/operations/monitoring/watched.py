@@ -18,7 +18,7 @@ from ...embeddings.base import Embedding, EmbeddingSpec
 from ...execution.passes import Folded, Reduction, run_pass
 from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.samples.row_sources import EmbedBags, EmbeddedRows
-from ...hypotheses.samples.samples import as_points, is_bags, resolve_embedding, thinned_size
+from ...hypotheses.samples.samples import as_sample_points, is_bags, resolve_embedding, thinned_size
 from ...hypotheses.samples.thinning import as_bag_set, in_same_order
 from .dealing import Deal
 
@@ -27,7 +27,7 @@ BAGS_IN_MEMORY = 2**16  # whose embeddings are held: 134 MB of 256 numbers each
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class WatchedRows:
     """Points of an array or a frame, or embeddings of bags that are held; read in blocks."""
 
     values: Any
@@ -107,7 +107,7 @@ class StoredBags:
         return embeddings
 
 
-Source = Rows | StoredBags
+WatchedSource = WatchedRows | StoredBags
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Watched:
         columns = rows.columns or tuple(names_of_table(data) or ())
         return cls("points", rows.block(slice(0, 1)).shape[1], columns, seed=seed)
 
-    def read(self, data: Any, name: str) -> Source:  # noqa: ANN401 - whatever is watched
+    def read(self, data: Any, name: str) -> WatchedSource:  # noqa: ANN401 - whatever is watched
         """Return the rows of a reference, or of what came later.
 
         Raises
@@ -187,9 +187,9 @@ class Watched:
                 f"{name}: {large} of {bags.n_bags} bags have {self.size} points, to which bags are "
                 "thinned; two are needed"
             )
-        return Rows(rows.all())
+        return WatchedRows(rows.all())
 
-    def _points(self, data: Any, name: str) -> Rows:  # noqa: ANN401 - an array or a frame
+    def _points(self, data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array or a frame
         is_frame = hasattr(data, "iloc")
         names = None if is_frame else names_of_table(data)
         if self.columns and (names is not None or is_frame):
@@ -205,7 +205,7 @@ class Watched:
                 data = data[[named[column] for column in self.columns]]
             elif tuple(names or ()) != self.columns:
                 places = [(names or []).index(column) for column in self.columns]
-                data = as_points(data, name)[:, places]
+                data = as_sample_points(data, name)[:, places]
         rows = _table(data, name)
         n_dims = rows.block(slice(0, 1)).shape[1]
         if n_dims != self.n_dims:
@@ -213,15 +213,15 @@ class Watched:
         return rows
 
 
-def _table(data: Any, name: str) -> Rows:  # noqa: ANN401 - an array, a list of rows or a frame
+def _table(data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array, a list of rows or a frame
     """Return the rows of a frame as it is, and of anything else as an array."""
     if not hasattr(data, "iloc"):
-        values = np.asarray(data) if isinstance(data, np.ndarray) else as_points(data, name)
+        values = np.asarray(data) if isinstance(data, np.ndarray) else as_sample_points(data, name)
         if values.ndim == 1:
             values = values[:, None]
         if values.ndim != 2 or values.dtype.kind not in "fiub":
-            values = as_points(data, name)
-        rows = Rows(values)
+            values = as_sample_points(data, name)
+        rows = WatchedRows(values)
     else:
         for column, kind in data.dtypes.items():
             if getattr(kind, "kind", "O") not in "fiub":
@@ -229,7 +229,7 @@ def _table(data: Any, name: str) -> Rows:  # noqa: ANN401 - an array, a list of 
                     f"{name}: column {column!r} holds {kind}, not numbers; leave it out, or encode "
                     "it (pandas.get_dummies)"
                 )
-        rows = Rows(data, tuple(map(str, data.columns)))
+        rows = WatchedRows(data, tuple(map(str, data.columns)))
         if list(data.columns) != list(rows.columns):
             rows = replace(rows, values=data.set_axis(list(rows.columns), axis=1))
     if len(rows) < 2:

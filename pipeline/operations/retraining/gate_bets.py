@@ -11,10 +11,10 @@ from ...core.arrays import Floats
 from ...core.saved import Saved
 from ...data.store.sampling import spread_rows
 from ...hypotheses.kernels.scales import Scales
+from ...hypotheses.two_samples.fused import CHOICE_ROWS
 from .betting import Betting, pair_rows
 
 N_FREQUENCIES = 16  # of each of the twenty kernels: 640 numbers a memory in the state
-CHOICE_ROWS = 512  # that widths are chosen on
 EFFECT_MEMORY = 0.75  # what of the rounds before counts for the effect of this one
 KERNELS = ("gaussian", "laplacian")
 

@@ -90,7 +90,7 @@ def find_objections(spec: Retraining, judged: Judgement, drift: GateResults) -> 
     return objections
 
 
-def count_labelled(bags: LabelledBags) -> int:
+def count_in_store(bags: LabelledBags) -> int:
     """Count the bags of a store that have a label; no points are read."""
     return sum(int(known.sum()) for _, known in _known_labels(bags))
 

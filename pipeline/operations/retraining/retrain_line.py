@@ -27,10 +27,10 @@ from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ...models.fitting.checkpoints import checkpoints_of
 from ..registry.registry import Registry
-from .gates import count_labelled
+from .gates import count_in_store
 from .round import NewRound
 from .settings import Retraining
-from .state import Journal, Round, State, StateFolder, check_same_store
+from .state import Journal, RetrainingState, Round, StateFolder, check_same_store
 
 NOTHING = "nothing"
 # of HDD, which had two methods: lines begun then name them, and the one they name is left
@@ -231,7 +231,7 @@ def _carry_out(
     return RoundResult(journal.report["decision"], journal.report)
 
 
-def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> str | None:
+def _nothing_to_do(spec: Retraining, store: BagStore, state: RetrainingState | None) -> str | None:
     """Return the reason why there is no round; None if there is one."""
     if state is not None:
         check_same_store(store, state.store, spec.state_folder)
@@ -240,7 +240,7 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
     first = 0 if state is None else state.stop
     if store.n_bags == first:
         return f"nothing new: {store.url} has {first:,} bags, as it had in the last round"
-    n_labelled = count_labelled(replace(spec.labelled(store), start=first))
+    n_labelled = count_in_store(replace(spec.labelled(store), start=first))
     if n_labelled < spec.min_new_bags:
         return (
             f"{n_labelled:,} of {store.n_bags - first:,} new bags have a label, fewer than "
@@ -249,7 +249,7 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
     return None
 
 
-def _check_settings(spec: Retraining, state: State) -> None:
+def _check_settings(spec: Retraining, state: RetrainingState) -> None:
     # lines begun before knew of no estimator, and those begun in Python of nothing
     known = {*spec.settings, *state.settings}
     settings = {key: value for key, value in spec.all_settings.items() if key in known}

@@ -34,13 +34,13 @@ from .drift_gates import GateResults, measure_drift
 from .gates import (
     Judgement,
     check_comparable,
-    count_labelled,
+    count_in_store,
     find_objections,
     judge,
     newest_held_out,
 )
 from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
-from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
+from .state import KEPT, PROMOTED, Journal, RetrainingState, Round, StateFolder, fingerprint
 from .sums import (
     BOUNDS,
     Count,
@@ -70,7 +70,7 @@ class NewRound:
     folder : StateFolder
     store : BagStore
         At its committed length when the round began; bags that are appended meanwhile wait.
-    state : State or None
+    state : RetrainingState or None
         Result of the previous round.
     progress, checkpoints
         Given to every pass.
@@ -81,7 +81,7 @@ class NewRound:
     spec: Retraining
     folder: StateFolder
     store: BagStore
-    state: State | None
+    state: RetrainingState | None
     progress: Progress | None
     checkpoints: Checkpoints | None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -109,7 +109,7 @@ class NewRound:
             model=name,
             decision=KEPT if against else PROMOTED,
             n_new=self.new[1] - self.new[0],
-            n_new_labelled=count_labelled(self._labelled(self.new)),
+            n_new_labelled=count_in_store(self._labelled(self.new)),
             error=judged.error,
             champion_error=judged.champion_error,
             p_value=drift.p_values.get("inputs"),
@@ -156,10 +156,10 @@ class NewRound:
             report["standard_error"] = judged.standard_error
         return report
 
-    def _state_after(self, round_: Round, sums: WindowSums, drift: GateResults) -> State:
+    def _state_after(self, round_: Round, sums: WindowSums, drift: GateResults) -> RetrainingState:
         """Write the sums; return what the next round goes on from."""
         n_summed = 0 if sums.why or self.state is None else self.state.n_summed + 1
-        return State(
+        return RetrainingState(
             settings=self.spec.all_settings,
             model=round_.model,
             sums=self.folder.write_sums(round_.number, sums.statistics),
@@ -263,7 +263,9 @@ class NewRound:
         passes = {**sums.passes, "changed": 2 * len(self.changed)}
         return replace(sums, passes=passes) if len(self.changed) else sums
 
-    def _follow_changes(self, line: ModelLine, sums: FitStatistics, state: State) -> FitStatistics:
+    def _follow_changes(
+        self, line: ModelLine, sums: FitStatistics, state: RetrainingState
+    ) -> FitStatistics:
         """Subtract changed bags with their old labels, and add them with the new ones."""
         store, arguments = self.store, (span_of(self.changed), self.progress, self.checkpoints)
         then = BagStore(store.url, replace(store.meta, n_changes=state.n_changes), store.snapshot)

@@ -109,7 +109,7 @@ class Round(Saved):
 
 
 @dataclass(frozen=True)
-class State(Saved):
+class RetrainingState(Saved):
     """The last round that is done.
 
     Attributes
@@ -179,7 +179,7 @@ class Journal(Saved):
 
     Attributes
     ----------
-    state : State
+    state : RetrainingState
         State that is committed when the change is carried out.
     promote : bool
         Whether ``state.model`` becomes the champion.
@@ -188,11 +188,11 @@ class Journal(Saved):
     report : dict
     """
 
-    state: State
+    state: RetrainingState
     promote: bool
     n_changes: int
     report: dict[str, Any]
-    PARTS: ClassVar = {"state": State}
+    PARTS: ClassVar = {"state": RetrainingState}
 
     def overtaken(self, reason: str) -> Journal:
         """Return the round without its promotion: someone else changed the champion."""
@@ -219,7 +219,7 @@ class StateFolder:
         self.url = hold.url
         self._hold = hold
 
-    def state(self) -> State | None:
+    def state(self) -> RetrainingState | None:
         """Return the last round that is done; None before the first.
 
         Raises
@@ -227,13 +227,13 @@ class StateFolder:
         StoreError
             A damaged file, or one of another format.
         """
-        return self._read(STATE, State)
+        return self._read(STATE, RetrainingState)
 
     def journal(self) -> Journal | None:
         """Return the round that is being carried out, if there is one."""
         return self._read(JOURNAL, Journal)
 
-    def unfinished(self) -> tuple[Journal | None, State | None]:
+    def unfinished(self) -> tuple[Journal | None, RetrainingState | None]:
         """Return the round that is being carried out, if there is one, and the last that is done.
 
         Raises
@@ -259,11 +259,11 @@ class StateFolder:
         """
         self._write(JOURNAL, journal.to_dict())
 
-    def commit(self, state: State) -> None:
+    def commit(self, state: RetrainingState) -> None:
         """Write down that the round is done."""
         self._write(STATE, state.to_dict())
 
-    def close(self, state: State) -> None:
+    def close(self, state: RetrainingState) -> None:
         """Delete the journal of a finished round, and sums that are not needed any more."""
         self._hold.check()
         for name in names_in(self.url):
@@ -281,7 +281,7 @@ class StateFolder:
             write_partial(path, statistics)
         return name
 
-    def read_sums(self, state: State) -> FitStatistics:
+    def read_sums(self, state: RetrainingState) -> FitStatistics:
         """Return the sums of the state's window.
 
         Raises

@@ -255,7 +255,7 @@ def recount_and_compare(
     new = count((max(start, last), stop))
     passes["new"] = stop - max(start, last)
     assert again is not None
-    check = Check(differences(sums, again), bound)
+    check = Check(gaps_of_sums(sums, again), bound)
     sums = new if overlap is None else overlap + new
     return WindowSums(sums, passes, _outside(new), "periodic check", check)
 
@@ -264,7 +264,7 @@ def _outside(statistics: FitStatistics) -> dict[str, int]:
     return {"points": statistics.n_outside, "response points": statistics.n_responses_outside}
 
 
-def differences(a: FitStatistics, b: FitStatistics) -> dict[str, float]:
+def gaps_of_sums(a: FitStatistics, b: FitStatistics) -> dict[str, float]:
     """Compare sums of the same bags, of which ``b`` are right; see `Check`."""
     gaps = {"counts": float(_counts(a) != _counts(b))}
     for part in ("train", "validation"):

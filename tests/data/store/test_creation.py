@@ -16,7 +16,7 @@ from bagbasis.core.errors import (
 )
 from bagbasis.data.storage.lock import writer_lock
 from bagbasis.data.storage.urls import normalize_url
-from bagbasis.data.store.schema import Array
+from bagbasis.data.store.schema import StoreArray
 
 ONE = [np.zeros((1, 2))]
 
@@ -121,7 +121,7 @@ def test_an_interrupted_create_is_named_and_made_again(url, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Array, "create", killed)
+        patch.setattr(StoreArray, "create", killed)
         with pytest.raises(KeyboardInterrupt):
             BagStore.create(url, 2)
     with pytest.raises(StoreError, match="interrupted; make it again"):

@@ -18,7 +18,7 @@ from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import range_starts
 from bagbasis.ingest.tables.files import check_pages, open_table
 from bagbasis.ingest.tables.scans import Coding, Scan, scans_of
-from bagbasis.ingest.tables.surveys import Kind, resolve_kinds, sample_ids, survey_scan
+from bagbasis.ingest.tables.surveys import ColumnKind, resolve_kinds, sample_ids, survey_scan
 from bagbasis.ingest.tables.values import Columns, values_of
 
 X = values_of("coordinates", ["x"])
@@ -143,7 +143,9 @@ def test_tables_on_another_filesystem():
 
 def test_kinds_of_several_files_are_resolved():
     """What CSV leaves open follows the other files; numbers and text do not mix."""
-    number, text, either = (Kind(kind, f"{kind}.file") for kind in ("number", "text", "either"))
+    number, text, either = (
+        ColumnKind(kind, f"{kind}.file") for kind in ("number", "text", "either")
+    )
     assert resolve_kinds("it", [either, either]) == "number"
     assert resolve_kinds("it", [either, number]) == "number"
     assert resolve_kinds("it", [text, either]) == "text"

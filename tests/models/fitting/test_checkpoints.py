@@ -28,7 +28,7 @@ from bagbasis.data.labelled.splits import Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
 from bagbasis.models.fitting import partials
-from bagbasis.models.fitting.checkpoints import FitKeeper, describe
+from bagbasis.models.fitting.checkpoints import FitKeeper, describe_fit
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.problem import Problem
@@ -250,8 +250,8 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
 
 def test_another_process_agrees(store, tmp_path):
     """The folder's name holds nothing of a process: objects opened anew name the same one."""
-    first = describe(task_of(store))
-    assert describe(task_of(BagStore.open(store.url))) == first
+    first = describe_fit(task_of(store))
+    assert describe_fit(task_of(BagStore.open(store.url))) == first
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ import pytest
 from bagbasis.operations.retraining.sums import (
     BOUNDS,
     ModelLine,
-    differences,
+    gaps_of_sums,
     recount_and_compare,
     slide_window,
     sum_window,
@@ -56,7 +56,7 @@ def test_fifty_rounds_of_a_sliding_window(store, alpha):
     again = count(window)
     drifted, right = (line.model(one, store, window) for one in (sums, again))
     assert difference(drifted, right) < 1e-6
-    found = differences(sums, again)
+    found = gaps_of_sums(sums, again)
     assert found["counts"] == 0
     assert max(found.values()) < BOUNDS["float64"] / 100
 
@@ -66,7 +66,7 @@ def test_float32_stays_inside_its_bound(store):
     count = Counter(line_of(store, precision="float32"), store)
     whole = count((0, N))
     parts = count((0, 333)) + count((333, 700)) + count((700, N))
-    assert max(differences(parts, whole).values()) < BOUNDS["float32"] / 10
+    assert max(gaps_of_sums(parts, whole).values()) < BOUNDS["float32"] / 10
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_sliding_counts_each_bag_once_at_most(store, window, asked, passes, why)
     assert count.ranges == asked
     assert found.passes == passes
     assert (why is None) if found.why is None else found.why.startswith(why)
-    assert max(differences(found.statistics, count(window)).values()) < 1e-12
+    assert max(gaps_of_sums(found.statistics, count(window)).values()) < 1e-12
 
 
 @pytest.mark.parametrize("window", [(0, 120), (30, 120), (90, 120), (100, 120), (110, 120)])
@@ -104,7 +104,7 @@ def test_check_of_sound_sums(store, window):
     ranges = sorted(count.ranges)
     assert all(a[1] <= b[0] for a, b in pairwise(ranges))
     assert sum(found.passes.values()) == sum(b - a for a, b in ranges)
-    assert max(differences(found.statistics, count(window)).values()) < 1e-12
+    assert max(gaps_of_sums(found.statistics, count(window)).values()) < 1e-12
 
 
 @pytest.mark.long
@@ -125,7 +125,7 @@ def test_check_finds_corruption(store, array, window):
     assert not found.check.passed
     worst = max(found.check.differences, key=found.check.differences.get)
     assert worst == ("counts" if array == "n" else array)
-    assert max(differences(found.statistics, count(window)).values()) < 1e-12
+    assert max(gaps_of_sums(found.statistics, count(window)).values()) < 1e-12
 
 
 def test_a_window_from_scratch(store):

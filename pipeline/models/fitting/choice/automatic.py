@@ -103,7 +103,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedCandidate:
     """A candidate with its errors.
 
     Attributes
@@ -210,12 +210,12 @@ class _Search:
         self._views: dict[View, tuple[Bags, Box]] = {(AS_THEY_ARE, None): (sample.bags, box)}
         self._points = PointScales(sample.bags)
         self._alike: set[View] = set()
-        self._judged: list[Judged] = []
-        self._beside: list[Judged] = []  # not better by enough to be chosen
+        self._judged: list[JudgedCandidate] = []
+        self._beside: list[JudgedCandidate] = []  # not better by enough to be chosen
         self._left_out: dict[str, str] = {}
         self._error: BagbasisError | None = None
 
-    def run(self, candidates: Sequence[Choosable]) -> Judged:
+    def run(self, candidates: Sequence[Choosable]) -> JudgedCandidate:
         """Judge the candidates and what they lead to; return the best."""
         tried = [judged for judged in map(self._try, map(self._on_own_scale, candidates)) if judged]
         if not tried:
@@ -264,9 +264,9 @@ class _Search:
 
     def _of_columns(
         self, columns: tuple[int, ...] | None
-    ) -> tuple[Sequence[Judged], Sequence[Judged]]:
+    ) -> tuple[Sequence[JudgedCandidate], Sequence[JudgedCandidate]]:
         """Return the best kernel and the best line of each name on coordinates, the best first."""
-        firsts: dict[str, Judged] = {}
+        firsts: dict[str, JudgedCandidate] = {}
         for judged in sorted(self._judged, key=lambda judged: judged.error):
             if judged.of.columns == columns:
                 firsts.setdefault(judged.of.name, judged)
@@ -275,7 +275,7 @@ class _Search:
             judged for judged in each if judged.of.linear
         ]
 
-    def _put_each(self, judged: Sequence[Judged], scale: str) -> None:
+    def _put_each(self, judged: Sequence[JudgedCandidate], scale: str) -> None:
         """Judge candidates on another scale."""
         for former in judged:
             self._try(former.of.on(scale))
@@ -311,7 +311,7 @@ class _Search:
         if size is None:
             return
         self._sum(best, size)
-        singles: dict[str, Judged] = {}
+        singles: dict[str, JudgedCandidate] = {}
         for judged in sorted(self._judged[:n], key=lambda judged: judged.error):
             if _is_single(judged):
                 singles.setdefault(judged.of.name, judged)
@@ -324,7 +324,7 @@ class _Search:
         small, large = np.quantile(self._sample.bags.sizes, SMALL_AND_LARGE)
         return bool(large > UNEQUAL * small)
 
-    def _shrink(self, best: Judged) -> None:
+    def _shrink(self, best: JudgedCandidate) -> None:
         """Judge the best one shrunk by bag size, and widths beside its own."""
         if self._try(best.of.shrunk(), (best.width,)) is not None and not best.of.linear:
             self._refine(self._judged[-1])
@@ -332,7 +332,7 @@ class _Search:
     def _join(self) -> None:
         """Judge sums of the best kernel and others, and widths beside that of the best."""
         best = self._best_kernel
-        rest: dict[str, Judged] = {}
+        rest: dict[str, JudgedCandidate] = {}
         for judged in sorted(self._judged, key=lambda judged: judged.error):
             if judged.of.name != best.of.name and not judged.of.linear:
                 rest.setdefault(judged.of.name, judged)
@@ -341,12 +341,12 @@ class _Search:
         self._refine(self._best_kernel)
 
     @property
-    def _best(self) -> Judged:
+    def _best(self) -> JudgedCandidate:
         """The candidate of least error; of equal ones the first, which is the cheapest."""
         return min(self._judged, key=lambda judged: judged.error)
 
     @property
-    def _best_kernel(self) -> Judged:
+    def _best_kernel(self) -> JudgedCandidate:
         """The one of least error that is not linear."""
         return min((j for j in self._judged if not j.of.linear), key=lambda judged: judged.error)
 
@@ -374,7 +374,9 @@ class _Search:
             return True  # said where an embedding is tried
         return view in self._views
 
-    def _try(self, candidate: Choosable, widths: Sequence[float | None] = ()) -> Judged | None:
+    def _try(
+        self, candidate: Choosable, widths: Sequence[float | None] = ()
+    ) -> JudgedCandidate | None:
         """Judge an embedding with some widths; None for one that cannot embed these bags."""
         note(self._progress, f"choosing the embedding, {len(self._judged)} tried")
         try:
@@ -397,7 +399,7 @@ class _Search:
         parts = tuple(part / scale**2 for part in parts)
         return self._over_widths(candidate, parts, widths or self._widths)
 
-    def _sum(self, best: Judged, other: Judged) -> None:
+    def _sum(self, best: JudgedCandidate, other: JudgedCandidate) -> None:
         """Judge the sum of the kernels of two embeddings, of points on the scale of the best."""
         if self._second is False:
             return
@@ -410,7 +412,7 @@ class _Search:
             other = on_view
         self._judge(best.of.plus(other.of), best.width, (*best.parts, *other.parts))
 
-    def _refine(self, best: Judged) -> None:
+    def _refine(self, best: JudgedCandidate) -> None:
         """Judge widths beside the best one."""
         if best.width is None or len(self._widths) == 1:
             return
@@ -425,13 +427,13 @@ class _Search:
 
     def _over_widths(
         self, candidate: Choosable, parts: tuple[Floats, ...], widths: Sequence[float | None]
-    ) -> Judged:
+    ) -> JudgedCandidate:
         each = [self._judge(candidate, width, parts) for width in widths]
         return min(each, key=lambda judged: judged.error)
 
     def _judge(
         self, candidate: Choosable, width: float | None, parts: tuple[Floats, ...]
-    ) -> Judged:
+    ) -> JudgedCandidate:
         if candidate.linear or self._second is False:
             kernel = parts[0]
         else:
@@ -439,7 +441,7 @@ class _Search:
         near = self._judged[-1].errors.alpha if self._judged else None
         rival = self._best.errors if self._judged else None
         errors = self._judge_of.errors(self._judge_of.landmark_features(kernel), near, rival)
-        self._judged.append(Judged(candidate, width, errors, parts))
+        self._judged.append(JudgedCandidate(candidate, width, errors, parts))
         return self._judged[-1]
 
     def _embedded(self, candidate: Choosable) -> tuple[Floats, Blocks]:
@@ -467,7 +469,7 @@ class _Search:
                 return
         self._views[view] = bags, box
 
-    def report(self, best: Judged) -> dict[str, Any]:
+    def report(self, best: JudgedCandidate) -> dict[str, Any]:
         """Return what was tried, the best first."""
         rows, least = self._sample.rows, best.errors.losses
         every = sorted([*self._judged, *self._beside], key=lambda judged: judged.error)
@@ -512,7 +514,7 @@ def _decades(bags: Bags) -> float:
     return max((float(np.log10(high) - np.log10(low)) for low, high in ends), default=0.0)
 
 
-def _is_single(judged: Judged) -> bool:
+def _is_single(judged: JudgedCandidate) -> bool:
     """Return whether a candidate is one kernel, and no sum of kernels."""
     return not (judged.of.linear or isinstance(judged.of.embedding, EmbeddingUnion))
 

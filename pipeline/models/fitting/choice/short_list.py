@@ -18,14 +18,13 @@ from ....embeddings.composed.point_transformer import PointTransformer
 from ....embeddings.composed.shrunk import ShrunkEmbedding
 from ....embeddings.composed.union import JOINS, EmbeddingUnion, name_parts, named_parts
 from ....embeddings.extremes import ExtremesEmbedding
-from ....embeddings.hdd import HDDEmbedding
+from ....embeddings.hdd import JOINT_DIMS, HDDEmbedding
 from ....embeddings.mean_map import MeanMapEmbedding
 from ....embeddings.moments import MomentsEmbedding
 from ....embeddings.projection import ProjectionEmbedding
 from ....embeddings.size import SizeEmbedding
 from ....embeddings.sliced import SlicedWassersteinEmbedding
 
-JOINT_DIMS = 3  # beyond, no embedding is of all coordinates of a density together
 PAIRED_DIMS = 4  # up to so many, densities are of pairs
 MARGINAL_DIMS = 64  # beyond, densities of single coordinates take thousands of numbers
 COVARIANCE_DIMS = 80  # beyond, covariances do
