@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding
-from bagbasis.core import Integer, Table
+from bagbasis.core import ConstraintTable, Integer
 from bagbasis.core.errors import BagbasisError
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.portable
 
 @dataclass(frozen=True)
 class Toy(Statistic):
-    PARAMETERS: ClassVar[Table] = {"width": Integer()}
+    PARAMETERS: ClassVar[ConstraintTable] = {"width": Integer()}
     name = "toy"
     nulls = ("permutation", "normal")
     width: int = 3

@@ -14,6 +14,7 @@ import pytest
 from bagbasis import Bags
 from bagbasis.core import (
     Boolean,
+    ConstraintTable,
     Function,
     Instance,
     Integer,
@@ -28,7 +29,6 @@ from bagbasis.core import (
     Seed,
     Share,
     ShareOrZero,
-    Table,
     Text,
     Url,
     check_parameters,
@@ -180,7 +180,7 @@ def test_a_table_of_other_parameters():
 
 
 class Counter:
-    PARAMETERS: ClassVar[Table] = {"n": Integer(1), "seed": Seed}
+    PARAMETERS: ClassVar[ConstraintTable] = {"n": Integer(1), "seed": Seed}
 
     def __init__(self, n, seed=0):
         self.n, self.seed = n, seed
@@ -195,5 +195,5 @@ def test_parameters_of_an_instance():
 
 def test_tables_load_without_numpy():
     """What a config needs of the library is there before numpy is."""
-    code = "import sys; from bagbasis.core import *; assert 'numpy' not in sys.modules, Table"
+    code = "import sys; from bagbasis.core import *; assert 'numpy' not in sys.modules, ConstraintTable"
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
