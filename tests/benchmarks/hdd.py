@@ -19,7 +19,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.embeddings.hdd_spec import HDDSpec
+from bagbasis.embeddings import HDDSpec
 from bagbasis.jobs.experiments.data.samples import truncated_mixtures
 from tests.oracles.hdd import kappa
 from tests.oracles.hdd_direct import embed_at

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor
-from bagbasis.core.constraints import OneOf, Share, ShareOrZero
+from bagbasis.core import OneOf, Share, ShareOrZero
 from bagbasis.core.errors import BagbasisError, closest
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.ingest import ingest_frame

@@ -10,6 +10,7 @@ import pytest
 
 from bagbasis import (
     Bags,
+    Box,
     DoubleBasisRegressor,
     ExtremesEmbedding,
     HDDEmbedding,
@@ -17,10 +18,9 @@ from bagbasis import (
     MomentsEmbedding,
     ProjectionEmbedding,
     SlicedWassersteinEmbedding,
+    as_bags,
 )
 from bagbasis.core.compiling import compiling_at_once
-from bagbasis.data.bags.bags import as_bags
-from bagbasis.data.bags.box import Box
 from bagbasis.embeddings import launching as module
 from bagbasis.embeddings.bases.coefficients import project
 from bagbasis.embeddings.kernels.by_arrays import by_arrays, is_small

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from bagbasis import Bags, ProjectionEmbedding
+from bagbasis import Bags, HDDEmbedding, ProjectionEmbedding
 from bagbasis.core.errors import DataError, ParameterError
-from bagbasis.embeddings.hdd import OF_BEST_BANDWIDTH, HDDEmbedding
+from bagbasis.embeddings.hdd import OF_BEST_BANDWIDTH
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import direct_embedding, midpoints
 from tests.oracles.series import index_set_by_loop

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis import (
+    Bags,
+    DoubleBasisRegressor,
+    HDDEmbedding,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
 from bagbasis.datasets import make_dataset
 from bagbasis.embeddings import FourierSpec
-from bagbasis.embeddings.hdd import HDDEmbedding
 from bagbasis.jobs.experiments.data.samples import truncated_mixtures
 from tests.oracles.hdd import kappa
 

@@ -7,8 +7,9 @@ import pytest
 
 from bagbasis import Bags, Box
 from bagbasis.core.errors import ParameterError
+from bagbasis.embeddings import HDDSpec
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
-from bagbasis.embeddings.hdd_spec import HDDSpec, reached
+from bagbasis.embeddings.hdd_spec import reached
 from tests.oracles.hdd import direct_embedding, kappa, kappa_of_nodes, midpoints, reflected_density
 from tests.oracles.series import index_set_by_loop, product_function
 

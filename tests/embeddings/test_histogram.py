@@ -7,8 +7,9 @@ import pytest
 
 from bagbasis import Bags, HistogramEmbedding
 from bagbasis.core.errors import ParameterError
+from bagbasis.embeddings import HistogramSpec
 from bagbasis.embeddings.hdd_measures import TOTAL_MASS
-from bagbasis.embeddings.histogram import COUNTS_IN_TABLE, HistogramSpec
+from bagbasis.embeddings.histogram import COUNTS_IN_TABLE
 from tests.oracles.hdd import kappa
 from tests.oracles.ragged import random_bags
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import ExtremesEmbedding, MomentsEmbedding, SlicedWassersteinEmbedding
+from bagbasis import ExtremesEmbedding, MomentsEmbedding, SlicedWassersteinEmbedding, as_bags
 from bagbasis.core.compiling import compiling_at_once
-from bagbasis.data.bags.bags import as_bags
 from bagbasis.embeddings.kernels.same_bits import are_few_points, are_few_values
 from bagbasis.models.ridge.gram_products import GramProducts, add_upper, unpacked
 from tests.early import never_compiled

@@ -11,7 +11,7 @@ from pathlib import Path
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.models.fitting.checkpoints import Checkpoints
+from bagbasis.models import Checkpoints
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.reals import Reals
 from tests.data.store.processes import context

@@ -14,7 +14,7 @@ from scipy import stats
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.core import ConstraintTable, Integer
 from bagbasis.core.errors import BagbasisError
-from bagbasis.hypotheses import independence_test, two_sample_test
+from bagbasis.hypotheses import HypothesisResult, independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
 from bagbasis.hypotheses.nulls.distributions import (
     chi_square_null,
@@ -26,7 +26,6 @@ from bagbasis.hypotheses.nulls.distributions import (
 )
 from bagbasis.hypotheses.nulls.permutation import draw_orders, draw_splits, split_sums
 from bagbasis.hypotheses.registry import Statistic, find_statistic
-from bagbasis.hypotheses.result import HypothesisResult
 from bagbasis.hypotheses.samples.samples import as_sample, is_bags, read_samples
 from tests.oracles.hypotheses import kernel_by_formula
 

@@ -10,17 +10,18 @@ import pytest
 from bagbasis import BagStore
 from bagbasis.core.errors import BagbasisError, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.hypotheses.dependence.feature_dependence import (
+from bagbasis.hypotheses import (
+    FSSD,
+    INDEPENDENCE,
     KCCA,
+    NFSIC,
     RDC,
+    HSICBlock,
     HSICFourier,
     HSICNystroem,
     KCCAFourier,
+    independence_test,
 )
-from bagbasis.hypotheses.dependence.hsic import HSICBlock
-from bagbasis.hypotheses.dependence.nfsic import NFSIC
-from bagbasis.hypotheses.goodness_of_fit import FSSD
-from bagbasis.hypotheses.independence import INDEPENDENCE, independence_test
 from bagbasis.hypotheses.kernels.kernels import resolve_kernel
 from tests.oracles import dependence
 

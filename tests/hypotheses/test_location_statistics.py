@@ -8,11 +8,11 @@ from scipy import stats
 
 from bagbasis.core.errors import BagbasisError, DataError
 from bagbasis.densities import Densities
-from bagbasis.hypotheses import NFSIC, independence_test
+from bagbasis.hypotheses import NFSIC, MixtureScore, SeriesScore, independence_test
 from bagbasis.hypotheses.dependence import nfsic
 from bagbasis.hypotheses.dependence.nfsic import Locations, LocationSums, learn_locations
 from bagbasis.hypotheses.goodness import stein
-from bagbasis.hypotheses.goodness.scores import GivenScore, MixtureScore, SeriesScore
+from bagbasis.hypotheses.goodness.scores import GivenScore
 from bagbasis.hypotheses.goodness.stein import SteinMoments, SteinSums, stein_features
 from bagbasis.hypotheses.nulls.orders import permuted_orders
 from bagbasis.hypotheses.nulls.wild_bootstrap import wild_signs

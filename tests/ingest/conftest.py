@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.ingest import batches as ingest_batches
-from bagbasis.ingest.tables import TableIngest
+from bagbasis.ingest import TableIngest, batches as ingest_batches
 from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import ClusterEngine, LocalEngine
 from tests.data.store.conftest import url  # noqa: F401 - the same places for stores

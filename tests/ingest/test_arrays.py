@@ -13,8 +13,7 @@ from bagbasis.core.errors import DataError, ParameterError, StoreError
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.execution.dask_data import delayed
-from bagbasis.ingest import batches as ingest_batches
-from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.ingest import batches as ingest_batches, ingest_arrays
 from tests.ingest.stored_arrays import assert_holds, assert_holds_responses
 from tests.oracles.ragged import random_bags
 

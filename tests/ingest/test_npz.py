@@ -14,7 +14,7 @@ from bagbasis.core.errors import BagbasisError, DataError
 from bagbasis.data.bags.bags import offsets_of
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.data.storage.zarr_stores import exists
-from bagbasis.ingest.arrays import ingest_npz
+from bagbasis.ingest import ingest_npz
 from tests.ingest.stored_arrays import SIZES, assert_holds, assert_holds_responses
 
 

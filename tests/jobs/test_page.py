@@ -14,7 +14,7 @@ from bagbasis.jobs.page import is_numeric, unbroken
 from bagbasis.jobs.pictures import bag_dots, errors_page
 from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
 from bagbasis.jobs.pictures.model_part import compare
-from bagbasis.models.explain import explain
+from bagbasis.models import explain
 from tests.jobs.pages import EVIL, Page
 from tests.jobs.running import done, refused, settings
 

@@ -23,13 +23,12 @@ from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.hypotheses import independence_test, two_sample_test
-from bagbasis.models import permutation_importance
+from bagbasis.models import permutation_importance, save_model
 from bagbasis.models.fitting.accumulate import FitStatistics
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.posterior import Posterior
 from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import solve, solve_gcv, solve_validation
-from bagbasis.models.saving import save_model
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import collected, feature_rows
 

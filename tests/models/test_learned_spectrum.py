@@ -26,10 +26,9 @@ from bagbasis.data.labelled.holdout import Holdout
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.embeddings import LearnedSpec
 from bagbasis.execution.costs import pass_limits
-from bagbasis.models import Search, tune
+from bagbasis.models import Checkpoints, Search, tune
 from bagbasis.models.evaluation.cross_validation import _choose_folds
 from bagbasis.models.fitting import learning_passes
-from bagbasis.models.fitting.checkpoints import Checkpoints
 from tests.models.edited import edit_state
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import posed

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import Bags
-from bagbasis.embeddings import evaluate_basis
-from bagbasis.embeddings.hdd_spec import HDDSpec
+from bagbasis.embeddings import HDDSpec, evaluate_basis
 from bagbasis.embeddings.refusals import refuse_outside
 
 from .hdd_direct_kernels import powers, reflected_densities

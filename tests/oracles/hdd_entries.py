@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import Bags, Box
+from bagbasis.embeddings import HDDSpec
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
-from bagbasis.embeddings.hdd_spec import HDDSpec
 
 from . import series
 from .hdd import direct_embedding, midpoints

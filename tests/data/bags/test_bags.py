@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import Bags, BagStore, as_bags
+from bagbasis import Bags, BagStore, Responses, as_bags
 from bagbasis.core.errors import DataError
 from bagbasis.data.bags.bags import concatenate
-from bagbasis.data.bags.responses import Responses
 from bagbasis.data.labelled.inputs import with_targets
 from tests.oracles.ragged import SIZES, assert_same_bags, random_bags
 

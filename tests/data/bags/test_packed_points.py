@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from bagbasis import (
     Bags,
     BagStore,
+    Box,
     HDDEmbedding,
     MomentsEmbedding,
     ProjectionEmbedding,
@@ -18,7 +19,6 @@ from bagbasis import (
     merge_stores,
 )
 from bagbasis.core.errors import DataError, ParameterError, StoreError
-from bagbasis.data.bags.box import Box
 from bagbasis.data.bags.packed_points import FRACTIONS, decode, encode
 from bagbasis.ingest import ingest_arrays, ingest_tables
 from tests.jobs.running import done

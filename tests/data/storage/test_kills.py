@@ -15,7 +15,7 @@ from bagbasis import BagStore, load_model
 from bagbasis.core.errors import DataError, InterruptedStoreError, StoreError
 from bagbasis.data.store.schema import POINTS
 from bagbasis.datasets import GMMComponents, generate
-from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.ingest import ingest_arrays
 from bagbasis.models import write_predictions
 from bagbasis.operations import Registry, retrain
 from tests.data.storage.killing import each_kill

@@ -16,7 +16,7 @@ from bagbasis.data.storage import transactions
 from bagbasis.data.storage.lock import LOCK_NAME, writer_lock
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.datasets import GMMComponents, generate
-from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.ingest import ingest_arrays
 
 ONE = [np.ones((1, 2), np.float32)]
 

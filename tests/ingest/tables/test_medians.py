@@ -12,8 +12,7 @@ import pytest
 
 from bagbasis import BagStore, merge_stores
 from bagbasis.core.errors import DataError, ParameterError, StoreError
-from bagbasis.ingest import ingest_frame
-from bagbasis.ingest.tables import TableIngest, ingest_tables
+from bagbasis.ingest import TableIngest, ingest_frame, ingest_tables
 from bagbasis.ingest.tables.engines import ClusterEngine
 from bagbasis.ingest.tables.passes import Tally
 from tests.workers import two_workers

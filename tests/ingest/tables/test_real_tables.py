@@ -12,7 +12,7 @@ import pytest
 
 from bagbasis import BagStore, Box
 from bagbasis.core.errors import BagbasisError, DataError, ParameterError, StoreError
-from bagbasis.ingest.tables import TableIngest, ingest_tables
+from bagbasis.ingest import TableIngest, ingest_tables
 from bagbasis.ingest.tables.passes import Tally
 from tests.ingest.long_tables import (
     COLUMNS,

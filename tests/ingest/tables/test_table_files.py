@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.core.errors import DataError, ExhaustedError, StoreError
-from bagbasis.ingest.tables import ingest_tables
+from bagbasis.ingest import ingest_tables
 from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import range_starts
 from bagbasis.ingest.tables.files import check_pages, open_table

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagbasis import BagStore, Box
-from bagbasis.ingest.tables import TableIngest, ingest_tables
+from bagbasis.ingest import TableIngest, ingest_tables
 from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import SORT_BYTES, LocalEngine
 from tests.data.store.processes import running

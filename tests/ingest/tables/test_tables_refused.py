@@ -13,7 +13,7 @@ import pytest
 from bagbasis import BagStore
 from bagbasis.core.errors import DataError, ParameterError, StoreError
 from bagbasis.data.storage.zarr_writer import WriterStore
-from bagbasis.ingest.tables import ingest_tables
+from bagbasis.ingest import ingest_tables
 from tests.ingest.long_tables import COLUMNS, assert_holds, write
 
 on_both = pytest.mark.usefixtures("client")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bagbasis import Bags
 from bagbasis.data.labelled.labelled import Batch, LabelledBags
 from bagbasis.data.labelled.labels import Targets
-from bagbasis.models.errors import Errors
+from bagbasis.models import Errors
 from bagbasis.models.judging import Judge
 from bagbasis.models.outcomes.classes import Classes
 from bagbasis.models.outcomes.reals import Reals

@@ -8,7 +8,8 @@ import pytest
 
 from bagbasis.core.errors import StoreError
 from bagbasis.core.saved import NewerError
-from bagbasis.models.tuning.records import FORMAT, Records, Score
+from bagbasis.models import Score
+from bagbasis.models.tuning.records import FORMAT, Records
 
 SCORE = Score(0.5, 10, 8, 2, 1.0, (1.0,), (0.5,), 0.1)
 
