@@ -122,18 +122,18 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         Length of the embedding, even: half sines, half cosines.
     bandwidth : float ≥ 1e-06 or "median", default "median"
         σ as a share of the box's side: distances are those of points in the unit cube, so that
-        coordinates of different units weigh alike. With a cubic box of side w, σ in the units of
-        the data is w times this. "median": the median distance (L1 for the Laplacian kernel) of
-        pairs of distinct points, up to 1,024 points of a sample of bags.
+        coordinates with different units have equal weights. With a cubic box of side w, σ in the
+        units of the data is w times this. "median": the median distance (L1 for the Laplacian
+        kernel) of pairs of distinct points, up to 1,024 points of a sample of bags.
     nu : float ≥ 0.5, default 1.5
         ν of the Matérn kernel, at least ½; ½ is exp(−‖Δ‖₂ / σ), large ν nears the Gaussian.
     seed : int from 0 to 2^64 − 1, default 0
         Frequencies are those of (seed, block), on any machine and in any order.
     phase : bool, default False
-        Whether each pair of a sine and a cosine is divided by its length, so that its phase alone
-        is left (Law, Yau & Sejdinovic 2017, Testing and learning on distributions with symmetric
-        noise, §3): noise on the points that is symmetric, of whatever size in each bag, moves no
-        phase but that of a small sample. Distances are then no longer MMDs.
+        Whether each pair of a sine and a cosine is divided by its length, so that only its phase
+        remains (Law, Yau & Sejdinovic 2017, Testing and learning on distributions with symmetric
+        noise, §3). Symmetric noise on the points, of any size in each bag, does not change the
+        phases, except by chance in small bags. Distances are then no longer MMDs.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
         points up to one box length outside a measured box, and moves others to there; it moves

@@ -63,12 +63,12 @@ def evaluate(
     X : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
         A store with the targets that the model was fitted to, or with responses; or bags in memory.
     y : optional
-        Labels of bags in memory: targets, classes, or responses; or targets or classes in place
-        of those of a store, all of whose bags are judged then. Bags without one are left out.
+        Labels of bags in memory: targets, classes, or responses. For a store, targets or classes
+        that replace its own; all of its bags are judged then. Bags without a label are left out.
     subset : {"all", "holdout", "train"}, optional
-        Bags that the model's ``holdout`` left out of fitting, or the others. None: those held out
-        of the store, or of the bags in memory, that the model was fitted to, if there are any; all
-        bags of any other data. `Errors.subset` says which bags were judged.
+        Bags on which errors are measured: all, those of the ``holdout``, or those of the fit. None:
+        for the data of the fit, the bags held out if there are any; for other data, all bags.
+        `Errors.subset` says which bags were judged.
     sample_weight : str or array, shape (n_bags,), optional
         A column of the store, or one number ≥ 0 per bag: how much it counts in every mean.
     progress : callable (bags done, bags in all), optional

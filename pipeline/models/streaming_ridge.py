@@ -84,13 +84,14 @@ class _ShiftedStatistics(RidgeStatistics):
 
 @component
 class StreamingRidge(RegressorMixin, BaseEstimator):
-    """Ridge regression on rows that arrive in batches, in memory of D² numbers.
+    """Ridge regression on rows that arrive in batches; memory grows with D², not with the rows.
 
-    What is kept are sums in double, of each fold. So any penalty can be tried afterwards, by
-    generalised cross-validation or by folds, without seeing a row again. The solution is that of
-    scikit-learn's ``Ridge`` on all rows, up to rounding. Sums are of rows less the mean of the
-    first batch: so timestamps and other columns far from 0 keep their digits. Directions of the
-    features that rounding cannot tell from constant ones have no coefficient.
+    For each fold, only sufficient statistics are kept, in double. So any penalty can be tried
+    afterwards, by generalised cross-validation or by folds, without reading a row again. The
+    solution equals that of scikit-learn's ``Ridge`` on all rows, up to rounding. The mean of the
+    first batch is subtracted from all rows, so that timestamps and other columns far from 0 keep
+    their digits. Directions that rounding cannot distinguish from constant ones have no
+    coefficient.
 
     Parameters
     ----------

@@ -130,22 +130,22 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     """Reduce an embedding to its leading principal components.
 
     The functional PCA of 004, §5.1: the basis functions ψ_i = Σ_α v_α⁽ⁱ⁾ φ_α along which the bags
-    differ most. Between the two bases it shortens what random features are made of: of the 4,000
-    coefficients of `HDDEmbedding("tv")`, say, to 64.
+    differ most. Use it to shorten a long embedding before the random features, for example the
+    4,000 coefficients of `HDDEmbedding("tv")` to 64.
 
     Parameters
     ----------
     embedding : embedding, optional
         Not fitted; without a box of its own. Default `ProjectionEmbedding()`.
     n_components : int ≥ 1 or float in (0, 1), default 64
-        How many are kept, at most: fewer, where the bags differ along fewer axes. As a float: as
-        many as have this share of the coefficients' variance.
+        Largest number of components; fewer are kept if the bags differ along fewer axes. A float is
+        the fraction of the variance of the coefficients that the components have to explain.
     whiten : bool, default False
         Divide each component by its standard deviation over the bags.
     max_bags : int ≥ 1, optional
-        Bags that the components are chosen by, about, in evenly spread runs. None: all of them,
-        labelled or not: a pass with as many products as a fit with as many random features as
-        there are coefficients.
+        Approximate number of bags from which the components are computed, in evenly spread runs.
+        None: all bags, labelled or not. This pass costs as much as a fit with one random feature
+        per coefficient.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
@@ -160,8 +160,8 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
 
     Notes
     -----
-    AᵀA is a sum over bags: one pass, on the open cluster if there is one. Where bags are no more
-    than coefficients, their rows are kept instead, and the products of bags take the place of AᵀA.
+    AᵀA is summed in one pass over the bags, on the open cluster if there is one. If there are at
+    most as many bags as coefficients, their rows are kept, and AAᵀ is used instead.
     The embedding's parameters are set as ``set_params(embedding__distance="tv")``.
 
     See Also

@@ -158,27 +158,27 @@ class UnionSpec(EmbeddingSpec):
 class EmbeddingUnion(Embedding[UnionSpec]):
     """Several embeddings of a bag, joined: A(X) = [√w₁ A₁(X) / s₁, √w₂ A₂(X) / s₂, …].
 
-    Each part is divided by a scale s, so that none of them drowns the others. The random features
-    of a union then give, with dᵢ the distance of the part i,
+    Each part is divided by a scale s, so that no part dominates the others. The random features of
+    a union approximate one of two kernels, where dᵢ is the distance of two bags in part i:
 
-    - join="product": exp(−Σ wᵢ dᵢ² / 2 sᵢ² σ²), one kernel of the joined vector: two bags are
-      alike where they are alike in every part;
+    - join="product": exp(−Σ wᵢ dᵢ² / 2 sᵢ² σ²), one kernel of the joined vector: two bags
+      are similar if they are similar in every part;
     - join="sum": Σ wᵢ exp(−dᵢ² / 2 sᵢ² σ²), a block of random features for each part, of wᵢ n /
       2 frequencies: a sum of functions of one part each.
 
     Parameters
     ----------
     parts : sequence of (name, embedding) or of embeddings, optional
-        Not fitted; without a box of their own. Embeddings alone are named by what they are: "js",
-        "moments", and "js1", "js2" where two are alike. Default: ``HDDEmbedding("js")`` as "js"
-        and ``MomentsEmbedding()`` as "moments".
+        Embeddings that are not fitted and have no box of their own. Without names they are called
+        "js", "moments", or "js1", "js2" if two are of one kind. Default:
+        ``HDDEmbedding("js")`` as "js" and ``MomentsEmbedding()`` as "moments".
     join : {"product", "sum"}, default "product"
         How to join the parts' kernels. Without random features, both give the joined vector.
     scales : list of float > 0, optional
         s, by which each part is divided. None: the median distance of two bags in the part, from
         up to 1,024 bags of a sample.
     weights : list of float > 0, optional
-        w, divided by their sum. None: all alike.
+        w, divided by their sum. None: equal weights.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
@@ -193,8 +193,8 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
     Notes
     -----
-    A part's parameters are set as ``union.set_params(js__distance="tv")``. Joining is no gain as
-    such: where one part holds all there is to know, another one adds noise to every distance.
+    A part's parameters are set as ``union.set_params(js__distance="tv")``. A union is not
+    always better: if one part contains all the information, another part adds noise.
     ``bags tune --set search.embedding=auto`` joins parts while that lowers the error on bags held
     out.
 

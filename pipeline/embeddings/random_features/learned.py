@@ -104,31 +104,31 @@ class LearnedFourierFeatures(RandomFeatures):
     The frequencies of the last sweep are the model's: from then on they are fixed, as those of
     `RandomFourierFeatures` are, and the fit itself is its one pass over all bags.
 
-    It pays where the median distance says little of what matters: few of many coefficients, or
-    several lengths. Numbers are learnt by the exact evidence, several targets each with its own
-    noise; classes as their indicators, densities as their coefficients.
+    Use it if the median distance is a poor width: only a few of many coefficients matter, or
+    several length scales do. Numeric targets are learnt by their exact evidence, each with its own
+    noise level; classes by their indicators, densities by their coefficients.
 
     Parameters
     ----------
     n_features : even int ≥ 2, default 512
-        D; a pass sums products of 2 D features, in double.
+        Number of features D; a pass sums products of 2 D features, in double.
     scale : float from 1e-30 to 1e+30 or "median", default "median"
         σ of the Gaussian kernel that learning begins with. "median": the median distance times
         whichever of ⅛ … 4 has the largest evidence.
     scale_multiplier : float > 0, default 1.0
         Factor that multiplies the median; not used when scale is a number.
     n_sweeps : int from 0 to 10,000, default 20
-        Passes. 0: the Gaussian kernel.
+        Number of passes. 0: the Gaussian kernel.
     n_bags : int ≥ 1, default 100000
-        Bags that are learnt from, in evenly spread runs; all, where there are no more.
+        Largest number of bags to learn from, in evenly spread runs.
     covariance : {"diagonal", "full"}, default "diagonal"
         Type of covariance of the mixture's components; "full" for up to 100 inputs.
     concentration : float in (0, 10000], default 1.0
         α of the Dirichlet process: about α log D components.
     tightness : float in (0, 10000], default 0.1
-        κ₀: their means have 1/κ₀ times their variance.
+        κ₀: the means of the components have 1/κ₀ times the variance of the components.
     seed : int from 0 to 2^64 − 1, default 0
-        Seed for drawing the initial frequencies, and of the sweeps.
+        Seed for drawing the initial frequencies, and for the sweeps.
 
     Attributes
     ----------

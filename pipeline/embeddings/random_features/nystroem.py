@@ -241,15 +241,15 @@ class NystroemFeatures(RandomFeatures):
     Nyström features: z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, some bags.
 
     ε is 1e-7 of the trace of k(L, L).
-    They follow the bags that there are, where `RandomFourierFeatures` approximate the kernel
-    everywhere: fewer of them reach the same error where embeddings lie close together or the
-    kernel is smooth. Each takes more time: n_features products more per bag.
+    They approximate the kernel near the training bags, whereas `RandomFourierFeatures` approximate
+    it everywhere. So fewer features reach the same error if embeddings lie close together or the
+    kernel is smooth. Each feature takes more time: n_features more products per bag.
 
     Parameters
     ----------
     n_features : int ≥ 1, default 1024
-        Landmarks. Fewer are taken where these leave less than 1e-7 of the kernel of the bags
-        sampled, and of fewer bags all, with a warning.
+        Number of landmarks. Fewer are used if they explain the kernel of the sampled bags up to
+        1e-7. With fewer bags than landmarks all bags are used, with a warning.
     scale : float from 1e-30 to 1e+30 or "median", default "median"
         σ. "median": the median pairwise distance (L1 for the Laplacian kernel) of up to 1,024 of
         the rows sampled, times ``scale_multiplier``.
@@ -260,7 +260,7 @@ class NystroemFeatures(RandomFeatures):
     nu : float ≥ 0.5, default 1.5
         ν of the Matérn kernel; not used by others.
     landmarks : {"rpcholesky", "kmeans++"}, default "rpcholesky"
-        How they are chosen among twice as many sampled bags: by a randomly pivoted Cholesky
+        How landmarks are chosen among twice as many sampled bags: by a randomly pivoted Cholesky
         factorisation of their kernel, or by the seeding of k-means++.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the landmarks.

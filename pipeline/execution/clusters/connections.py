@@ -63,10 +63,11 @@ def connect(
         scheduler's address (``tls://…``, on loopback also ``tcp://…``). Or a profile: a YAML file,
         or the name of one in ``configs/profiles``.
     n_workers, cores_per_worker : int, optional
-        Instead of the profile's. A worker is one lane: it runs one task at a time, on all its
-        cores. By default all cores of the machine in lanes of up to eight.
+        Numbers that replace those of the profile. A worker runs one task at a time, on all its
+        cores. Default: all cores of the machine, in workers of up to eight cores.
     memory_limit : str, optional
-        Memory limit of each worker, such as "3GiB"; default for local ones an even share.
+        Memory limit of each worker, such as "3GiB". Local workers share the memory evenly by
+        default.
     dashboard : bool, optional
         Whether Dask's dashboard, with bokeh installed, is at ``client.dashboard_link``. It asks for
         no password: every account of this machine can read it. Default no.
@@ -74,7 +75,7 @@ def connect(
         URL of a store that every worker must be able to open.
     progress : callable, optional
         ``progress(workers that are there, workers wanted)`` while it waits for them; its method
-        ``say(text)``, if it has one, gets a line with lanes, cores and the dashboard's link. A
+        ``say(text)``, if it has one, gets a line with workers, cores and the dashboard's link. A
         notebook shows both by default.
 
     Raises

@@ -65,16 +65,16 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
 
     The Kernel-Kernel estimator for reals (004, eq. 3.4) and, on coefficients of response
-    densities, for distribution to distribution regression (004, eq. 3.22). Exact, and every
-    prediction costs a pass over the training bags: the baseline of the basis estimators.
+    densities, for distribution to distribution regression (004, eq. 3.22). It is exact, but each
+    prediction costs a pass over the training bags. Use it as a baseline of the basis estimators.
 
     Parameters
     ----------
     embedding : embedding or its name, default `ProjectionEmbedding()`
         Δ is the Euclidean distance of embeddings: L2 of the density estimates by default.
     bandwidth : float from 1e-18 to 1e+18 or "loo", default "loo"
-        h, in the units of Δ. "loo": of 21 multiples of the median distance, 0.02 to 2, the one
-        of least squared leave-one-out error over up to 1,024 training bags.
+        h, in the units of Δ. "loo": the multiple of the median distance with the smallest squared
+        leave-one-out error over up to 1,024 training bags, among 21 multiples from 0.02 to 2.
     response_embedding : ProjectionEmbedding, optional
         As in `TripleBasisRegressor`.
     precision : {"float32", "float64"}, default "float32"
@@ -87,8 +87,8 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     ----------
     bandwidth_ : float
     bandwidths_, bandwidth_scores_ : float64
-        Those tried, and their leave-one-out errors (mean squared error over target variance;
-        squared L2 distance for densities).
+        Bandwidths that were tried, and their leave-one-out errors (mean squared error over target
+        variance; squared L2 distance for densities).
     features_ : FeatureMap
         The fitted embedding.
     response_spec_, mean_coefficients_
@@ -104,9 +104,9 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     Notes
     -----
-    Bags given in memory are embedded once and kept. Nothing of a store is kept, unless
-    ``in_memory`` asks for it: a prediction reads it again, at the counts of the fit, on the open
-    cluster if there is one.
+    Bags in memory are embedded once, and their embeddings are kept. A store is read again for each
+    prediction, up to the bags of the fit, on the open cluster if there is one, unless ``in_memory``
+    is set.
 
     Examples
     --------

@@ -92,17 +92,17 @@ def tune(
     Many candidates are compared on few bags, and the best of them on more. With a holdout the
     winner is judged on bags that no candidate has seen.
 
-    Coefficients of an embedding are computed once per bag and kept beside the store, or in a
-    temporary folder for bags in memory; those of the responses once for all embeddings. A rung adds
-    only its new bags to the statistics of the one before. The best λ per bag falls with the number
-    of bags, so that the last fit looks for it again among all of them, as ``estimator.alpha`` says,
-    but with groups never by GCV: whole groups are left out, in five folds. Penalties given as
-    numbers are of all bags, and a rung takes its share of them.
+    The coefficients of an embedding are computed once per bag, and kept next to the store, or in a
+    temporary folder for bags in memory. A rung (a comparison on the first n bags) adds only its new
+    bags to the statistics of the previous rung. The best λ per bag falls with the number of bags.
+    So the last fit chooses λ again on all bags, as ``estimator.alpha`` says; with groups it uses
+    five folds of whole groups, never GCV. A penalty that is a number is meant for all bags; a rung
+    scales it by its fraction of the bags.
 
     Parameters
     ----------
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor, not fitted
-        Whose other parameters the candidates share, ``response_embedding`` among them.
+        Estimator whose other parameters all candidates share, such as ``response_embedding``.
     X : Bags, list of arrays, groupby or BagStore
         As in `fit`.
     y : optional
@@ -110,17 +110,17 @@ def tune(
     search : Search, optional
         Candidates to compare. Default: ``Search.auto`` for points of as many coordinates.
     target, sample_weight, holdout
-        As in `fit`; bags in the holdout are seen by no candidate, and judge the winner. No target
-        with a TripleBasisRegressor.
+        As in `fit`. No candidate sees the bags of the holdout, on which the winner is judged. A
+        TripleBasisRegressor takes no target.
     groups : str or array, shape (n_bags,), optional
-        A column of the store, or one value per bag: bags of equal values are not independent, and
-        are kept together by every choice. Default: those of the holdout.
+        A column of the store, or one value per bag. Bags with equal values are not independent, and
+        stay together in each split. Default: the groups of the holdout.
     checkpoints : URL or path, optional
-        Folder for the scores and the coefficients, from which a tune that was killed goes on. None:
-        no scores are kept, and coefficients lie in ``<store>.cache``, or in a temporary folder.
+        Folder for the scores and the coefficients, from which a killed tune continues. None: no
+        scores are kept, and coefficients are in ``<store>.cache``, or in a temporary folder.
     keep_cache : bool
-        Leave the winner's coefficients and the targets there; those of other embeddings never
-        stay. Bags in memory need ``checkpoints`` then.
+        Whether the winner's coefficients and the targets are kept in this folder; those of other
+        embeddings are deleted. Bags in memory then need ``checkpoints``.
     progress : callable (bags done, bags in all), optional
         Starts again at 0 with each rung, and for the last fit.
 

@@ -213,29 +213,29 @@ class Retraining:
     registry_url : str
         The registry of the models.
     estimator : estimator
-        Not fitted.
+        Estimator that is not fitted.
     state_url : str, optional
         Folder of sums and rounds. Default: the URL of the registry, followed by ``.retrain``.
     target : str or list of str, optional
         The target, or a list of them; default the only one.
     holdout : float in (0, 1), or mapping, default 0.1
-        Share of the bags that enter no model, by the same hash as in every fit; the newest of
-        them judge. {"fraction": 0.1, "groups": column}: about this share of the bags as whole
-        groups, which the first round decides; groups that come later are dealt by the same hash.
+        Fraction of the bags that no model is fitted to, by the same hash as in every fit. Models
+        are judged on the newest of them. {"fraction": 0.1, "groups": column}: about this fraction
+        as whole groups, which the first round chooses; the same hash assigns later groups.
     window : Window
     evaluate_bags : int ≥ 1, default 2000
-        At most so many held-out bags, the newest, judge.
+        Largest number of held-out bags on which models are judged, the newest first.
     tolerance : float ≥ 0, default 0.02
         Error allowed over the champion's, relative to it; see `objections`.
     min_new_bags : int ≥ 1, default 1
-        With fewer new labelled bags nothing is done.
+        Number of new labelled bags below which a call does nothing.
     drift : DriftGate
     recompute_every : int ≥ 1, default 30
         Rounds after which the sums are computed from all bags again, and compared.
     checkpoints : str, optional
-        Folder for finished sums, which the same round goes on from; see `Checkpoints`.
+        Folder for finished sums, from which the same round continues; see `Checkpoints`.
     checkpoint_seconds : float > 0, default 300.0
-        Work on a core between two checkpoints.
+        Seconds of work on one core between two checkpoints.
     settings : mapping
         Other settings on which the models depend, in types that JSON knows. They must be the same
         in every round, like the estimator, target, holdout and sample_weight.
