@@ -26,7 +26,7 @@ SECTIONS = ("estimator", "window", "drift", "settings", "holdout")  # no plain k
 OF_THE_JOB = ("model", "embedding", "out_dir", "metrics_url", "cluster")
 EXIT_CODES = {
     0: "a model was promoted, or there was nothing new",
-    1: "something went wrong; the next call goes on from what was done",
+    1: "an error; the next call continues from finished work",
     2: "a wrong config, or one that was changed since the last round",
     CHAMPION_KEPT: "a new model was made and not promoted: a gate kept the champion, or somebody "
     "changed it meanwhile (the report says kept or overtaken)",
@@ -75,19 +75,21 @@ class Config(ClusterConfig):
 
     holdout: Annotated[float, Field(gt=0, lt=1)] | GroupedHoldout = Field(
         default=0.1,
-        description="share of the bags that enter no model, the newest of them judge; or "
-        "{fraction, groups}",
+        description="fraction of the bags that no model is fitted to; the newest of them judge "
+        "models; or {fraction, groups}",
     )
     out_dir: str = Field(
         examples=["example-output/retrain"],
-        description="directory, or URL, that gets a folder of reports a round",
+        description="directory or URL, in which each round makes a folder of reports",
     )
     metrics_url: str | None = Field(
         default=None,
         description="file for Prometheus (node_exporter's textfile collector); null: none",
     )
-    window: WindowSection = Field(default=WindowSection(), description="bags of the models")
-    drift: DriftSection = Field(default=DriftSection(), description="test of the new bags")
+    window: WindowSection = Field(
+        default=WindowSection(), description="which bags models are fitted to"
+    )
+    drift: DriftSection = Field(default=DriftSection(), description="drift tests of the new bags")
     model: RidgeAlone = Field(default_factory=ModelSection, description="what is fitted")
     embedding: EmbeddingName | None = Field(
         default=None,

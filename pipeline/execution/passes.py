@@ -237,7 +237,7 @@ class RangeTask(Generic[R]):
         longest = max((stop - start for start, stop in ranges), default=0)
         needed = reduction.cost.bytes(min(rows, longest))
         needed += 0 if source.in_memory else PARTITIONS_HELD * limits.partition_bytes
-        check_memory("a lane of this pass", needed, advice, source.in_memory)
+        check_memory("a task of this pass", needed, advice, source.in_memory)
         return cls(source, reduction, rows, limits.partition_bytes)
 
     @property

@@ -86,7 +86,7 @@ def cluster(alone):
     spoken = Spoken()
     with connect("local", n_workers=2, cores_per_worker=CORES, progress=spoken) as client:
         assert spoken.lines == [
-            f"lanes: 2 (one task at a time), cores: {2 * CORES}, dashboard: none"
+            f"workers: 2 (one task at a time), cores: {2 * CORES}, dashboard: none"
         ]
         yield client
 

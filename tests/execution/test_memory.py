@@ -156,7 +156,7 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
         with pytest.raises(ParameterError, match=message):
             model.fit(data, labels)
     wide = rows_of("rows", len, Cost(bytes_per_bag=2 * lane_memory()))
-    with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
+    with pytest.raises(ParameterError, match=r"a task of this pass needs"):
         RangeTask.of(LabelledBags(store), wide, [(0, 30)])
     assert KernelSmoother(base, bandwidth=1.0).fit(store).predict(bags).shape == (30,)
 
@@ -169,7 +169,7 @@ def test_a_fit_too_wide_for_the_workers(tmp_path):
         spec, RandomFourierFeatures(n_features=2**13, scale=1.0).fit(np.eye(64)).spec_
     )
     fit = FitPlan(labelled, features, Reals(1), None, "float64")
-    refused = r"a lane of this pass needs [\d.]+ GiB and has 0\.684 GiB: take fewer features"
+    refused = r"a task of this pass needs [\d.]+ GiB and has 0\.684 GiB: take fewer features"
     with (
         LocalCluster(1, processes=False, memory_limit="700MiB", dashboard_address=None) as cluster,
         Client(cluster),
@@ -191,7 +191,7 @@ def test_short_ranges_need_no_memory_for_long_batches(tmp_path):
     source = LabelledBags(stored(tmp_path / "s.zarr", bags, y))
     wide = rows_of("rows", len, Cost(bytes_per_bag=lane_memory() // 4))
     RangeTask.of(source, wide, [(start, start + 2) for start in range(0, 30, 2)])
-    with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
+    with pytest.raises(ParameterError, match=r"a task of this pass needs"):
         RangeTask.of(source, wide, [(0, 30)])
 
 

@@ -38,7 +38,7 @@ def refused(exit_code: int, *args: Any) -> str:
     result = bags(*args)
     assert result.exit_code == exit_code, result.output
     # what is said beside the work: that a kernel is new, what a cluster has
-    beside = ("compiling kernels (once)", "cluster: lanes: ")
+    beside = ("compiling kernels (once)", "cluster: workers: ")
     lines = [one for one in result.stderr.splitlines() if not any(text in one for text in beside)]
     assert len(lines) == 1, result.stderr
     if "--json" in args:

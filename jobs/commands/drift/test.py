@@ -15,7 +15,7 @@ from .common import WatchedConfig, read_watched
 DRIFT = 3
 EXIT_CODES = {
     0: "no drift was found",
-    1: "something went wrong",
+    1: "an error",
     2: "a wrong config",
     DRIFT: "a drift was found: the p-value is at most the detector's level",
 }

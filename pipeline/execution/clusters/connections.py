@@ -123,7 +123,7 @@ def connect(
 
 
 def lanes_line(client: Client, profile: Profile) -> str:
-    """Return the lanes and cores of a cluster, and where its dashboard is, for people."""
+    """Return the workers and cores of a cluster, and where its dashboard is, for people."""
     threads = client.nthreads()
     cores_per_worker = getattr(profile, "cores_per_worker", None)
     if isinstance(profile, LocalProfile):
@@ -133,7 +133,7 @@ def lanes_line(client: Client, profile: Profile) -> str:
     if shown is None:  # a cluster of somebody else's
         shown = "dashboard" in client.scheduler_info(n_workers=0)["services"]
     link = client.dashboard_link if shown else "none"
-    return f"lanes: {len(threads):,} (one task at a time), cores: {cores:,}, dashboard: {link}"
+    return f"workers: {len(threads):,} (one task at a time), cores: {cores:,}, dashboard: {link}"
 
 
 def profile_of(target: str) -> Profile:

@@ -70,7 +70,7 @@ class Window:
     bags : int ≥ 1, optional
         Number of newest bags, labelled or not, held out or not.
     days : float in (0, 36525], optional
-        Age in days: bags that a round of the last ``days`` days found first.
+        Largest age in days, counted from the round that first found the bag.
 
     See Also
     --------
@@ -118,15 +118,15 @@ class DriftGate:
     Parameters
     ----------
     alpha : float in (0, 1), default 0.05
-        The chance of a false alarm in a horizon of rounds, of all gates and rounds together.
+        Probability of a false alarm in a horizon of rounds, over all gates and rounds together.
     horizon : int ≥ 1, default 365
-        Rounds among which alpha is shared out evenly; then as many begin anew. 1: each round has
-        all of it.
+        Number of rounds among which alpha is divided evenly; then the next horizon begins. 1: each
+        round has all of it.
     least_effect : float ≥ 0, default 0.01
         Drifts below this effect size are ignored, because with millions of bags every difference is
         significant. In units of the spread within the sets, squared.
     n_bags : int ≥ 2, default 1000
-        Sampled of each side.
+        Number of bags that are sampled on each side.
     n_permutations : int from 1 to 1,000,000, default 999
         Number of permutations of each test; more follow where the p-value could become small
         enough.
@@ -215,7 +215,7 @@ class Retraining:
     estimator : estimator
         Estimator that is not fitted.
     state_url : str, optional
-        Folder of sums and rounds. Default: the URL of the registry, followed by ``.retrain``.
+        Folder of sums and rounds; default the URL of the registry, followed by ``.retrain``.
     target : str or list of str, optional
         The target, or a list of them; default the only one.
     holdout : float in (0, 1), or mapping, default 0.1
