@@ -131,9 +131,9 @@ def check_apart(values: NDArray[np.floating[Any]], columns: Sequence[str]) -> No
     if shared.size:
         where = f" of {' and '.join(map(repr, columns))}" if columns else ""
         raise DataError(
-            f"the id {shared[0]:.0f}{where} is a {values.dtype}, which has no digit for every whole "
-            f"number from {first}, so that two bags may be one: read the column as whole numbers or "
-            "text, as by dtype='Int64' or dtype=str of pandas.read_csv"
+            f"the id {shared[0]:.0f}{where} is a {values.dtype}, which has no digit for every "
+            f"whole number from {first}, so that two bags may be one: read the column as whole "
+            "numbers or text, as by dtype='Int64' or dtype=str of pandas.read_csv"
         )
 
 
