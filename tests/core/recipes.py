@@ -28,8 +28,8 @@ def blocks_of(what: str) -> list[str]:
 
 def entry_points() -> str:
     """Return the entry points that CONTRIBUTING names, as an installed package has them."""
-    _, _, section = CONTRIBUTING.read_text().partition("## Components of other packages\n")
-    text = re.search(r"```\n(.*?)```", section, re.DOTALL)[1]
+    _, _, section = CONTRIBUTING.read_text().partition("## Plugins: components of other packages\n")
+    text = re.search(r"```toml\n(.*?)```", section, re.DOTALL)[1]
     return re.sub(r'\[project\.entry-points\."(.*?)"\]', r"[\1]", text).replace('"', "")
 
 
