@@ -39,14 +39,14 @@ def take_output_options(command: click.Command) -> None:
         ]
 
 
-Callback = Callable[[click.Context, click.Parameter, Any], None]
+OptionCallback = Callable[[click.Context, click.Parameter, Any], None]
 
 
-def _flag(names: list[str], callback: Callback, text: str) -> click.Option:
+def _flag(names: list[str], callback: OptionCallback, text: str) -> click.Option:
     return click.Option(names, is_flag=True, expose_value=False, callback=callback, help=text)
 
 
-def _keep(key: str) -> Callback:
+def _keep(key: str) -> OptionCallback:
     """Return what keeps the value of an option under a key of the command's context."""
     return lambda context, _, value: context.meta.update({key: value})
 

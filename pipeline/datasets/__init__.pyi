@@ -1,5 +1,5 @@
 from .base import (
-    BLOCK as BLOCK,
+    BLOCK_BAGS as BLOCK_BAGS,
     Dataset as Dataset,
 )
 from .density_mapping import (

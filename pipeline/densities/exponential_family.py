@@ -35,7 +35,7 @@ from ..data.bags.point_rows import known_points, new_points
 from ..data.labelled.labelled import LabelledBags
 from ..data.store.sampling import MEDIAN_ROWS, RunSample, median_distance, spread_rows
 from ..data.store.store import BagStore
-from ..embeddings.random_features.base import SCALES
+from ..embeddings.random_features.base import SCALE_BOUNDS
 from ..execution.lanes import lane
 from ..execution.passes import Reduction, run_pass
 from ..execution.progress import Progress
@@ -161,7 +161,7 @@ class ExponentialFamilyDensity(BaseEstimator):
     """
 
     n_features: Annotated[int, Integer(2, 20_000, even=True)] = field(default=500, kw_only=False)
-    bandwidth: Annotated[float | str, Real(*SCALES) | OneOf("cv", "median")] = "cv"
+    bandwidth: Annotated[float | str, Real(*SCALE_BOUNDS) | OneOf("cv", "median")] = "cv"
     alpha: Annotated[
         float | Sequence[float] | str, Real(gt=0) | ListOf(Real(gt=0), 1) | OneOf("cv")
     ] = "cv"

@@ -11,10 +11,10 @@ from ..core.errors import DataError
 from ..data.bags.bags import BagsInMemory, as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import box_of_bags
-from ..embeddings.base import SHARE, BoxLike
+from ..embeddings.base import OF_SIDE, BoxLike
 from ..execution.pool import even_edges, run_kernel
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
-from .reflected_kernels import AT_ONCE, reflected_density
+from .reflected_kernels import POINTS_AT_ONCE, reflected_density
 
 SECONDS_PER_GAP = 1e-8  # of two coordinates, and their mirror images
 REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
@@ -80,8 +80,8 @@ def kde_at(
     inside = box_contains(box, x)
     out = np.zeros((len(data), len(x)))
     values = np.empty((len(data), int(inside.sum())))
-    n_units = len(data) * -(-values.shape[1] // AT_ONCE)
-    per_unit = AT_ONCE * len(data.points) / len(data) * data.n_dims
+    n_units = len(data) * -(-values.shape[1] // POINTS_AT_ONCE)
+    per_unit = POINTS_AT_ONCE * len(data.points) / len(data) * data.n_dims
     run_kernel(
         reflected_density,
         even_edges(n_units, SECONDS_PER_GAP * per_unit),
@@ -99,4 +99,4 @@ def kde_at(
 
 def check_bandwidth(bandwidth: object) -> float:
     """Return the bandwidth if it is a share of the box's side; ParameterError otherwise."""
-    return Real(le=1, gt=0, kind=SHARE).check("bandwidth", bandwidth)
+    return Real(le=1, gt=0, kind=OF_SIDE).check("bandwidth", bandwidth)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.compiling import kernel, subkernel
 
-AT_ONCE = 64  # points per unit of work
+POINTS_AT_ONCE = 64  # points per unit of work
 
 
 @subkernel()
@@ -43,12 +43,12 @@ def reflected_density(begin, end, points, offsets, at, bandwidth, reach, n_image
     out : float64, shape (n_bags, m), written
     """
     m, n_dims = at.shape
-    n_parts = (m + AT_ONCE - 1) // AT_ONCE
+    n_parts = (m + POINTS_AT_ONCE - 1) // POINTS_AT_ONCE
     inverse = 1.0 / bandwidth
     norm = (inverse / np.sqrt(2.0 * np.pi)) ** n_dims
     for task in range(begin, end):
         i, block = task // n_parts, task % n_parts
-        for b in range(block * AT_ONCE, min(m, (block + 1) * AT_ONCE)):
+        for b in range(block * POINTS_AT_ONCE, min(m, (block + 1) * POINTS_AT_ONCE)):
             total = 0.0
             for p in range(offsets[i], offsets[i + 1]):
                 product = norm

@@ -32,7 +32,7 @@ from .density_checks import (
 )
 from .rejection import MOST_CELLS, draw_series
 from .series_values import l2_distances, midpoints, row_blocks, series_at, series_on_lattice
-from .valid_densities import MOST_DIMS, default_grid, thresholds
+from .valid_densities import MOST_GRID_DIMS, default_grid, thresholds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -283,7 +283,7 @@ class Densities:
         where p integrates to less than one. A valid density has the c of its series.
         """
         n = self.resolution if grid is None else check_grid(grid)
-        if self.n_dims <= MOST_DIMS:
+        if self.n_dims <= MOST_GRID_DIMS:
             check_bytes(n, self.n_dims, 1)
         c = thresholds(self.coefficients, self.indices, self.basis, n)
         return replace(self, threshold=c, grid=n)

@@ -10,7 +10,7 @@ from scipy.stats import qmc
 from ..core.arrays import Floats, Integers
 from .series_values import midpoints, row_blocks, series_at, series_on_lattice
 
-MOST_DIMS = 3  # beyond, a grid fine enough has too many cells
+MOST_GRID_DIMS = 3  # beyond, a grid fine enough has too many cells
 MOST_CELLS = 2**18  # of a grid by default: 2 MiB of values per density
 LEAST_GRID = {1: 256, 2: 64, 3: 32}  # per dimension, by dimensions: fine enough for a picture
 LOG2_POINTS = 14  # quasi-random ones, in more dimensions
@@ -36,10 +36,10 @@ def thresholds(coefficients: Floats, indices: Integers, basis: str, grid: int) -
     quasi-random points.
     """
     n_dims = indices.shape[1]
-    n_values = grid**n_dims if n_dims <= MOST_DIMS else 2**LOG2_POINTS
+    n_values = grid**n_dims if n_dims <= MOST_GRID_DIMS else 2**LOG2_POINTS
     out = np.empty(len(coefficients))
     for rows in row_blocks(len(coefficients), n_values, VALUES_PER_BLOCK):
-        if n_dims <= MOST_DIMS:
+        if n_dims <= MOST_GRID_DIMS:
             values = series_on_lattice(coefficients[rows], indices, basis, midpoints(grid))
         else:
             values = series_at(coefficients[rows], indices, basis, quasi_random_points(n_dims))

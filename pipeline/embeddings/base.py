@@ -53,7 +53,7 @@ from .launching import embed_by
 from .refusals import check_dims, refuse_outside
 from .transforms import NO_ARRAYS, Arrays, Transform
 
-SHARE = "share of the box's side"  # what messages call a bandwidth
+OF_SIDE = "share of the box's side"  # what messages call a bandwidth
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
 FITTED_ON = "the embedding was fitted on"
 NUMBERS_AT_ONCE = 2048  # that are compared with the box: some KiB of memory

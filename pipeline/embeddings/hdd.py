@@ -11,7 +11,7 @@ from typing_extensions import override
 from ..core import Integer, None_, OneOf, RandomSeed, Real
 from ..core.errors import ParameterError
 from ..data.bags.box import Box
-from .base import SHARE, ChoiceSample, Embedding, Marginals, check_marginals
+from .base import OF_SIDE, ChoiceSample, Embedding, Marginals, check_marginals
 from .bases.smoothness import choose_bandwidth
 from .hdd_measures import DISTANCES, ORDERS, Distance, NodeRule, lambda_nodes
 from .hdd_spec import (
@@ -151,7 +151,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     n_lambdas: Annotated[int, Integer(1)] | None = None
     nodes: NodeRule = "fitted"
     order: Order | None = None
-    bandwidth: Annotated[float, Real(gt=0, lt=1, kind=SHARE)] | Annotated[str, OneOf("auto")] = (
+    bandwidth: Annotated[float, Real(gt=0, lt=1, kind=OF_SIDE)] | Annotated[str, OneOf("auto")] = (
         "auto"
     )
     floor: Floor = 1e-3

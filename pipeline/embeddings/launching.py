@@ -9,9 +9,9 @@ from typing import Any
 from ..execution.pool import run_kernel
 
 DROP = 5  # the place of ``drop`` among the arguments of a kernel over bags
-Functions = Mapping[Callable[..., None], Callable[..., None]]
+KernelFunctions = Mapping[Callable[..., None], Callable[..., None]]
 
-substitutes: ContextVar[Functions | None] = ContextVar("substitutes", default=None)
+substitutes: ContextVar[KernelFunctions | None] = ContextVar("substitutes", default=None)
 """What is called instead of kernels, see `kernels.by_arrays`."""
 
 

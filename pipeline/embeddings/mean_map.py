@@ -19,7 +19,7 @@ from ..core.errors import BagError, DataError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from ..data.store.sampling import MEDIAN_ROWS, spread_rows
-from .base import SHARE, ChoiceSample, Embedding, UnboundedSpec
+from .base import OF_SIDE, ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.mean_map_kernels import MEAN_MAPS
@@ -30,7 +30,7 @@ LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
 
 Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
-Bandwidth = Annotated[float, Real(ge=LEAST_BANDWIDTH, kind=SHARE)]
+Bandwidth = Annotated[float, Real(ge=LEAST_BANDWIDTH, kind=OF_SIDE)]
 MaternOrder = Annotated[float, Real(ge=0.5)]
 
 

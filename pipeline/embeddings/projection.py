@@ -15,7 +15,7 @@ from ..core.arrays import Integers
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import SHARE, ChoiceSample, Embedding, Marginals, MarginalSpec
+from .base import OF_SIDE, ChoiceSample, Embedding, Marginals, MarginalSpec
 from .bases.coefficients import project, projection_seconds
 from .bases.functions import BASIS
 from .bases.index_sets import known_index_set
@@ -26,7 +26,7 @@ from .kinds import embedding
 Basis = Annotated[str, BASIS]
 Functions = Annotated[int, Integer(1)]
 Norm = Annotated[float, Real(ge=0)]
-Bandwidth = Annotated[float, Real(gt=0, kind=SHARE)]
+Bandwidth = Annotated[float, Real(gt=0, kind=OF_SIDE)]
 Auto = Annotated[str, OneOf("auto")]
 
 LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are compared

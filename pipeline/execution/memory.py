@@ -11,7 +11,7 @@ from ..core.systems import address_limit, resident_limit
 
 GROUPS = Path("/proc/self/cgroup")
 MOUNT = Path("/sys/fs/cgroup")
-VERSIONS = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # file of a controller's limit
+LIMIT_FILES = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # file of a controller's limit
 
 
 def memory_limit() -> int:
@@ -51,13 +51,13 @@ def group_limits(groups: Path = GROUPS, mount: Path = MOUNT) -> Iterator[int]:
     paths = {("", "/"), ("memory", "/")}  # in a container the path may be one of its host
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        paths |= {(name, path) for name in controllers.split(",") if name in VERSIONS}
+        paths |= {(name, path) for name in controllers.split(",") if name in LIMIT_FILES}
     for controller, path in sorted(paths):
         root = mount / controller
         folder = root / path.lstrip("/")
         for parent in (folder, *folder.parents):
             if parent.is_relative_to(root):
-                yield from _limit(parent / VERSIONS[controller])
+                yield from _limit(parent / LIMIT_FILES[controller])
 
 
 def _limit(file: Path) -> Iterator[int]:

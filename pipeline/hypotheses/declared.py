@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..core import Integer, OneOf, Real
-from ..embeddings.random_features.base import SCALES
+from ..embeddings.random_features.base import SCALE_BOUNDS
 
 MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
 MOST_LOCATIONS = 4096  # the matrices of NFSIC and FSSD have their square; 5 or 10 are usual
 MOST_FEATURES = 65_536  # of random Fourier features and sines: half a megabyte a row
 
-WIDTH = Real(*SCALES)
+KERNEL_WIDTH = Real(*SCALE_BOUNDS)
 KERNEL = OneOf("gaussian", "laplacian", "matern")
 
 PERMUTATIONS = Integer(1, MOST_PERMUTATIONS)

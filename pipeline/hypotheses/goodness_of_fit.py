@@ -33,7 +33,7 @@ from ..densities.exponential_family import ExponentialFamilyDensity
 from ..densities.series import Densities
 from ..execution.lanes import lane
 from ..execution.passes import check_memory
-from .declared import MOST_LOCATIONS, WIDTH, Permutations
+from .declared import KERNEL_WIDTH, MOST_LOCATIONS, Permutations
 from .goodness.scores import GivenScore, MixtureScore, Scored, ScoreFunction, SeriesScore
 from .goodness.stein import (
     SteinMoments,
@@ -384,7 +384,7 @@ def fit_test(
     ],
     *,
     statistic: str | Annotated[FitStatistic, Instance("FitStatistic")] = "ksd_ranks",
-    bandwidth: Annotated[float, WIDTH] | Annotated[str, OneOf("median")] = "median",
+    bandwidth: Annotated[float, KERNEL_WIDTH] | Annotated[str, OneOf("median")] = "median",
     null: str | None = None,
     n_draws: Permutations = 999,
     groups: Annotated[ArrayLike | None, Open("a label per row, or None")] = None,

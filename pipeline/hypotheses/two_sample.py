@@ -15,7 +15,7 @@ from ..core.arrays import as_array
 from ..core.errors import DataError, ParameterError, shown, warn
 from ..embeddings.base import Embedding, EmbeddingSpec
 from ..execution.lanes import lane
-from .declared import WIDTH, Permutations
+from .declared import KERNEL_WIDTH, Permutations
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
 from .registry import Measured, check_groups, find_statistic
@@ -27,7 +27,7 @@ from .two_samples.comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .two_samples.exact_mmd import UnbiasedMMD
 from .two_samples.fused import Fuse
 from .two_samples.fused_ranks import FuseRanks
-from .two_samples.kernel_choice import ARD, CRITERIA, choose_coordinates, choose_kernel
+from .two_samples.kernel_choice import ARD, KERNEL_CRITERIA, choose_coordinates, choose_kernel
 from .two_samples.locations import LocationStatistic
 
 BY_COORDINATE = "gaussian, a bandwidth per coordinate"
@@ -41,7 +41,7 @@ def two_sample_test(
     *,
     statistic: str | Annotated[TwoSampleStatistic, Instance("TwoSampleStatistic")] | None = None,
     kernel: KernelName | None = None,
-    bandwidth: Annotated[float, WIDTH]
+    bandwidth: Annotated[float, KERNEL_WIDTH]
     | Annotated[str, OneOf("median", "max_mmd", "t", "tau", "ard")]
     | None = None,
     null: str | None = None,
@@ -283,7 +283,7 @@ def _kernel_of(
     """Return the kernel, the samples that are tested with it, and how it was chosen."""
     if not name:
         return None, samples, {}
-    if not (isinstance(bandwidth, str) and bandwidth in (*CRITERIA, ARD)):
+    if not (isinstance(bandwidth, str) and bandwidth in (*KERNEL_CRITERIA, ARD)):
         return resolve_kernel(name, bandwidth, samples.sampled_rows), samples, {}
     if samples.null == WILD:
         raise ParameterError(

@@ -14,7 +14,7 @@ SourcePath = str | os.PathLike[str]
 
 FILES = Url | ListOf(Url)
 BOUNDS = ListOf(Pair(Real(), Real()), 1)
-BOX = Open(
+BOX_OR_QUANTILE = Open(
     'one (lo, hi) per dimension, or {"quantile": share}',
     BOUNDS | MappingOf(OneOf("quantile"), Real(ge=0, lt=0.5)) | None_,
 )

@@ -22,7 +22,7 @@ from .fitted_model import digest_of_fitted, take_subset
 from .fitting.accumulate import FitStatistics
 from .fitting.checkpoints import CheckpointsLike, checkpoints_of
 from .fitting.feature_map import warn_of_outside, warn_of_scale
-from .fitting.fit_parameters import FEW_BAGS, FitParameters, is_summed
+from .fitting.fit_parameters import FOLDED_BAGS, FitParameters, is_summed
 from .fitting.label_limits import ignoring_outliers
 from .fitting.plan import FitPlan
 from .fitting.planning import plan_fit
@@ -30,7 +30,7 @@ from .fitting.problem import N_FOLDS, Problem
 from .fitting.solver import choose_solver
 from .fitting.solving import solve_fit
 from .intervals.calibration import calibration_of
-from .intervals.error_scale import LEAST_ROWS, ErrorScale
+from .intervals.error_scale import LEAST_SCALE_ROWS, ErrorScale
 from .outcomes.densities import DensityOutcome
 from .posterior import Posterior
 from .predictions.outside import constants_of
@@ -232,7 +232,7 @@ def learn_scale(
 
     It is not known of few or many bags, or where folds take more memory than there is.
     """
-    few_or_many = not LEAST_ROWS <= model.report["n_bags_fitted"] <= FEW_BAGS
+    few_or_many = not LEAST_SCALE_ROWS <= model.report["n_bags_fitted"] <= FOLDED_BAGS
     if few_or_many or not model.outcome.has_intervals:
         return None, False
     try:

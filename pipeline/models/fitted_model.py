@@ -179,7 +179,7 @@ def model_of(estimator: FittedEstimator[Model]) -> Model:
     return estimator.model_
 
 
-FITTED_ON = "the model was fitted on"
+MODEL_FITTED_ON = "the model was fitted on"
 DIGEST = "data_digest"
 """In the report of a fit to bags in memory with a holdout: the size and a hash of the bags."""
 POINTS_PER_DIGEST = 2**16  # points that are hashed at a time, in float64
@@ -236,13 +236,13 @@ def in_fitted_order(bags: Bags, report: Mapping[str, Any]) -> Bags:
     ModelError
         Coordinates of other names.
     """
-    return bags.in_order_of(names_fitted(report), "these bags", FITTED_ON, ModelError)
+    return bags.in_order_of(names_fitted(report), "these bags", MODEL_FITTED_ON, ModelError)
 
 
 def check_names(report: Mapping[str, Any], data: Bags | BagStore | LabelledBags) -> None:
     """Raise ModelError for bags whose coordinates have other names than those fitted."""
     what = "these bags" if isinstance(data, Bags) else data.url or "these bags"
-    order_of(data.coordinate_names, names_fitted(report), what, FITTED_ON, ModelError)
+    order_of(data.coordinate_names, names_fitted(report), what, MODEL_FITTED_ON, ModelError)
 
 
 def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:

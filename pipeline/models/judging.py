@@ -24,8 +24,8 @@ from ..execution.passes import Reduction, run_pass
 from ..execution.progress import Progress
 from .errors import Errors, ErrorSample
 from .fitted_model import (
-    FITTED_ON,
     FRAME_COLUMNS,
+    MODEL_FITTED_ON,
     FittedEstimator,
     JudgedModel,
     ScoringModel,
@@ -42,7 +42,7 @@ from .predictions.outside import counting_outside
 T = TypeVar("T")
 
 TOO_LARGE = "the predictions or the labels are too large: divide the labels by a constant"
-ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
+JUDGED_ROWS = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
 @checked(subset=Subset | None_, progress=Function | None_)
@@ -177,7 +177,7 @@ def labelled_for(
 
 def in_order(bags: LabelledBags, report: Mapping[str, Any]) -> LabelledBags:
     """Return bags with their coordinates in the order of the bags fitted; see `check_names`."""
-    return bags.in_order_of(names_fitted(report), FITTED_ON, error=ModelError)
+    return bags.in_order_of(names_fitted(report), MODEL_FITTED_ON, error=ModelError)
 
 
 def find_subset(
@@ -225,7 +225,7 @@ def evaluate_together(
         collector=partial(_Sums, [Judge(model, bags, weights) for model in models]),
         merge=add_each,
         cost=sum((judging_cost(model) for model in models), Cost()),
-        rows_per_block=ROWS_PER_BLOCK,
+        rows_per_block=JUDGED_ROWS,
     )
     totals = run_pass(bags, reduction, progress=progress)
     for errors in totals:

@@ -31,7 +31,7 @@ from .saving import (
 from .triple_basis import TripleBasisRegressor
 
 NETWORK = "network"  # the item of a saved model that only networks have
-LEAF = "leaf{:03d}"  # the arrays of a saved network, in their order
+LEAF_NAME = "leaf{:03d}"  # the arrays of a saved network, in their order
 ESTIMATORS: dict[str, type[DoubleBasis]] = {
     kind.__name__: kind
     for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
@@ -113,7 +113,7 @@ def read_network(url: str, values: Mapping[str, Any]) -> list[NDArray[np.float64
         Damaged.
     """
     try:
-        names = [LEAF.format(i) for i in range(values["n_arrays"])]
+        names = [LEAF_NAME.format(i) for i in range(values["n_arrays"])]
         arrays = list(read_model_arrays(url, names).values())
         if any(np.isnan(array).any() for array in arrays):
             raise ValueError("a chunk of its arrays is missing")
@@ -142,7 +142,7 @@ def _saved_state(url: str) -> tuple[ModelState, dict[str, str]]:
         return state_of(model), model.versions_
     arrays = read_network(url, values)
     versions = dict(values.pop(VERSIONS))
-    named = {LEAF.format(i): array for i, array in enumerate(arrays)}
+    named = {LEAF_NAME.format(i): array for i, array in enumerate(arrays)}
     return ModelState(values, named), versions
 
 

@@ -39,7 +39,7 @@ from .fitted_model import (
     in_fitted_order,
 )
 from .fitting.bag_noise import bag_variances
-from .fitting.feature_map import ROWS_PER_BLOCK, FeatureMap
+from .fitting.feature_map import MAPPED_ROWS, FeatureMap
 from .heads.line import LinearHead
 from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration, SetCalibration
@@ -328,7 +328,7 @@ class RidgeModel:
             scale, scales = calibration.scale, np.empty((n, k, calibration.n_scales))
         outside = np.zeros(n, np.int64)
         with one_blas_thread():  # a lane, which sets OpenMP's threads too, takes longer than a bag
-            room = np.empty((min(ROWS_PER_BLOCK, n), self.features.n_features), self.precision)
+            room = np.empty((min(MAPPED_ROWS, n), self.features.n_features), self.precision)
             for start, embeddings, _ in self.features.embedded(bags, self.precision, outside):
                 stop = start + len(embeddings)
                 features = room[: len(embeddings)]

@@ -43,9 +43,9 @@ from .model_state import ModelState
 
 FORMAT = Format("model")
 VERSIONS = "versions"  # of the packages that saved it
-ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
+MODEL_KEY = "bagbasis_model"  # of the Zarr group; empty until everything else is written
 CHECKSUM = "bagbasis_model_checksum"  # of that attribute; models of earlier versions have none
-RUN = "bagbasis_run"  # the name of the run or job that saved the model
+RUN_KEY = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
 
@@ -130,7 +130,7 @@ def check_model_place(url: str, overwrite: bool) -> None:
 
     Jobs that compute for long call it at the beginning.
     """
-    check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
+    check_replaceable(url, overwrite, "a saved model", lambda at: MODEL_KEY in attributes_of(at))
 
 
 def write_state(state: ModelState, place: str) -> None:
@@ -168,7 +168,7 @@ def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
 
     Nothing belongs to the run None.
     """
-    return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
+    return run is not None and attributes_of(normalize_url(url)).get(RUN_KEY) == run
 
 
 def read_model_state(url: str) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def read_model_state(url: str) -> dict[str, Any]:
         if not exists(url):
             raise ModelError(f"{url}: no model there")
         attributes = attributes_of(url)
-    state: Any = attributes.get(ATTRIBUTE)
+    state: Any = attributes.get(MODEL_KEY)
     if not isinstance(state, dict):
         raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
     if not state:
@@ -231,7 +231,7 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(state: ModelState, url: str, run: str | None) -> None:
-    begun: dict[str, Any] = {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
+    begun: dict[str, Any] = {MODEL_KEY: {}} | ({} if run is None else {RUN_KEY: run})
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=begun)
     for name, array in state.arrays.items():
         # a lost chunk reads as NaN, a flipped one fails its checksum
@@ -248,13 +248,13 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
 
 def attributes_with(state: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a saved model: its state and the checksum of the state."""
-    return {ATTRIBUTE: state, CHECKSUM: checksum_of_values(state)}
+    return {MODEL_KEY: state, CHECKSUM: checksum_of_values(state)}
 
 
 def check_state(attributes: Mapping[str, Any]) -> None:
     """Raise ValueError if the state of a saved model does not match its checksum."""
     expected = attributes.get(CHECKSUM)
-    if expected is not None and checksum_of_values(attributes[ATTRIBUTE]) != expected:
+    if expected is not None and checksum_of_values(attributes[MODEL_KEY]) != expected:
         raise ValueError(f"its attributes do not match their checksum, {expected}")
 
 

@@ -13,7 +13,7 @@ from ..data.storage.folders import read_one
 from ..data.storage.urls import normalize_url
 from ..data.storage.zarr_stores import attributes_of
 from ..models.loading import PythonFunction, read_network, unreadable
-from ..models.saving import ATTRIBUTE, read_model_state
+from ..models.saving import MODEL_KEY, read_model_state
 from .bag_density import BagDensity
 from .bag_networks import LabelledNetwork, NetworkClassifier, NetworkRegressor
 from .estimator import NeuralEstimator
@@ -66,7 +66,7 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
     (3,)
     """
     url = normalize_url(path)
-    if ATTRIBUTE in attributes_of(url):
+    if MODEL_KEY in attributes_of(url):
         return read_one(url, lambda: _load_folder(url), last=GROUP)
     leaves, header = read_arrays(path)
     kind = KINDS.get(str(header.get("kind")))

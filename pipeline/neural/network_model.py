@@ -15,7 +15,7 @@ from ..data.bags.bags import Bags
 from ..data.labelled.inputs import BagsLike
 from ..execution.costs import Cost
 from ..models.fitted_model import NO_COLUMNS, MoreColumns, PredictedRows
-from ..models.loading import LEAF
+from ..models.loading import LEAF_NAME
 from ..models.model_state import ModelState
 from ..models.outcomes.base import Outcome, Prediction
 from .examples import PREDICTED_AT_ONCE
@@ -137,5 +137,5 @@ class NetworkModel:
         leaves = leaves_of(estimator.arrays())
         header = {key: value for key, value in estimator.header().items() if key != "report"}
         attributes = json.loads(json.dumps({"network": header, "report": self.report}))
-        arrays = {LEAF.format(i): leaf.astype(np.float64) for i, leaf in enumerate(leaves)}
+        arrays = {LEAF_NAME.format(i): leaf.astype(np.float64) for i, leaf in enumerate(leaves)}
         return ModelState({**attributes, "n_arrays": len(leaves)}, arrays)

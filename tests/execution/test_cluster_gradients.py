@@ -49,7 +49,7 @@ class KillingProgress:
 
 
 def _n_kept(dask_worker):
-    return len(feature_rows.KEPT)
+    return len(feature_rows.KEPT_ROWS)
 
 
 def fit(store, alpha, progress=None):

@@ -16,12 +16,12 @@ from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.samples.samples import read_samples
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
 from bagbasis.hypotheses.two_samples.exact_mmd import PairSums
-from bagbasis.hypotheses.two_samples.kernel_choice import CRITERIA, WIDTHS
+from bagbasis.hypotheses.two_samples.kernel_choice import KERNEL_CRITERIA, WIDTHS
 from bagbasis.jobs.experiments.data.samples import blobs
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", KERNEL_CRITERIA)
 def test_no_difference_is_no_difference(criterion):
     """Rejections as often as α says, although the bandwidth was chosen."""
     rng = np.random.default_rng(1)
@@ -54,7 +54,7 @@ def test_blobs_need_a_small_width():
         assert f"{best:.4g}" in r.kernel
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", KERNEL_CRITERIA)
 def test_criteria(criterion, monkeypatch):
     """As a test of each candidate finds them, one after the other. No candidate has a null
     distribution that its criterion does not look at, and distances are computed once."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import fsspec
 
-from bagbasis.models.saving import ATTRIBUTE, attributes_with
+from bagbasis.models.saving import MODEL_KEY, attributes_with
 
 
 def edit_attributes(url: str | Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -24,8 +24,8 @@ def edit_state(url: str | Path, change: Callable[[dict[str, Any]], object]) -> N
     """Change the state of a saved model, and its checksum, as if it had been saved so."""
 
     def edit(attributes: dict[str, Any]) -> None:
-        change(attributes[ATTRIBUTE])
-        attributes.update(attributes_with(attributes[ATTRIBUTE]))
+        change(attributes[MODEL_KEY])
+        attributes.update(attributes_with(attributes[MODEL_KEY]))
 
     edit_attributes(url, edit)
 
@@ -33,5 +33,5 @@ def edit_state(url: str | Path, change: Callable[[dict[str, Any]], object]) -> N
 def saved_state(url: str | Path) -> dict[str, Any]:
     """Return the state of a saved model as it is written."""
     fs, root = fsspec.core.url_to_fs(str(url))
-    state: dict[str, Any] = json.loads(fs.cat_file(f"{root}/zarr.json"))["attributes"][ATTRIBUTE]
+    state: dict[str, Any] = json.loads(fs.cat_file(f"{root}/zarr.json"))["attributes"][MODEL_KEY]
     return state

@@ -94,7 +94,7 @@ def test_few_bags_choose_the_penalty_by_folds(chosen, monkeypatch):
     """Beyond some thousands GCV serves; what was asked for in another way is kept."""
     (bags, y), of_few = bags_of(), chosen
     given = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
-    monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FEW_BAGS", len(bags) - 1)
+    monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FOLDED_BAGS", len(bags) - 1)
     of_many = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
     assert of_few.alpha == of_many.alpha == "auto"
     assert (of_few.alpha_scores_ != of_many.alpha_scores_).any()

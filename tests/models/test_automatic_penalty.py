@@ -17,7 +17,7 @@ from bagbasis.operations import Retraining
 from bagbasis.operations.retraining.sums import ModelLine
 
 SECOND = RandomFourierFeatures(n_features=64, seed=1)
-FEW_BAGS = "bagbasis.models.fitting.{}.FEW_BAGS"
+FOLDED_BAGS = "bagbasis.models.fitting.{}.FOLDED_BAGS"
 
 
 def drawn(n, seed=0, n_points=30):
@@ -40,7 +40,7 @@ def stored(url):
 
 def few(monkeypatch, most):
     for module in ("fit_parameters", "choice.sample"):
-        monkeypatch.setattr(FEW_BAGS.format(module), most)
+        monkeypatch.setattr(FOLDED_BAGS.format(module), most)
 
 
 @pytest.mark.parametrize("embedding", ["moments", "js", None, MomentsEmbedding()])

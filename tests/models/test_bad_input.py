@@ -153,7 +153,7 @@ def test_bags_of_another_dimension(tmp_path, kind):
 def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     """Bags that got past validation with a NaN are refused when they are embedded, by the
     position among all bags."""
-    monkeypatch.setattr("bagbasis.models.fitting.feature_map.ROWS_PER_BLOCK", 8)
+    monkeypatch.setattr("bagbasis.models.fitting.feature_map.MAPPED_ROWS", 8)
     bags = Bags.from_list(BAGS)
     model = small(embedding=ProjectionEmbedding(basis=basis, n_per_dim=3), precision=precision).fit(
         bags, Y

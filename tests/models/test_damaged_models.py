@@ -10,7 +10,7 @@ import zarr
 
 from bagbasis import load_model
 from bagbasis.core.errors import BagbasisError, ModelError
-from bagbasis.models.saving import ATTRIBUTE, CHECKSUM
+from bagbasis.models.saving import CHECKSUM, MODEL_KEY
 from tests.models.edited import edit_attributes, edit_state, saved_state
 from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored
@@ -92,7 +92,7 @@ def test_a_state_without_its_checksum(saved, change):
     edit_attributes(saved, lambda attributes: attributes.pop(CHECKSUM))
     np.testing.assert_array_equal(load_model(saved).predict(BAGS), expected)
     edit_state(saved, lambda state: None)
-    edit_attributes(saved, lambda attributes: change(attributes[ATTRIBUTE]))
+    edit_attributes(saved, lambda attributes: change(attributes[MODEL_KEY]))
     with pytest.raises(ModelError, match=r"m\.zarr: damaged model \(.*checksum.*; restore it"):
         load_model(saved)
 

@@ -10,7 +10,7 @@ from bagbasis import DoubleBasisRegressor, as_bags, load_model
 from bagbasis.data.labelled.splits import IndexFolds
 from bagbasis.models.intervals import fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
-from bagbasis.models.intervals.error_scale import MOST_TARGETS, ErrorRows, ErrorScale
+from bagbasis.models.intervals.error_scale import MOST_SCALED_TARGETS, ErrorRows, ErrorScale
 from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.ridge_model import RidgeModel
 from tests.models.predicting import bases, regressor
@@ -75,7 +75,7 @@ NO_SCALES = {
     "few errors": rows(SCALES["sizes"], 99),
     "no errors": rows(lambda z, n: np.zeros(len(n))),
     "infinite errors": rows(lambda z, n: np.full(len(n), np.inf)),
-    "many targets": rows(SCALES["sizes"], n_targets=MOST_TARGETS + 1),
+    "many targets": rows(SCALES["sizes"], n_targets=MOST_SCALED_TARGETS + 1),
     "nothing to depend on": ErrorRows(
         np.arange(200) % 5, np.arange(200.0)[:, None], np.full(200, 7.0), np.ones((200, 4))
     ),

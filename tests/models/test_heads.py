@@ -30,7 +30,7 @@ from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit, stacking
-from bagbasis.models.heads.line import PENALTIES, SPREAD, LinearHead, best_shares
+from bagbasis.models.heads.line import HEAD_PENALTIES, SPREAD, LinearHead, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.operations import Retraining
 from tests.oracles.labelled import stored
@@ -126,7 +126,7 @@ def test_heads_are_weighed_by_a_loop_over_folds():
     column = GroupFolds.of_column(Column.of(BAGS, "groups", GROUPS))
     folds = replace(column, n_folds=stacking.N_FOLDS).of(np.arange(N))
     assert len(np.unique(folds)) == found["n_folds"] == 5
-    of_ridge, of_trees, of_line = np.empty(N), np.empty(N), np.empty((N, len(PENALTIES)))
+    of_ridge, of_trees, of_line = np.empty(N), np.empty(N), np.empty((N, len(HEAD_PENALTIES)))
     means = StandardScaler().fit_transform(np.array([bag.mean(axis=0) for bag in BAGS]))
     for j in range(5):
         out = folds == j
@@ -138,7 +138,7 @@ def test_heads_are_weighed_by_a_loop_over_folds():
         of_ridge[out] = (z[out] - z[~out].mean(axis=0)) @ coef + STEPS[~out].mean()
         forest = ExtraTreesRegressor(20, max_features=x.shape[1] // 3, random_state=0)
         of_trees[out] = forest.fit(x[~out], STEPS[~out]).predict(x[out])
-        for i, penalty in enumerate(PENALTIES):
+        for i, penalty in enumerate(HEAD_PENALTIES):
             of_line[out, i] = Ridge(penalty).fit(means[~out], STEPS[~out]).predict(means[out])
     best = ((of_line - STEPS[:, None]) ** 2).mean(axis=0).argmin()
     members = np.column_stack([of_ridge, of_trees, of_line[:, best]])
@@ -236,13 +236,13 @@ def test_a_line_of_more_coordinates_than_bags():
     line, out = LinearHead.fitted(x.astype(np.float32), y, np.ones(2), np.ones(12), folds)
     scaled = StandardScaler().fit_transform(x.astype(np.float32).astype(np.float64))
     errors, predicted = [], []
-    for penalty in PENALTIES:
+    for penalty in HEAD_PENALTIES:
         one = cross_val_predict(Ridge(penalty), scaled, y, cv=PredefinedSplit(folds))
         errors.append(((one - y) ** 2).mean())
         predicted.append(one)
     best = int(np.argmin(errors))
     np.testing.assert_allclose(out, predicted[best], rtol=1e-6)
-    expected = Ridge(PENALTIES[best]).fit(scaled, y).predict(scaled)
+    expected = Ridge(HEAD_PENALTIES[best]).fit(scaled, y).predict(scaled)
     np.testing.assert_allclose(line.predict(x.astype(np.float32)), expected, rtol=1e-6)
     line.check(2, 0)
     with pytest.raises(ValueError, match="line has coefficients"):

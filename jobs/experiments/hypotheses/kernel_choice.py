@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis.hypotheses import two_sample_test
-from bagbasis.hypotheses.two_samples.kernel_choice import CRITERIA
+from bagbasis.hypotheses.two_samples.kernel_choice import KERNEL_CRITERIA
 
 from ....core.arrays import Floats
 from ...terminal import Callback
@@ -66,7 +66,7 @@ class KernelChoice(Experiment[Sizes]):
         A criterion that chooses on half of the rows gets twice as many: the test has n of each.
         """
         chosen = np.empty(p["n_tests"])
-        n = p["n"] * (2 if p["bandwidth"] in CRITERIA else 1)
+        n = p["n"] * (2 if p["bandwidth"] in KERNEL_CRITERIA else 1)
 
         def p_value(i: int) -> float:
             X, Y = draw(self.rng(i), p["problem"], n)

@@ -14,8 +14,8 @@ from ...core.arrays import Integers
 from ...core.errors import DataError, needing_extra, shown
 from .coordinates import Names, checked_names
 
-POINTS = "points"  # the column of bags
-COORDINATES = "bagbasis:coordinates"  # in the metadata of that column: names, as JSON
+POINTS_COLUMN = "points"  # the column of bags
+COORDINATES_KEY = "bagbasis:coordinates"  # in the metadata of that column: names, as JSON
 FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # of tables' libraries
 
 
@@ -44,8 +44,8 @@ def arrow_table(columns: Mapping[str, Any], coordinates: Names = None) -> Any:  
     table = pa.table({name: _column(pa, values) for name, values in columns.items()})
     if coordinates is None:
         return table
-    at = table.schema.get_field_index(POINTS)
-    field = table.schema.field(at).with_metadata({COORDINATES: json.dumps(list(coordinates))})
+    at = table.schema.get_field_index(POINTS_COLUMN)
+    field = table.schema.field(at).with_metadata({COORDINATES_KEY: json.dumps(list(coordinates))})
     return table.set_column(at, field, table.column(at))
 
 
@@ -155,7 +155,7 @@ def split_arrow(
 def _kept_names(field: Any, n_dims: int) -> list[str] | None:  # noqa: ANN401 - no types
     """Return the names of coordinates that a column's metadata keep; None without a valid list."""
     try:
-        known = json.loads((field.metadata or {}).get(COORDINATES.encode(), b"null"))
+        known = json.loads((field.metadata or {}).get(COORDINATES_KEY.encode(), b"null"))
     except ValueError:
         return None
     names = checked_names(known, n_dims) if isinstance(known, list) else None

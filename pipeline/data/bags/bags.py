@@ -12,7 +12,7 @@ from ...core import ListOf, None_, Text, checked, is_iterable
 from ...core.arrays import Floats, Integers, check_dtype
 from ...core.errors import BagbasisError, DataError, shown
 from .alignment import has_index, ids_of_index, series_of
-from .arrow_arrays import POINTS, arrow_lists, arrow_stream, arrow_table, split_arrow
+from .arrow_arrays import POINTS_COLUMN, arrow_lists, arrow_stream, arrow_table, split_arrow
 from .awkward_arrays import join_lists, split_lists
 from .box import range_of
 from .checks import IdsLike, as_bag, as_offsets, as_points, check_finite
@@ -272,7 +272,7 @@ class Ragged(Sequence[np.ndarray]):
             pyarrow is not installed.
         """
         lists = arrow_lists(self.points, self.offsets)
-        return arrow_table({POINTS: lists}, self.coordinate_names)
+        return arrow_table({POINTS_COLUMN: lists}, self.coordinate_names)
 
     def to_pandas(self) -> DataFrame:
         """Return a pandas.DataFrame with a row per point: ``bag``, its number, and coordinates.
@@ -300,7 +300,7 @@ class Ragged(Sequence[np.ndarray]):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Give the sets to Arrow: a table with a row per set, whose ``points`` are not copied."""
         lists = arrow_lists(self.points, self.offsets)
-        return arrow_stream({POINTS: lists}, requested_schema, self.coordinate_names)
+        return arrow_stream({POINTS_COLUMN: lists}, requested_schema, self.coordinate_names)
 
     def __repr__(self) -> str:
         """Describe the counts and the precision, not the data."""

@@ -27,11 +27,11 @@ from ..storage.zarr_stores import (
 from .exchange.convention import first_attributes
 from .schema import (
     ARRAYS,
-    ATTRIBUTE,
     CHANGES,
     POINTS,
     RESPONSE_ARRAYS,
     RESPONSE_POINTS,
+    STORE_KEY,
     StoreMeta,
     arrays_of,
     read_attributes,
@@ -106,7 +106,7 @@ def check_place(url: str, overwrite: bool) -> None:
     if is_vacant(url):
         return
     try:
-        attributes = read_attributes(url).get(ATTRIBUTE)
+        attributes = read_attributes(url).get(STORE_KEY)
     except StoreError as error:
         check_answers(url.removeprefix(ICECHUNK))
         raise StoreError(f"{url}: {NO_STORE}") from error
@@ -134,7 +134,7 @@ def create_store(
     with storage_errors(hold.url, *WRITING):
         out = writer_store(hold.url, hold.check, None)
         check_place(hold.url, overwrite)
-        group = out.new_group({ATTRIBUTE: {}})
+        group = out.new_group({STORE_KEY: {}})
         for array in arrays_of(meta):
             array.create(group, meta, dtype, chunk_points)
         out.sync()

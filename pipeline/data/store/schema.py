@@ -52,7 +52,7 @@ RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 # keys of `StoreMeta.source`: names of the coordinates of points, and of points of responses
 COORDINATES, RESPONSE_COORDINATES = "coordinates", "response_coordinates"
 MEDIANS = "medians"  # of coordinates whose missing cells hold them, by name
-ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
+STORE_KEY = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
 ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag; fewer where rows are wide
@@ -128,9 +128,9 @@ class StoreMeta(Saved):
         values = {**self.to_dict(), "box": self.box.bounds}
         if self.response_box is not None:
             values["response_box"] = self.response_box.bounds
-            return {ATTRIBUTE: _with_checksum(WITH_RESPONSES.stamp(values))}
+            return {STORE_KEY: _with_checksum(WITH_RESPONSES.stamp(values))}
         fields = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
-        return {ATTRIBUTE: _with_checksum(FORMAT.stamp(fields))}
+        return {STORE_KEY: _with_checksum(FORMAT.stamp(fields))}
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
@@ -144,9 +144,9 @@ class StoreMeta(Saved):
         InterruptedStoreError
             A store whose creation was interrupted.
         """
-        if not isinstance(attributes.get(ATTRIBUTE), dict):
+        if not isinstance(attributes.get(STORE_KEY), dict):
             raise StoreError(f"{url}: a Zarr group, but not a bag store")
-        values = dict(attributes[ATTRIBUTE])
+        values = dict(attributes[STORE_KEY])
         if not values:
             raise InterruptedStoreError(
                 f"{url}: a bag store whose creation was interrupted; make it again"

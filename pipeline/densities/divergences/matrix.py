@@ -13,7 +13,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.bags.bags import Bags, BagsInMemory, as_bags, concatenate
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
-from .mmd import TILE, squared_discrepancies
+from .mmd import PAIRS_PER_TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Ranks, SearchableBags, directed_matrix
 from .resources import BLOCK_POINTS, PairCount, n_threads, require_memory
@@ -170,7 +170,7 @@ def needed_bytes(X: Bags, Y: Bags | None, spec: DivergenceSpec) -> int:
     entries = len(X) * len(columns)
     points = X.n_points + (0 if Y is None else Y.n_points)
     if spec.name in BY_KERNEL:
-        tile = max(TILE, int(columns.sizes.max()))
+        tile = max(PAIRS_PER_TILE, int(columns.sizes.max()))
         return FLOAT_BYTES * (entries + 2 * points * X.n_dims + 2 * n_threads() * tile)
     ranks = estimator(spec).ranks
     own = _own_distances(X, columns, ranks)

@@ -10,7 +10,7 @@ from ...core.errors import BagError
 from ...data.bags.bags import Bags
 from .resources import PairCount, add_own, bag_blocks, for_each
 
-TILE = 1 << 20  # kernel values at a time, in each thread: 8 MiB
+PAIRS_PER_TILE = 1 << 20  # kernel values at a time, in each thread: 8 MiB
 
 
 def squared_discrepancies(
@@ -76,9 +76,9 @@ def _mean_kernels(X: Bags, Y: Bags | None, pairs: PairCount) -> Floats:
 def _row(bag: Floats, columns: Bags) -> Floats:
     """Mean kernel of one bag with each of the columns, in tiles."""
     sums = np.zeros(len(columns))
-    for start, stop in bag_blocks(columns.sizes, max_points=max(1, TILE // len(bag))):
+    for start, stop in bag_blocks(columns.sizes, max_points=max(1, PAIRS_PER_TILE // len(bag))):
         block = columns[start:stop]
-        rows = max(1, TILE // block.n_points)
+        rows = max(1, PAIRS_PER_TILE // block.n_points)
         for top in range(0, len(bag), rows):
             kernel = cdist(bag[top : top + rows], block.points, "sqeuclidean")
             np.negative(kernel, out=kernel)

@@ -30,7 +30,7 @@ from .index_sets import index_set, norms
 KIND = OneOf("series", "kde")
 SHAPE = OneOf("ball", "tensor")
 WIDEST = 1e6  # sides of the box: a wider Gaussian leaves nothing but the mean either
-MAX_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a chosen series: the second basis sees them all
+MAX_CHOSEN_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a chosen series: the second basis sees them all
 BANDWIDTHS = np.geomspace(0.005, 0.3, 42)  # 10 % apart
 MAX_WORK = 2**32  # points times functions: seconds
 BAGS_PER_PART = 256  # of each part of a sample, that a bandwidth is chosen from
@@ -161,7 +161,7 @@ def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:
 
 def series_candidates(n_dims: int, shape: str, basis: str) -> Candidates:
     """All series of the shape with at most 1,024 functions, 64 per dimension."""
-    limits = largest_set(n_dims, shape, basis, MAX_FUNCTIONS, MAX_PER_DIM)
+    limits = largest_set(n_dims, shape, basis, MAX_CHOSEN_FUNCTIONS, MAX_PER_DIM)
     indices = index_set(n_dims, *limits, basis)
     if shape == "ball":  # rounded, so that the indices on one sphere are one candidate
         values = np.sqrt(np.unique(np.round(norms(indices, basis) ** 2)))

@@ -24,11 +24,11 @@ from ...execution.costs import Cost
 from ...execution.keepers import StateKeeper
 from ...execution.passes import check_memory
 from ..transforms import Transform
-from .completion import WHOLE, Completion
+from .completion import COMPLETE, Completion
 from .spectrum_evidence import SpectrumSums
 
-SCALES = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow float32
-KernelWidth = Annotated[float, Real(*SCALES)]
+SCALE_BOUNDS = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow float32
+KernelWidth = Annotated[float, Real(*SCALE_BOUNDS)]
 
 FEWER = "take fewer features, or transform fewer rows at a time"
 
@@ -87,7 +87,7 @@ class FeatureSpec(Transform):
     @property
     def completion(self) -> Completion:
         """The completion of begun features, done once for the sums of any number of rows."""
-        return WHOLE
+        return COMPLETE
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write features v into ``out`` as `transform` does z; the completion makes z of them."""

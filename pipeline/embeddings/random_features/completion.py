@@ -60,5 +60,5 @@ class Completion:
         return solved
 
 
-WHOLE = Completion(0, np.empty((0, 0)))
+COMPLETE = Completion(0, np.empty((0, 0)))
 """Completion of features that `begin` writes whole."""

@@ -34,7 +34,7 @@ WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 MOST_FULL = 100  # inputs; a covariance of more takes more numbers than there are frequencies
 ROWS_PER_BLOCK = 4096  # of `fit`
 STATE = ("buffer_pos", "has_uint32", "uinteger")  # of a generator, beside its arrays
-KEPT = "sweep"  # name of what a keeper keeps
+SWEEP = "sweep"  # name of what a keeper keeps
 OF_SWEEPS = 2**62  # key of the sweeps' generator, beyond those of frequencies
 NEEDS_LABELS = (
     "learned frequencies follow the labels of what is fitted: they have a fit(X, y) and that of an "
@@ -178,7 +178,7 @@ class LearnedFourierFeatures(RandomFeatures):
         self._check(n_inputs, blocks)
         if labelled is None:
             raise ParameterError(NEEDS_LABELS)
-        saved = labelled.keeper.load(KEPT) if labelled.keeper else None
+        saved = labelled.keeper.load(SWEEP) if labelled.keeper else None
         sweep = self._begin(n_inputs, sample, labelled) if saved is None else Sweep.of(saved)
         while sweep.number < self.n_sweeps:
             sweep = self._kept(self._next(sweep, labelled), labelled)
@@ -215,7 +215,7 @@ class LearnedFourierFeatures(RandomFeatures):
 
     def _kept(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
         if labelled.keeper:
-            labelled.keeper.save(KEPT, sweep.arrays())
+            labelled.keeper.save(SWEEP, sweep.arrays())
         return sweep
 
     def _next(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:

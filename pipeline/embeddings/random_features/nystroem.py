@@ -24,7 +24,7 @@ from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply, multiply_by_triangle
 from ..transforms import NO_ARRAYS, Arrays
 from .base import ArraySpec, Blocks, LabelledSums, RandomFeatures, SampleRows, check_blocks
-from .completion import WHOLE, Completion
+from .completion import COMPLETE, Completion
 from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
 from .kernels.landmark_kernels import gaussian_values
 from .landmarks import choose_by_cholesky, choose_spread
@@ -359,7 +359,7 @@ def _split(spec: NystroemSpec) -> tuple[Floats, Completion]:
         columns = rest[:, spread_rows(np.arange(len(rest)), PROBES)]
         if np.mean((rest.T @ columns) ** 2) * _largest_eigenvalue(inverse) <= MOST_SQUARE:
             return factor, Completion(first, np.asfortranarray(rest))
-    return factor, WHOLE
+    return factor, COMPLETE
 
 
 def _largest_eigenvalue(root: Floats) -> float:

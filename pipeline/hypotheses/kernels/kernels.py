@@ -15,10 +15,10 @@ from ...core.errors import DataError
 from ...core.saved import Saved
 from ...core.units import in_units, units_of
 from ...data.store.sampling import MEDIAN_ROWS, spread_rows
-from ...embeddings.random_features.base import SCALES
+from ...embeddings.random_features.base import SCALE_BOUNDS
 from ...embeddings.random_features.frequencies import draw_frequencies
 from ...embeddings.random_features.kernel_profiles import LAPLACIAN, kernel_profile
-from ..declared import KERNEL, WIDTH
+from ..declared import KERNEL, KERNEL_WIDTH
 
 TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
 
@@ -38,7 +38,7 @@ class Kernel(Saved):
     """
 
     name: Annotated[str, KERNEL] = "gaussian"
-    bandwidth: Annotated[float, WIDTH] = 1.0
+    bandwidth: Annotated[float, KERNEL_WIDTH] = 1.0
     nu: Annotated[float, Real(ge=0.5)] = 1.5
 
     at_zero = 1.0
@@ -128,7 +128,7 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     DataError
         All rows are alike, or too far from each other.
     """
-    number = (WIDTH | OneOf("median") | None_).check("bandwidth", bandwidth)
+    number = (KERNEL_WIDTH | OneOf("median") | None_).check("bandwidth", bandwidth)
     if isinstance(number, float):
         return Kernel(name, number)
     metric = "cityblock" if name == LAPLACIAN else "euclidean"
@@ -137,10 +137,10 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     if not len(positive):
         raise DataError("all rows are alike: there is no median distance, and nothing to compare")
     median = float(np.median(positive))
-    if not SCALES[0] <= median <= SCALES[1]:
+    if not SCALE_BOUNDS[0] <= median <= SCALE_BOUNDS[1]:
         raise DataError(
-            f"the median distance of two rows is {median:.3g}, not from {SCALES[0]:g} to "
-            f"{SCALES[1]:g}: take other units, or a bandwidth"
+            f"the median distance of two rows is {median:.3g}, not from {SCALE_BOUNDS[0]:g} to "
+            f"{SCALE_BOUNDS[1]:g}: take other units, or a bandwidth"
         )
     return Kernel(name, median)
 

@@ -18,7 +18,7 @@ from scipy.spatial.distance import pdist
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 from ...core.saved import Saved
-from ...embeddings.random_features.base import SCALES as WIDTH_RANGE
+from ...embeddings.random_features.base import SCALE_BOUNDS as WIDTH_RANGE
 from ...embeddings.random_features.kernel_profiles import LAPLACIAN
 from ...execution.costs import Cost
 from ...execution.pool import run_parts

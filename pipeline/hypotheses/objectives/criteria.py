@@ -84,7 +84,7 @@ def permutation(moments: Moments, folds: Sequence[int], blocks: Sequence[slice],
     return np.argsort(-rise, kind="stable")[:k].tolist(), rise
 
 
-CRITERIA: dict[str, Callable[[Moments, Sequence[int], Sequence[slice], int], Scores]] = {
+SELECTION_CRITERIA: dict[str, Callable[[Moments, Sequence[int], Sequence[slice], int], Scores]] = {
     "mrmr": mrmr,
     "hsic_lasso": hsic_lasso,
     "permutation": permutation,

@@ -27,7 +27,7 @@ from ...execution.lanes import lane
 from ...execution.passes import Reduction, check_memory, run_pass
 from ...execution.progress import Progress
 from ..samples.variables import as_rows, target_rows
-from .criteria import CRITERIA
+from .criteria import SELECTION_CRITERIA
 from .variable_features import Moments, VariableFeatures
 
 EMBEDDED = 5  # cosines per coordinate of bags where no embedding is given
@@ -81,7 +81,7 @@ class Selection:
 @checked(
     k=Integer(1),
     target=Text | None_,
-    criterion=OneOf(*CRITERIA),
+    criterion=OneOf(*SELECTION_CRITERIA),
     embedding=Instance("Embedding") | None_,
     n_features=Integer(2, 10_000, even=True),
     n_folds=Integer(3, 100),
@@ -177,7 +177,7 @@ def select_coordinates(
             f"{int(moments.n.sum())} rows with a target are too few for {n_folds} folds"
         )
     with lane():
-        find, folds = CRITERIA[criterion], range(n_folds)
+        find, folds = SELECTION_CRITERIA[criterion], range(n_folds)
         chosen, scores = find(moments, folds, blocks, k)
         stability = np.zeros(len(names))
         for fold in folds:

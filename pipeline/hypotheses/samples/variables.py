@@ -27,7 +27,7 @@ from .samples import (
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
 
-LEAST_PAIRS = 4  # which the unbiased HSIC needs
+LEAST_PAIRED_ROWS = 4  # which the unbiased HSIC needs
 MOST_CLASSES = 1024  # of a variable: a column each
 
 
@@ -72,9 +72,9 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
             raise DataError(f"{name}: all rows are alike, so that nothing can depend on it")
     n_given = next(iter(lengths.values()))
     sample = as_sample("the pairs", variables[0], unit, groups, paired, n_given)
-    if sample.n_units < LEAST_PAIRS:
+    if sample.n_units < LEAST_PAIRED_ROWS:
         raise DataError(
-            f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRS}"
+            f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRED_ROWS}"
         )
     return [*variables, sample]
 

@@ -21,12 +21,12 @@ from .comparison import TwoSamples
 from .coordinate_widths import choose_widths, coordinate_details, in_widths, spread_of
 from .exact_mmd import PairSums, null_variance, u_centred
 
-CRITERIA = ("max_mmd", "t", "tau")
+KERNEL_CRITERIA = ("max_mmd", "t", "tau")
 ARD = "ard"
 WIDTHS = np.logspace(-1.5, 1.5, 13)  # times the median distance
 ROWS = 1024  # units of each sample that choose, at most, and about as many rows
 ARD_ROWS = 512  # that choose a bandwidth per coordinate: a step takes a tenth of a second
-PERMUTATIONS = 200  # that τ's threshold is a quantile of
+N_PERMUTATIONS = 200  # that τ's threshold is a quantile of
 LEVEL = 0.05  # of that threshold
 
 
@@ -83,7 +83,7 @@ def _few_of(samples: TwoSamples) -> TwoSamples:
 
 def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) -> Floats:
     """Return the criterion of each kernel, of one matrix of distances; only τ has permutations."""
-    n_permutations = PERMUTATIONS if criterion == "tau" else 0
+    n_permutations = N_PERMUTATIONS if criterion == "tau" else 0
     splits = draw_splits(samples.is_first_unit, n_permutations, samples.seed)
     distances = kernels[0].distances(samples.rows, samples.rows)
     criteria = []

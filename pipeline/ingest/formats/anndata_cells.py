@@ -61,7 +61,7 @@ ANNDATA_RULES = FormatRules(
 logger = logging.getLogger(__name__)
 
 MOST_CELLS = 65_536  # per batch
-SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 30, less than a GiB
+CELL_SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 30, less than a GiB
 VALUES_PER_BATCH = 2**25  # of a matrix, which may be sparse: 128 MiB where it is dense
 
 
@@ -158,7 +158,7 @@ def ingest_anndata(
         return ingest_rows(
             NamedBatches(batches, "cells"),
             url,
-            SORT_BYTES,
+            CELL_SORT_BYTES,
             id_column=id_column,
             coordinates=[name for part in parts for name in part.names],
             targets=targets,

@@ -25,7 +25,16 @@ from ...core.errors import BagbasisError, DataError, ParameterError, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.frames import Frame, arrow_reader, is_groups, split_groups
 from ...data.store.store import BagStore
-from ..declared import BOX, ChunkPoints, KnownIds, Mode, Names, Place, Reports, SourcePath
+from ..declared import (
+    BOX_OR_QUANTILE,
+    ChunkPoints,
+    KnownIds,
+    Mode,
+    Names,
+    Place,
+    Reports,
+    SourcePath,
+)
 from ..earlier_keys import refuse_gone
 from ..registry import FileFormat
 from ..tables import (
@@ -195,7 +204,7 @@ class RowsIngest(FileFormat):
     missing: Missing = "refuse"
     min_points: Annotated[int, Integer(1)] = 1
     missing_values: MissingValues | None = None
-    box: Annotated[BoxOrQuantile, BOX] = None
+    box: Annotated[BoxOrQuantile, BOX_OR_QUANTILE] = None
     dtype: Annotated[DTypeLike | None, DTYPE] = None
     mode: Mode = "create"
     overwrite: bool = False

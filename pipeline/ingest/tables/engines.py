@@ -24,7 +24,7 @@ from .database import Database
 from .files import TableFile
 from .scans import Coding, Scan, scans_of
 from .surveys import (
-    SAMPLE,
+    SAMPLED_CELLS,
     CheckedTable,
     SortedLabels,
     Survey,
@@ -205,7 +205,7 @@ def _survey_piece(scan: Scan, database: Database) -> Survey | None:
     texts = database.files.texts
     try:
         [survey] = survey_scan(scan, database)
-        survey = replace(survey, sample=sample_ids(scan, SAMPLE, database))
+        survey = replace(survey, sample=sample_ids(scan, SAMPLED_CELLS, database))
     except DataError:
         if texts:
             return None

@@ -41,7 +41,7 @@ from ...execution.tasks import current_client
 from ..arrays import check_mode, new_store
 from ..calls import check_known_ids, function_of, refusing_gone
 from ..declared import (
-    BOX,
+    BOX_OR_QUANTILE,
     ChunkPoints,
     Files,
     KnownIds,
@@ -270,8 +270,8 @@ class TableIngest(FileFormat):
     missing: Missing = "refuse"
     min_points: Annotated[int, Integer(1)] = 1
     missing_values: MissingValues | None = None
-    box: Annotated[BoxOrQuantile, BOX] = None
-    response_box: Annotated[BoxOrQuantile, BOX] = None
+    box: Annotated[BoxOrQuantile, BOX_OR_QUANTILE] = None
+    response_box: Annotated[BoxOrQuantile, BOX_OR_QUANTILE] = None
     dtype: Annotated[DTypeLike | None, DTYPE] = None
     mode: Mode = "create"
     overwrite: bool = False

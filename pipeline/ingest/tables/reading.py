@@ -18,8 +18,8 @@ DELIMITERS = (",", ";", "\t", "|")  # the first by which the header has most of 
 MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # of the order of bytes
 OTHER_ENCODING = "; give its encoding: read: {encoding: latin-1}, or utf-16"
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
-NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
-TYPES = (*NUMBERS, "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "VARCHAR")
+NUMBER_TYPES = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
+TYPES = (*NUMBER_TYPES, "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "VARCHAR")
 SIGNS = ("delim", "quote", "escape", "comment", "thousands")
 
 

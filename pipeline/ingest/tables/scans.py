@@ -14,7 +14,7 @@ from itertools import groupby
 from ...data.store.targets import EXACT
 from .database import Database
 from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_binary, is_number, is_time
-from .reading import NUMBERS
+from .reading import NUMBER_TYPES
 from .values import Columns, Value, alias, inputs_of, moment_of, quoted
 
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
@@ -228,7 +228,7 @@ class Scan:
         cell, kind = self._cell(name), self.columns.types.get(name, "VARCHAR")
         if kind == "VARCHAR" or self.type_of(name) != UNTYPED:
             return cell
-        value = self.numeral_of(cell) if kind in NUMBERS else f"trim({cell})"
+        value = self.numeral_of(cell) if kind in NUMBER_TYPES else f"trim({cell})"
         if kind == "TIMESTAMP":
             return moment_of(value, "TRY_CAST")
         return value if kind == "DOUBLE" else f"TRY_CAST({value} AS {kind})"

@@ -35,7 +35,7 @@ from ..fitting.plan import FitPlan, FitSums
 from ..fitting.planning import plan_fit
 from ..fitting.problem import Labels, Problem, TrainingBags, pose_problem
 from ..fitting.solver import check_summable
-from ..judging import ROWS_PER_BLOCK, Judge, add_each, judging_cost
+from ..judging import JUDGED_ROWS, Judge, add_each, judging_cost
 from ..outcomes.base import Target
 from ..outcomes.details import determination
 from ..ridge.summary import Summary
@@ -308,7 +308,7 @@ def _judge_folds(
         partial(_JudgedFolds, judges, folds),
         add_each,
         judging_cost(models[0]),
-        rows_per_block=ROWS_PER_BLOCK,
+        rows_per_block=JUDGED_ROWS,
         name="errors",
     )
     errors_by_fold = run_pass(bags, reduction, progress=progress)[-len(models) :]

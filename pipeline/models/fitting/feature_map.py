@@ -22,7 +22,7 @@ from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec
 from ...embeddings.composed.point_transformer import PointTransformerSpec
 from ...embeddings.kinds import names_of_arrays
 from ...embeddings.random_features.base import FeatureSpec, RandomFeatures, SampleRows
-from ...embeddings.random_features.completion import WHOLE, Completion
+from ...embeddings.random_features.completion import COMPLETE, Completion
 from ...embeddings.random_features.learned_spec import LearnedSpec
 from ...embeddings.random_features.registered import DEFAULT_FEATURES, RANDOM_FEATURES
 from ...embeddings.registered import spec_from_dict, spec_to_dict
@@ -39,7 +39,7 @@ SECOND_BASIS, BESIDE = "random_features", "beside"  # in descriptions
 MUCH_OUTSIDE = 0.01  # of the points: a user should know
 SHOWN_DIMS = 3  # of a box in a message
 FEW_BAGS = 20  # with fewer bags the mean similarity says little
-ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
+MAPPED_ROWS = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class FeatureMap:
         if self.second is not None:
             cost += self.second.cost_in(precision)
         if self.beside is not None:
-            cost += Cost(bytes_per_task=16 * ROWS_PER_BLOCK * self.n_features)
+            cost += Cost(bytes_per_task=16 * MAPPED_ROWS * self.n_features)
             if self.beside.spec is not None:
                 cost += self.beside.spec.cost
         return cost
@@ -118,7 +118,7 @@ class FeatureMap:
     @property
     def completion(self) -> Completion:
         """What completes features that `begin` writes."""
-        return WHOLE if self.second is None else self.second.completion
+        return COMPLETE if self.second is None else self.second.completion
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write rows into ``out`` that `completion` turns into sums of z; only sums are wanted."""
@@ -134,8 +134,8 @@ class FeatureMap:
             return
         s, d = self.embedding.n_features, self.n_penalized
         first_own = s if self.beside.n_embedded else 0
-        for start in range(0, len(out), ROWS_PER_BLOCK):
-            rows, block = (some[start : start + ROWS_PER_BLOCK] for some in (embeddings, out))
+        for start in range(0, len(out), MAPPED_ROWS):
+            rows, block = (some[start : start + MAPPED_ROWS] for some in (embeddings, out))
             z = np.empty((len(rows), d), out.dtype)  # kernels write whole arrays
             self._penalized_of(np.ascontiguousarray(rows[:, :s]), z, begun)
             block[:, :d] = z
@@ -151,15 +151,15 @@ class FeatureMap:
         self, bags: Bags, dtype: DTypeLike, outside: Integers | None = None
     ) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, what `embed` gives, points outside) of consecutive blocks; see `embed`."""
-        for start in range(0, len(bags), ROWS_PER_BLOCK):
-            rows = slice(start, start + ROWS_PER_BLOCK)
+        for start in range(0, len(bags), MAPPED_ROWS):
+            rows = slice(start, start + MAPPED_ROWS)
             with naming(None, range(start, len(bags))):
                 counts = None if outside is None else outside[rows]
                 yield start, *self.embed(bags[rows], dtype, counts)
 
     def blocks(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, features, points outside) of consecutive blocks; the array is reused."""
-        buffer = np.empty((min(ROWS_PER_BLOCK, len(bags)), self.n_features), dtype=dtype)
+        buffer = np.empty((min(MAPPED_ROWS, len(bags)), self.n_features), dtype=dtype)
         for start, embeddings, n_outside in self.embedded(bags, dtype):
             features = buffer[: len(embeddings)]
             self.features_of(embeddings, features)

@@ -29,7 +29,7 @@ from ..outcomes.base import Outcome
 from .feature_map import FeatureMap
 from .plan import FitPlan
 
-BLOCK_BYTES = 2**26  # of the features that are in memory at a time
+ROW_BLOCK_BYTES = 2**26  # of the features that are in memory at a time
 KEPT_SHARE = 0.4  # of a lane's memory that kept rows may take: Dask spills from .6 on
 
 
@@ -142,12 +142,12 @@ class FeatureRows(RowsOfBags):
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
     ) -> Iterator[RowBlock]:
         """Yield blocks in order; the first time they are made of the bags, and kept."""
-        stored = KEPT.get(self.keeping.token, start, stop)
+        stored = KEPT_ROWS.get(self.keeping.token, start, stop)
         if stored is not None:
             yield from stored
             return
         blocks: list[RowBlock] = []
-        n_rows, n_bytes, room = 0, 0, KEPT.room(self.keeping)
+        n_rows, n_bytes, room = 0, 0, KEPT_ROWS.room(self.keeping)
         for block in self._made(start, stop, rows_per_block, max_bytes):
             if len(block) and n_rows + len(block) <= self.keeping.share * (stop - start) + 1e-9:
                 z = np.empty((len(block), self.features.n_features), self.precision)
@@ -160,7 +160,7 @@ class FeatureRows(RowsOfBags):
                 blocks.clear()  # not all of the range's: they are made again
             yield block
         if n_bytes <= room:
-            KEPT.put(self.keeping, start, stop, blocks)
+            KEPT_ROWS.put(self.keeping, start, stop, blocks)
 
     def naming(self, index: Index) -> AbstractContextManager[None]:
         """Do nothing: bags are refused, and named, where they are embedded."""
@@ -235,12 +235,12 @@ class KeptRows:
                 self._blocks.clear()
 
 
-KEPT = KeptRows()  # of this process: one fit's
+KEPT_ROWS = KeptRows()  # of this process: one fit's
 
 
 def discard_kept(token: str) -> None:
     """Drop the rows of a fit in this process."""
-    KEPT.discard(token)
+    KEPT_ROWS.discard(token)
 
 
 def discard_everywhere(token: str, here: bool) -> None:

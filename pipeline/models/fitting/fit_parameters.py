@@ -26,7 +26,7 @@ from .fold_errors import choice_bytes
 
 AUTO = "auto"  # the embedding, or the way to choose a penalty, that is chosen from the data
 GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
-FEW_BAGS = 4096  # four per landmark; of 3,000 whose noise differs GCV's error is 1 % larger
+FOLDED_BAGS = 4096  # four per landmark; of 3,000 whose noise differs GCV's error is 1 % larger
 MOST_TARGETS = 2**16  # columns: all genes of a genome; every pass, report and answer has them all
 # Landmarks of a fit that is given no random features. Twice as many random frequencies had more
 # error on digits, mixtures, filters and groups (`bags experiment embeddings`), and took more time.
@@ -86,7 +86,7 @@ class FitParameters:
             return self.alpha
         folds_serve = self.learns.has_folded_penalties and self.baseline is None
         by_folds = self.is_automatic or (self.alpha == AUTO and folds_serve)
-        return FOLDS if by_folds and n_bags <= FEW_BAGS else GCV
+        return FOLDS if by_folds and n_bags <= FOLDED_BAGS else GCV
 
     @property
     def is_path(self) -> bool:

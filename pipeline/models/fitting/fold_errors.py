@@ -19,7 +19,7 @@ from sklearn.utils.extmath import randomized_svd
 from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
 
-MOST_BAGS = 2000  # of a sample that embeddings are compared on
+MOST_JUDGED_BAGS = 2000  # of a sample that embeddings are compared on
 LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
 JITTER = 1e-8  # of the kernel of landmarks, so that equal bags leave it positive definite
 EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: what sums in float32 resolve
@@ -42,7 +42,7 @@ FEW = 100
 
 def choice_bytes(n_bags: int, n_targets: int) -> int:
     """Return the memory of labels and of the sums of `FoldJudge` for a sample of so many bags."""
-    n, m = min(n_bags, MOST_BAGS), min(n_bags, LANDMARKS)
+    n, m = min(n_bags, MOST_JUDGED_BAGS), min(n_bags, LANDMARKS)
     n_rows, width = _sizes_of_sums(m, min(n_targets, MOST_COLUMNS))
     sums = 8 * _n_repeats(n) * ((MOST_FOLDS + 1) * n_rows * width + n * width)
     return sums + 8 * n * n_targets * (1 + 2 * (n_targets > MOST_COLUMNS))

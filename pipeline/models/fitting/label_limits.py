@@ -22,7 +22,7 @@ from ...data.labelled.weights import Weights
 from ..bag_summaries import MomentsAndExtremes
 from ..outcomes.reals import Reals
 from .choice.sample import count_labelled
-from .fit_parameters import FEW_BAGS, FitParameters
+from .fit_parameters import FOLDED_BAGS, FitParameters
 from .problem import Problem
 
 LEAST_LABELS = 20  # fewer have no quartiles to speak of
@@ -53,7 +53,7 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
     """
     source, weights = problem.fitted, problem.weights or Weights()
     is_asked = parameters.has_automatic_penalty and isinstance(problem.outcome, Reals)
-    if not is_asked or weights.limits is not None or count_labelled(source) > FEW_BAGS:
+    if not is_asked or weights.limits is not None or count_labelled(source) > FOLDED_BAGS:
         return problem
     blocks = [problem.outcome.encode(labels)[0] for _, _, labels in source.label_blocks()]
     if not blocks:

@@ -18,7 +18,7 @@ from ..ridge.moments import MomentsBuilder, RidgeMoments
 from ..ridge.product_kernels import STRIPES, row_products
 from ..ridge.summary import Summary
 from .accumulate import FitStatistics
-from .feature_rows import BLOCK_BYTES, FeatureRows, RowBlock
+from .feature_rows import ROW_BLOCK_BYTES, FeatureRows, RowBlock
 from .plan import FitPlan
 
 # Sizes of the rows that go through both products of a step: cached for one column, and for many of
@@ -29,7 +29,7 @@ SECONDS_PER_NUMBER = 3e-10  # of a row that is multiplied twice: memory is read
 
 def block_rows(n_features: int, precision: str) -> int:
     """Return how many rows of features are in memory at a time, beside those kept."""
-    return max(64, BLOCK_BYTES // (np.dtype(precision).itemsize * n_features))
+    return max(64, ROW_BLOCK_BYTES // (np.dtype(precision).itemsize * n_features))
 
 
 def product_cost(plan: FitPlan, rank: int, columns: int) -> Cost:

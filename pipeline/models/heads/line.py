@@ -16,7 +16,7 @@ from typing_extensions import override
 from ...core.arrays import Floats, Integers
 from ..model_state import OptionalPart
 
-PENALTIES = np.logspace(-2, 4, 7)  # of standardised means: from hardly any to all but all
+HEAD_PENALTIES = np.logspace(-2, 4, 7)  # of standardised means: from hardly any to all but all
 # Spread of the shares about equal ones, before any error is seen. From .06 to .18 errors of sets of
 # a hundred bags are about the same (`bags experiment real-bags`). More follows noise; 0 keeps what
 # is bad.
@@ -62,10 +62,10 @@ class LinearHead(OptionalPart):
         if x.shape[1] > len(x):  # as many directions as bags hold all that they say
             rotations, sizes, turned = np.linalg.svd(x, full_matrices=False)
             x = rotations * sizes
-        each = [_out_of_fold(penalty, x, y, weights, folds) for penalty in PENALTIES]
+        each = [_out_of_fold(penalty, x, y, weights, folds) for penalty in HEAD_PENALTIES]
         losses = [weights @ ((predicted - y) ** 2 / units).sum(axis=1) for predicted in each]
         best = int(np.argmin(losses))
-        ridge = Ridge(PENALTIES[best]).fit(x, y, weights)
+        ridge = Ridge(HEAD_PENALTIES[best]).fit(x, y, weights)
         coef = np.reshape(ridge.coef_, (y.shape[1], -1))  # of one label scikit-learn drops the axis
         coef = (coef if turned is None else coef @ turned) / scaler.scale_
         return cls(coef, np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_), each[best]

@@ -32,7 +32,7 @@ from ..fitted_model import ScoringModel
 from ..fitting.feature_map import FeatureMap
 from ..model_state import ModelState, OptionalPart
 from ..outcomes.base import Outcome
-from .error_scale import LEAST_ROWS, MOST_TARGETS, ErrorRows, ErrorScale, rows_to_learn
+from .error_scale import LEAST_SCALE_ROWS, MOST_SCALED_TARGETS, ErrorRows, ErrorScale, rows_to_learn
 
 CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than serve
 N_FOLDS = 5  # by which a scale is judged
@@ -244,7 +244,7 @@ def calibration_of(
 
 def can_have_scale(outcome: Outcome) -> bool:
     """Return whether errors are of a few targets that are numbers."""
-    return outcome.has_intervals and outcome.n_targets <= MOST_TARGETS
+    return outcome.has_intervals and outcome.n_targets <= MOST_SCALED_TARGETS
 
 
 def count_below(errors: Floats, values: Floats) -> Integers:
@@ -308,7 +308,7 @@ def _learn_from_third(
     assert isinstance(chosen.only, ListedBags)
     index, d = chosen.only.index, model.features.n_features
     learning = spread_rows(index[1::3], rows_to_learn(d))
-    if len(learning) < LEAST_ROWS:
+    if len(learning) < LEAST_SCALE_ROWS:
         return None, chosen
     cost = model.prediction_cost + model.features.cost_in(model.precision)
     cost += Cost(bytes_per_bag=8 * (1 + d))

@@ -27,10 +27,10 @@ from ...execution.costs import SECONDS_PER_PRODUCT
 from ...execution.pool import even_edges, run_kernel
 from ..ridge.statistics_kernels import linear_predictions
 
-LEAST_ROWS = 100  # errors: fewer do not tell one bag's scale from another's
+LEAST_SCALE_ROWS = 100  # errors: fewer do not tell one bag's scale from another's
 MOST_ROWS = 2000  # that a scale is learnt from
 MOST_NUMBERS = 2**24  # of the features of these rows: 128 MiB
-MOST_TARGETS = 32  # each has a scale; errors of more are taken as they are
+MOST_SCALED_TARGETS = 32  # each has a scale; errors of more are taken as they are
 N_COMPONENTS = 20  # of 10, 30 and 80 none had more even coverage
 SIZES = 2  # columns of the number of points: its logarithm and the square of that
 LEAST_SPREAD = 0.05  # standard deviation of log n of bags that are not taken for equally large
@@ -99,7 +99,7 @@ class ErrorScale:
         a standard error, or there are too few rows or too many targets.
         """
         m, k = rows.errors.shape
-        if m < LEAST_ROWS or k > MOST_TARGETS or not np.isfinite(rows.errors).all():
+        if m < LEAST_SCALE_ROWS or k > MOST_SCALED_TARGETS or not np.isfinite(rows.errors).all():
             return None
         offset, directions = _components(rows.features)
         sizes = _of_sizes(rows.sizes)
@@ -149,7 +149,7 @@ class ErrorScale:
 
 def rows_to_learn(n_features: int) -> int:
     """Return the number of rows of so many features that a scale is learnt from at most."""
-    return max(LEAST_ROWS, min(MOST_ROWS, MOST_NUMBERS // max(1, n_features)))
+    return max(LEAST_SCALE_ROWS, min(MOST_ROWS, MOST_NUMBERS // max(1, n_features)))
 
 
 def _components(features: NDArray[Any]) -> tuple[Floats, Floats]:

@@ -48,7 +48,7 @@ from ..ridge.statistics_kernels import linear_predictions
 from ..ridge.summary import Summary
 from ..ridge.sums import RidgeStatistics
 from .calibration import ScaledPart, can_have_scale, choose_calibrating, count_below, rank_of
-from .error_scale import LEAST_ROWS, ErrorRows, ErrorScale, rows_to_learn
+from .error_scale import LEAST_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
 from .interval_kernels import interval_ends
 
 MOST_FOLDS = 100  # each has sums of its own
@@ -279,7 +279,7 @@ class FoldedModel:
 
     def _can_learn(self, chosen: LabelledBags) -> bool:
         assert isinstance(chosen.only, ListedBags)
-        return len(chosen.only.index) >= LEAST_ROWS and can_have_scale(self.outcome)
+        return len(chosen.only.index) >= LEAST_SCALE_ROWS and can_have_scale(self.outcome)
 
     def _learnt_scale(
         self,
@@ -407,7 +407,7 @@ def _few_points(bags: LabelledBags) -> LabelledBags:
     if share >= 1:
         return bags
     places = bags.labelled_positions()
-    few = spread_rows(np.sort(places), max(LEAST_ROWS, int(share * len(places))))
+    few = spread_rows(np.sort(places), max(LEAST_SCALE_ROWS, int(share * len(places))))
     return replace(bags, left_out=None, only=ListedBags(few))
 
 

@@ -24,7 +24,7 @@ from ...data.store.sampling import spread_rows
 
 SHARPNESS = 2.0 ** np.arange(-1, 6)
 POWERS = 2.0 ** np.arange(-2, 6.25, 0.5)
-MOST_ROWS = 2000  # two numbers are fitted
+MOST_CALIBRATION_ROWS = 2000  # two numbers are fitted
 MISTAKEN = 0.5  # bags of each class that count as bags of the others, at most half of them
 ADDED = 0.5  # bags of all classes alike
 
@@ -63,7 +63,7 @@ class ProbabilityMap(Saved):
         weights = np.ones(len(scores)) if weights is None else weights
         rows = np.flatnonzero((targets.sum(axis=1) > 0) & (weights > 0))
         n_bags = float(len(rows))
-        rows = spread_rows(rows, MOST_ROWS)
+        rows = spread_rows(rows, MOST_CALIBRATION_ROWS)
         if not len(rows):
             return cls(n_bags)
         scores, targets = scores[rows], weights[rows, None] * _with_mistakes(targets[rows])

@@ -21,7 +21,7 @@ from ...data.store.plan import Range
 from ...data.store.sampling import RunSample
 from ...data.store.store import BagStore
 from ...embeddings.base import ChoiceSample, Embedding
-from ...embeddings.bases.smoothness import MAX_FUNCTIONS, choose_index_set, largest_set
+from ...embeddings.bases.smoothness import MAX_CHOSEN_FUNCTIONS, choose_index_set, largest_set
 from ...embeddings.projection import ProjectionEmbedding, ProjectionSpec
 from ...execution.lanes import lane
 from ..ridge.linear_columns import OWN
@@ -38,7 +38,7 @@ from .details import (
 
 NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
 
-BASIS, BALL = "cosine", "ball"  # of the third basis that is chosen
+RESPONSE_BASIS, BALL = "cosine", "ball"  # of the third basis that is chosen
 LEAST_PER_DIM = 10  # functions, as far as 1,024 in all allow
 RESPONSE_SAMPLE = RunSample(32, 8)  # 256 responses have scores that hardly vary
 MOST_WORK = 2.0**31  # points times functions, some seconds
@@ -220,14 +220,14 @@ def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
     """
     n_dims, box = pairs.response_dims, pairs.response_box
     sample = ChoiceSample(pairs, RESPONSE_SAMPLE, responses=True)
-    _, least = largest_set(n_dims, BALL, BASIS, MAX_FUNCTIONS, LEAST_PER_DIM)
+    _, least = largest_set(n_dims, BALL, RESPONSE_BASIS, MAX_CHOSEN_FUNCTIONS, LEAST_PER_DIM)
     assert least is not None
     chosen: float | None = None
     try:
         with lane():
             _, chosen = choose_index_set(
-                sample(), BALL, BASIS, np.arange(n_dims)[None], box, max_work=MOST_WORK
+                sample(), BALL, RESPONSE_BASIS, np.arange(n_dims)[None], box, max_work=MOST_WORK
             )
     except DataError:  # no response has two points
         pass
-    return ProjectionSpec(BASIS, None, max(chosen or 0.0, least), box=box)
+    return ProjectionSpec(RESPONSE_BASIS, None, max(chosen or 0.0, least), box=box)

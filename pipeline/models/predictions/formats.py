@@ -23,7 +23,7 @@ N_PREDICTED = "n_predicted"  # how many bags were predicted; earlier versions di
 COLUMNS = "columns"  # the names of a table's columns, kept a second time in Parquet
 ID = "id"  # the column of a table with the bags' ids
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # begins a cell that spreadsheet programs run
-FORMATS = ("zarr", "parquet", "csv")
+PREDICTION_FORMATS = ("zarr", "parquet", "csv")
 ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
 

@@ -54,9 +54,9 @@ from ..outcomes.base import Layout, Prediction
 from .features import prediction_ranges
 from .formats import (
     FORMAT,
-    FORMATS,
     ID,
     N_PREDICTED,
+    PREDICTION_FORMATS,
     attrs_of,
     check_csv,
     format_of,
@@ -244,7 +244,7 @@ def iter_predictions(
 @checked(
     store=Instance("BagStore"),
     url=Url,
-    format=OneOf(*FORMATS) | None_,
+    format=OneOf(*PREDICTION_FORMATS) | None_,
     columns=ListOf(OneOf(*COLUMNS)),
     coverage=Share,
     overwrite=Boolean,

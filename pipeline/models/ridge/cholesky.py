@@ -21,7 +21,7 @@ from ...execution.pool import run_parts
 
 COLUMNS = 256  # that are factored at a time: the longer this takes, the longer other cores wait
 ROWS = 512  # of a part of what is left, which the columns are then taken out of
-TARGETS = 64  # columns of a right side that are solved for at a time
+TARGETS_AT_ONCE = 64  # columns of a right side that are solved for at a time
 
 
 def cholesky(matrix: Floats) -> Floats:
@@ -79,7 +79,7 @@ def _take_out(matrix: Floats, start: int, stop: int) -> None:
 def solve_by_factor(factor: Floats, right_side: Floats) -> Floats:
     """Return (L Lᵀ)⁻¹ b of a lower factor L in Fortran order, and b (size, k)."""
     solved = np.array(right_side, order="F")
-    panels = list(_cut(0, solved.shape[1], TARGETS))
+    panels = list(_cut(0, solved.shape[1], TARGETS_AT_ONCE))
 
     def solve(part: int) -> None:
         columns = solved[:, panels[part]]

@@ -25,7 +25,7 @@ PANEL = 1024
 # enough for eight cores. With more panels the pairs are enough.
 CHUNKS = (8, 4, 2)
 SECONDS_PER_SUM = 5e-10  # of two numbers of a large triangle: memory is read
-STRIPE = 64  # rows of the triangle that one thread adds up at a time
+PANEL_STRIPE = 64  # rows of the triangle that one thread adds up at a time
 
 
 class GramProducts:
@@ -40,9 +40,9 @@ class GramProducts:
         self._chunk_rows = -(-n_rows // _count_chunks(n_panels))
         self._shape = _panels_shape(d)
         self._stripes = [
-            (panel, start, min(edges[panel + 1], start + STRIPE))
+            (panel, start, min(edges[panel + 1], start + PANEL_STRIPE))
             for panel in range(n_panels)
-            for start in range(edges[panel], edges[panel + 1], STRIPE)
+            for start in range(edges[panel], edges[panel + 1], PANEL_STRIPE)
         ]
 
     def add(self, packed: Floats, z: NDArray[Any]) -> None:

@@ -22,7 +22,7 @@ from ..fitting.feature_map import FeatureMap
 from ..outcomes.base import Outcome
 from ..predictions.outside import tell_outside
 from ..ridge_model import NOT_FINITE
-from .sums import ROWS_PER_BLOCK, QuerySums, SmootherSums, TrainingRows, smoothing_cost
+from .sums import SMOOTHED_ROWS, QuerySums, SmootherSums, TrainingRows, smoothing_cost
 
 QUERIES_AT_ONCE = 4096  # bags predicted by one pass over the training bags
 
@@ -107,5 +107,5 @@ class SmootherModel:
         sums = partial(QuerySums, queries, bandwidths, k, own)
         cost = smoothing_cost(len(queries), len(bandwidths), queries.shape[1], k)
         cost = self.training.cost + cost
-        smoothing = Reduction(sums, operator.add, cost, ROWS_PER_BLOCK, "smooth")
+        smoothing = Reduction(sums, operator.add, cost, SMOOTHED_ROWS, "smooth")
         return run_pass(self.training, smoothing, progress=progress)

@@ -20,7 +20,7 @@ from ...execution.products import multiply
 from ..fitting.feature_map import FeatureMap
 from ..outcomes.base import Outcome
 
-ROWS_PER_BLOCK = 2048  # training bags whose closeness to all queries is in memory at a time
+SMOOTHED_ROWS = 2048  # training bags whose closeness to all queries is in memory at a time
 SECONDS_PER_WEIGHT = 5e-9  # subtract, multiply, exp and sum of a number, on one core
 
 
@@ -101,7 +101,7 @@ class RowsInMemory:
         start: int,
         stop: int,
         *,
-        rows_per_block: int = ROWS_PER_BLOCK,
+        rows_per_block: int = SMOOTHED_ROWS,
         max_bytes: int = PARTITION_BYTES,
     ) -> Iterator[TrainingBlock]:
         """Yield blocks of rows in order; see `Source`."""
@@ -141,7 +141,7 @@ class StreamedRows(RowsOfBags):
         start: int,
         stop: int,
         *,
-        rows_per_block: int = ROWS_PER_BLOCK,
+        rows_per_block: int = SMOOTHED_ROWS,
         max_bytes: int = PARTITION_BYTES,
     ) -> Iterator[TrainingBlock]:
         """Yield blocks of rows in order; see `Source`."""

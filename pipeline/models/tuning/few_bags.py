@@ -25,7 +25,7 @@ from .order import Rung
 from .records import Score, Tuning
 from .search import Search
 
-FEW_BAGS = 2000  # the choice reads no more
+TUNED_AT_ONCE = 2000  # the choice reads no more
 
 
 def tune_few(

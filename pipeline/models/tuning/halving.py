@@ -45,7 +45,7 @@ from ..ridge.ridge import score_validation, solve
 from ..ridge.summary import Summary
 from .cache import RowCache, discard_others, identity_of
 from .candidates import Candidate, digest, resolve_candidates
-from .few_bags import FEW_BAGS, tune_few, widths_with
+from .few_bags import TUNED_AT_ONCE, tune_few, widths_with
 from .joining import Joining
 from .last_fit import (
     fit_winner,
@@ -189,7 +189,7 @@ def tune_in(
     search = search or Search.auto(source.n_dims)
     if search.choose:
         choice = choose_embedding(problem, parameters.random_features, seen)
-        if source.n_bags <= FEW_BAGS:
+        if source.n_bags <= TUNED_AT_ONCE:
             return tune_few(problem, estimator, search, choice, seen)
         estimator = clone(estimator).set_params(random_features=choice.compared)
         tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)

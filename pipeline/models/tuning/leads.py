@@ -19,7 +19,7 @@ from ...data.labelled.weights import Weights
 from ...data.store.plan import Range
 from ...execution.costs import Cost
 from ...execution.passes import rows_of, run_pass
-from ..fitting.feature_map import ROWS_PER_BLOCK, FeatureMap
+from ..fitting.feature_map import MAPPED_ROWS, FeatureMap
 from ..ridge.ridge import RidgeSolution
 from .scoring import CachedBags, CachedBatch, block_ranges
 
@@ -74,7 +74,7 @@ def held_out_losses(
 ) -> Losses:
     """One pass over the bags held out: mean over the targets of squared errors in ``units``."""
     cost = source.features.cost_in("float32")
-    cost += Cost(bytes_per_task=4 * source.features.n_features * ROWS_PER_BLOCK)
+    cost += Cost(bytes_per_task=4 * source.features.n_features * MAPPED_ROWS)
     of_batch = partial(_losses_of, source.features, validation, solution, units, weights)
     losses = rows_of("losses", of_batch, cost)
     index, values, weighed = run_pass(source, losses, ranges=block_ranges(source, blocks, cost)).T
@@ -93,8 +93,8 @@ def _losses_of(
     held = np.flatnonzero(validation.of(batch.index))
     y, index = batch.targets[held], batch.index[held]
     losses = np.empty(len(held))
-    for start in range(0, len(held), ROWS_PER_BLOCK):
-        rows = slice(start, start + ROWS_PER_BLOCK)
+    for start in range(0, len(held), MAPPED_ROWS):
+        rows = slice(start, start + MAPPED_ROWS)
         z = np.empty((len(held[rows]), features.n_features), np.float32)
         features.features_of(batch.coefficients[held[rows]], z)
         errors = z @ solution.coef.T + solution.intercept - y[rows]

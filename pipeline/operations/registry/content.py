@@ -10,7 +10,7 @@ import numpy as np
 import zarr
 
 from ...data.storage.zarr_reading import checked_array
-from ...models.saving import ATTRIBUTE
+from ...models.saving import MODEL_KEY
 
 # Keys of a fit's report and its parts, and of a network's parameters, that differ between runs.
 VOLATILE = ("seconds", "n_bags_resumed", "n_steps_resumed")
@@ -29,7 +29,7 @@ def is_content(group: zarr.Group, name: str) -> bool:
 
 def _names(group: zarr.Group) -> list[str]:
     """Return the name, and the one with the seconds that a choice took, as of earlier versions."""
-    state: Any = group.attrs[ATTRIBUTE]
+    state: Any = group.attrs[MODEL_KEY]
     content = {key: value for key, value in state.items() if key != "versions"}
     params = state["params"]
     content["params"] = {key: params[key] for key in params if key not in PLACES}

@@ -36,7 +36,7 @@ from ...models.base import DoubleBasis
 from ...models.fit_summary import error_in_words
 from ...models.loading import load_model, saved_state
 from ...models.saving import (
-    ATTRIBUTE,
+    MODEL_KEY,
     Saveable,
     attributes_with,
     check_state,
@@ -242,7 +242,7 @@ class Registry:
         if there and self._damage(name) is None:
             logger.info("%s: model %s is registered already", self.url, name)
             return name
-        state: Any = group.attrs[ATTRIBUTE]
+        state: Any = group.attrs[MODEL_KEY]
         state = state if versions is None else {**state, "versions": versions}
         registration: dict[str, Any] = {"created": now(), "report": report}
         registration[CHECKSUM] = checksum_of_values(registration)
@@ -376,7 +376,7 @@ class Registry:
         try:
             attributes = json.loads(content)["attributes"]
             check_state(attributes)
-            state, registration = attributes[ATTRIBUTE], dict(attributes[REGISTRATION])
+            state, registration = attributes[MODEL_KEY], dict(attributes[REGISTRATION])
             expected = registration.pop(CHECKSUM, None)  # earlier versions wrote none
             if expected not in (None, checksum_of_values(registration)):
                 raise ValueError(f"its registration does not match its checksum, {expected}")

@@ -20,7 +20,7 @@ from .drift_gates import GateResults
 from .settings import Retraining
 
 BAGS_PER_READ = 2**18  # whose labels are read at a time: some MiB
-BASIS = DensityOutcome.key
+BASIS_KEY = DensityOutcome.key
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def check_comparable(
         "kind": type(theirs) is type(ours),
         "dimension": champion.features.n_dims == challenger.features.n_dims,
         "targets": theirs.names == ours.names,
-        "response basis": theirs.describe().get(BASIS) == ours.describe().get(BASIS),
+        "response basis": theirs.describe().get(BASIS_KEY) == ours.describe().get(BASIS_KEY),
     }
     for what, is_same in alike.items():
         if not is_same:

@@ -42,7 +42,7 @@ from .gates import (
 from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
 from .state import KEPT, PROMOTED, Journal, RetrainingState, Round, StateFolder, fingerprint
 from .sums import (
-    BOUNDS,
+    ROUNDING_BOUNDS,
     Count,
     ModelLine,
     WindowSums,
@@ -279,7 +279,7 @@ class NewRound:
         window = self.window
         if self.state.n_summed + 1 < self.spec.recompute_every:
             return slide_window(self.before, previous, window, count)
-        bound = BOUNDS[line.estimator.precision]
+        bound = ROUNDING_BOUNDS[line.estimator.precision]
         sums = recount_and_compare(self.before, previous, window, count, bound)
         if sums.check is not None and not sums.check.passed:
             logger.error(

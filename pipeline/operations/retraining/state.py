@@ -36,10 +36,10 @@ STATE, JOURNAL = "state.json", "round.json"
 # of a round; once without its second part, and half written with a dot before and two parts behind
 SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
 PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
-CHANGES = "n_changes"  # of a fingerprint; those of older versions lack it
+N_CHANGES = "n_changes"  # of a fingerprint; those of older versions lack it
 ERASED, ROWS = "n_erased", "rows"  # of a fingerprint; those of older versions lack them
 NAMES = "coordinate_names"  # the same
-LATER = (CHANGES, ERASED, ROWS, NAMES)  # may be others later in the same store
+LATER = (N_CHANGES, ERASED, ROWS, NAMES)  # may be others later in the same store
 LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 
 S = TypeVar("S", bound=Saved)
@@ -160,7 +160,7 @@ class RetrainingState(Saved):
     @property
     def n_changes(self) -> int:
         """The length of the store's log of changes, as far as the sums know it."""
-        return int(self.store.get(CHANGES, 0))
+        return int(self.store.get(N_CHANGES, 0))
 
     def changed(self, store: BagStore) -> Integers:
         """Return which bags of the sums were removed or relabelled since, ascending."""
@@ -331,7 +331,7 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
         "box": None if store.meta.is_measured else store.box.bounds,
         "target_names": list(store.target_names),
         "response_dims": store.response_dims,
-        CHANGES: store.meta.n_changes,
+        N_CHANGES: store.meta.n_changes,
         "merged": store.meta.merged,
         "last_bags": digest.hexdigest(),
         ERASED: store.meta.n_erased,
@@ -381,8 +381,8 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
     what = ""
     if store.n_bags < before["n_bags"]:
         what = f"it has {store.n_bags} bags, {before['n_bags']} were learned from"
-    elif store.meta.n_changes < before.get(CHANGES, 0):
-        what = f"it has {store.meta.n_changes} changes of bags, {before[CHANGES]} were seen"
+    elif store.meta.n_changes < before.get(N_CHANGES, 0):
+        what = f"it has {store.meta.n_changes} changes of bags, {before[N_CHANGES]} were seen"
     else:
         now = fingerprint(store, before["n_bags"])
         before = {"merged": None, **before}  # of older versions: without

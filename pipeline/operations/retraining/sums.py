@@ -36,7 +36,7 @@ from ...models.ridge.sums import RidgeStatistics
 
 # Relative differences that rounding does not reach, by the precision of the products: blocks of
 # float32 products are cut differently each time, so their sums differ in the last digits.
-BOUNDS = {"float32": 1e-5, "float64": 1e-9}
+ROUNDING_BOUNDS = {"float32": 1e-5, "float64": 1e-9}
 
 INFINITE = 1e300  # stands for infinity, which JSON does not have
 

@@ -38,7 +38,7 @@ from .drift_gates import ALARMS, GateResult, GateResults, residual_products
 from .gate_bets import GateBets, RowsMade
 from .settings import DriftGate, Spending
 
-KEPT = Split(0.25, 0x5EED_BE75)  # of the new bags, for the reference
+KEPT_SPLIT = Split(0.25, 0x5EED_BE75)  # of the new bags, for the reference
 PER_NEW = 2  # bags of the reference per new bag, while there are as many: half of their noise
 LEAST_ROWS = 2  # of a set
 BAGS_PER_LOOK = 2**14  # whose labels are read at a time
@@ -133,7 +133,7 @@ class WealthGates:
             sizes = bags.sizes(CHOICE_SAMPLE.ranges(bets.used, self.new[0]))
             if sizes.any():
                 bets = replace(bets, size=thinned_size([sizes[sizes > 0]], True))
-        bets, *chosen = self._choose(bets, bags, KEPT, PER_NEW)
+        bets, *chosen = self._choose(bets, bags, KEPT_SPLIT, PER_NEW)
         embed = EmbedBags(spec, bets.size, 0)
         new, reference = (
             _stack(
@@ -145,7 +145,7 @@ class WealthGates:
 
     def _labels(self, bets: GateBets) -> Made:
         outcome = self.models[0].outcome
-        bets, *chosen = self._choose(bets, self.bags, KEPT, PER_NEW)
+        bets, *chosen = self._choose(bets, self.bags, KEPT_SPLIT, PER_NEW)
         new, reference = (
             _stack([outcome.encode(labels)[0] for _, at, labels in bags.label_blocks() if len(at)],
                    outcome.n_targets)
@@ -179,7 +179,7 @@ class WealthGates:
         def is_kept(start: int, stop: int) -> NDArray[np.bool_]:
             is_old = np.arange(start, stop) < bets.first
             return (
-                is_old if membership is KEPT else np.zeros(stop - start, bool)
+                is_old if membership is KEPT_SPLIT else np.zeros(stop - start, bool)
             ) | membership.members(start, stop)
 
         runs = RunSample.of_about(self.gate.n_bags).ranges(*self.new)

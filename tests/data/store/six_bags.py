@@ -9,7 +9,7 @@ import numpy as np
 
 from bagbasis import Bags, BagStore
 from bagbasis.data.store.checksums import checksum_of_values
-from bagbasis.data.store.schema import ATTRIBUTE, CHECKSUM
+from bagbasis.data.store.schema import CHECKSUM, STORE_KEY
 from tests.oracles.ragged import StoreModel, random_bags
 
 SIZES = (5, 30, 1, 40, 16, 8)  # 100 points: an object is 32 rows, a chunk 2
@@ -50,7 +50,7 @@ def edit_attributes(store, change, checksum=True):
     """Change the committed attributes behind the store's back, and their checksum unless False."""
     path = Path(store.url) / "zarr.json"
     document = json.loads(path.read_text())
-    own = document["attributes"][ATTRIBUTE]
+    own = document["attributes"][STORE_KEY]
     change(own)
     if checksum and own.pop(CHECKSUM, None):
         own[CHECKSUM] = checksum_of_values(own)

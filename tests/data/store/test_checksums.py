@@ -18,7 +18,7 @@ import zarr
 from bagbasis import BagStore, merge_stores
 from bagbasis.core.errors import StoreError
 from bagbasis.data.store.checksums import checksum_of_rows, checksum_of_values, replaced
-from bagbasis.data.store.schema import ATTRIBUTE, CHECKSUM, arrays_of
+from bagbasis.data.store.schema import CHECKSUM, STORE_KEY, arrays_of
 from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags
 
 FOLDER = tempfile.TemporaryDirectory(prefix="bagbasis-tests-")  # until this process ends
@@ -56,7 +56,7 @@ def store_of(url, dtype="float32", seed=0, ids=None):
 
 def attributes(store):
     """Return the attributes of ours, as they are on the disk."""
-    return json.loads((Path(store.url) / "zarr.json").read_text())["attributes"][ATTRIBUTE]
+    return json.loads((Path(store.url) / "zarr.json").read_text())["attributes"][STORE_KEY]
 
 
 # ------------------------------------------------------------------ attributes

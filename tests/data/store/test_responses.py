@@ -16,7 +16,7 @@ from bagbasis.data.labelled.labels import ResponseBags
 from bagbasis.data.store.plan import plan_partitions
 from bagbasis.data.store.reading import pair_partitions, partitions
 from bagbasis.data.store.sampling import RunSample
-from bagbasis.data.store.schema import ATTRIBUTE
+from bagbasis.data.store.schema import STORE_KEY
 from tests.oracles.ragged import (
     StoreModel,
     assert_same_bags,
@@ -104,14 +104,14 @@ def test_points_outside_the_response_box_are_kept(tmp_path):
 def test_a_store_without_responses_is_of_the_first_format(tmp_path):
     """What earlier versions read stays as it was; only stores with responses are new to them."""
     plain = BagStore.create(tmp_path / "plain.zarr", 2).append([[[0.0, 0.0]]])
-    attributes = zarr.open_group(plain.url, mode="r").attrs[ATTRIBUTE]
+    attributes = zarr.open_group(plain.url, mode="r").attrs[STORE_KEY]
     assert attributes["format_version"] == 1
     assert not any("response" in name for name in attributes)
     assert (plain.response_dims, plain.response_box, plain.n_response_points) == (None, None, 0)
     store = BagStore.create(tmp_path / "s.zarr", 2, response_dims=1)
     store.append([[[0.0, 0.0]]] * 3, responses=[[1.0, 2.0], None, [3.0]])
     group = zarr.open_group(store.url, mode="r")
-    attributes = group.attrs[ATTRIBUTE]
+    attributes = group.attrs[STORE_KEY]
     assert attributes["format_version"] == 2
     assert (attributes["response_dims"], attributes["n_response_points"]) == (1, 3)
     assert group["responses/points"][:].tolist() == [[1], [2], [3]]

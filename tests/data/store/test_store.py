@@ -11,7 +11,7 @@ import zarr
 
 from bagbasis import Bags, BagStore, Box
 from bagbasis.core.errors import DataError, StoreError
-from bagbasis.data.store.schema import ATTRIBUTE, CHUNKS_PER_SHARD, POINTS
+from bagbasis.data.store.schema import CHUNKS_PER_SHARD, POINTS, STORE_KEY
 from tests.oracles.ragged import SIZES, StoreModel, random_bags
 
 ONE = [np.zeros((1, 2))]
@@ -270,7 +270,7 @@ def test_the_layout_is_the_documented_one(tmp_path):
     assert group["offsets"].dtype == np.int64
     assert group["offsets"][:].tolist() == [0, 2, 3]
     assert group["targets"][:].tolist() == [[1, 2], [3, 4]]
-    attributes = group.attrs[ATTRIBUTE]
+    attributes = group.attrs[STORE_KEY]
     assert attributes["format_version"] == 1
     assert (attributes["n_bags"], attributes["n_points"]) == (2, 3)
     assert attributes["box"] == [[0, 2], [0, 3]]

@@ -32,13 +32,13 @@ def test_reference_values(bandwidth, biased, unbiased):
         assert value == pytest.approx(truth, abs=1e-10)
 
 
-@pytest.mark.parametrize("tile", [1, 7, 40, library_mmd.TILE])
+@pytest.mark.parametrize("tile", [1, 7, 40, library_mmd.PAIRS_PER_TILE])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize("name", FORMS)
 def test_against_loops(name, n_dims, dtype, tile, monkeypatch):
     """Every pair of ragged bags, in tiles of any size, from one set or from two."""
-    monkeypatch.setattr(library_mmd, "TILE", tile)
+    monkeypatch.setattr(library_mmd, "PAIRS_PER_TILE", tile)
     rng = np.random.default_rng(n_dims)
     sizes = SIZES if name == "mmd" else SIZES[2:]
     X, Y = random_bags(rng, sizes, n_dims, dtype), random_bags(rng, (6, 9), n_dims, dtype)

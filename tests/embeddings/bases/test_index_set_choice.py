@@ -7,7 +7,11 @@ import pytest
 
 from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
 from bagbasis.core.errors import DataError
-from bagbasis.embeddings.bases.smoothness import MAX_FUNCTIONS, choose_index_set, sums_per_group
+from bagbasis.embeddings.bases.smoothness import (
+    MAX_CHOSEN_FUNCTIONS,
+    choose_index_set,
+    sums_per_group,
+)
 from tests.oracles.series import index_set_by_loop, least_score, leave_one_out_score
 
 LO, HI = (0, 0), (1, 1)
@@ -116,7 +120,7 @@ def test_candidates_are_limited():
     """In many dimensions the search stays among sets of at most 1,024 functions."""
     bags = [np.full((50, 8), 0.5) + 1e-3 * np.arange(50)[:, None]]
     for params in ({"n_per_dim": "auto"}, {"max_norm": "auto"}):
-        assert ProjectionEmbedding(**params).fit(bags).spec_.n_features <= MAX_FUNCTIONS
+        assert ProjectionEmbedding(**params).fit(bags).spec_.n_features <= MAX_CHOSEN_FUNCTIONS
 
 
 def test_bags_of_one_point_say_nothing():

@@ -7,7 +7,7 @@ import pytest
 
 from bagbasis import DoubleBasisRegressor, NystroemFeatures, ProjectionEmbedding
 from bagbasis.embeddings.random_features import nystroem
-from bagbasis.embeddings.random_features.completion import WHOLE
+from bagbasis.embeddings.random_features.completion import COMPLETE
 from bagbasis.models.ridge.sums import StatisticsBuilder
 from tests.oracles.labelled import labelled_bags
 
@@ -58,7 +58,7 @@ def test_float32_sums_are_as_exact_as_those_of_whole_features():
         upper += np.outer(z0 := completion.sums(z.sum(axis=0, dtype=float)), z0) / len(z)
         return np.abs(np.triu(upper - truth)).max()
 
-    assert error(spec.begin, spec.completion) < 1.5 * error(spec.transform, WHOLE)
+    assert error(spec.begin, spec.completion) < 1.5 * error(spec.transform, COMPLETE)
 
 
 @pytest.mark.parametrize(("n_features", "n_varied"), [(100, 8), (300, 3)])

@@ -21,7 +21,7 @@ def columns(request, monkeypatch):
     """Panels of so many columns, and parts of about as many rows."""
     monkeypatch.setattr(module, "COLUMNS", request.param)
     monkeypatch.setattr(module, "ROWS", request.param + 1)
-    monkeypatch.setattr(module, "TARGETS", 2)
+    monkeypatch.setattr(module, "TARGETS_AT_ONCE", 2)
 
 
 @pytest.mark.parametrize("cores", [1, 3])

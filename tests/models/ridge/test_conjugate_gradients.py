@@ -144,7 +144,7 @@ def test_what_is_kept_changes_no_bit(memory, monkeypatch, tmp_path):
         monkeypatch.setattr(feature_rows, "KEPT_SHARE", 1.0)
         some = regressor("validation").fit(store)
     np.testing.assert_array_equal(some.coef_, whole.coef_)
-    assert not feature_rows.KEPT  # of a fit that has ended nothing is left
+    assert not feature_rows.KEPT_ROWS  # of a fit that has ended nothing is left
 
 
 class _Killed(BaseException):

@@ -26,7 +26,12 @@ from bagbasis.jobs.pictures.model_part import card_of
 from bagbasis.models import Search, tune
 from bagbasis.models.ridge.partial_regression import beside_linear, beside_own
 from bagbasis.models.ridge.ridge import solve
-from bagbasis.operations.retraining.sums import BOUNDS, ModelLine, gaps_of_sums, slide_window
+from bagbasis.operations.retraining.sums import (
+    ROUNDING_BOUNDS,
+    ModelLine,
+    gaps_of_sums,
+    slide_window,
+)
 from tests.models.edited import edit_state
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
@@ -221,7 +226,7 @@ def test_sums_slide_with_a_window(store, baseline, alpha):
         before, window = window, (start, start + 180)
         sums = slide_window(before, sums, window, count).statistics
     again = count(window)
-    assert max(gaps_of_sums(sums, again).values()) < BOUNDS["float64"]
+    assert max(gaps_of_sums(sums, again).values()) < ROUNDING_BOUNDS["float64"]
     ours, theirs = (line.model(one, store, window) for one in (sums, again))
     np.testing.assert_allclose(ours.predict(BAGS), theirs.predict(BAGS), rtol=0, atol=1e-7)
     following = ModelLine.of(ours)

@@ -81,7 +81,7 @@ def test_few_bags_have_a_stack_where_the_search_has_one(heads, expected, tmp_pat
 @pytest.mark.long
 def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeypatch):
     """A halving has landmarks as the default fit does; random features that are given stay."""
-    monkeypatch.setattr(halving, "FEW_BAGS", 20)
+    monkeypatch.setattr(halving, "TUNED_AT_ONCE", 20)
     search = replace(Search.auto(1), heads=None, join=False)
     for given, kind in ((None, NystroemSpec), (RandomFourierFeatures(n_features=32), FourierSpec)):
         base = DoubleBasisRegressor(random_features=given, validation_fraction=0.4)
@@ -95,7 +95,7 @@ def test_a_halving_begins_with_the_choice(tmp_path, monkeypatch):
     """The embedding that is chosen for few bags comes first, and its width among those given."""
     store = kept(tmp_path)
     chosen = DoubleBasisRegressor().fit(store, target="y")
-    monkeypatch.setattr(halving, "FEW_BAGS", 20)
+    monkeypatch.setattr(halving, "TUNED_AT_ONCE", 20)
     search = replace(Search.auto(1), scale_multipliers=(0.123,), heads=None, join=False)
     base = DoubleBasisRegressor(validation_fraction=0.4)
     result = tune(base, store, search=search, target="y")

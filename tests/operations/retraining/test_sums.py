@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from bagbasis.operations.retraining.sums import (
-    BOUNDS,
+    ROUNDING_BOUNDS,
     ModelLine,
     gaps_of_sums,
     recount_and_compare,
@@ -58,7 +58,7 @@ def test_fifty_rounds_of_a_sliding_window(store, alpha):
     assert difference(drifted, right) < 1e-6
     found = gaps_of_sums(sums, again)
     assert found["counts"] == 0
-    assert max(found.values()) < BOUNDS["float64"] / 100
+    assert max(found.values()) < ROUNDING_BOUNDS["float64"] / 100
 
 
 def test_float32_stays_inside_its_bound(store):
@@ -66,7 +66,7 @@ def test_float32_stays_inside_its_bound(store):
     count = Counter(line_of(store, precision="float32"), store)
     whole = count((0, N))
     parts = count((0, 333)) + count((333, 700)) + count((700, N))
-    assert max(gaps_of_sums(parts, whole).values()) < BOUNDS["float32"] / 10
+    assert max(gaps_of_sums(parts, whole).values()) < ROUNDING_BOUNDS["float32"] / 10
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_check_of_sound_sums(store, window):
     count = Counter(line_of(store), store)
     before = count((0, 100))
     count.ranges.clear()
-    found = recount_and_compare((0, 100), before, window, count, BOUNDS["float64"])
+    found = recount_and_compare((0, 100), before, window, count, ROUNDING_BOUNDS["float64"])
     assert found.check.passed
     ranges = sorted(count.ranges)
     assert all(a[1] <= b[0] for a, b in pairwise(ranges))
@@ -121,7 +121,7 @@ def test_check_finds_corruption(store, array, window):
         value = value.copy()
         value.flat[-1] += 1e-6 * abs(value).max()
     corrupt = replace(before, train=replace(before.train, **{array: value}))
-    found = recount_and_compare((0, 100), corrupt, window, count, BOUNDS["float64"])
+    found = recount_and_compare((0, 100), corrupt, window, count, ROUNDING_BOUNDS["float64"])
     assert not found.check.passed
     worst = max(found.check.differences, key=found.check.differences.get)
     assert worst == ("counts" if array == "n" else array)

@@ -14,8 +14,8 @@ from ....data.labelled.labelled import LabelledBags
 from ....data.labelled.splits import PlacedFolds
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
-from ..fit_parameters import FEW_BAGS
-from ..fold_errors import MOST_BAGS, FoldRows, choose_folds
+from ..fit_parameters import FOLDED_BAGS
+from ..fold_errors import MOST_JUDGED_BAGS, FoldRows, choose_folds
 from ..problem import Problem
 
 LEAST_BAGS = 200  # looked at, however many points they have
@@ -166,8 +166,8 @@ def fold_rows(
 
 
 def count_labelled(source: LabelledBags) -> int:
-    """Return how many bags have a label; of at most `FEW_BAGS` bags, how many there are."""
-    return source.n_bags if source.n_bags <= FEW_BAGS else len(labelled_places(source))
+    """Return how many bags have a label; of at most `FOLDED_BAGS` bags, how many there are."""
+    return source.n_bags if source.n_bags <= FOLDED_BAGS else len(labelled_places(source))
 
 
 def labelled_places(source: LabelledBags) -> Integers:
@@ -195,4 +195,4 @@ def _count(source: LabelledBags) -> int:
     budget = max(BUDGET_SECONDS, SHARE_OF_FIT * fit)
     per_point = SECONDS_PER_POINT + SECONDS_PER_COORDINATE * source.n_dims
     affordable = budget / (per_point * max(1.0, points / max(1, n)))
-    return int(np.clip(affordable, LEAST_BAGS, MOST_BAGS))
+    return int(np.clip(affordable, LEAST_BAGS, MOST_JUDGED_BAGS))
