@@ -89,16 +89,8 @@ KEPT = {
     "goodness-of-fit": {"KSD .96, learnt FSSD .88": [(1, [400], "KSD"),
                                                      (1, [400], "FSSD, learnt")]},
     "real-bags": {
-        "peer on 12": [(1, ["tune"], "within 1 s.e.")],
-        "on 14, the default on 9 and 14": [
-            (1, ["tune"], "within 3 s.e."),
-            (1, ["default"], "within 1 s.e."),
-            (1, ["default"], "within 3 s.e."),
-        ],
-        "tune on 1, on the other 2.0 behind": [
-            (1, ["tune, held back"], name) for name in ("within 1 s.e.", "furthest behind, s.e.")
-        ],
-        "ranks 2.6 and 3.2": [(1, [name], "mean rank") for name in ("tune", "default")],
+        words: [(1, ["default", use], column)]
+        for use, columns in REAL_BAGS.items() for words, column in columns.items()
     },
     "tasks-with-floors": {
         "at most 1.01 times": [

@@ -106,12 +106,14 @@ def test_comparisons_are_the_kept_ones(page):
         assert [int(count) for count in shown.groups()] == counts, label
     table = read_report(RESULTS / "real-bags")[0]["tables"][1]
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-    rows = [row for row in rows if row["method"].split(",")[0] == "default"]
-    ahead, level, n_sets = (
-        sum(int(row[name]) for row in rows) for name in ("ahead", "within 2 s.e.", "sets")
+    rows = [row for row in rows if row["method"] == "default"]
+    n_sets, ahead, level, behind = (
+        sum(int(row[name]) for row in rows)
+        for name in ("sets", "ahead", "within 1 s.e.", "within 2 s.e.")
     )
-    assert level == n_sets
-    assert f"default is ahead on {ahead} of {n_sets}, and within two" in " ".join(text.split())
+    words = " ".join(text.split())
+    assert f"default is ahead on {ahead} of {n_sets}, within one standard error on {level}" in words
+    assert f"and more than two behind on {n_sets - behind}." in words
 
 
 @pytest.mark.long

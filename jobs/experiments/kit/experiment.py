@@ -156,6 +156,10 @@ class Experiment(ABC, Generic[S]):
         """Return the points of all measures, in order."""
         return [(point, measure) for measure in self.measures() for point in measure.points()]
 
+    def tables(self, results: Sequence[Result]) -> Sequence[ResultTable]:
+        """Return the tables of the report; none: a summary of each measure."""
+        return ()
+
     def rng(self, *key: int) -> np.random.Generator:
         """Return the generator of the seed and a key."""
         return np.random.default_rng([self.seed, *key])

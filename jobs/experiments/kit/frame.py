@@ -67,8 +67,13 @@ def summary(results: Sequence[Result], measure: str = "") -> ResultTable:
         medians = long.rename_axis([*medians.index.names, "number"]).dropna().to_frame("value")
     rows = medians.reset_index() if index or "value" in medians else medians
     rows = rows.drop(columns=[name for name in rows if name in ("index", "level_0", None)])
+    return table_of(measure.capitalize() or "Results", rows)
+
+
+def table_of(title: str, rows: pd.DataFrame) -> ResultTable:
+    """Return a frame as a table: missing numbers are None."""
     cells = [[_cell(cell) for cell in row] for row in rows.itertuples(index=False)]
-    return ResultTable(measure.capitalize() or "Results", [str(name) for name in rows], cells)
+    return ResultTable(title, [str(name) for name in rows], cells)
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

@@ -150,7 +150,7 @@ def _report(
         for picture in experiment.pictures
     ]
     measures = dict.fromkeys(result.params.get("measure", "") for result in results)
-    tables = [summary(results, measure) for measure in measures]
+    tables = experiment.tables(results) or [summary(results, measure) for measure in measures]
     report = {
         "experiment": experiment.name,
         "source": experiment.source,

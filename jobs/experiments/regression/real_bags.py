@@ -1,14 +1,14 @@
 """`RealBags`: the default and what `tune` finds, beside forests and others, on real bags.
 
-It is not in the papers. The sets come inside packages, each with a recipe in `data.real`. Two of
-them are held back: nothing of the library was chosen by what was seen on them.
+It is not in the papers. The sets come inside packages, each with a recipe in `data.real`. Three of
+them are judged on alone: nothing of the library was chosen by what was seen on them.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,14 +25,13 @@ from bagbasis.models.base import DoubleBasis
 
 from ...terminal import Callback
 from ..data.real.recipe import LabelledSet
-from ..data.real.registered import RECIPES
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..data.real.registered import HELD_BACK, RECIPES
+from ..kit.experiment import Experiment, Measure, Params, Result, ResultTable, Scale
 from ..kit.plots import Bars
 from .real_bags_peers import PEERS, folds
+from .real_bags_verdicts import CONSTANT, DEFAULT, METHODS, TUNED, verdicts
+from .tasks_with_floors import JUDGED_ON, TUNED_ON
 
-CONSTANT, DEFAULT, TUNED = "constant", "default", "tune"
-OURS = (DEFAULT, TUNED)
-METHODS = (CONSTANT, *OURS, *PEERS)
 DIGITS = 5  # of a loss that is kept
 
 
@@ -44,6 +43,7 @@ class Sizes(Scale):
     most_bags: int
     n_folds: int
     n_repeats: int
+    n_tuned_repeats: int
     n_trees: int
 
 
@@ -54,20 +54,29 @@ class RealBags(Experiment[Sizes]):
     title = "Real bags: what the obvious call gives"
     source = "Not in the papers"
     kind = Sizes
-    pictures = (Bars(file="losses.png", x="data", y="losses", by="method", label="mean loss"),)
+    pictures = (
+        Bars(file="losses.png", x="data", y="losses", by="method", where={"use": JUDGED_ON},
+             label="mean loss"),
+    )  # fmt: skip
 
     def measures(self) -> list[Measure]:
         s = self.settings
         runs = [
-            (name, method)
+            (repeat, name, method, JUDGED_ON if name in HELD_BACK else TUNED_ON)
+            for repeat in range(s.n_repeats)
             for name in s.sets
             for method in s.methods
             if method not in PEERS or RECIPES[name].kind in PEERS[method].kinds
+            if method != TUNED or repeat < s.n_tuned_repeats
         ]
-        over = {"repeat": range(s.n_repeats), "data method": runs}
+        runs.sort(key=lambda run: run[2] == TUNED)  # the slowest are last
         fixed = {"seed": self.seed, "most_bags": s.most_bags, "n_folds": s.n_folds}
+        over = {"repeat data method use": runs}
         label = "{data} {method} {repeat}"
         return [Measure("", self._losses, label, over, {**fixed, "n_trees": s.n_trees})]
+
+    def tables(self, results: Sequence[Result]) -> list[ResultTable]:
+        return verdicts(results)
 
     def _losses(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the losses of all bags, each by a model that has not seen its fold.

@@ -26,7 +26,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.svm import LinearSVC
 
 from bagbasis import Bags
 from bagbasis.core.arrays import Floats
@@ -104,31 +104,19 @@ def _boosted(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int
     return predicted
 
 
-def _mean_pooling(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
+def _linear(
+    of_means: bool, train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int
+) -> Floats:
+    """Ridge or logistic regression on the means of bags, or on what trees see."""
     splits = folds(train, kind, INNER_FOLDS, seed)
     if kind == "classification":
         model, grid = LogisticRegression(max_iter=1000), {"C": np.logspace(-4, 2, 7)}
     else:
         model, grid = Ridge(), {"alpha": np.logspace(-2, 4, 13)}
-    predicted: Floats = _search(model, grid, splits).fit(train.bags.means, train.labels).predict(
-        test.means
-    )  # fmt: skip
-    return predicted
-
-
-def _rbf_machine(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
     rows = MomentsAndExtremes(test.n_dims)
-    x = rows.of(train.bags)
-    widths = np.array([0.1, 0.3, 1.0, 3.0]) / x.shape[1]
-    splits = folds(train, kind, INNER_FOLDS, seed)
-    if kind == "classification":
-        search = _search(SVC(), {"C": [0.3, 1, 10, 100], "gamma": widths}, splits)
-        predicted: Floats = search.fit(x, train.labels).predict(rows.of(test))
-        return predicted
-    mean, spread = train.labels.mean(), train.labels.std() or 1.0
-    grid = {"C": [0.1, 1, 10], "gamma": widths, "epsilon": [0.05, 0.3]}
-    search = _search(SVR(), grid, splits).fit(x, (train.labels - mean) / spread)
-    return np.asarray(search.predict(rows.of(test)) * spread + mean)
+    known, new = (bags.means if of_means else rows.of(bags) for bags in (train.bags, test))
+    predicted: Floats = _search(model, grid, splits).fit(known, train.labels).predict(new)
+    return predicted
 
 
 def _miles(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
@@ -171,7 +159,8 @@ PEERS: Mapping[str, Peer] = {
     "forest": Peer(partial(_trees, FORESTS)),
     "extra trees": Peer(partial(_trees, RANDOMISED)),
     "boosted trees": Peer(_boosted),
-    "RBF machine": Peer(_rbf_machine),
-    "mean pooling": Peer(_mean_pooling),
+    "mean pooling": Peer(partial(_linear, True)),
+    "ridge on aggregates": Peer(partial(_linear, False)),
     "MILES": Peer(_miles, ("classification",)),
 }
+BEST_OF = [name for name in PEERS if name != "MILES"]  # the peers that verdicts are against

@@ -70,7 +70,7 @@ SIZES = {
     },
     "radiation": {"n_repeats": 1, "n_train": 1000, "n_quiet": 2000, "n_test": 200},
     "real-bags": {
-        "sets": ["musk 1", "school classes"], "most_bags": 40, "n_folds": 2,
+        "sets": ["musk 1", "workers"], "most_bags": 40, "n_folds": 2, "n_tuned_repeats": 1,
         "n_trees": 10,
     },
     "rectify-2lpt": {"train_boxes": 4, "test_boxes": 1, "n_rounds": 1, "n_features": 100},

