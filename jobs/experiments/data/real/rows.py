@@ -24,7 +24,7 @@ WORDS = r"https?://\S+|[#@]?\w+|[!?\"]"
 
 
 @dataclass(frozen=True)
-class RowsRecipe:
+class RowBags:
     """How the rows of a table become labelled bags.
 
     Attributes
@@ -158,8 +158,8 @@ def _words(rows: pd.DataFrame) -> pd.DataFrame:
     split, known = counts.build_analyzer(), counts.vocabulary_
     words = [[known[word] for word in split(text) if word in known] for text in tweets.text]
     of_tweet: Integers = np.repeat(np.arange(len(words)), [len(of) for of in words])
-    found = pd.DataFrame(vectors[np.concatenate(words).astype(int)]).add_prefix("w")
-    return found.assign(tweet=of_tweet, source=tweets.source.to_numpy()[of_tweet])
+    places = pd.DataFrame(vectors[np.concatenate(words).astype(int)]).add_prefix("w")
+    return places.assign(tweet=of_tweet, source=tweets.source.to_numpy()[of_tweet])
 
 
 VISIT = ["bili", "chol", "albumin", "alk.phos", "ast", "platelet", "protime", "stage"]
@@ -169,10 +169,11 @@ VIEWS = ["age", "female", "collegeed", "famincr", "ideo", "pid7na"]
 FAITH = ["bornagain", "religimp", "churchatd", "prayerfreq"]
 
 # By name: rows, kind of the labels, licence of the data, source, what bags, points and labels are
-SETS: dict[str, tuple[RowsRecipe, Kind, str, str, str]] = {
+SETS: dict[str, tuple[RowBags, Kind, str, str, str]] = {
     "chemistry": (
-        RowsRecipe("mlmRev/Chem97", "school", "score", "mean", ["gcsescore", "girl", "age"], group="lea",
-             least=4, derive=lambda rows: rows.assign(girl=(rows.gender == "F") * 1.0)),
+        RowBags("mlmRev/Chem97", "school", "score", "mean", ["gcsescore", "girl", "age"],
+                group="lea", least=4,
+                derive=lambda rows: rows.assign(girl=(rows.gender == "F") * 1.0)),
         "regression",
         "GPL-2 or later (R's mlmRev)",
         "Yang, Fielding and Goldstein 2002",
@@ -180,65 +181,65 @@ SETS: dict[str, tuple[RowsRecipe, Kind, str, str, str]] = {
         "groups: local authorities",
     ),
     "women": (
-        RowsRecipe("sampleSelection/nlswork", "idcode", "grade", "first", JOB, ["occ_code"], least=4),
+        RowBags("sampleSelection/nlswork", "idcode", "grade", "first", JOB, ["occ_code"], least=4),
         "regression",
         "GPL-2 or later (R's sampleSelection)",
         "National Longitudinal Survey of Young Women, 1968 to 1988",
         "women, wage and work of a year, years of schooling",
     ),
     "liver": (
-        RowsRecipe("survival/pbcseq", "id", "dead", "first",
-             [*VISIT, "ascites", "hepato", "spiders", "edema"],
-             derive=lambda rows: rows.assign(dead=(rows.status == 2) * 1.0)),
+        RowBags("survival/pbcseq", "id", "dead", "first",
+                [*VISIT, "ascites", "hepato", "spiders", "edema"],
+                derive=lambda rows: rows.assign(dead=(rows.status == 2) * 1.0)),
         "classification",
         "LGPL-2 or later (R's survival)",
         "Murtaugh and others 1994",
         "patients, laboratory values of a visit, died or not",
     ),
     "storms": (
-        RowsRecipe("dplyr/storms", "bag", "wind", "max", ["lat", "long", "day_of_year", "hour"],
-             group="year", least=5, derive=_storms),
+        RowBags("dplyr/storms", "bag", "wind", "max", ["lat", "long", "day_of_year", "hour"],
+                group="year", least=5, derive=_storms),
         "regression",
         "MIT (R's dplyr)",
         "NOAA's HURDAT2",
         "storms, place and time every six hours, strongest wind; groups: years",
     ),
     "batters": (
-        RowsRecipe("plyr/baseball", "id", "year", "min", [*SEASON, "sh", "sf", "gidp", "american"],
-             derive=lambda rows: rows.assign(american=(rows.lg == "AL") * 1.0)),
+        RowBags("plyr/baseball", "id", "year", "min", [*SEASON, "sh", "sf", "gidp", "american"],
+                derive=lambda rows: rows.assign(american=(rows.lg == "AL") * 1.0)),
         "regression",
         "MIT (R's plyr)",
         "Lahman's database",
         "batters, counts of a season, year of the first one",
     ),
     "films": (
-        RowsRecipe("dslabs/movielens", "movieId", "year", "first",
-             ["rating", "user_mean", "user_n", "timestamp"], least=10, derive=_films),
+        RowBags("dslabs/movielens", "movieId", "year", "first",
+                ["rating", "user_mean", "user_n", "timestamp"], least=10, derive=_films),
         "regression",
         "Artistic-2.0 (R's dslabs)",
         "Harper and Konstan 2015",
         "films, stars of a rating with its time and who gave it, year of the film",
     ),
     "pizzas": (
-        RowsRecipe("gt/pizzaplace", "date", "weekday", "first", ["hour", "price", "order_size"],
-             ["size", "type"], derive=_pizzas),
+        RowBags("gt/pizzaplace", "date", "weekday", "first", ["hour", "price", "order_size"],
+                ["size", "type"], derive=_pizzas),
         "classification",
         "MIT (R's gt)",
         "Maven Analytics, in gt",
         "days, hour, price and kind of a pizza that is sold, day of the week",
     ),
     "league": (
-        RowsRecipe("vcd/Bundesliga", "bag", "next", "first", ["made", "got", "home", "round"],
-             group="club", derive=_matches),
+        RowBags("vcd/Bundesliga", "bag", "next", "first", ["made", "got", "home", "round"],
+                group="club", derive=_matches),
         "regression",
         "GPL-2 (R's vcd)",
         "Meyer, Zeileis and Hornik, from the league's tables",
         "seasons of a club, goals of a match, points per match of its next season; groups: clubs",
     ),
     "rodents": (
-        RowsRecipe("ratdat/complete", "bag", "plot_type", "first",
-             ["month", "hindfoot_length", "weight", "male"], ["genus"], group="plot_id", least=5,
-             derive=_catches),
+        RowBags("ratdat/complete", "bag", "plot_type", "first",
+                ["month", "hindfoot_length", "weight", "male"], ["genus"], group="plot_id", least=5,
+                derive=_catches),
         "classification",
         "CC0 (R's ratdat)",
         "Ernest and others, the Portal project",
@@ -246,15 +247,15 @@ SETS: dict[str, tuple[RowsRecipe, Kind, str, str, str]] = {
         "groups: plots",
     ),
     "states": (
-        RowsRecipe("stevedata/TV16", "state", "votetrump", "mean", [*VIEWS, *FAITH], ["racef"]),
+        RowBags("stevedata/TV16", "state", "votetrump", "mean", [*VIEWS, *FAITH], ["racef"]),
         "regression",
         "GPL-2 or later (R's stevedata)",
         "Cooperative Congressional Election Study 2016",
         "states, answers of a voter, share of votes for Trump",
     ),
     "working days": (
-        RowsRecipe("fpp2/elecdemand", "day", "WorkDay", "first", ["Demand", "Temperature", "hour"],
-             group="week", derive=_half_hours),
+        RowBags("fpp2/elecdemand", "day", "WorkDay", "first", ["Demand", "Temperature", "hour"],
+                group="week", derive=_half_hours),
         "classification",
         "GPL-3 (R's fpp2)",
         "Hyndman and Athanasopoulos 2018",
@@ -262,17 +263,17 @@ SETS: dict[str, tuple[RowsRecipe, Kind, str, str, str]] = {
         "groups: weeks",
     ),
     "tweets": (
-        RowsRecipe("dslabs/trump_tweets", "tweet", "source", "first",
-             [f"w{i}" for i in range(N_WORD_DIMS)], least=3, derive=_words),
+        RowBags("dslabs/trump_tweets", "tweet", "source", "first",
+                [f"w{i}" for i in range(N_WORD_DIMS)], least=3, derive=_words),
         "classification",
         "Artistic-2.0 (R's dslabs)",
         "Brown's archive, in dslabs",
         "tweets, a word as a vector, written on Android or iPhone",
     ),
     "nations": (
-        RowsRecipe("dslabs/gapminder", "country", "continent", "first",
-             ["infant_mortality", "life_expectancy", "fertility", "population", "gdp_per_head"],
-             derive=lambda rows: rows.assign(gdp_per_head=rows.gdp / rows.population)),
+        RowBags("dslabs/gapminder", "country", "continent", "first",
+                ["infant_mortality", "life_expectancy", "fertility", "population", "gdp_per_head"],
+                derive=lambda rows: rows.assign(gdp_per_head=rows.gdp / rows.population)),
         "classification",
         "CC BY 4.0 (Gapminder)",
         "Rosling and others, in dslabs",
