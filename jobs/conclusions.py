@@ -15,6 +15,7 @@ RESAMPLED = {
     "shift": "shifts",
     "wild_bootstrap": "draws of the wild bootstrap",
 }
+DRAWS = {"fit": "n_draws"}  # the parameter of the test that is their number
 NEXT = {
     "two samples": "statistic: agg says which scales differ, bandwidth: ard which coordinates",
     "independence": "bags fit measures how well the bags predict the target",
@@ -73,7 +74,8 @@ def lines_of_test(result: HypothesisResult, level: float | None = None) -> list[
 def worries_of_test(result: HypothesisResult) -> list[str]:
     """Return warnings: units left out, few units, or a p-value that is the least possible."""
     worries = [
-        f"{key.replace('_', ' ').capitalize()}: {value:,}."
+        f"{value:,} {key.replace('_', ' ')}: bags with fewer points than all are thinned to"
+        + (" (thin), or without a value." if key.startswith("pairs") else " (thin).")
         for key, value in result.details.items()
         if "left_out" in key and isinstance(value, int) and value
     ]
@@ -86,6 +88,6 @@ def worries_of_test(result: HypothesisResult) -> list[str]:
     if result.null in RESAMPLED and result.p_value <= 1 / (n_null + 1):
         worries.append(
             f"The p-value is the least that {n_null:,} {RESAMPLED[result.null]} can give; more of "
-            "them (n_permutations) may give a smaller one."
+            f"them ({DRAWS.get(result.question, 'n_permutations')}) may give a smaller one."
         )
     return worries

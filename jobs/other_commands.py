@@ -248,7 +248,10 @@ def models() -> None:
 @click.option("--promote", is_flag=True, help="Make it the champion, which is served.")
 @guarded_command
 def add_model(url: str, model: str, promote: bool) -> dict[str, Any]:
-    """Add the saved model at MODEL_URL, as of fit or tune, to the registry; prints its name."""
+    """Add the saved model at MODEL_URL to the registry.
+
+    MODEL_URL is a model of bags fit or bags tune. Prints the name of the model in the registry.
+    """
     from bagbasis.operations import Registry
 
     registry = Registry(url)
@@ -267,7 +270,7 @@ def add_model(url: str, model: str, promote: bool) -> dict[str, Any]:
 @REGISTRY
 @guarded_command
 def list_models(url: str) -> dict[str, Any]:
-    """List the models at REGISTRY_URL, the oldest first; * is the champion."""
+    """List the models, the oldest first; * is the champion."""
     from bagbasis.core.errors import ModelError
     from bagbasis.operations import Registry
 
@@ -276,7 +279,7 @@ def list_models(url: str) -> dict[str, Any]:
         raise ModelError(
             f"{url}: no registry there, or one without models; bags models add {url} MODEL adds one"
         )
-    columns = ["", "model", "registered", "estimator", "numbers"]
+    columns = ["", "model", "registered", "estimator", "judged"]
     rows = [_row(record) for record in records]
     command_terminal().table("Models", columns, rows, whole=("model",))
     return {"models": [asdict(record) for record in records]}

@@ -47,7 +47,7 @@ rows.head(3).round(1)
 # The rows of one patient are a bag. Each patient has one label, the score.
 
 bags = rows.groupby("patient")
-y = pd.Series(score, index=[f"p{i:03d}" for i in range(200)])
+y = pd.Series(score, index=[f"p{i:03d}" for i in range(200)], name="score")
 y.describe().round(2)
 
 # %%
@@ -115,7 +115,7 @@ explanation.plot()
 # %%
 # **Classes** are learned in the same way.
 
-kind = pd.Series(np.where(score > 1.25, "high", "low"), index=y.index)
+kind = pd.Series(np.where(score > 1.25, "high", "low"), index=y.index, name="kind")
 classifier = DoubleBasisClassifier("moments").fit(bags, kind, holdout=0.25)
 of_classes = evaluate(classifier, bags, kind)
 print(of_classes.verdict())

@@ -99,7 +99,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "pictures": [str(path) for path in pictures],
         "seconds": time.perf_counter() - begun,
     }
-    title = f"Evaluation of {targets_in_words(model.target_names_)}"
+    title = f"Evaluation of {targets_in_words(model.outcome_.scored_names)}"
     part = errors_part(title, model, store, errors, means, forest)
     following = f"bags predict {config.model_url} {store.url} -o predictions.parquet"
     for line in (part.answer, *warning_lines(part.worries), f"Next: {following}"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from bagbasis.models.base import DoubleBasis
 from bagbasis.models.errors import Errors
 from bagbasis.models.evaluation.judging import evaluate_together
 from bagbasis.models.outcomes.details import ClassDetails
-from bagbasis.models.verdict import r2_error
 
 from ..pictures.densities import draw_bags, draw_densities
 from ..pictures.errors_page import MEASURES, SUBSETS, class_rows, measures
@@ -29,13 +28,6 @@ from ..terminal import Terminal
 
 if TYPE_CHECKING:
     from .model_place import FittedModel
-
-
-def _rounded(key: str, values: Mapping[str, Any], spread: float | None) -> str:
-    """Return a measure of predicted numbers with the digits that the RMSE's standard error has."""
-    if key == "r2" and spread is not None:
-        spread = r2_error(values, spread)
-    return rounded(values[key], spread)
 
 
 class TargetView:
@@ -107,13 +99,19 @@ class TargetView:
         numeric = {name: target for name, target in report["targets"].items() if "rmse" in target}
         if numeric:
             columns = ["target", "bags", "RMSE", "MAE", "bias", "R²", "RMSE, best constant"]
-            spreads = dict(zip(errors.values(), errors.rmse_errors.tolist(), strict=False))
+            spreads = errors.spreads
             keys = ("rmse", "mae", "bias", "r2", "constant_rmse")
             rows = [
                 [
                     name,
                     measures_of["n"],
-                    *[_rounded(key, measures_of, spreads.get(name)) for key in keys],
+                    *[
+                        rounded(
+                            measures_of[key],
+                            spreads.get(name, {}).get(key.removeprefix("constant_")),
+                        )
+                        for key in keys
+                    ],
                 ]
                 for name, measures_of in numeric.items()
             ]

@@ -119,7 +119,7 @@ def _lines(model: FittedModel, part: Part) -> list[str]:
     from ..pictures.fit_part import UNKNOWN
     from ..pictures.model_part import chosen_in_words, intervals_in_words
 
-    lines = [part.answer or f"Fitted {targets_in_words(model.target_names_)}. {UNKNOWN}"]
+    lines = [part.answer or f"Fitted {targets_in_words(model.outcome_.scored_names)}. {UNKNOWN}"]
     lines += [chosen_in_words(model), *intervals_in_words(model)]
     lines += warning_lines([worry for worry in part.worries if worry != UNKNOWN])
     return [*lines, f"Next: {part.next}"]

@@ -100,9 +100,11 @@ class Config(ClusterConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Do a round; returns its report."""
     from bagbasis.core.errors import ConfigError, ParameterError
+    from bagbasis.models.verdict import warning_lines
     from bagbasis.operations import retrain
 
     from ..files import make_folder_of
+    from ..pictures.model_part import few_judged
     from .retrain_report import answer_of_round, lines_of, write_metrics, write_round
 
     @contextmanager
@@ -133,6 +135,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         console.line(line)
     if outcome.report.get("error") is not None:
         console.line(answer_of_round(outcome.report))
+        for line in warning_lines(few_judged(outcome.report["n_judged"])):
+            console.line(line)
     return outcome.report
 
 

@@ -18,8 +18,8 @@ from ..files import write_page, write_report
 from ..markdown import markdown_table
 from ..page import render
 from ..pictures.charts import Chart, Series
-from ..pictures.errors_page import FEW_JUDGED
 from ..pictures.evaluation import save_figure
+from ..pictures.model_part import FEW_JUDGED, few_judged
 from ..pictures.parts import Part, Table, facts
 from ..pictures.rounds import draw_rounds
 
@@ -181,8 +181,7 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
     worries = [f"{note}." for note in notes]
     if report["decision"] != "promoted":
         worries.insert(0, f"The new model was not promoted: {'; '.join(report['reasons'])}.")
-    if report["n_judged"] < FEW_JUDGED:
-        worries.append(f"Few bags judged the models: {report['n_judged']:,}.")
+    worries += few_judged(report["n_judged"])
     error, spread = report["error"], report.get("standard_error")
     before = report["champion_error"]
     gates = {
@@ -203,7 +202,8 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
         ]
         for past in rounds
     ]
-    details = [Table("Rounds", columns, rows, 'p: of the gate "inputs".')]
+    note = 'p: of the gate "inputs".' if any(one.p_value is not None for one in rounds) else ""
+    details = [Table("Rounds", columns, rows, note)]
     if report.get("gates"):  # rounds that an earlier version decided have none
         details.append(_gates(report["gates"]))
     if report["drift"] is not None:

@@ -58,6 +58,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.data.labelled.suspected_groups import suspect_groups
     from bagbasis.data.storage.urls import normalize_url
     from bagbasis.models.tuning.halving import SCORES, tune_in
+    from bagbasis.models.verdict import warning_lines
 
     from ..pictures.tuning import draw_tuning
     from ..pictures.tuning_part import tune_part
@@ -94,9 +95,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
     show(result, names, console)
     following = f"bags evaluate {place.url} {store.url} -o evaluation"
-    console.line(f"Next: {following}")
     part = tune_part(result, names, at_the_edge(result), (place.url, store.url))
     part = replace(part, next=following)
+    worries = [worry for worry in part.worries if worry != UNKNOWN]  # which is printed before
+    for line in (*warning_lines(worries), f"Next: {following}"):
+        console.line(line)
     if grouped := suspect_groups(store, result.model.target_names_, config.kept_out):
         console.line(grouped)
         part = replace(part, worries=[*part.worries, f"{grouped}."])
@@ -237,15 +240,13 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
     if result.judged is None:
         console.line(UNKNOWN)
     else:
-        names_of = targets_in_words(result.model.target_names_)
+        names_of = targets_in_words(result.model.outcome_.scored_names)
         console.line(verdict_of(names_of, result.judged))
     title = "Squared error over the variance, on bags of the rung that were not fitted"
     console.details.table(title, columns, rows)
-    winner = result.scores[-1][result.winner]
     console.line(
-        f"{winner_in_words(result, names)}; fitted to "
-        f"{result.model.report_['n_bags_fitted']:,} bags with penalty {result.model.alpha_:.3g} "
-        f"(best on {winner.n_bags:,} bags: {winner.alpha:.3g})"
+        f"{winner_in_words(result, names)}; penalty {result.model.alpha_:.3g}; "
+        f"fitted to {result.model.report_['n_bags_fitted']:,} bags"
     )
     head = head_of(result)
     for line in (at_the_edge(result), head and f"Head: {head}", *leads_of(result, names)):

@@ -18,7 +18,6 @@ from bagbasis.models.verdict import (
     RIVALS,
     bags_in_words,
     percent,
-    r2_error,
     targets_in_words,
     verdict,
 )
@@ -27,7 +26,7 @@ from bagbasis.plotting.predictions import calibration_groups
 
 from .bag_dots import N_WORST, Dots
 from .charts import Chart, Series
-from .model_part import card_of, compare
+from .model_part import FEW_JUDGED, card_of, compare, few_judged
 from .parts import Part, Table, facts
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 30  # of a confusion matrix that is shown whole
 FEW_POINTS = 5  # of a bag: its density is hardly known
-FEW_JUDGED = 50  # bags: the errors of fewer say little
 INDEPENDENT = "± one standard error, as if bags were independent."
 MEASURES = {
     "accuracy": "accuracy",
@@ -85,27 +83,25 @@ def errors_part(
     rivals = {name: rival for name, rival in named if rival is not None}
     details, worries, charts = errors.details, [], []
     checks: tuple[str, ...] = CHECKS
-    if errors.n < FEW_JUDGED:
-        worries.append(f"Few bags: the errors are those of {errors.n:,}.")
+    worries += few_judged(errors.n)
     fitted_to = is_same_place(store.url, model.report_.get("data_url"))
     if errors.subset == "train" or (errors.subset == "all" and fitted_to):
         worries.append("The model was fitted to bags that it is judged on: errors are too small.")
     worries += worries_of_sizes(store)
     if isinstance(details, ClassDetails):
-        tables, spread = _class_tables(errors, details, rivals)
+        tables = _class_tables(errors, details, rivals)
         charts, later = [reliability(errors)], [_confusion(details)]
         worries += worries_of_probabilities(errors)
         checks = (*CHECKS, PROBABILITIES)
     elif isinstance(details, DensityDetails):
-        tables, spread, charts, later = [_density_table(errors, rivals)], 0.0, [], []
+        tables, charts, later = [_density_table(errors, rivals)], [], []
     else:
-        tables, spread = _number_tables(errors, rivals), 0.0
-        if errors.outcome.n_targets == 1:
-            spread = 2 * float(errors.rmse_errors[0])
+        tables = _number_tables(errors, rivals)
         worries += worries_of_slope(errors)
         checks = (*CHECKS, SLOPE)
         dots = Dots(store, model, errors)
         charts, later = dots.charts() + dots.worst_bags(), [*dots.worst(), *dots.explained()]
+    spread = 2 * (errors.standard_error or 0.0)
     of_means, of_forest = (rival.error if rival else None for rival in (means, forest))
     beaten_by = compare(
         errors.error, errors.constant_error, of_means, spread, of_forest, errors.measure
@@ -154,15 +150,8 @@ def worries_of_sizes(store: BagStore | BagsInView) -> list[str]:
 def _number_tables(errors: Errors, rivals: Mapping[str, Errors]) -> list[Table]:
     beside = {name: rival.values() for name, rival in rivals.items()}
     columns, tables = ["", "RMSE", "R²", "MAE", "mean error"], []
-    rmse_errors = errors.rmse_errors
-    for j, (name, values) in enumerate(errors.values().items()):
-        spread: dict[str, float] = {}
-        if j < len(rmse_errors):
-            gaps = errors.sample.predicted[:, j] - errors.sample.true[:, j]
-            root = errors.n**0.5
-            spread = {"mae": np.abs(gaps).std() / root, "bias": gaps.std() / root}
-            spread["rmse"] = rmse_errors[j]
-            spread["r2"] = r2_error(values, rmse_errors[j])
+    for name, values in errors.values().items():
+        spread = errors.spreads.get(name, {})
         judged = {"the model": values, **{text: rival.get(name) for text, rival in beside.items()}}
         rows = [
             [text, *_number_cells(measured, spread, with_spread=text == "the model")]
@@ -200,13 +189,12 @@ def class_rows(errors: Errors) -> list[list[Any]]:
 
 def _class_tables(
     errors: Errors, details: ClassDetails, rivals: Mapping[str, Errors]
-) -> tuple[list[Table], float]:
-    tables = [
+) -> list[Table]:
+    return [
         class_table(details.name, errors, rivals),
         probability_table(errors, rivals),
         Table("Each class", ["class", "precision", "recall", "F1", "bags"], class_rows(errors)),
     ]
-    return tables, 2 * (errors.error * (1 - errors.error) / errors.n) ** 0.5
 
 
 def class_table(name: str, errors: Errors, rivals: Mapping[str, Errors]) -> Table:
@@ -255,7 +243,7 @@ def measures(errors: Errors, *keys: str) -> list[str | None]:
     """Return measures of classes with their standard errors; None where one is not defined."""
     details = errors.details
     assert isinstance(details, ClassDetails)
-    spreads = details.spreads(errors)
+    spreads = errors.spreads.get(details.name, {})
     values = {**_of_class(errors), "brier": details.brier(errors.sample)}
     return [
         None if values[key] is None else with_error(values[key], spreads.get(key)) for key in keys
@@ -344,12 +332,20 @@ def _confusion(details: ClassDetails) -> Table:
 
 def _density_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
     values = errors.values()["densities"]
-    rows = [
-        ["the model", values["mse"], values["r2"]],
-        ["the bag's own density", values["input_mse"], values["input_r2"]],
-        *([text, rival.error, None] for text, rival in rivals.items()),
-        ["the average density", values["average_mse"], 0.0],
-        ["noise of the responses", values["noise_mse"], None],
+    spread = errors.standard_error
+    of_r2 = spread and spread / (values["average_mse"] or 1.0)
+    distances = {
+        "the bag's own density": (values["input_mse"], values["input_r2"]),
+        **{text: (rival.error, None) for text, rival in rivals.items()},
+        "the average density of the bags fitted": (values["average_mse"], 0.0),
+        RIVALS["constant_error"]: (errors.constant_error, None),
+        "noise of the responses": (values["noise_mse"], None),
+    }
+    of_model = with_error(values["mse"], spread), rounded(values["r2"], of_r2)
+    rows: list[list[str | None]] = [["the model", *of_model]]
+    rows += [
+        [text, rounded(error, spread), None if r2 is None else rounded(r2, of_r2)]
+        for text, (error, r2) in distances.items()
+        if error is not None
     ]
-    columns = ["", "mean squared L2 distance", "R²"]
-    return Table("Errors", columns, [row for row in rows if row[1] is not None])
+    return Table("Errors", ["", "mean squared L2 distance", "R²"], rows, INDEPENDENT)

@@ -44,7 +44,7 @@ def part_of_fit(
     ``errors`` are those of the model, of ridge regression on means and of a forest on the bags of
     ``store``; without any, ``judged`` is what `judge_fit` found, or None.
     """
-    title = f"Fit of {targets_in_words(model.target_names_)}"
+    title = f"Fit of {targets_in_words(model.outcome_.scored_names)}"
     worries, judged_on = [], "nothing: no bag was held out"
     if errors and store is not None:
         first, *others = errors
@@ -58,7 +58,7 @@ def part_of_fit(
         error = with_error(judged["error"], judged.get("standard_error"))
         judged_on = f"{judged['measure']}: {error}"
         tables = score_tables(judged)
-        answer = verdict_of(targets_in_words(model.target_names_), judged)
+        answer = verdict_of(targets_in_words(model.outcome_.scored_names), judged)
         part = Part(title, tables=tables, card=card_of(model, judged_on), answer=answer)
     return replace(
         part,

@@ -9,6 +9,8 @@ import numpy as np
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.hypotheses import HypothesisResult
 from bagbasis.hypotheses.result import LEVEL, p_text
+from bagbasis.models.explain import coordinate_in_words
+from bagbasis.plotting.hypothesis_tests import MOST_COORDINATES
 
 from ..conclusions import FEW_UNITS, answer_of_test, compared, next_step, worries_of_test
 from .charts import Bars, Chart, Series
@@ -101,14 +103,16 @@ def _coordinate_bars(result: HypothesisResult, level: float) -> list[Bars]:
     if not coordinates or "lost_without" not in coordinates:
         return []
     lost = np.array(coordinates["lost_without"], dtype=float)
-    order = np.argsort(-lost, kind="stable")
+    order = np.argsort(-lost, kind="stable")[:MOST_COORDINATES]
+    names = coordinates.get("names") or [str(j) for j in range(len(lost))]
+    first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
     return [
         Bars(
             _contributions("coordinate", result, level),
-            "fraction of the statistic that is lost without it",
-            [f"coordinate {j}" for j in order.tolist()],
+            f"fraction of the statistic that is lost without it{first}",
+            [coordinate_in_words(names[j]) for j in order.tolist()],
             lost[order].tolist(),
-            [0.0] * len(lost),
+            [0.0] * len(order),
         )
     ]
 

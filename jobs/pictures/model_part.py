@@ -12,7 +12,7 @@ from bagbasis.core.digits import rounded, with_error
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.fit_summary import embedding_in_words
 from bagbasis.models.fitting.feature_map import MUCH_OUTSIDE
-from bagbasis.models.verdict import ERROR_RATE, RIVALS, percent
+from bagbasis.models.verdict import ERROR_RATE, RIVALS, percent, whole_percent
 
 from .charts import Chart, Series
 from .parts import Table, facts
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     FittedModel: TypeAlias = "DoubleBasis | SequenceRegressor | SequenceClassifier"
 
+FEW_JUDGED = 50  # bags: the errors of fewer say little
 FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
 SHOWN_DIMS = 5  # of a box
 SHOWN_COVERAGES = (0.5, 0.8, 0.9, 0.95)
@@ -193,6 +194,11 @@ def choice_tables(model: FittedModel) -> list[Table]:
         "scale_multiplier of the random features, by which the median distance is multiplied. "
         "Behind the chosen: difference from the chosen candidate's error on the same bags."
     )
+    if any(one["behind"] < 0 for one in shown):
+        note += (
+            " A candidate with the number of points is chosen only if its lead is larger than the "
+            "standard error of the lead."
+        )
     return [Table(title, ["embedding", "width", "error", "behind the chosen"], rows, note)]
 
 
@@ -220,8 +226,8 @@ def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> 
         rows = [
             [
                 measured["target"],
-                f"{measured['coverage']:.0%}",
-                f"{measured['covered']:.1%} ± {measured['standard_error']:.1%}",
+                whole_percent(measured["coverage"]),
+                percent(measured["covered"], measured["standard_error"]),
                 rounded(measured[width]),
             ]
             for measured in judged
@@ -235,14 +241,14 @@ def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> 
     note = "The coverage was not measured: every labelled bag was used for fitting or calibration."
     if has_sets:
         least = [
-            [f"{share:.0%}", f"{max(0.0, 1 - np.quantile(calibration.errors, share)):.3f}"]
+            [whole_percent(share), f"{max(0.0, 1 - np.quantile(calibration.errors, share)):.3f}"]
             for share in SHOWN_COVERAGES
         ]
         note = f"Classes whose probability is at least this are in the set. {note}"
         return [Table(title, ["nominal coverage", "least probability"], least, note)]
     names = model.outcome_.target_labels
     rows = [
-        [name, f"{share:.0%}", _half_width(calibration.errors[:, j], share)]
+        [name, whole_percent(share), _half_width(calibration.errors[:, j], share)]
         for j, name in enumerate(names)
         for share in SHOWN_COVERAGES
     ]
@@ -285,7 +291,7 @@ def intervals_in_words(model: FittedModel, coverage: float = 0.9) -> list[str]:
         else texts[0]
     )
     of_which = "" if calibration.scale is None else " for a bag with average errors"
-    return [f"{coverage:.0%} prediction interval: {shown}{of_which}"]
+    return [f"{whole_percent(coverage)} prediction interval: {shown}{of_which}"]
 
 
 def compare(
@@ -318,6 +324,11 @@ def compare(
     return []
 
 
+def few_judged(n: int) -> list[str]:
+    """Return a warning if a model was judged on few bags."""
+    return [f"Few bags: the errors are those of {n:,}."] if n < FEW_JUDGED else []
+
+
 def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
     """Return rows of a name and an error: the model and what it has to beat, as far as known."""
     spread = judged.get("standard_error")
@@ -327,11 +338,12 @@ def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def compare_judged(judged: Mapping[str, Any]) -> list[str]:
-    """Return a warning if one of the rivals that `judge_fit` has found is better."""
+    """Return warnings if a rival that `judge_fit` has found is better, or the bags are few."""
     errors = judged["error"], judged["constant_error"], judged.get("means_error")
     spread = 2 * judged.get("standard_error", 0.0)
     forest, measure = judged.get("forest_error"), judged["measure"]
-    return compare(*errors, spread=spread, forest=forest, measure=measure)
+    beaten_by = compare(*errors, spread=spread, forest=forest, measure=measure)
+    return [*beaten_by, *few_judged(judged["n"])]
 
 
 def score_tables(judged: Mapping[str, Any]) -> list[Table]:

@@ -6,21 +6,25 @@ import os
 from pathlib import Path
 
 from bagbasis.hypotheses import HypothesisResult
+from bagbasis.hypotheses.result import LEVEL
 from bagbasis.plotting import plot_coordinates, plot_scales
 
 from .evaluation import new_figure, save_figure
 
 
-def draw_scales(path: str | os.PathLike[str], result: HypothesisResult) -> Path:
+def draw_scales(
+    path: str | os.PathLike[str], result: HypothesisResult, level: float = LEVEL
+) -> Path:
     """Draw what each bandwidth says: its weight in `fuse`, or its corrected p-value in `agg`.
 
     Parameters
     ----------
     result : HypothesisResult
         With "scales" among its details.
+    level : float, default 0.05
     """
     figure = new_figure(6.4, 4.0)
-    plot_scales(result, ax=figure.subplots())
+    plot_scales(result, level=level, ax=figure.subplots())
     return save_figure(figure, path)
 
 

@@ -74,7 +74,7 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
     judged = result.judged
     compared_on = f"{best.n_held_out:,} bags that tuning compared on"
     judged_on = f"{compared_on}: squared error over the variance {_say(best)}"
-    what = targets_in_words(model.target_names_)
+    what = targets_in_words(model.outcome_.scored_names)
     if judged is None:
         beaten, tables = [], []
         beside = [("the winner", best.error), ("the best constant", 1.0)]
@@ -108,7 +108,7 @@ def winner_in_words(result: Tuning, names: Sequence[str]) -> str:
         n, name = len(report["choice"]["tried"]), chosen_name(report)
     else:
         n, name = len(names), names[result.winner]
-    return f"The best of {n:,} {plural('candidate', n)} is {name}"
+    return f"Chosen from {n:,} {plural('candidate', n)}: {name}"
 
 
 def _is_choice(result: Tuning) -> bool:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import math
 
+ROUNDING = 1e-14  # of a value: a smaller standard error is one of rounding alone
+
 
 def with_error(value: float, spread: float | None) -> str:
     """Return a value with its standard error, with no more digits than that allows."""
-    if spread is None or not math.isfinite(spread) or spread <= 0:
+    if spread is None or not _is_spread(value, spread):
         return rounded(value)
     return f"{rounded(value, spread)} ± {rounded(spread, spread)}"
 
 
 def rounded(value: float, spread: float | None = None) -> str:
     """Return a value with two digits of its standard error, or with three digits without one."""
-    if spread is None or not math.isfinite(spread) or spread <= 0 or not math.isfinite(value):
+    if spread is None or not _is_spread(value, spread):
         return f"{value:#.3g}".rstrip(".") if 1e-4 <= abs(value) < 1e5 else f"{value:.3g}"
     decimals = 1 - math.floor(math.log10(float(f"{spread:.1e}")))  # .0996 is .10
     if decimals > 8 or decimals < -4:
         return f"{value:.3g}"
-    return f"{round(value, decimals):,.{max(0, decimals)}f}"
+    return f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}"  # never -0.00
+
+
+def _is_spread(value: float, spread: float) -> bool:
+    """Whether a standard error says anything: it is finite, and more than rounding."""
+    return math.isfinite(value) and math.isfinite(spread) and spread > ROUNDING * abs(value)

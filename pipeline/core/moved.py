@@ -65,6 +65,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "bags drift fit": {"alpha": "level", "standardise": "standardize"},
     "bags drift test": {"alpha": "level"},
     "bags test": {"null_law": "null", "memory": "correlation_length"},
+    "bags test fit": {"null_law": "null", "n_permutations": "n_draws"},
 }
 """Parameters, fields and config keys of before, and what each is now, by whose they are."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
@@ -27,6 +27,7 @@ from .kinds import embedding
 from .random_features.frequencies import draw_frequencies
 
 LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
+MAIN_SHARE = 0.5  # of a squared frequency: the coordinates with so much name the wave
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
 
 Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
@@ -81,6 +82,20 @@ class MeanMapSpec(UnboundedSpec):
         return draw_frequencies(
             self.kernel, self.n_dims, self.n_features // 2, self.bandwidth, self.seed, self.nu
         )
+
+    @override
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        # each with the coordinates along which its wave goes
+        squares = self.frequencies() ** 2
+        order = np.argsort(-squares, axis=0, kind="stable")
+        sums = np.cumsum(np.take_along_axis(squares, order, axis=0), axis=0)
+        counts = 1 + (sums < MAIN_SHARE * sums[-1]).sum(axis=0)
+        along = [
+            ",".join(coordinates[j] for j in places[:count])
+            for places, count in zip(order.T.tolist(), counts.tolist(), strict=True)
+        ]
+        waves = range(len(along))
+        return [f"{wave}{j}({along[j]})" for wave in ("sin", "cos") for j in waves]
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:

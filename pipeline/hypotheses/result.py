@@ -127,7 +127,7 @@ class HypothesisResult:
 
     @checked(url=Url | None_)
     def report(self, url: str | os.PathLike[str] | None = None) -> str:
-        """Return what was found, one line per fact; at a URL also write it as an HTML report.
+        """Return the conclusion, and one line per fact; at a URL also write an HTML report.
 
         Parameters
         ----------
@@ -147,7 +147,8 @@ class HypothesisResult:
             write_test_page(self, url)
         lines = self._lines()
         width = max(map(len, lines)) + 2
-        return "\n".join(f"{name:<{width}}{text}" for name, text in lines.items())
+        rows = (f"{name:<{width}}{text}" for name, text in lines.items())
+        return "\n".join([self.verdict(), *rows])
 
     def _lines(self) -> dict[str, str]:
         rows = ", ".join(
@@ -166,7 +167,7 @@ class HypothesisResult:
             "samples": rows,
             "unit": self.unit,
             **{
-                name.replace("_", " "): f"{value:.4g}" if isinstance(value, float) else str(value)
+                name.replace("_", " "): _in_words(value)
                 for name, value in self.details.items()
                 if not _has_lists(value)  # too long for a line; `to_dict` has them
             },
@@ -215,6 +216,15 @@ class HypothesisResult:
 def p_text(p: float) -> str:
     """Return a p-value with two significant digits, or three decimals."""
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
+
+
+def _in_words(value: object) -> str:
+    """Return a detail as text: numbers in three digits, counts of samples by their names."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_in_words(one)}" for name, one in value.items())
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 def _has_lists(value: object) -> bool:

@@ -189,6 +189,8 @@ def two_sample_test(
         thin=thin,
         seed=seed,
     )
+    if bandwidth == ARD:
+        both = [sample.with_names for sample in both]
     both, units = _standardised(both, standardize, chosen, bandwidth)
     length = correlation_length or 0.0
     samples = TwoSamples(both[0], both[1], null, n_permutations, seed, length, kernel)

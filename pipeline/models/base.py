@@ -163,7 +163,7 @@ class DoubleBasis(BaseEstimator):
         DoubleBasisRegressor, fitted
           learned    numbers
           bags       100 fitted (2,000 points)
-          embedding  moments, as given; ... features
+          embedding  moments; ... features
           penalty    ... (alpha='auto')
           next       cross_val_score(model, X, y), or fit with holdout=0.2, then evaluate
         """
@@ -230,12 +230,12 @@ class DoubleBasis(BaseEstimator):
         Columns: ``name``, ``width`` of the random features (NaN for linear ones), ``error`` (the
         squared error by folds, of which a constant has 1) and its ``standard_error``, how far the
         candidate is ``behind`` the best with the ``standard_error_behind`` of that difference, and
-        the penalty ``alpha`` per bag. AttributeError for an embedding that was given.
+        the penalty ``alpha`` per bag. AttributeError for an embedding that was not chosen.
         """
         choice = self.model_.report.get("choice")
         if choice is None:
             raise AttributeError(
-                "choice_ needs embedding='auto'; this model was given its embedding"
+                "choice_ needs embedding='auto'; the embedding of this model was not chosen"
             )
         with needing_extra("tables", "choice_"):
             from pandas import DataFrame  # noqa: PLC0415 - an extra
@@ -318,7 +318,7 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def target_names_(self) -> tuple[str, ...]:
-        """Names of the store's targets; empty for labels in memory, and for responses."""
+        """Names of the targets: of a store's, a Series', or a table's; empty without names."""
         return self.model_.outcome.names
 
     if not TYPE_CHECKING:  # which would take any name for an attribute

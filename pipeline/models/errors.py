@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ..core.arrays import Floats, Integers
+from ..core.digits import rounded, with_error
 from ..core.units import in_units
 from ..data.bags.html import html_table
 from ..data.labelled.splits import hash_index
 from .outcomes.base import Outcome
-from .outcomes.details import Details
+from .outcomes.details import DensityDetails, Details, RealDetails
 from .predictions.outside import Outside
-from .verdict import ERROR_RATE, RIVALS, bags_in_words, verdict
+from .verdict import ERROR_RATE, RIVALS, bags_in_words, share_error, targets_in_words, verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +37,8 @@ class ErrorSample:
         True and predicted values of the first nine targets. A class is its code; the predicted one
         is followed by the share that the model gives it, in [0, 1], by the Brier score, Σ
         (share − truth)² over classes, by the weight of the bag, and, with at most 50 classes, by
-        the share of each class.
+        the share of each class. Of densities, ``predicted`` is the squared L2 distance of the
+        predicted density to the response's, and ``true`` that of the average density.
     """
 
     index: Integers
@@ -52,6 +55,20 @@ class ErrorSample:
         true = np.concatenate([self.true, other.true])
         predicted = np.concatenate([self.predicted, other.predicted])
         return ErrorSample(index[chosen], true[chosen], predicted[chosen])
+
+
+def measures_in_words(values: Mapping[str, Any], spreads: Mapping[str, float]) -> str:
+    """Return measures by their keys, in digits that their standard errors allow.
+
+    The first measure has its standard error beside it.
+    """
+    texts: list[str] = []
+    for key, value in values.items():
+        if key == "n" or not isinstance(value, (int, float)):
+            continue
+        spread = spreads.get(key.removeprefix("constant_"))
+        texts.append(f"{key} {rounded(value, spread) if texts else with_error(value, spread)}")
+    return ", ".join(texts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,16 +181,25 @@ class Errors:
     def standard_error(self) -> float | None:
         """The standard error of `error`, as if bags were independent; None where it is not known.
 
-        It is known for one target without weights, and for the error rate of classes.
+        It is known for bags without weights: for up to nine targets, for the error rate of
+        classes, and for densities.
         """
         if self.weights is not None or not self.n:
             return None
         if self.measure == ERROR_RATE:
-            return float((self.error * (1 - self.error) / self.n) ** 0.5)
+            return share_error(self.error, self.n)
+        if isinstance(self.details, DensityDetails):
+            return self.spreads["densities"]["mse"]
         true, predicted = self.sample.true, self.sample.predicted
-        if self.outcome.n_targets != 1 or true.shape != predicted.shape or true.shape[1] != 1:
+        n_targets = self.outcome.n_targets
+        if not isinstance(self.details, RealDetails) or true.shape[1] != n_targets:
             return None
-        return float(self.rmse_errors[0])
+        if n_targets == 1:
+            return float(self.rmse_errors[0])
+        variances = np.ldexp(self.scatter / self.weight, 2 * self.exponents)
+        losses = (predicted - true) ** 2 / np.where(variances > 0, variances, 1.0)
+        means, root = losses.mean(axis=1), float(np.sqrt(losses.mean()))
+        return float(means.std()) / (2 * root * self.n**0.5) if root else 0.0
 
     @property
     def rmse_errors(self) -> Floats:
@@ -182,6 +208,14 @@ class Errors:
         roots = np.sqrt(squares.mean(axis=0))
         spread = squares.std(axis=0) / self.n**0.5
         return np.divide(spread, 2 * roots, out=np.zeros(len(roots)), where=roots > 0)
+
+    @property
+    def spreads(self) -> dict[str, dict[str, float]]:
+        """Standard errors of some of `values` by target, as if bags were independent.
+
+        Empty for weighted bags.
+        """
+        return {} if self.weights is not None or not self.n else self.details.spreads(self)
 
     @property
     def constant_error(self) -> float:
@@ -200,7 +234,7 @@ class Errors:
 
     def verdict(self) -> str:
         """Return a sentence on the error, next to that of the best constant."""
-        names = ", ".join(self.values())
+        names = targets_in_words(list(self.values()))
         where = bags_in_words(self.n, self.subset == "holdout")
         errors = [("the model", self.error), (RIVALS["constant_error"], self.constant_error)]
         return verdict(names, self.measure, where, errors, self.standard_error)
@@ -217,17 +251,17 @@ class Errors:
 
     def _lines(self) -> dict[str, str]:
         """Return the numbers of each target in words."""
+        spreads = self.spreads
         return {
-            name: ", ".join(
-                f"{key} {value:.4g}"
-                for key, value in numbers.items()
-                if key != "n" and isinstance(value, (int, float))
-            )
+            name: measures_in_words(numbers, spreads.get(name, {}))
             for name, numbers in self.values().items()
         }
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the predictions against the truth, or the calibration of classes.
+        """Draw predictions against the truth, the calibration of classes, or errors of densities.
+
+        The errors of densities are squared L2 distances to the responses, bag by bag, against
+        those of the average density.
 
         Parameters
         ----------
@@ -237,7 +271,7 @@ class Errors:
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``); or for densities.
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
         """
         from ..plotting.predictions import plot_errors  # noqa: PLC0415 - an extra
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BLOCK_VALUES = 2**23  # numbers of the points of the bags that are predicted at a time
 STEP = 0.1  # of a coordinate's spread in the bag: how far it is moved to either side
 SHOWN = 3  # points and coordinates in a printed explanation
+SHOWN_TARGETS = 8  # of four lines each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,8 +131,10 @@ class Explanation:
         return plot_explanation(self, target, ax=ax)
 
     def _lines(self) -> dict[str, str]:
-        lines = {}
-        for j, name in enumerate(self.targets):
+        lines: dict[str, str] = {}
+        moved = np.flatnonzero(self.effect.any(axis=0)).tolist() or [0]
+        for j in moved[:SHOWN_TARGETS]:
+            name = self.targets[j]
             order = np.argsort(-np.abs(self.effect[:, j]), kind="stable")[:SHOWN]
             effects = [f"{self.rows[i]} ({self.effect[i, j]:+.2g})" for i in order.tolist()]
             lines[f"{name}: prediction"] = rounded(float(self.prediction[j]))
@@ -143,6 +146,8 @@ class Explanation:
                     for i in order.tolist()
                 ]
                 lines[f"{name}: {what} of"] = ", ".join(effects)
+        if others := len(self.targets) - len(moved[:SHOWN_TARGETS]):
+            lines["not shown"] = f"{others} more; effect, shift and spread have them"
         return lines
 
     def __repr__(self) -> str:
@@ -270,5 +275,5 @@ def _targets(model: Any, k: int) -> tuple[str, ...]:  # noqa: ANN401 - regressor
         return tuple(f"probability of {label}" for label in classes)
     if hasattr(model, "predict_density"):  # of densities, whose series is predicted
         return tuple(f"coefficient {j}" for j in range(k))
-    names = tuple(model.target_names_)
+    names = model_of(model).outcome.target_labels
     return names if len(names) == k else tuple(f"target {j + 1}" for j in range(k))

@@ -11,6 +11,7 @@ from ..embeddings.registered import spec_to_dict
 from .fitting.choice.short_list import LINEAR_IN_MEANS
 from .fitting.feature_map import FeatureMap
 from .outcomes.base import Outcome
+from .verdict import NEAR
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,10 @@ def embedding_in_words(features: FeatureMap, report: Mapping[str, Any]) -> str:
     """Return the embedding that was chosen or given."""
     chosen = chosen_name(report)
     if chosen is None:
-        return f"{spec_to_dict(features.embedding)['name']}, as given"
-    return f"{chosen}; the best of {len(report['choice']['tried'])} candidates"
+        return str(spec_to_dict(features.embedding)["name"])
+    if not report["choice"]["tried"]:
+        return f"{chosen}; too few bags to compare embeddings"
+    return f"{chosen}; chosen from {len(report['choice']['tried'])} candidates"
 
 
 def _errors(report: Mapping[str, Any]) -> dict[str, str]:
@@ -97,11 +100,22 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
     best, *others = choice["tried"]
     means = [candidate for candidate in others if candidate["name"] == LINEAR_IN_MEANS]
     rivals = "".join(f"; {LINEAR_IN_MEANS}: {_with_error(rival)}" for rival in means)
+    worries = {"warning": worry} if (worry := _no_better(best)) else {}
     return {
         "error": f"{_with_error(best)} of the squared error of a constant{rivals}",
+        **worries,
         "estimated by": f"{choice['n_folds']} folds of {choice['n_bags']:,} bags; the best of "
         "several is a little optimistic",
     }
+
+
+def _no_better(best: Mapping[str, Any]) -> str | None:
+    """Return a warning if the error is that of a constant, or within two standard errors of it."""
+    if best["error"] >= 1:
+        return "the model is no better than a constant"
+    if best["error"] + NEAR * best["standard_error"] >= 1:
+        return "the model is hardly better than a constant, within two standard errors"
+    return None
 
 
 def error_in_words(report: Mapping[str, Any]) -> str | None:

@@ -253,7 +253,7 @@ class Judge:
         self.outcome = model.outcome
         self.names = self.outcome.target_labels
         of_store = bags.class_names.get(self.names[0], ())
-        self.class_names = tuple(of_store) or self.outcome.names_by_code
+        self.class_names = self.outcome.names_by_code or tuple(of_store)
         self.box = bags.box
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name when all is added

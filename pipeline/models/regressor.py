@@ -130,7 +130,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     features_ : FeatureMap
         The fitted embedding and random-feature map.
     target_names_ : tuple of str
-        Empty for targets given as an array.
+        Names of a store's targets, of a Series, or of a table's columns; empty for an array.
     report_ : dict
         Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds; the
         penalty of a baseline; with ``embedding="auto"`` what was tried, under "choice".

@@ -50,7 +50,8 @@ def verdict(
     if measure == ERROR_RATE:
         names = {RIVALS["constant_error"]: MOST_FREQUENT}
         comparisons = [
-            f"{names.get(name, name)} {percent(1 - rival)}" for name, rival in ordered(rivals)
+            f"{names.get(name, name)} {percent(1 - rival, spread).partition(' ±')[0]}"
+            for name, rival in ordered(rivals)
         ]
         sentence = f"{begin}accuracy {percent(1 - error, spread)} on {where}"
         return (
@@ -88,8 +89,8 @@ def bags_in_words(n: int, are_held_out: bool) -> str:
 
 
 def targets_in_words(names: Sequence[str]) -> str:
-    """Return what is predicted: the names of the targets; of densities there are none."""
-    return ", ".join(names) or "densities"
+    """Return what is predicted: the names of the targets, those with a comma in quotes."""
+    return ", ".join(f'"{name}"' if "," in name else name for name in names)
 
 
 def rivals_but_constant(rivals: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -128,11 +129,27 @@ def r2_error(values: Mapping[str, Any], rmse_error: float) -> float:
     return float(2 * (1 - values["r2"]) * rmse_error / rmse) if rmse else 0.0
 
 
+def share_error(share: float, n: float) -> float:
+    """Return the standard error of a fraction of n independent bags.
+
+    A fraction of 0 or 1 has that of a sample with two more bags of each kind (Agresti and Coull
+    1998): none among few bags does not mean that there are none.
+    """
+    if not 0 < share < 1:
+        share, n = (share * n + 2) / (n + 4), n + 4
+    return float((share * (1 - share) / n) ** 0.5)
+
+
 def percent(share: float, spread: float | None = None) -> str:
-    """Return a fraction in percent: "95.4 % ± 1.2 %"."""
+    """Return a fraction in percent, in digits that its standard error allows: "95.4 % ± 1.2 %"."""
     if not spread:
         return f"{100 * share:.1f} %"
-    return f"{100 * share:.1f} % ± {100 * spread:.1f} %"
+    return f"{rounded(100 * share, 100 * spread)} % ± {rounded(100 * spread, 100 * spread)} %"
+
+
+def whole_percent(share: float) -> str:
+    """Return a fraction in whole percent: "90 %"."""
+    return f"{100 * share:.0f} %"
 
 
 def warning_lines(worries: Sequence[str]) -> list[str]:

@@ -9,7 +9,13 @@ from .bags import plot_bag, plot_densities
 from .explanations import plot_explanation
 from .fits import plot_choice, plot_learning_curve
 from .hypothesis_tests import plot_coordinates, plot_drift, plot_null, plot_scales
-from .predictions import plot_calibration, plot_importance, plot_intervals, plot_predictions
+from .predictions import (
+    plot_calibration,
+    plot_density_errors,
+    plot_importance,
+    plot_intervals,
+    plot_predictions,
+)
 
 __all__ = [
     "plot_bag",
@@ -17,6 +23,7 @@ __all__ = [
     "plot_choice",
     "plot_coordinates",
     "plot_densities",
+    "plot_density_errors",
     "plot_drift",
     "plot_explanation",
     "plot_importance",

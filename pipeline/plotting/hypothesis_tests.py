@@ -11,23 +11,25 @@ from matplotlib.ticker import MaxNLocator
 
 from ..core.errors import DataError, plural
 from ..hypotheses.result import LEVEL
-from .style import BLUE, GREY, ORANGE, axes_of, plain_log
+from .style import BLUE, GREY, ORANGE, axes_of, label_of, plain_log
 
 if TYPE_CHECKING:
     from ..hypotheses.result import HypothesisResult
 
 FAR = 3.0  # times the null's range: a statistic beyond is named, not drawn
-SHORT_NAMES = 10  # coordinates, whose numbers have one digit
+SHORT_NAMES = 40  # letters of all names together
 MOST_COORDINATES = 20  # whose bars have room for their numbers
 COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
-def plot_null(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
-    """Draw the null distribution of a test with the statistic and the threshold of level 0.05.
+def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
+    """Draw the null distribution of a test with the statistic and the threshold of a level.
 
     Parameters
     ----------
     result : HypothesisResult
+    level : float, default 0.05
+        Level at or below which the p-value is significant.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
 
@@ -55,8 +57,8 @@ def plot_null(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
     values = result.null_distribution
     ax = axes_of(ax)
     ax.hist(values, bins=40, color=BLUE, alpha=0.7, label=f"null: {result.null.replace('_', ' ')}")
-    threshold = float(np.quantile(values, 1 - LEVEL))
-    ax.axvline(threshold, color=BLUE, linestyle="--", label=f"level {LEVEL:g}: {threshold:.3g}")
+    threshold = float(np.quantile(values, 1 - level))
+    ax.axvline(threshold, color=BLUE, linestyle="--", label=f"level {level:g}: {threshold:.3g}")
     width = float(np.ptp(values)) or 1.0
     label = f"statistic: {result.statistic:.3g}, p = {result.p_value:.3g}"
     if result.statistic < values.max() + FAR * width:
@@ -72,13 +74,15 @@ def plot_null(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_scales(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
+def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
     """Draw what each bandwidth contributes: its weight in "fuse", its p-value in "agg".
 
     Parameters
     ----------
     result : HypothesisResult
         Result of a test that compares several bandwidths.
+    level : float, default 0.05
+        Level at or below which the p-value is significant.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
 
@@ -125,23 +129,27 @@ def plot_scales(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
     if weights is None:
         ax.set_yscale("log")
         plain_log(ax.yaxis)
-        ax.axhline(LEVEL, color="black", linestyle="--", linewidth=1, label=f"level {LEVEL:g}")
+        ax.axhline(level, color="black", linestyle="--", linewidth=1, label=f"level {level:g}")
         ax.set_ylabel("p-value, corrected for all bandwidths")
     else:
         ax.set_ylim(bottom=0)
         ax.set_ylabel("weight in the statistic")
     ax.legend(fontsize=8)
-    ax.set_title(f"{result.name.partition('(')[0]}: {title_of(result)}", fontsize=10)
+    ax.set_title(f"{result.name.partition('(')[0]}: {title_of(result, level)}", fontsize=10)
     return ax
 
 
-def plot_coordinates(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
+def plot_coordinates(
+    result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None
+) -> Axes:
     """Draw how much of the statistic is lost without each coordinate.
 
     Parameters
     ----------
     result : HypothesisResult
         Result of a test with a bandwidth per coordinate.
+    level : float, default 0.05
+        Level at or below which the p-value is significant.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
 
@@ -178,33 +186,39 @@ def plot_coordinates(result: HypothesisResult, *, ax: Axes | None = None) -> Axe
     lost = np.array(coordinates["lost_without"])
     order = np.argsort(-lost, kind="stable")[:MOST_COORDINATES]
     ax = axes_of(ax)
-    ax.bar([str(k) for k in order], lost[order], color=BLUE)
-    if len(lost) > SHORT_NAMES:  # of three digits each, which would stand in one another
+    names = coordinates.get("names")
+    labels = [str(k) if names is None else label_of(names[k]) for k in order.tolist()]
+    ax.bar(range(len(order)), lost[order], color=BLUE)
+    ax.set_xticks(range(len(order)), labels)
+    if sum(map(len, labels)) > SHORT_NAMES:  # which would stand in one another
         ax.tick_params(axis="x", labelrotation=90)
     first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
     ax.set_xlabel(f"coordinate{first}")
     ax.set_ylabel("fraction of t that is lost without it")
-    ax.set_title(title_of(result, "coordinate"), fontsize=10)
+    ax.set_title(title_of(result, level, "coordinate"), fontsize=10)
     return ax
 
 
-def title_of(result: HypothesisResult, unit: str = "scale") -> str:
+def title_of(result: HypothesisResult, level: float, unit: str = "scale") -> str:
     """Say what a picture shows: where samples differ, if they do; else what each unit adds."""
     p = f"p = {result.p_value:.2g}"
-    if result.p_value <= LEVEL:
+    if result.p_value <= level:
         return f"{unit}s at which the samples differ, {p}"
     return f"contribution of each {unit} (no significant difference, {p})"
 
 
-def plot_drift(results: Sequence[Any], *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
+def plot_drift(
+    results: Sequence[Any], *, level: float | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the p-values of drift tests over time.
 
     Parameters
     ----------
     results : sequence of DriftResult, DriftPrediction or Round
         Results in the order of time; those without a p-value are left out.
-    level : float, default 0.05
-        Level at or below which a result is a drift.
+    level : float, optional
+        Level at or below which a result is a drift. Default that of each prediction's detector,
+        and 0.05 for other results.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
 
@@ -234,17 +248,21 @@ def plot_drift(results: Sequence[Any], *, level: float = LEVEL, ax: Axes | None 
     >>> ax.get_ylabel()
     'p-value'
     """
-    pairs = [(i + 1, getattr(result, "p_value", None)) for i, result in enumerate(results)]
-    known = [(i, float(p)) for i, p in pairs if p is not None]
+    known = [
+        (i + 1, float(p), level or getattr(result, "level", LEVEL))
+        for i, result in enumerate(results)
+        if (p := getattr(result, "p_value", None)) is not None
+    ]
     if not known:
         raise DataError("results have no p-value: test rounds for drift first")
     ax = axes_of(ax)
-    x, p = np.array([i for i, _ in known]), np.array([p for _, p in known])
-    drifted = p <= level
+    x, p, levels = np.array(known).T
+    drifted = p <= levels
     ax.plot(x, p, "-", color=GREY, linewidth=1)
     ax.plot(x[~drifted], p[~drifted], "o", color=BLUE, label="no drift")
     ax.plot(x[drifted], p[drifted], "o", color=ORANGE, label="drift")
-    ax.axhline(level, color=GREY, linestyle="--", label=f"level {level:g}")
+    for one in np.unique(levels).tolist():
+        ax.axhline(one, color=GREY, linestyle="--", label=f"level {one:g}")
     ax.set_yscale("log")
     plain_log(ax.yaxis)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

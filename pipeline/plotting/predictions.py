@@ -13,7 +13,7 @@ from ..core.arrays import Floats
 from ..core.checks import check_position
 from ..core.digits import rounded, with_error
 from ..core.errors import DataError, ParameterError
-from ..models.outcomes.details import ClassDetails, RealDetails
+from ..models.outcomes.details import ClassDetails, DensityDetails, RealDetails
 from ..models.verdict import r2_error
 from .calibration import CalibrationGroup, groups_of
 from .style import BLUE, GREY, ORANGE, axes_of, label_of
@@ -71,14 +71,14 @@ def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None)
     >>> errors = evaluate(model, X[60:], y[60:])
     >>> ax = plot_predictions(errors)
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('true target 1', 'predicted target 1')
+    ('true y', 'predicted y')
     """
     names = list(errors.values())
     true, predicted = errors.sample.true, errors.sample.predicted
     if not isinstance(errors.details, RealDetails):
         raise DataError(
             "errors are not those of numbers; use plot_calibration for classes, and "
-            "plot_densities of model.densities(X) for densities"
+            "plot_density_errors, or plot_densities of model.densities(X), for densities"
         )
     check_position("target", target, true.shape[1])
     ax = axes_of(ax)
@@ -219,10 +219,75 @@ def calibration_groups(errors: Errors) -> list[CalibrationGroup]:
 
 
 def plot_errors(errors: Errors, *, ax: Axes | None = None) -> Axes:
-    """Draw the predictions of numbers, or the calibration of classes."""
+    """Draw predictions of numbers, the calibration of classes, or errors of densities."""
     if isinstance(errors.details, ClassDetails):
         return plot_calibration(errors, ax=ax)
+    if isinstance(errors.details, DensityDetails):
+        return plot_density_errors(errors, ax=ax)
     return plot_predictions(errors, ax=ax)
+
+
+def plot_density_errors(errors: Errors, *, ax: Axes | None = None) -> Axes:
+    """Draw how far each predicted density is from the response, against the average density.
+
+    Each dot is a bag: its squared L2 distance to the response's density, against that of the
+    average density of the bags fitted. Below the line, the prediction is the better one. To see
+    the densities themselves, use `plot_densities`.
+
+    Parameters
+    ----------
+    errors : Errors
+        Result of `evaluate` for a regressor of densities.
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        If the errors are not those of densities.
+
+    See Also
+    --------
+    plot_densities : Plot predicted densities of some bags.
+    bagbasis.TripleBasisRegressor : Predict densities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> responses = [rng.normal(s, 0.1, (20, 1)) for s in y]
+    >>> from bagbasis import TripleBasisRegressor, evaluate
+    >>> from bagbasis.plotting import plot_density_errors
+    >>> model = TripleBasisRegressor('moments', alpha=1e-3).fit(X[:60], responses[:60])
+    >>> ax = plot_density_errors(evaluate(model, X[60:], responses[60:]))
+    >>> ax.get_ylabel()
+    'squared distance of the predicted density'
+    """
+    if not isinstance(errors.details, DensityDetails):
+        raise DataError(
+            "errors are not those of densities; use plot_predictions for numbers, and "
+            "plot_calibration for classes"
+        )
+    of_average, of_model = errors.sample.true[:, 0], errors.sample.predicted[:, 0]
+    ax = axes_of(ax)
+    ax.plot(of_average, of_model, ".", color=BLUE, alpha=0.5, markersize=4, label="bag")
+    ends = [0.0, float(of_average.max())]
+    ax.plot(ends, ends, color=ORANGE, linestyle="--", label="as far as the average density")
+    ax.set_xlabel("squared distance of the average density")
+    ax.set_ylabel("squared distance of the predicted density")
+    values, spread = errors.values()["densities"], errors.spreads.get("densities", {})
+    ax.set_title(
+        f"Mean {with_error(values['mse'], spread.get('mse'))}, average density "
+        f"{rounded(values['average_mse'], spread.get('average_mse'))}, {errors.n:,} bags"
+    )
+    ax.legend(fontsize=9)
+    return ax
 
 
 def plot_intervals(

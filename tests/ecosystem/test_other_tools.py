@@ -165,7 +165,7 @@ def test_classes_are_no_floats():
 
 def test_evaluate_takes_bags_in_memory():
     """`evaluate(model, bags, y)`."""
-    assert evaluate(linear().fit(BAGS, Y), BAGS, Y).values()["target 1"]["r2"] > 0.9
+    assert evaluate(linear().fit(BAGS, Y), BAGS, Y).values()["y"]["r2"] > 0.9
 
 
 # ------------------------------------------------------------------ tables

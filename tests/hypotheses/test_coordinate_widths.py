@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
+import re
 
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from bagbasis import MeanMapEmbedding, MomentsEmbedding
 from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.hypotheses import MeanEmbeddings, UnbiasedMMD, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.samples.samples import read_samples
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
 from bagbasis.hypotheses.two_samples.coordinate_widths import in_widths, lost_without, power_slopes
+from bagbasis.plotting import plot_coordinates
 
 
 def samples_of(rng, grouped):
@@ -114,3 +120,54 @@ def test_what_it_is_not_for():
         two_sample_test(X, Y, bandwidth="ard", statistic=MeanEmbeddings())
     with pytest.raises(DataError, match="a has 6 points; to choose a bandwidth"):
         two_sample_test(X[:6], Y, bandwidth="ard")
+
+
+NAMED = ["age", "ldl", "bmi"]
+
+
+def patients(shift, n_points, seed):
+    """Points of patients; in one sample the second coordinate is shifted."""
+    frame = pd.DataFrame(np.random.default_rng(seed).normal(size=(n_points, 3)), columns=NAMED)
+    frame["ldl"] += shift
+    return frame
+
+
+def test_points_are_told_by_the_names_of_their_coordinates():
+    """Of a frame; without names by number."""
+    a, b = patients(0, 80, 0), patients(1, 80, 1)
+    named = two_sample_test(a, b, bandwidth="ard", n_permutations=19)
+    plain = two_sample_test(a.to_numpy(), b.to_numpy(), bandwidth="ard", n_permutations=19)
+    assert named.details["coordinates_that_differ"].startswith("ldl: ")
+    assert plain.details["coordinates_that_differ"].startswith("1: ")
+    assert named.details["coordinates"].pop("names") == NAMED
+    assert named.details["coordinates"] == plain.details["coordinates"]
+
+
+def test_embeddings_are_told_by_what_their_columns_are_made_of():
+    """Waves of a mean map by the coordinates that they go along, moments by theirs."""
+    ids = np.repeat(range(40), 10)
+    a, b = (patients(s, 400, s).assign(id=ids).groupby("id") for s in (0, 1))
+    waves = two_sample_test(a, b, bandwidth="ard", n_permutations=19)
+    assert re.match(
+        r"(sin|cos)\d+\((ldl|ldl,\w+)\): \d+%", waves.details["coordinates_that_differ"]
+    )
+    moments = two_sample_test(
+        a, b, bandwidth="ard", n_permutations=19, embedding=MomentsEmbedding()
+    )
+    assert moments.details["coordinates_that_differ"].startswith("mean(ldl): ")
+    labels = plot_coordinates(moments, ax=Figure().subplots()).get_xticklabels()
+    assert labels[0].get_text() == "mean(ldl)"
+
+
+def test_waves_are_named_by_the_coordinates_of_half_their_square():
+    """As few as have so much, the largest first; each name is there once."""
+    bags = [np.random.default_rng(i).normal(size=(9, 3)) for i in range(9)]
+    embedding = MeanMapEmbedding(n_features=32).fit(bags)
+    names = embedding.get_feature_names_out(NAMED)
+    assert len(set(names)) == 32
+    for j, frequency in enumerate(embedding.spec_.frequencies().T):
+        order = np.argsort(-(frequency**2))
+        shares = np.cumsum(frequency[order] ** 2) / (frequency**2).sum()
+        along = [NAMED[k] for k in order[: 1 + int((shares < 0.5).sum())]]
+        assert names[j] == f"sin{j}({','.join(along)})"
+        assert names[16 + j] == f"cos{j}({','.join(along)})"

@@ -243,7 +243,7 @@ def test_report():
         "0.01",
         "a 20 rows in 4 groups, b 1 row",
         "n left out            2",
-        "error of frequencies  0.1235",
+        "error of frequencies  0.123",
     ):
         assert told in text
     assert "standard error" not in text

@@ -238,6 +238,9 @@ def test_fit(store, tmp_path):
     assert (far.null, far.p_value) == ("wild_bootstrap", 0.01)
     [worry] = worries_of_test(far)
     assert worry.startswith("The p-value is the least that 99 draws of the wild bootstrap can give")
+    assert "(n_draws)" in worry  # the parameter of fit_test, and the key of the job
+    done("test", "fit", *settings(**wanted, n_permutations=19))  # the key of before
+    assert len(json.loads((tmp_path / "report.json").read_text())["null_distribution"]) == 19
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.0])

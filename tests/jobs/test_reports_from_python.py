@@ -11,6 +11,7 @@ from bagbasis import evaluate, load_model
 from bagbasis.core.digits import rounded
 from bagbasis.core.errors import StoreError
 from bagbasis.hypotheses import two_sample_test
+from bagbasis.models.verdict import percent
 from tests.jobs.pages import Page
 from tests.jobs.running import done, settings
 from tests.models.predicting import BAGS, CODES, NAMES, Y, classifier, regressor
@@ -33,7 +34,7 @@ def test_bags_in_memory(tmp_path, kind):
     errors = evaluate(model, BAGS, y)
     assert f"on {errors.n} held-out bags" in answer
     assert errors.subset == "holdout"
-    shown = f"{100 * (1 - errors.error):.1f} %"
+    shown = percent(1 - errors.error, errors.standard_error)
     if kind == "numbers":
         shown = rounded(errors.error, errors.standard_error)
         of_bags = [title for title in page.titles if not title.startswith("without this point")]

@@ -107,7 +107,7 @@ def test_rounds_and_their_reports(folder):
     assert any("It is the first model of the registry." in text for text in first.texts)
     assert "no worse than the champion" not in first.worries, "there was none"
     assert not any("decided anew" in text for text in first.texts)
-    assert f"Few bags judged the models: {report['n_judged']}." in page.worries
+    assert f"Few bags: the errors are those of {report['n_judged']}." in page.worries
     assert "nothing new" in done("retrain", *given(folder))
     assert not (folder / "out" / "round-000003").exists()
 

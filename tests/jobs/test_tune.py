@@ -162,7 +162,7 @@ def test_without_settings_it_begins_with_what_a_fit_chooses(regression, tmp_path
     )
     choice = fitted.report_["choice"]
     assert report["choice"]["chosen"] == choice["chosen"]
-    said = f"The best of {len(choice['tried'])} candidates is {choice['chosen']}"
+    said = f"Chosen from {len(choice['tried'])} candidates: {choice['chosen']}"
     texts = Page(tmp_path / "tune" / "report.html").texts
     assert said in printed
     assert any(said in text for text in texts)
@@ -175,6 +175,7 @@ def test_without_settings_it_begins_with_what_a_fit_chooses(regression, tmp_path
 @pytest.mark.parametrize("better", [False, True])
 def test_the_page_says_first_which_rival_is_better(better):
     judged = {
+        "n": 90,
         "measure": "RMSE",
         "error": 0.5,
         "forest_error": 0.4 if better else 0.6,

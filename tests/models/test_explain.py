@@ -1,5 +1,7 @@
 """`explain`: effects of points are exact, and coordinates that matter are seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,6 @@ from bagbasis import (
     DoubleBasisRegressor,
     ProjectionEmbedding,
     TripleBasisRegressor,
-    evaluate,
 )
 from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.models import explain
@@ -67,7 +68,7 @@ def test_probabilities_of_classes_are_explained():
 
 
 def test_densities_are_explained_by_their_coefficients():
-    """Those of the series that the model predicts; their errors point to the plot of densities."""
+    """Those of the series that the model predicts."""
     X = [RNG.random((20, 1)) * 0.5 + shift for shift in np.linspace(0, 0.5, 30)]
     basis = ProjectionEmbedding(max_norm=3)
     model = TripleBasisRegressor(basis, response_embedding=basis, alpha=1e-3)
@@ -75,8 +76,11 @@ def test_densities_are_explained_by_their_coefficients():
     found = explain(model, X[0])
     np.testing.assert_allclose(found.prediction, model.predict([X[0]])[0])
     assert found.targets == tuple(f"coefficient {j}" for j in range(len(found.prediction)))
-    with pytest.raises(DataError, match=r"plot_densities of model\.densities\(X\)"):
-        evaluate(model, X, [1 - bag for bag in X], subset="all").plot()
+    of_targets = ("prediction", "effect", "shift", "spread")
+    tiled = {name: np.tile(getattr(found, name), 9) for name in of_targets}
+    lines = repr(replace(found, targets=found.targets * 9, **tiled))
+    assert len(lines.splitlines()) <= 40
+    assert "coefficient 0: points" not in lines  # the constant, which nothing moves
 
 
 def test_large_bags_leave_out_some_points(model):

@@ -136,7 +136,7 @@ def test_a_solution_that_is_not_finite_is_refused(tmp_path):
         model.predict(BAGS)
     model = small(alpha=0.1).fit(BAGS, NOISE * 1e200)
     labelled = LabelledBags(Bags.from_list(BAGS), Targets((), NOISE[:, None]))
-    with pytest.raises(DataError, match="the squared error of target 1 is not finite"):
+    with pytest.raises(DataError, match="the squared error of y is not finite"):
         evaluate(model, labelled)
 
 
@@ -207,7 +207,7 @@ def pairs():
 
 def errors_of(bags, y, model):
     found = evaluate(model, LabelledBags(Bags.from_list(bags), Targets((), y)))
-    values = found.values()["target 1"]
+    values = found.values()["y"]
     names = "rmse", "mae", "bias", "constant_rmse"
     return [values["r2"]], [found.error, found.constant_error, *(values[name] for name in names)]
 
@@ -276,9 +276,9 @@ def test_numbers_that_are_too_large_are_named(pairs):
     bags, y = pairs
     model = small(**PRECISE).fit(bags, y)
     ends = np.where(np.arange(200) % 2, 1e308, -1e308)
-    with pytest.raises(DataError, match="the error of target 1 is not finite"):
+    with pytest.raises(DataError, match="the error of y is not finite"):
         model.score(bags, ends)
-    with pytest.raises(DataError, match="the error of target 1 is not finite"):
+    with pytest.raises(DataError, match="the error of y is not finite"):
         errors_of(bags, ends[:, None], model)
     both = small(**PRECISE).fit(bags, np.stack([y, y * 1e300], axis=1))
     two = np.stack([y, y], axis=1)

@@ -13,7 +13,9 @@ from bagbasis import (
     MomentsEmbedding,
     RandomFourierFeatures,
     load_model,
+    tune,
 )
+from bagbasis.models.verdict import verdict_of
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -37,7 +39,7 @@ def test_the_choice(chosen):
     rows = chosen.summary().rows
     best, [means] = tried[0], [one for one in tried if one["name"] == "linear in means"]
     assert rows["embedding"].startswith(f"{best['name']}, width {best['width']:.3g}; ")
-    assert f"best of {len(tried)} candidates" in rows["embedding"]
+    assert f"chosen from {len(tried)} candidates" in rows["embedding"]
     assert rows["error"] == (
         f"{best['error']:.3f} ± {best['standard_error']:.3f} of the squared error of a constant; "
         f"linear in means: {means['error']:.3f} ± {means['standard_error']:.3f}"
@@ -65,10 +67,30 @@ def test_a_given_embedding():
     """Nothing was chosen: no error by folds of a choice, and no table."""
     model = given().fit(BAGS, SPREADS)
     assert set(model.summary().rows) == {"learned", "bags", "embedding", "penalty", "next"}
-    assert model.summary().rows["embedding"] == "moments, as given; 32 features"
+    assert model.summary().rows["embedding"] == "moments; 32 features"
     assert not hasattr(model, "choice_")
     assert "chosen" not in repr(model)
     assert len(repr(model.model_)) < 200
+
+
+def test_few_bags_choose_nothing():
+    """Of three bags no folds are made; no number of candidates is told."""
+    rows = DoubleBasisRegressor().fit(BAGS[:3], SPREADS[:3]).summary().rows
+    assert "too few bags to compare embeddings" in rows["embedding"]
+    assert "error" not in rows
+
+
+def test_a_model_of_noise_is_warned_of():
+    """Where its error by folds is that of a constant, or within two standard errors of it."""
+    noise = np.random.default_rng(1).normal(size=N)
+    model = DoubleBasisRegressor().fit(BAGS, noise)
+    assert "better than a constant" in model.summary().rows["warning"]
+    found = tune(DoubleBasisRegressor(), BAGS, SPREADS, holdout=0.3)
+    assert "warning" not in found.summary().rows
+    assert repr(found) == str(found.summary())
+    assert len(repr(found).splitlines()) < 12
+    assert found.summary().rows["verdict"] == verdict_of("y", found.judged)
+    assert found.summary().title in found._repr_html_()
 
 
 def test_the_table(chosen):

@@ -5,7 +5,14 @@ import pytest
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, evaluate
 from bagbasis.core.digits import rounded, with_error
-from bagbasis.models.verdict import RIVALS, verdict, verdict_of
+from bagbasis.models.verdict import (
+    RIVALS,
+    share_error,
+    targets_in_words,
+    verdict,
+    verdict_of,
+)
+from tests.models.evaluation.judged import class_errors
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.normal(size=(8, 1)) * scale for scale in RNG.uniform(0.5, 2, 60)]
@@ -22,11 +29,31 @@ Y = np.array([bag.std() for bag in BAGS])
         (2.0, None, "2.00"),
         (123.456, 0.0, "123"),
         (3.2e-7, None, "3.2e-07"),
+        (-2e-16, 0.013, "0.000 ± 0.013"),
+        (0.5, 2e-18, "0.500"),
+        (0.5, float("nan"), "0.500"),
     ],
 )
 def test_no_more_digits_than_the_error_allows(value, spread, text):
-    """Two digits of the standard error; three of a number without one."""
+    """Two digits of the standard error; three of a number without one, or with rounding alone."""
     assert with_error(value, spread) == text
+
+
+def test_an_accuracy_of_few_bags_is_not_certain():
+    """Of all bags right, as of two more of each kind; rivals have the digits of the model."""
+    assert share_error(0.75, 48) == pytest.approx(0.0625)
+    for share in (0.0, 1.0):
+        assert share_error(share, 22) == pytest.approx((24 / 26 * 2 / 26 / 26) ** 0.5)
+    errors = class_errors((0.0, 1.0), ("a", "b"), np.tile([0.0, 1.0], 11), np.tile([0.0, 1.0], 11))
+    told = "accuracy 100.0 % ± 5.2 % on 22 bags. For comparison: the most frequent class 50.0 %."
+    assert told in errors.verdict()
+    many = verdict("y", "error rate", "9 bags", [("the model", 0.4), ("a forest", 0.45)], 0.16)
+    assert "accuracy 60 % ± 16 % on 9 bags. For comparison: a forest 55 %." in many
+
+
+def test_a_name_with_a_comma_is_quoted():
+    """Two targets are not taken for three."""
+    assert targets_in_words(["grade, final", "severity %"]) == '"grade, final", severity %'
 
 
 def test_the_best_rival_stands_first():

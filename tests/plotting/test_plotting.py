@@ -1,12 +1,22 @@
 """Figures of results: what is drawn is what the results hold, into the Axes that are given."""
 
+import pickle
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, evaluate, plotting
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    TripleBasisRegressor,
+    evaluate,
+    plotting,
+)
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.core.errors import BagbasisError
 from bagbasis.densities import estimate_densities
@@ -101,6 +111,54 @@ def test_tests_and_drift(ax):
     assert axes.lines[0].get_ydata() == pytest.approx([prediction.p_value])
 
 
+def test_a_prediction_is_drawn_at_the_level_of_its_detector():
+    """Its colour, its line and its sentence agree with `is_drift`; one without a level has 0.05."""
+    old, new = BAGS[:20], BAGS[20:40]
+    for level in (0.001, 0.999):
+        prediction = DriftDetector(n_permutations=19, level=level).fit(old).predict(new)
+        assert prediction.is_drift == (level == 0.999)
+        axes = prediction.plot(ax=Figure().subplots())
+        assert axes.get_title() == f"Drift in {int(prediction.is_drift)} of 1 test"
+        assert axes.lines[-1].get_ydata()[0] == level
+        assert f"level {level:g})" in prediction.verdict()
+    both = plotting.plot_drift([replace(prediction, level=0.001), prediction], ax=axes)
+    assert both.get_title() == "Drift in 1 of 2 tests"
+    kept = pickle.loads(pickle.dumps(prediction))
+    del kept.__dict__["level"]  # as one that an earlier version pickled
+    assert kept.level == 0.05
+
+
+def test_a_level_decides_what_pictures_of_a_test_say():
+    """The threshold of the null, and the titles of scales and coordinates."""
+    result = two_sample_test(BAGS[:9], BAGS[9:18], statistic="fuse", n_permutations=19)
+    for level in (0.001, 0.999):
+        title = plotting.plot_scales(result, level=level, ax=Figure().subplots()).get_title()
+        assert ("no significant difference" in title) == (level == 0.001)
+        lines = plotting.plot_null(result, level=level, ax=Figure().subplots()).lines
+        expected = np.quantile(result.null_distribution, 1 - level)
+        assert lines[0].get_xdata()[0] == pytest.approx(expected)
+
+
+def test_errors_of_densities_are_drawn_bag_by_bag(ax):
+    """Each against the average density; the title has their means."""
+    X = [RNG.random((20, 1)) * 0.5 + shift for shift in np.linspace(0, 0.5, 30)]
+    responses = [1 - bag for bag in X]
+    basis = ProjectionEmbedding(max_norm=3)
+    model = TripleBasisRegressor(basis, response_embedding=basis, alpha=1e-3)
+    errors = evaluate(model.fit(X, responses), X, responses, subset="all")
+    assert errors.plot(ax=ax) is ax
+    of_average, of_model = ax.lines[0].get_data()
+    found = errors.values()["densities"]
+    assert np.mean(of_average) == pytest.approx(found["average_mse"])
+    assert np.mean(of_model) == pytest.approx(found["mse"])
+    spread = np.std(of_model) / 30**0.5
+    assert errors.standard_error == pytest.approx(spread)
+    assert ax.get_title().startswith(f"Mean {with_error(found['mse'], spread)}, average density ")
+    given = evaluate(model, X, responses, subset="all", sample_weight=np.arange(1.0, 31.0))
+    assert given.standard_error is None
+    assert "±" not in given.plot(ax=Figure().subplots()).get_title()
+
+
 def test_coordinates_have_names(model, ax):
     """Those of a data frame; numbers are not left alone."""
     frame = pd.DataFrame(BAGS[0], columns=["pulse", "pressure"])
@@ -151,6 +209,7 @@ def test_what_cannot_be_drawn(model, classifier):
         (lambda: plotting.plot_predictions(numbers, 1), "target is 1; expected 0 to 0"),
         (lambda: plotting.plot_predictions(classes), "use plot_calibration"),
         (lambda: plotting.plot_calibration(numbers), "use plot_predictions"),
+        (lambda: plotting.plot_density_errors(numbers), "use plot_predictions"),
         (lambda: plotting.plot_choice(model), "fit with 'auto'"),
         (lambda: plotting.plot_scales(result), "use plot_null"),
         (lambda: plotting.plot_coordinates(result), "use plot_null"),

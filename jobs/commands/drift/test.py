@@ -63,7 +63,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     if config.picture is not None:
         from ...pictures.scales import draw_scales
 
-        report["pictures"] = [str(draw_scales(config.picture, result))]
+        report["pictures"] = [str(draw_scales(config.picture, result, detector.level))]
     if config.report is not None:
         from ...pictures.hypothesis_part import hypothesis_part
 

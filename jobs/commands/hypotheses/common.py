@@ -32,8 +32,13 @@ class TestConfig(DirectoryConfig):
     null: str | None = Field(
         default=None, description="permutation, spectral, …; null: the statistic's first"
     )
-    n_permutations: int = Field(default=999, ge=1, description="permutations, or simulations")
     seed: int = Field(default=0, ge=0, description="random seed")
+
+
+class PermutationTestConfig(TestConfig):
+    """Keys of the tests that permute units."""
+
+    n_permutations: int = Field(default=999, ge=1, description="permutations, or simulations")
 
 
 def named_statistic(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,11 @@ from .common import BOUNDS, TestConfig, conclude, named_statistic
 class Config(TestConfig):
     """Keys of ``configs/test-fit.yaml``."""
 
+    RENAMED_OF: ClassVar[str] = "bags test fit"
+
+    n_draws: int = Field(
+        default=999, ge=1, description="draws of the wild bootstrap, or simulations"
+    )
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
     targets: list[str] = Field(
@@ -58,7 +63,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         statistic=statistic,
         bandwidth=config.bandwidth,
         null=config.null,
-        n_draws=config.n_permutations,
+        n_draws=config.n_draws,
         groups=groups,
         seed=config.seed,
     )

@@ -9,10 +9,10 @@ from pydantic import Field
 from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...terminal import Terminal
-from .common import BOUNDS, TestConfig, conclude, named_statistic
+from .common import BOUNDS, PermutationTestConfig, conclude, named_statistic
 
 
-class Config(TestConfig, ClusterConfig):
+class Config(PermutationTestConfig, ClusterConfig):
     """Keys of ``configs/test-independence.yaml``."""
 
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")

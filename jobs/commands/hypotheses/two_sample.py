@@ -12,7 +12,7 @@ from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...configs.sections import EmbeddingSection, build
 from ...terminal import Terminal
-from .common import BOUNDS, TestConfig, conclude, named_statistic
+from .common import BOUNDS, PermutationTestConfig, conclude, named_statistic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bagbasis import BagStore
 
 
-class Config(TestConfig, ClusterConfig):
+class Config(PermutationTestConfig, ClusterConfig):
     """Keys of ``configs/test-two-sample.yaml``."""
 
     a_url: str = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -58,7 +58,8 @@ def _show_summary(url: str, model: FittedModel, console: Terminal) -> bool:
 
     if not isinstance(model, DoubleBasis):
         return False
-    console.values(url, {"kind": type(model).__name__, **model.summary().rows})
+    following = {"next": f"bags evaluate {url} DATA, on bags with labels"}
+    console.values(url, {"kind": type(model).__name__, **model.summary().rows, **following})
     console.line("All that is saved: bags info -v, or --json")
     console.details.values(url, with_short_classes(describe_model(model)))
     return True
@@ -73,6 +74,15 @@ def with_short_classes(report: dict[str, Any]) -> dict[str, Any]:
             for key in ("classes",)
             if isinstance(report.get(key), dict)
         },
+        **({"source": _without_missing(report["source"])} if "source" in report else {}),
+    }
+
+
+def _without_missing(source: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return where a store comes from, without the tables that there were not."""
+    return {
+        key: [one for one in value if one is not None] if isinstance(value, list) else value
+        for key, value in (source or {}).items()
     }
 
 

@@ -72,14 +72,28 @@ def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, boo
         Targets of another length, or that are not numbers; or an index that has other ids than
         the bags, see `aligned`.
     """
-    values = as_targets(aligned(y, data, "y"))
+    y = aligned(y, data, "y")
+    values = as_targets(y)
     if values.dtype.kind == "O":
         texts, advice = values, "expected numbers; for classes use DoubleBasisClassifier"
         values = as_numbers(values, "y", advice)
         warn_of_blank(texts, "y")
     if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
         raise DataError(f"{unequal('y', values, len(data))}; give one label for each bag")
-    return LabelledBags(data, Targets((), values.reshape(len(data), -1))), values.ndim == 1
+    labels = Targets(label_names(y), values.reshape(len(data), -1))
+    return LabelledBags(data, labels), values.ndim == 1
+
+
+def label_names(y: LabelsLike) -> tuple[str, ...]:
+    """Return the name of a Series, or of each column of a table, of pandas, polars or Arrow.
+
+    As for scikit-learn's ``feature_names_in_``, names are texts: labels without names, with
+    numbers as names (pandas counts columns), or with a name twice give the empty tuple.
+    """
+    names = getattr(y, "column_names", getattr(y, "columns", None))
+    names = [getattr(y, "name", None)] if names is None or callable(names) else list(names)
+    are_names = all(isinstance(name, str) and name for name in names)
+    return tuple(names) if are_names and len(set(names)) == len(names) else ()
 
 
 def unequal(what: str, values: NDArray[Any], n_bags: int) -> str:

@@ -60,6 +60,8 @@ class Sample:
         Bags that are too small, and pairs that lack one of their variables.
     bucket_length : int
         Units are so many neighbours of what was given; 0 where they are not.
+    names : tuple of str
+        Names of the columns of rows, where they are known.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Sample:
     positions: NDArray[np.int64]
     n_left_out: int
     bucket_length: int = 0
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -121,6 +124,15 @@ class Sample:
             n_units=int(units.max()) + 1,
             positions=self.positions[rows],
         )
+
+    @property
+    def with_names(self) -> Sample:
+        """The sample with names of the columns of its embedding, as the coordinates give them."""
+        if not isinstance(self.data, EmbeddedRows):
+            return self
+        spec, names = self.data.spec, self.data.bags.coordinate_names
+        coordinates = names or [str(j) for j in range(spec.n_dims)]
+        return replace(self, names=tuple(spec.feature_names(coordinates)))
 
     @property
     def unit_sizes(self) -> NDArray[np.int64]:
@@ -180,10 +192,11 @@ def read_samples(
     if all(kinds.values()) and unit != "point":
         sets = {k: as_bag_set(v, k) for k, v in data.items()}  # type: ignore[arg-type]
         rows = _embedded(in_same_order(sets, embedding), embedding, thin, seed)
+        names: tuple[str, ...] = ()
     else:
         if embedding is not None:
             raise DataError("embedding is for bags; samples of points are compared as they are")
-        rows = _pooled(data, kinds)
+        rows, names = _pooled(data, kinds)
     dims = {name: values.n_dims for name, (values, *_) in rows.items()}
     if len(set(dims.values())) > 1:
         raise DataError(
@@ -191,8 +204,8 @@ def read_samples(
         )
     kind = "bag" if all(kinds.values()) and unit != "point" else "point"
     return [
-        as_sample(name, values, kind, None if groups is None else groups[name], positions, n_given)
-        for name, (values, positions, n_given) in rows.items()
+        replace(as_sample(name, values, kind, (groups or {}).get(name), positions, n), names=names)
+        for name, (values, positions, n) in rows.items()
     ]
 
 
@@ -349,8 +362,10 @@ RowsByName = dict[str, tuple[ArrayRows | EmbeddedRows, NDArray[np.int64], int]]
 """Each sample by name: its rows, their positions in the data, and how many were given."""
 
 
-def _pooled(data: Mapping[str, SampleLike], kinds: Mapping[str, bool]) -> RowsByName:
-    """Return the points of each sample, with their coordinates in the order of the first names."""
+def _pooled(
+    data: Mapping[str, SampleLike], kinds: Mapping[str, bool]
+) -> tuple[RowsByName, tuple[str, ...]]:
+    """Return the points of each sample, in the order of the first names, and these names."""
     expected: Names = None
     reference = ""
     rows: RowsByName = {}
@@ -361,7 +376,7 @@ def _pooled(data: Mapping[str, SampleLike], kinds: Mapping[str, bool]) -> RowsBy
         rows[name] = _points(sample, name, bags, order)
         if expected is None and names is not None:
             expected, reference = names, f"{name} has"
-    return rows
+    return rows, tuple(expected or ())
 
 
 def _points(

@@ -8,7 +8,6 @@ how much of t is lost without each of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -151,7 +150,7 @@ def in_widths(samples: TwoSamples, widths: Floats) -> TwoSamples:
     return replace(samples, first=first, second=second)
 
 
-def coordinate_details(widths: Floats, spread: Floats, tested: TwoSamples) -> Mapping[str, Any]:
+def coordinate_details(widths: Floats, spread: Floats, tested: TwoSamples) -> dict[str, Any]:
     """Return which coordinates differ, for the report and its picture.
 
     Parameters
@@ -164,7 +163,9 @@ def coordinate_details(widths: Floats, spread: Floats, tested: TwoSamples) -> Ma
     lost = np.zeros(len(widths))
     lost[order] = lost_without(tested, order)
     named = [k for k in np.argsort(-lost, kind="stable")[:MOST_NAMED] if lost[k] > 0]
-    return {
-        "coordinates_that_differ": ", ".join(f"{k}: {lost[k]:.0%}" for k in named) or "none",
-        "coordinates": {"bandwidth": widths.tolist(), "lost_without": lost.tolist()},
-    }
+    names = tested.first.names
+    differing = [f"{names[k] if names else k}: {lost[k]:.0%}" for k in named]
+    coordinates: dict[str, Any] = {"bandwidth": widths.tolist(), "lost_without": lost.tolist()}
+    if names:
+        coordinates["names"] = list(names)
+    return {"coordinates_that_differ": ", ".join(differing) or "none", "coordinates": coordinates}

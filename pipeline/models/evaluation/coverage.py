@@ -20,6 +20,7 @@ from ...execution.progress import Progress
 from ..fitted_model import FittedEstimator, JudgedModel, is_fitted_to, model_of, take_subset
 from ..judging import judging_cost
 from ..ridge_model import RidgeModel
+from ..verdict import share_error
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
@@ -99,7 +100,7 @@ class _Counts(Sums):
                 "target": name,
                 "coverage": coverage,
                 "covered": float(shares[i, j]),
-                "standard_error": float((shares[i, j] * (1 - shares[i, j]) / self.n) ** 0.5),
+                "standard_error": share_error(float(shares[i, j]), self.n),
                 width: float(widths[i, j]),
                 "n": self.n,
             }

@@ -24,6 +24,7 @@ from ..ridge.linear_columns import LINEAR
 from .details import ErrorSums, Found, Judged, Rows, determination
 
 FLOAT = np.dtype(np.float64)
+UNNAMED = "y"  # the one target of labels without a name
 
 Target = str | Sequence[str] | None
 """Columns of a store."""
@@ -90,7 +91,8 @@ class Outcome(ABC):
     single : bool
         Whether labels are one number per bag, without an axis of targets.
     names : tuple of str
-        The store's targets; empty for labels in memory, and for responses.
+        Targets of a store, or names of the labels in memory; empty where these have none, and
+        for responses.
     n_targets : int
         Columns that are regressed, k.
     n_independent : int
@@ -289,12 +291,14 @@ class Outcome(ABC):
 
     @property
     def target_labels(self) -> tuple[str, ...]:
-        """The names of the targets, or "target 1", … where they have none."""
-        return self.names or tuple(f"target {j + 1}" for j in range(self.n_targets))
+        """The names of the targets; "y", or "target 1", … of several, where they have none."""
+        if self.names or self.n_labels == 1:
+            return self.names or (UNNAMED,)
+        return tuple(f"target {j + 1}" for j in range(self.n_labels))
 
     def call(self, j: int) -> str:
         """Return the name of column ``j`` of the encoded labels, for messages."""
-        return f"target {self.names[j]!r}" if self.names else f"target {j + 1}"
+        return f"target {self.names[j]!r}" if self.names else self.target_labels[j]
 
     def check_finite(self, rows: Rows, what: str, remedy: str) -> None:
         """Raise DataError for the first column of (n, k) that holds an infinity or NaN.

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core.errors import DataError, ParameterError
+from ...core.errors import DataError, ParameterError, shown
 from ...core.saved import read_saved
 from ...data.bags.bags import Bags, as_bags
 from ...data.labelled.alignment import aligned
 from ...data.labelled.frame_columns import from_frame
-from ...data.labelled.inputs import BagsLike, LabelsLike, as_targets, with_targets
+from ...data.labelled.inputs import BagsLike, LabelsLike, as_targets, label_names, with_targets
 from ...data.labelled.labelled import LabelledBags, take_range
 from ...data.labelled.labels import Targets
 from ...data.store.plan import Range
@@ -84,17 +84,21 @@ class Classes(Outcome):
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
         X, labels, target, *_ = from_frame(X, labels, target)
-        names, has_booleans = None, False
+        names, has_booleans, own = None, False, label_names(labels)
         if labels is not None:
             X = X if isinstance(X, (BagStore, LabelledBags)) else as_bags(X)
             if not isinstance(X, LabelledBags):
                 labels = aligned(labels, X, "y")
+                own = label_names(labels)
             values = as_targets(labels)
             has_booleans = are_booleans(values)
             names, labels = class_codes(values)
         source, _ = with_targets(X, labels, target)
         if n_targets_of(source) != 1:
             raise DataError("a classifier has one target; name it with target=")
+        if own:
+            assert isinstance(source.labels, Targets)
+            source = replace(source, labels=replace(source.labels, names=own))
         source = take_range(source, bags)
         codes = distinct_labels(source)
         refuse_numbers(source, codes)
@@ -151,14 +155,20 @@ class Classes(Outcome):
         # a store with other numbers for classes is read with ours
         bags = super().take_labels(store)
         theirs = store.meta.class_names.get(self.names[0])
-        if theirs is None or not self.class_names:
+        names = self.class_names or self.names_by_code
+        if theirs is None and isinstance(self.classes[0], str):
+            raise DataError(
+                f"{store.url}: target {self.names[0]!r} has numbers, the model was fitted to the "
+                f"classes {shown(list(names))}; give the classes: evaluate(model, store, y)"
+            )
+        if theirs is None or not names:
             return bags
-        ours = dict(zip(self.classes, self.class_names, strict=True))
+        ours = dict(zip(self.codes.astype(int).tolist(), names, strict=True))
         if ours.items() <= dict(enumerate(theirs)).items():
             return bags
-        new = [name for name in theirs if name not in self.class_names]
-        names = [ours.get(code, "") for code in range(max(ours) + 1)] + new
-        return replace(bags, labels=Targets(self.names, class_names=tuple(names)))
+        new = [name for name in theirs if name not in names]
+        by_code = [ours.get(code, "") for code in range(max(ours) + 1)] + new
+        return replace(bags, labels=Targets(self.names, class_names=tuple(by_code)))
 
     @override
     def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
@@ -234,11 +244,6 @@ class Classes(Outcome):
     def losses(self, scores: Rows, targets: Rows) -> Rows:
         """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""
         return 1.0 - np.take_along_axis(targets, scores.argmax(axis=1)[:, None], axis=1)
-
-    @property
-    @override
-    def scored_names(self) -> tuple[str, ...]:
-        return self.names or ("target 1",)
 
     @override
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:

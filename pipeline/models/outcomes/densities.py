@@ -150,10 +150,11 @@ class DensityOutcome(Outcome):
             project_bags(self.spec, batch.bags, coefficients)
             own = float(weighted_sum((coefficients - targets) ** 2, w).sum())
         gaps = targets - _known(judged.mean_targets)
+        of_average = (gaps**2).sum(axis=1, keepdims=True)
+        of_model = ((judged.scores - targets) ** 2).sum(axis=1, keepdims=True)
         average = float(weighted_sum(gaps**2, w).sum())
         noise = sampling_noise(self.spec, self._present(batch.labels), targets, w)
-        empty = np.empty((len(batch), 0))
-        return Found(DensityDetails(average, own, noise), empty, empty)
+        return Found(DensityDetails(average, own, noise), of_average, of_model)
 
     @override
     def units(self) -> Rows:

@@ -17,6 +17,7 @@ from ...data.bags.box import Box
 from ...data.labelled.labelled import Batch
 from ...embeddings.bases.coefficients import project
 from ...embeddings.projection import ProjectionSpec
+from ..verdict import r2_error, share_error
 
 Rows = Floats
 
@@ -97,6 +98,11 @@ class ErrorSums(Protocol):
         ...
 
     @property
+    def rmse_errors(self) -> Rows:
+        """Standard errors of the RMSE of each target of the sample."""
+        ...
+
+    @property
     def n(self) -> int:
         """Labelled bags."""
         ...
@@ -153,6 +159,10 @@ class Details(Protocol):
         """Return what `Errors.values` gives."""
         ...
 
+    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+        """Return what `Errors.spreads` gives."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class RealDetails(Sums):
@@ -179,6 +189,19 @@ class RealDetails(Sums):
                 ),
             }
         return errors_by_target
+
+    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+        """Return standard errors of `values` by the name of the target, from the sample of bags."""
+        gaps, root = errors.sample.predicted - errors.sample.true, errors.n**0.5
+        values, spreads = self.values(errors), {}
+        for name, rmse_error, gap in zip(self.names, errors.rmse_errors, gaps.T, strict=False):
+            spreads[name] = {
+                "rmse": float(rmse_error),
+                "mae": float(np.abs(gap).std()) / root,
+                "bias": float(gap.std()) / root,
+                "r2": r2_error(values[name], rmse_error),
+            }
+        return spreads
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,11 +331,14 @@ class ClassDetails:
         columns = sample.predicted
         return float(np.average(columns[:, BRIER], weights=columns[:, WEIGHT]))
 
-    def spreads(self, errors: ErrorSums) -> dict[str, float]:
-        """Return standard errors of some of `values`, as if bags were independent.
+    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+        """Return standard errors of some of `values`, and of the Brier score, by the target's name.
 
         From the sample of bags; empty for weighted bags. That of the AUC is DeLong's.
         """
+        return {self.name: self._spreads(errors)}
+
+    def _spreads(self, errors: ErrorSums) -> dict[str, float]:
         sample, n = errors.sample, errors.n
         weights = sample.predicted[:, WEIGHT]
         if not n or (weights != 1).any():
@@ -321,7 +347,7 @@ class ClassDetails:
         true = self.matrix.sum(axis=1)
         recall, seen = _divide(np.diag(self.matrix).astype(np.float64), true), true > 0
         spreads = {
-            "accuracy": float(right.std()) / n**0.5,
+            "accuracy": share_error(float(right.mean()), n),
             "brier": float(sample.predicted[:, BRIER].std()) / len(weights) ** 0.5,
         }
         of_recall = (recall * (1 - recall))[seen] / true[seen]
@@ -405,6 +431,12 @@ class DensityDetails(Sums):
                 "input_r2": float(determination(self.own, self.average)) if comparable else None,
             }
         }
+
+    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+        """Return standard errors of the mean squared distances, from the sample of bags."""
+        sample, root = errors.sample, errors.n**0.5
+        named = {"mse": sample.predicted, "average_mse": sample.true}
+        return {"densities": {key: float(column.std()) / root for key, column in named.items()}}
 
 
 def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:

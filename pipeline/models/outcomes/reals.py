@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from ...core.arrays import Integers
-from ...core.errors import DataError
+from ...core.errors import DataError, shown
 from ...core.units import units_of_labels
 from ...data.bags.bags import Bags
 from ...data.labelled.frame_columns import from_frame
 from ...data.labelled.inputs import BagsLike, LabelsLike, with_targets
 from ...data.labelled.labelled import LabelledBags, take_range
+from ...data.labelled.labels import Targets
 from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...embeddings.base import Embedding
@@ -81,14 +82,29 @@ class Reals(Outcome):
         n = n_targets_of(source)
         if n != self.n_targets:
             raise DataError(f"y has {n} targets, the model predicts {self.n_targets}")
-        return source
+        return self._in_order(source)
+
+    def _in_order(self, source: LabelledBags) -> LabelledBags:
+        """Return labels with named columns in the order of the model's targets."""
+        names, labels = source.target_names, source.labels
+        if n_targets_of(source) == 1 or not names or not self.names or names == self.names:
+            return source
+        if set(names) != set(self.names):
+            raise DataError(
+                f"y has the columns {shown(list(names))}, the model was fitted to "
+                f"{shown(list(self.names))}; name them alike, or give y.to_numpy() in the order "
+                "of the model's targets"
+            )
+        assert isinstance(labels, Targets)
+        columns = [names.index(name) for name in self.names]
+        return replace(source, labels=Targets(self.names, labels.given()[:, columns]))
 
     @property
     @override
     def measure(self) -> str:
         if self.n_targets == 1:
             return "RMSE"
-        return "root of the targets' mean of squared error over variance"
+        return "RMSE in standard deviations of the targets"
 
     @override
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:

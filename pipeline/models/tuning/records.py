@@ -6,9 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.errors import plural
 from ...core.saved import Format, Saved, read_saved
 from ...data.storage.files import read_json, write_json
 from ...embeddings.base import Embedding
+from ..fit_summary import FitSummary
+from ..verdict import targets_in_words, verdict_of
 from .candidates import Candidate
 from .order import Rung
 
@@ -96,7 +99,7 @@ class Lead:
     standard_error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tuning:
     """Result of `tune`.
 
@@ -145,6 +148,23 @@ class Tuning:
     model: Any
     leads: list[Lead]
     judged: dict[str, Any] | None = None
+
+    def summary(self) -> FitSummary:
+        """Summarise the search: how good the winner is, next to baselines, and what it is."""
+        n, of_model = len(self.candidates), self.model.summary()
+        rows = {"compared": f"{n:,} {plural('candidate', n)}"} if n > 1 else {}
+        if self.judged is not None:
+            names = targets_in_words(self.model.outcome_.scored_names)
+            rows["verdict"] = verdict_of(names, self.judged)
+        return FitSummary(f"Tuning of {of_model.title}", {**rows, **of_model.rows})
+
+    def __repr__(self) -> str:
+        """Return the summary, without the arrays of candidates."""
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """Show the summary as a table in a notebook."""
+        return self.summary()._repr_html_()
 
 
 class Records:

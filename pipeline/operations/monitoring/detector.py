@@ -31,7 +31,7 @@ from ...execution.lanes import lane
 from ...hypotheses.declared import Permutations
 from ...hypotheses.kernels.scales import MOST_UNITS, Scales
 from ...hypotheses.nulls.draws import generator_of
-from ...hypotheses.result import HypothesisResult, p_text
+from ...hypotheses.result import LEVEL, HypothesisResult, p_text
 from ...hypotheses.two_samples.comparison import LEAST_BUCKETS
 from ...hypotheses.two_samples.fused import CHOICE_ROWS, fuse_sums
 from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
@@ -62,6 +62,8 @@ class DriftPrediction:
         The statistic, see `HypothesisResult`.
     threshold : float
         The distance that chance exceeds with probability level.
+    level : float, default 0.05
+        Level of the detector.
 
     See Also
     --------
@@ -83,10 +85,12 @@ class DriftPrediction:
     p_value: float
     distance: float
     threshold: float
+    level: float = LEVEL
 
     def verdict(self) -> str:
         """Return the conclusion in one sentence."""
-        return f"{conclusion(self.is_drift)} (p = {p_text(self.p_value)})."
+        sentence = conclusion(self.is_drift)
+        return f"{sentence} (p = {p_text(self.p_value)}, level {self.level:g})."
 
     def __str__(self) -> str:
         """Return the conclusion, the distance and its threshold."""
@@ -291,7 +295,11 @@ class DriftDetector(BaseEstimator):
         result = self.test(new)
         threshold = float(np.quantile(result.null_distribution, 1 - self.level))
         return DriftPrediction(
-            bool(result.p_value <= self.level), result.p_value, result.statistic, threshold
+            bool(result.p_value <= self.level),
+            result.p_value,
+            result.statistic,
+            threshold,
+            self.level,
         )
 
     def _unit_sums(

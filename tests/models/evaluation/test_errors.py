@@ -46,7 +46,7 @@ def test_errors_of_numbers(cuts, offset):
         assert result["bias"] == pytest.approx((f - y).mean(), abs=1e-7)
     squares = ((predicted - true) ** 2).mean(axis=0)
     assert errors.error == pytest.approx(np.sqrt(np.mean(squares / true.var(axis=0))), rel=1e-9)
-    assert errors.measure == "root of the targets' mean of squared error over variance"
+    assert errors.measure == "RMSE in standard deviations of the targets"
     np.testing.assert_array_equal(errors.sample.true, true)
     np.testing.assert_array_equal(errors.sample.predicted, predicted)
 

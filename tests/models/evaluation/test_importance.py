@@ -51,7 +51,7 @@ def test_importance_is_shown_in_the_digits_of_its_errors():
     title, first, *others = repr(result).splitlines()
     assert title.startswith("Importance: drop of R², which is 0.")
     drop, spread = float(result.drop[1, 0]), float(result.standard_error[1, 0])
-    assert first.split("  ")[1:] == ["target 1: coordinate 1", with_error(drop, spread)]
+    assert first.split("  ")[1:] == ["y: coordinate 1", with_error(drop, spread)]
     assert len(others) == 2
     assert with_error(drop, spread) in result._repr_html_()
 

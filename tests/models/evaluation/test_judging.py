@@ -162,4 +162,4 @@ def test_a_model_of_labels_in_memory(store):
         evaluate(model, store)
     errors = evaluate(model, with_targets(BAGS, y)[0])
     expected = np.sqrt(np.mean((model.predict(BAGS) - y) ** 2))
-    assert errors.values()["target 1"]["rmse"] == pytest.approx(expected)
+    assert errors.values()["y"]["rmse"] == pytest.approx(expected)

@@ -101,7 +101,7 @@ def test_equal_labels(models, tmp_path):
     """Where they are predicted exactly the score is 1, else 0: by every way to ask."""
     model = models["one"]
     assert model.score(NEW, EQUAL) == r2_score(EQUAL, model.predict(NEW)) == 0
-    assert evaluate(model, NEW, EQUAL).values()["target 1"]["r2"] == 0
+    assert evaluate(model, NEW, EQUAL).values()["y"]["r2"] == 0
     importance = permutation_importance(model, NEW, EQUAL, n_repeats=2)
     assert importance.score.tolist() == [0]
     assert not importance.drop.any()
@@ -179,7 +179,7 @@ def test_labels_beside_a_store(models, name, tmp_path):
 
 def test_classes_in_memory_are_called_by_their_names(models):
     """The confusion matrix of text and of booleans; a label that is not a class is an error."""
-    found = evaluate(models["classes"], NEW, text(NEW_Y)).values()["target 1"]
+    found = evaluate(models["classes"], NEW, text(NEW_Y)).values()["y"]
     assert set(found["per_class"]) == {"high", "low"}
     other = text(NEW_Y).astype(object)
     other[:3] = "other"
@@ -190,7 +190,7 @@ def test_classes_in_memory_are_called_by_their_names(models):
     expected = np.mean(predicted[np.arange(40) != 3] == truth)
     assert errors.score == pytest.approx(expected)
     booleans = DoubleBasisClassifier(**BASES, alpha=0.01).fit(BAGS, Y > 0)
-    assert set(evaluate(booleans, NEW, NEW_Y > 0).values()["target 1"]["per_class"]) == {
+    assert set(evaluate(booleans, NEW, NEW_Y > 0).values()["y"]["per_class"]) == {
         "False",
         "True",
     }

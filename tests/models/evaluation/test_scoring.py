@@ -68,7 +68,7 @@ def test_scores_of_classes(name, n_classes):
 def test_evaluate_has_them_with_weights():
     """Log loss, AUC and balanced accuracy count bags by their weights."""
     model, labels, w = fitted("class names"), NAMES[CODES], RNG.uniform(0, 2, len(Y))
-    found = evaluate(model, BAGS, labels, sample_weight=w).values()["target 1"]
+    found = evaluate(model, BAGS, labels, sample_weight=w).values()["y"]
     shares = model.predict_proba(BAGS)
     hard = model.predict(BAGS)
     expected = {
@@ -155,7 +155,7 @@ def test_standard_errors_are_the_spread_over_samples(n_classes):
         true = (rng.random(120)[:, None] > shares.cumsum(axis=1)).sum(axis=1).astype(float)
         errors = class_errors(tuple(map(float, range(n_classes))), (), true, shares)
         values.append(errors.values()["kind"])
-        spreads.append(errors.details.spreads(errors))
+        spreads.append(errors.spreads["kind"])
     for key in ("accuracy", "balanced_accuracy", "log_loss", "auc"):
         spread = np.std([one[key] for one in values])
         assert np.mean([one[key] for one in spreads]) == pytest.approx(spread, rel=0.1), key
