@@ -27,8 +27,10 @@ from .errors import ParameterError, StoreError
 from .systems import code_folder
 
 try:  # nobody else imports it earlier
-    from numba import njit
+    from numba import njit, version_info
     from numba.core import config, event as events
+    from numba.core.caching import FunctionCache
+    from numba.core.runtime import rtsys
 except ValueError as error:
     raise ParameterError(
         f"Numba cannot use what the environment says ({error}); see its variables NUMBA_…"
@@ -45,6 +47,7 @@ if folder := vars(config)["CACHE_DIR"]:  # kernels that are read from there are 
 
 UNSIGNED = np.uint64  # an index: a signed one is first looked at for whether it counts from the end
 Decorator = Callable[[Callable[..., Any]], Any]
+NEWEST_READ = 0, 68  # version of Numba of which `_MachineCode` knows what loading takes
 SECONDS_EARLY = 1.0  # of NumPy instead of one kernel: about what it takes to compile or load it
 
 NO_PLACE = (
@@ -124,17 +127,41 @@ def subkernel(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
 
 def _kept(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
     """Return a decorator for what is kept on disk; StoreError where it has no place there."""
-    compiled = njit(cache=True, error_model="numpy", **options)
+    compiled = njit(error_model="numpy", **options)
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba has no types
+        dispatcher = compiled(function)
         try:
-            return compiled(function)
+            dispatcher.enable_caching()
+            if version_info.short <= NEWEST_READ:
+                quick = {"_cache": _MachineCode(function), "_compilation_chain_init_hook": _nothing}
+                vars(dispatcher).update(quick)
         except RuntimeError as error:
             if "no locator available" not in str(error):
                 raise
             raise StoreError(NO_PLACE) from error
+        return dispatcher
 
     return decorate
+
+
+class _MachineCode(FunctionCache):  # type: ignore[misc] - Numba has no types
+    """Loads kept kernels without what only the compiler needs.
+
+    Numba imports the implementations of everything that it can compile, and extensions of other
+    packages, before it loads a kernel: half a second in each process, of a whole that takes a
+    thirtieth. The compiler imports them when it is called.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:  # noqa: ANN401 - Numba's
+        """Return the kernel for a signature, or None where it is not kept."""
+        rtsys.initialize(target_context)  # the functions of Numba's runtime that kernels call
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def _nothing() -> None:
+    """Stand for the import of extensions, which kernels do not need."""
 
 
 class _WithoutCollector(events.Listener):

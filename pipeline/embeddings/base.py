@@ -51,6 +51,7 @@ from .bases.coefficients import kernel_arguments
 from .description import Description
 from .launching import embed_by
 from .refusals import check_dims, refuse_outside
+from .remembering import fill_once
 from .transforms import NO_ARRAYS, Arrays, Transform
 
 OF_SIDE = "share of the box's side"  # what messages call a bandwidth
@@ -267,7 +268,7 @@ class EmbeddingSpec(Transform):
         if outside is None:
             outside = np.zeros(len(bags), dtype=np.int64)
         if len(bags):
-            self.fill(bags, out, outside)
+            fill_once(self, bags, out, outside)
             refuse_outside(outside, out, self.out_of_box, self.box)
         return int(outside.sum())
 
@@ -291,6 +292,10 @@ class EmbeddingSpec(Transform):
 
     def with_margin(self) -> Self:
         """Return the embedding that takes points outside the box as they are, where it can."""
+        return self
+
+    def without_margin(self) -> Self:
+        """Return the embedding that embeds points inside the box alike, and has no margin."""
         return self
 
     def are_outside(self, points: NDArray[Any], margin: float = 0.0) -> NDArray[np.bool_]:
@@ -389,6 +394,10 @@ class UnboundedSpec(EmbeddingSpec):
     @override
     def with_margin(self) -> Self:
         return replace(self, margin=MARGIN) if self.out_of_box == "clip" else self
+
+    @override
+    def without_margin(self) -> Self:
+        return replace(self, margin=0.0) if self.margin else self
 
 
 def check_marginals(marginals: int | None, n_dims: int) -> None:

@@ -21,6 +21,7 @@ from .description import Description
 from .kernels.moments_kernels import moments
 from .kernels.same_bits import MOST_BYTES
 from .kinds import embedding
+from .remembering import fill_once
 
 SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
 
@@ -173,7 +174,7 @@ def _standardized(spec: MomentsSpec, sample: Iterable[Bags]) -> MomentsSpec:
     parts = []
     for bags in sample:
         rows = np.empty((len(bags), spec.n_features))
-        spec.fill(bags, rows, np.empty(len(bags), np.int64))
+        fill_once(spec, bags, rows, np.empty(len(bags), np.int64))
         parts.append(rows[np.isfinite(rows[:, 0])])  # "drop" may have left a bag no point
     rows = np.concatenate(parts) if parts else np.empty((0, spec.n_features))
     if len(rows) == 0:

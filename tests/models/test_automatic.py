@@ -357,6 +357,19 @@ def test_the_number_of_points_is_left_out_where_it_does_not_help(by_default):
     assert found["tried"][0]["name"] == found["chosen"]
 
 
+@pytest.mark.long
+def test_the_number_of_points_is_joined_to_others_where_it_helps_the_best():
+    """It is joined to the best embedding first, and to others only if that has less error."""
+    n_joined = []
+    for data in (
+        sized(lambda bag: bag[:, 0].sum() / 50),
+        sized(lambda bag: bag[:, 0].mean(), least=20, most=90, seed=1),
+    ):
+        model = DoubleBasisRegressor().fit(*data)
+        n_joined.append(sum(name.endswith(f" × {SIZE}") for name in tried(model)))
+    assert n_joined == [4, 1]
+
+
 def decades(n=120, d=1, offset=0.0, seed=0):
     """Bags of heavy tails, whose class is their scale, from a thousandth to about 20."""
     rng = np.random.default_rng(seed)

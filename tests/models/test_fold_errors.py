@@ -81,6 +81,18 @@ def test_few_noisy_rows_have_the_largest_penalty_that_is_as_good(n):
     assert found["noise"] >= (10.0 ** EXPONENTS[-1] if n <= 100 else 1e-3)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_features_are_judged_as_their_kernel(weighted):
+    """Features that are fewer than landmarks have the errors of landmarks of their kernel."""
+    x, rows = rows_of(weighted=weighted)
+    judge = FoldJudge(rows)
+    of_kernel = judge.errors(judge.landmark_features(x @ x[rows.landmarks].T))
+    found = judge.errors(x)
+    assert found.alpha == of_kernel.alpha
+    np.testing.assert_allclose(found.losses, of_kernel.losses, rtol=1e-4, atol=1e-6)
+    assert found.error == pytest.approx(of_kernel.error, rel=1e-6)
+
+
 def test_standard_errors_are_those_of_a_mean_over_clusters():
     rng = np.random.default_rng(3)
     clusters = np.repeat(np.arange(20), 5)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,13 +85,47 @@ def assert_equals_oracle(entry: Implementation, function, rng=None, n=None):
         np.testing.assert_allclose(value, expected, atol=entry.atol, rtol=entry.rtol)
 
 
-def test_every_kernel_is_kept():
-    """What one process has compiled no other one compiles again: jobs and workers are many."""
+def all_kernels():
     packages = pkgutil.walk_packages(bagbasis.__path__, "bagbasis.")
     modules = [importlib.import_module(m.name) for m in packages if m.name.endswith("_kernels")]
     values = [value for module in modules for value in vars(module).values()]
     early = {value.compiled for value in values if isinstance(value, EarlyKernel)}
-    kernels = {value for value in values if isinstance(value, Dispatcher)} | early
     assert len(early) >= 5
+    return {value for value in values if isinstance(value, Dispatcher)} | early
+
+
+def test_every_kernel_is_kept():
+    """What one process has compiled no other one compiles again: jobs and workers are many."""
+    kernels = all_kernels()
     assert len(kernels) > 50
     assert [k.py_func for k in kernels if isinstance(k._cache, NullCache)] == []
+
+
+FRESH = """
+import sys
+from tests.oracles.test_table import IMPLEMENTATIONS, all_kernels, compiling_at_once, np
+
+with compiling_at_once():
+    for name in sys.argv[1:]:
+        entry = IMPLEMENTATIONS[name]
+        entry.implementation(*entry.make(np.random.default_rng(0), entry.n))
+n_missed = sum(sum(k.stats.cache_misses.values()) for k in all_kernels())
+n_loaded = sum(sum(k.stats.cache_hits.values()) for k in all_kernels())
+print(n_missed, n_loaded, "numba.np.linalg" in sys.modules)
+"""
+
+
+@pytest.mark.long
+def test_kept_kernels_are_loaded_without_the_compiler():
+    """A process that finds all kernels kept runs them, and imports nothing that compiles others."""
+    names = [entry.name for entries in FEATURES for entry in entries()]
+    names += [name for name in IMPLEMENTATIONS if name.startswith("linear predictions")]
+    command = [sys.executable, "-c", FRESH, *names]
+    for _ in range(2):  # the first compiles what no test has called so far
+        run = subprocess.run(
+            command, cwd=Path(__file__).parents[2], env=os.environ, capture_output=True, text=True
+        )
+        assert run.returncode == 0, run.stderr
+    n_missed, n_loaded, compiles = run.stdout.split()
+    assert (n_missed, compiles) == ("0", "False")
+    assert int(n_loaded) > 10

@@ -20,6 +20,7 @@ from ..base import ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
 from ..kinds import check_inner, embedding, from_params
 from ..projection import ProjectionEmbedding
+from ..remembering import fill_once
 from .inner import ITEM, InnerSpec
 
 SECONDS_PER_NUMBER = 4e-9  # of an embedding that is shrunk
@@ -91,7 +92,7 @@ class ShrunkSpec(InnerSpec):
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        self.embedding.fill(bags, out, outside)
+        fill_once(self.embedding, bags, out, outside)
         mean = np.frombuffer(self.shrunk_mean)
         shares, _ = self._kept(self.points_embedded(bags, outside))
         np.add(mean, shares * (out - mean), out=out, casting="same_kind")
@@ -214,7 +215,7 @@ def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Float
 def _embedded(spec: EmbeddingSpec, bags: Bags) -> tuple[Floats, Integers]:
     """Return the embeddings of bags, NaN where "drop" left no point, and the points they are of."""
     rows, outside = np.empty((len(bags), spec.n_features)), np.zeros(len(bags), np.int64)
-    spec.fill(bags, rows, outside)
+    fill_once(spec, bags, rows, outside)
     return rows, spec.points_embedded(bags, outside)
 
 

@@ -33,6 +33,7 @@ from ..description import Description
 from ..hdd import HDDEmbedding
 from ..kinds import embedding, from_name, from_params, is_below, with_name
 from ..moments import MomentsEmbedding
+from ..remembering import fill_once
 from ..transforms import NO_ARRAYS, Arrays
 
 JOINS = {"product": " × ", "sum": " + "}  # of the kernels, and how a description says it
@@ -134,7 +135,7 @@ class UnionSpec(EmbeddingSpec):
         start = 0
         for part, scale, weight in zip(self.parts, self.scales, self.weights, strict=True):
             rows = np.empty((len(bags), part.n_features), out.dtype)
-            part.fill(bags, rows, outside)
+            fill_once(part, bags, rows, outside)
             factor = out.dtype.type(np.sqrt(weight) / scale)
             np.multiply(rows, factor, out=out[:, start : start + part.n_features])
             start += part.n_features
@@ -331,7 +332,7 @@ def _median_distances(parts: Sequence[EmbeddingSpec], sample: Iterable[Bags]) ->
         chosen = take_rows(bags, spread_rows(np.arange(len(bags)), MEDIAN_ROWS))
         for part, rows in zip(parts, rows_by_part, strict=True):
             rows.append(np.empty((len(chosen), part.n_features)))
-            part.fill(chosen, rows[-1], np.empty(len(chosen), np.int64))
+            fill_once(part, chosen, rows[-1], np.empty(len(chosen), np.int64))
     if not rows_by_part[0]:
         raise DataError("no bags to take the median distances of; give scales")
     return tuple(map(_median_of, rows_by_part))

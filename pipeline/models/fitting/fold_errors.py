@@ -45,7 +45,8 @@ def choice_bytes(n_bags: int, n_targets: int) -> int:
     n, m = min(n_bags, MOST_JUDGED_BAGS), min(n_bags, LANDMARKS)
     n_rows, width = _sizes_of_sums(m, min(n_targets, MOST_COLUMNS))
     sums = 8 * _n_repeats(n) * ((MOST_FOLDS + 1) * n_rows * width + n * width)
-    return sums + 8 * n * n_targets * (1 + 2 * (n_targets > MOST_COLUMNS))
+    # the sums of fewer features have memory of their own
+    return 2 * sums + 8 * n * n_targets * (1 + 2 * (n_targets > MOST_COLUMNS))
 
 
 def _n_repeats(n: int) -> int:
@@ -251,22 +252,25 @@ class FoldJudge:
     def errors(
         self, z: Floats, near: float | None = None, rival: FoldErrors | None = None
     ) -> FoldErrors:
-        """Return the errors of ridge regression on features (n, m), with the best of all penalties.
+        """Return the errors of ridge regression on features (n, s), with the best of all penalties.
 
+        Features are no more than landmarks.
         With up to 100 rows it is the largest penalty within one standard error of the best one.
         The search of penalties begins at ``near``, and goes downhill. Only the first repeat is
         judged where it leaves no hope to be better than the ``rival``.
         """
-        rows, (first, *others) = self._rows, self._repeats
+        rows, s = self._rows, z.shape[1]
+        first, *others = self._repeats_of(s)
+        factor = self._factor if s == len(self._factor) else np.empty((s, s), order="F")
         start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
 
         @cache
         def first_at(i: int) -> Floats:
-            return first.losses(10.0 ** EXPONENTS[i], self._factor)
+            return first.losses(10.0 ** EXPONENTS[i], factor)
 
         def losses_at(i: int) -> Floats:
             alpha = 10.0 ** EXPONENTS[i]
-            rest = [repeat.losses(alpha, self._factor) for repeat in others]
+            rest = [repeat.losses(alpha, factor) for repeat in others]
             mean: Floats = np.mean([first_at(i), *rest], axis=0)
             return mean
 
@@ -279,6 +283,11 @@ class FoldJudge:
             if len(rows) <= FEW:
                 best, losses = self._smoothest(losses_at, best, losses)
         return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
+
+    def _repeats_of(self, s: int) -> list[_Repeat]:
+        if s == len(self._factor):
+            return self._repeats
+        return [_Repeat(self._rows, folds, s) for folds in self._rows.folds]
 
     def _smoothest(
         self, losses_at: Callable[[int], Floats], best: int, losses: Floats

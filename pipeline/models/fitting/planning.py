@@ -14,6 +14,7 @@ from ...embeddings.base import Embedding
 from ...embeddings.projection import ProjectionEmbedding
 from ...embeddings.random_features.base import FeatureSpec, RandomFeatures, SampleRows
 from ...embeddings.random_features.fourier import RandomFourierFeatures
+from ...embeddings.remembering import remembering
 from ...execution.progress import Progress
 from ..outcomes.densities import DensityOutcome
 from ..ridge.linear_columns import OWN, LinearColumns
@@ -111,7 +112,8 @@ def choose_features(
         )
     beside = partial(choose_columns, problem, parameters.baseline)
     learn = partial(_learn, problem, parameters, progress, checkpoints)
-    return resolve_features(problem.source, embedding, second, beside, learn, progress)
+    with remembering():
+        return resolve_features(problem.source, embedding, second, beside, learn, progress)
 
 
 def choose_columns(

@@ -35,6 +35,7 @@ from ....embeddings.kernels.by_arrays import by_arrays, is_small
 from ....embeddings.random_features.base import Blocks, RandomFeatures
 from ....embeddings.random_features.fourier import RandomFourierFeatures
 from ....embeddings.random_features.nystroem import NystroemFeatures
+from ....embeddings.remembering import remembering
 from ....execution.lanes import lane
 from ....execution.progress import Progress, note
 from ..fit_parameters import MOST_LANDMARKS
@@ -113,7 +114,8 @@ class JudgedCandidate:
         Multiplier of the median distance; None where σ is given, or nothing is random.
     errors : FoldErrors
     parts : tuple of arrays (n, m)
-        The squared distances of each part, in units of the part's median.
+        The squared distances of each part, in units of the part's median; of a linear candidate
+        its centred features alone, (n, s).
     """
 
     of: Choosable
@@ -162,7 +164,7 @@ def choose_embedding(
         return Choice(first, _with_width(second, None), second, sample.n_labelled, None, report)
     note(progress, "choosing the embedding")
     small = is_small(sample.bags.n_points, sample.bags.n_dims)
-    with lane(), by_arrays(small):
+    with lane(), by_arrays(small), remembering():
         search = _Search(sample, second, problem.source.box, progress)
         best = search.run(candidates)
     note(progress, f"by {best.of.label}")
@@ -299,7 +301,10 @@ class _Search:
             del self._judged[n:]
 
     def _add_size(self) -> None:
-        """Judge the number of points alone, and joined to the best kernel and the best line."""
+        """Judge the number of points alone, and joined to the best kernel and the best line.
+
+        If it helps neither the best kernel nor the best of one embedding, no other one is joined.
+        """
         lines, n = [judged for judged in self._judged if judged.of.linear], len(self._judged)
         if lines:
             line = min(lines, key=lambda judged: judged.error).of
@@ -310,12 +315,16 @@ class _Search:
         size = self._try(size_beside(best.of), (best.width,))
         if size is None:
             return
-        self._sum(best, size)
         singles: dict[str, JudgedCandidate] = {}
         for judged in sorted(self._judged[:n], key=lambda judged: judged.error):
             if _is_single(judged):
                 singles.setdefault(judged.of.name, judged)
-        for judged in [*singles.values()][:SIZED]:
+        first, *others = [*singles.values()][:SIZED]
+        joined = self._sum(best, size), self._try(first.of.times(size.of), (first.width,))
+        helps = [j.error < alone.error for j, alone in zip(joined, (best, first), strict=True) if j]
+        if not any(helps):
+            return
+        for judged in others:
             self._try(judged.of.times(size.of), (judged.width,))
         self._refine(min(self._judged[n:], key=lambda judged: judged.error))
 
@@ -325,9 +334,13 @@ class _Search:
         return bool(large > UNEQUAL * small)
 
     def _shrink(self, best: JudgedCandidate) -> None:
-        """Judge the best one shrunk by bag size, and widths beside its own."""
-        if self._try(best.of.shrunk(), (best.width,)) is not None and not best.of.linear:
-            self._refine(self._judged[-1])
+        """Judge the best one shrunk by bag size, and widths beside its own unless it is behind."""
+        shrunk = self._try(best.of.shrunk(), (best.width,))
+        if shrunk is None or best.of.linear:
+            return
+        gaps = shrunk.errors.losses - best.errors.losses
+        if shrunk.error - best.error <= self._sample.rows.standard_error(gaps):
+            self._refine(shrunk)
 
     def _join(self) -> None:
         """Judge sums of the best kernel and others, and widths beside that of the best."""
@@ -386,7 +399,7 @@ class _Search:
             self._left_out[candidate.label] = str(error)
             return None
         if candidate.linear or self._second is False:
-            return self._judge(candidate, None, (_linear(rows, self._landmarks),))
+            return self._judge(candidate, None, (_centred(rows),))
         ends = np.cumsum([n for n, _ in blocks])[:-1]
         weights = [weight for _, weight in blocks] or [1.0]
         parts = tuple(
@@ -399,18 +412,18 @@ class _Search:
         parts = tuple(part / scale**2 for part in parts)
         return self._over_widths(candidate, parts, widths or self._widths)
 
-    def _sum(self, best: JudgedCandidate, other: JudgedCandidate) -> None:
+    def _sum(self, best: JudgedCandidate, other: JudgedCandidate) -> JudgedCandidate | None:
         """Judge the sum of the kernels of two embeddings, of points on the scale of the best."""
         if self._second is False:
-            return
+            return None
         if other.of.view != best.of.view:
             moved = other.of.on(best.of.scale).of(best.of.columns)
             same = [j for j in self._judged if j.of == moved]
             on_view = same[0] if same else self._try(moved, (best.width,))
             if on_view is None:
-                return
+                return None
             other = on_view
-        self._judge(best.of.plus(other.of), best.width, (*best.parts, *other.parts))
+        return self._judge(best.of.plus(other.of), best.width, (*best.parts, *other.parts))
 
     def _refine(self, best: JudgedCandidate) -> None:
         """Judge widths beside the best one."""
@@ -434,15 +447,36 @@ class _Search:
     def _judge(
         self, candidate: Choosable, width: float | None, parts: tuple[Floats, ...]
     ) -> JudgedCandidate:
-        if candidate.linear or self._second is False:
-            kernel = parts[0]
+        features_of = self._judge_of.landmark_features
+        if not (candidate.linear or self._second is False):
+            z = features_of(self._judge_of.gaussian(parts, width or 1.0))
+        elif parts[0].shape[1] <= len(self._landmarks):
+            z = parts[0]
         else:
-            kernel = self._judge_of.gaussian(parts, width or 1.0)
-        near = self._judged[-1].errors.alpha if self._judged else None
+            z = features_of(parts[0] @ parts[0][self._landmarks].T)
         rival = self._best.errors if self._judged else None
-        errors = self._judge_of.errors(self._judge_of.landmark_features(kernel), near, rival)
+        near = self._penalty_near(candidate, width)
+        errors = self._judge_of.errors(z, near, rival)
         self._judged.append(JudgedCandidate(candidate, width, errors, parts))
         return self._judged[-1]
+
+    def _penalty_near(self, candidate: Choosable, width: float | None) -> float | None:
+        """Return the penalty where the search for the best one begins; None: nothing to go by.
+
+        It is that of the same embedding with another width, or of the last candidate with the
+        nearest width. Wide Gaussians are about 1 − d² / 2 width²: penalties go with 1 / width².
+        """
+        judged = [j for j in self._judged if j.of.linear == candidate.linear]
+        if not judged:
+            return None
+        if width is None or judged[-1].of == candidate:
+            nearest = judged[-1]
+        else:
+            nearest = min(
+                reversed(judged), key=lambda j: abs(float(np.log(width / (j.width or width))))
+            )
+        ratio = 1.0 if width is None or nearest.width is None else nearest.width / width
+        return nearest.errors.alpha * ratio**2
 
     def _embedded(self, candidate: Choosable) -> tuple[Floats, Blocks]:
         """Return the rows of the sample's bags, in double, and the blocks of a sum of kernels."""
@@ -529,9 +563,7 @@ def _is_alike(mapped: PointMap, measured_box: Box, own_box: Box) -> bool:
     return bool((moved <= SAME_BOX * sides[:, None]).all())
 
 
-def _linear(rows: Floats, landmarks: Any) -> Floats:  # noqa: ANN401
-    """Return the inner products of centred rows and landmarks, of mean square 1."""
+def _centred(rows: Floats) -> Floats:
+    """Return centred rows of mean square 1."""
     rows = rows - rows.mean(axis=0)
-    rows = rows / (np.sqrt((rows**2).sum(axis=1).mean()) or 1.0)
-    products: Floats = rows @ rows[landmarks].T
-    return products
+    return np.asarray(rows / (np.sqrt((rows**2).sum(axis=1).mean()) or 1.0))
