@@ -145,7 +145,7 @@ def _kept(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
     return decorate
 
 
-class _MachineCode(FunctionCache):  # type: ignore[misc] - Numba has no types
+class _MachineCode(FunctionCache):
     """Loads kept kernels without what only the compiler needs.
 
     Numba imports the implementations of everything that it can compile, and extensions of other
