@@ -1,5 +1,5 @@
 from .base import (
-    BLOCK_BAGS as BLOCK_BAGS,
+    BLOCK as BLOCK,
     Dataset as Dataset,
 )
 from .density_mapping import (

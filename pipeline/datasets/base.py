@@ -15,7 +15,7 @@ from ..core.errors import ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.responses import Responses
 
-BLOCK_BAGS = 1024
+BLOCK = 1024
 """Number of bags that a data set makes at a time; their points take a few MiB."""
 MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB
 BLOCK_VALUES = 2**21  # coordinates in a block, at most, 8 MiB: of large bags it has fewer
@@ -105,7 +105,7 @@ class Dataset(ABC):
     @property
     def block_bags(self) -> int:
         """Bags in a block; the last block of a finite dataset holds the rest."""
-        return BLOCK_BAGS
+        return BLOCK
 
     @abstractmethod
     def block(self, index: int) -> LabelledBlock:
@@ -173,7 +173,7 @@ class RandomDataset(Dataset):
     @property
     def block_bags(self) -> int:
         """Bags in a block: fewer where they are large."""
-        return max(1, min(BLOCK_BAGS, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
+        return max(1, min(BLOCK, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
 
     def _sizes(self, rng: np.random.Generator) -> Integers:
         """Draw the sizes of a block's bags, before anything else of the block."""

@@ -11,7 +11,7 @@ from ..core import Integer, checked
 from ..core.arrays import Integers
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.responses import Responses
-from .base import BLOCK_BAGS, MOST_VALUES, RandomDataset, ResponseBlock, ResponseDataset, block_rng
+from .base import BLOCK, MOST_VALUES, RandomDataset, ResponseBlock, ResponseDataset, block_rng
 from .mixtures import Mixtures
 
 MOST_COMPONENTS = 3
@@ -63,7 +63,7 @@ class DensityMapping(RandomDataset, ResponseDataset):
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
         super().__post_init__()
-        Integer(1, MOST_VALUES // BLOCK_BAGS).check("n_response_points", self.n_response_points)
+        Integer(1, MOST_VALUES // BLOCK).check("n_response_points", self.n_response_points)
 
     @checked(index=Integer())
     def mixtures(self, index: int) -> Mixtures:

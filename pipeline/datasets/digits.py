@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from ..core import Integer, OneOf, checked
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
-from .base import BLOCK_BAGS, Dataset, LabelledBlock
+from .base import BLOCK, Dataset, LabelledBlock
 
 SIDE = 8  # pixels
 MAX_INTENSITY = 16  # of a pixel in scikit-learn's data
@@ -81,7 +81,7 @@ class Digits(Dataset):
         return bags, labels[members][:, None].astype(np.float64)
 
     def _members(self, index: int) -> Integers:
-        return split_members(self.split, self.seed)[index * BLOCK_BAGS : (index + 1) * BLOCK_BAGS]
+        return split_members(self.split, self.seed)[index * BLOCK : (index + 1) * BLOCK]
 
 
 @lru_cache

@@ -37,7 +37,7 @@ from bagbasis.core.compiling import compiling_at_once
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.store.reading import partitions
 from bagbasis.datasets import Digits
-from bagbasis.datasets.base import BLOCK_BAGS
+from bagbasis.datasets.base import BLOCK
 from bagbasis.execution.lanes import lane
 from bagbasis.jobs.experiments.speed.peers_regression import fit_dask, fit_sklearn
 from bagbasis.models.ridge.penalties import Penalties
@@ -305,7 +305,7 @@ def _sums(z: NDArray[np.float32], y: NDArray[Any]) -> RidgeStatistics:
 
 def _digits(split: str) -> tuple[Bags, NDArray[np.float64]]:
     digits = Digits(split=split)
-    blocks = [digits.block(i) for i in range(-(-digits.n_bags // BLOCK_BAGS))]
+    blocks = [digits.block(i) for i in range(-(-digits.n_bags // BLOCK))]
     labels = np.concatenate([labels[:, 0] for _, labels in blocks])
     return concatenate([bags for bags, _ in blocks]), labels
 
