@@ -111,9 +111,10 @@ lint: venv
 	$(BIN)/python -m tests.words
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
 
-# Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.
+# Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run. All pages are
+# read anew: of pages that it keeps, Sphinx forgets the entries of the index, which the search shows.
 docs: venv
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going docs build/docs
 	$(BIN)/python -m tests.docs_search build/docs/searchindex.js
 
 bench: venv

@@ -53,9 +53,10 @@ FOR_COMPONENTS = {
         " target_names"
     ),
     "embeddings": (
-        "ALONE are_outside array_names arrays axes begin blocks check_together completion cost"
-        " cost_in count_outside decide described deviations digest embed_estimates exponent"
-        " feature_names fill frequencies for_comparison from_dict from_params group_size groups"
+        "ALONE are_outside array_names arrays axes begin blocks bytes_before_kernels check_together"
+        " completion cost cost_in count_outside decide described deviations digest"
+        " embed_estimates exponent feature_names fill frequencies for_comparison"
+        " from_dict from_params group_size groups"
         " is_joint is_linear is_uncertain kind_name learns mapped n_inputs n_parts nesting plain"
         " points_embedded resolve resolve_scale run_kernel scratch_bytes seconds_per_bag"
         " seconds_per_point shares spec_kind to_dict with_margin"
