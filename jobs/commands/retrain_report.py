@@ -202,7 +202,7 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
         ]
         for past in rounds
     ]
-    note = 'p: of the gate "inputs".' if any(one.p_value is not None for one in rounds) else ""
+    note = 'p: of the gate "inputs".' if any(past.p_value is not None for past in rounds) else ""
     details = [Table("Rounds", columns, rows, note)]
     if report.get("gates"):  # rounds that an earlier version decided have none
         details.append(_gates(report["gates"]))

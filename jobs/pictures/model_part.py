@@ -194,7 +194,7 @@ def choice_tables(model: FittedModel) -> list[Table]:
         "scale_multiplier of the random features, by which the median distance is multiplied. "
         "Behind the chosen: difference from the chosen candidate's error on the same bags."
     )
-    if any(one["behind"] < 0 for one in shown):
+    if any(candidate["behind"] < 0 for candidate in shown):
         note += (
             " A candidate with the number of points is chosen only if its lead is larger than the "
             "standard error of the lead."

@@ -40,9 +40,9 @@ class _Remembered:
         place = bags.points.__array_interface__["data"][0]
         data = place, bags.points.shape, bags.offsets.tobytes(), out.dtype
         inside = "inside", spec.without_margin()  # a margin tells bags with points outside apart
-        found = self._rows.get((spec, *data)) or self._rows.get((*inside, *data))
-        if found is not None:
-            _, out[...], outside[...] = found
+        filled = self._rows.get((spec, *data)) or self._rows.get((*inside, *data))
+        if filled is not None:
+            _, out[...], outside[...] = filled
             return
         spec.fill(bags, out, outside)
         self._free -= out.nbytes + outside.nbytes

@@ -221,7 +221,7 @@ def p_text(p: float) -> str:
 def _in_words(value: object) -> str:
     """Return a detail as text: numbers in three digits, counts of samples by their names."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_in_words(one)}" for name, one in value.items())
+        return ", ".join(f"{name} {_in_words(part)}" for name, part in value.items())
     if isinstance(value, float):
         return f"{value:.3g}"
     return f"{value:,}" if type(value) is int else str(value)

@@ -261,8 +261,8 @@ def plot_drift(
     ax.plot(x, p, "-", color=GREY, linewidth=1)
     ax.plot(x[~drifted], p[~drifted], "o", color=BLUE, label="no drift")
     ax.plot(x[drifted], p[drifted], "o", color=ORANGE, label="drift")
-    for one in np.unique(levels).tolist():
-        ax.axhline(one, color=GREY, linestyle="--", label=f"level {one:g}")
+    for level in np.unique(levels).tolist():
+        ax.axhline(level, color=GREY, linestyle="--", label=f"level {level:g}")
     ax.set_yscale("log")
     plain_log(ax.yaxis)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -133,7 +133,7 @@ def patients(shift, n_points, seed):
 
 
 def test_points_are_told_by_the_names_of_their_coordinates():
-    """Of a frame; without names by number."""
+    """Names are those of a frame; without names by number."""
     a, b = patients(0, 80, 0), patients(1, 80, 1)
     named = two_sample_test(a, b, bandwidth="ard", n_permutations=19)
     plain = two_sample_test(a.to_numpy(), b.to_numpy(), bandwidth="ard", n_permutations=19)

@@ -74,7 +74,7 @@ def test_a_given_embedding():
 
 
 def test_few_bags_choose_nothing():
-    """Of three bags no folds are made; no number of candidates is told."""
+    """From three bags no folds are made; no number of candidates is told."""
     rows = DoubleBasisRegressor().fit(BAGS[:3], SPREADS[:3]).summary().rows
     assert "too few bags to compare embeddings" in rows["embedding"]
     assert "error" not in rows

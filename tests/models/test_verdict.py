@@ -40,7 +40,7 @@ def test_no_more_digits_than_the_error_allows(value, spread, text):
 
 
 def test_an_accuracy_of_few_bags_is_not_certain():
-    """Of all bags right, as of two more of each kind; rivals have the digits of the model."""
+    """If all bags are right, as of two more of each kind; rivals have the digits of the model."""
     assert share_error(0.75, 48) == pytest.approx(0.0625)
     for share in (0.0, 1.0):
         assert share_error(share, 22) == pytest.approx((24 / 26 * 2 / 26 / 26) ** 0.5)

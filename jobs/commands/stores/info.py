@@ -81,7 +81,7 @@ def with_short_classes(report: dict[str, Any]) -> dict[str, Any]:
 def _without_missing(source: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return where a store comes from, without the tables that there were not."""
     return {
-        key: [one for one in value if one is not None] if isinstance(value, list) else value
+        key: [item for item in value if item is not None] if isinstance(value, list) else value
         for key, value in (source or {}).items()
     }
 

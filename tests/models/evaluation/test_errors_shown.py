@@ -25,7 +25,7 @@ def test_errors_are_shown_in_a_line_and_a_table():
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_standard_error_is_the_spread_over_samples(k):
-    """Of 300 samples of 100 bags, for one target and for several of unlike units."""
+    """Take 300 samples of 100 bags, for one target and for several of unlike units."""
     rng, found, told = np.random.default_rng(3), [], []
     for _ in range(300):
         true = rng.normal(size=(100, k)) * [1.0, 1000.0][:k]
