@@ -5,12 +5,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
-from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor
+from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, evaluate
 from bagbasis.core import OneOf, Share, ShareOrZero
-from bagbasis.core.errors import BagbasisError, closest
+from bagbasis.core.errors import BagbasisError, BagbasisWarning, closest
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.ingest import ingest_frame
+from bagbasis.operations import DriftDetector
 
 RNG = np.random.default_rng(5)
 BAGS = [RNG.normal(size=(6, 2)) for _ in range(24)]
@@ -31,13 +33,54 @@ def ingest(frame=FRAME, **options):
 
 
 MISTAKES = {
+    "a point that is not finite": (
+        lambda: fit([*BAGS[:3], np.full((2, 2), np.nan), *BAGS[4:]]),
+        *("bag 3, row 0: coordinate 0 is nan", "remove the point or the bag"),
+    ),
     "one array": (lambda: fit(BAGS[0]), "for a single bag pass [bag]"),
+    "sparse matrices": (lambda: fit([csr_matrix(bag) for bag in BAGS]), "pass its .toarray()"),
     "short labels": (lambda: fit(y=Y[:-1]), "y has 23 values for 24 bags"),
     "short rows of labels": (lambda: fit(y=np.ones((23, 2))), "y has shape (23, 2) for 24 bags"),
     "empty bag": (lambda: fit([*BAGS[:-1], np.ones((0, 2))]), "bag 23 is empty", "leave it out"),
     "wide bag": (
         lambda: fit([*BAGS[:-1], np.ones((2, 3))]),
         *("bag 23 has dimension 3", "all bags need the same number of columns"),
+    ),
+    "other coordinates than fitted": (
+        lambda: fit().predict([bag[:, :1] for bag in BAGS]),
+        "the model was fitted on bags of dimension 2, these have 1",
+    ),
+    "a parameter by another name": (
+        lambda: regressor(aplha=1),
+        "DoubleBasisRegressor() got an unexpected keyword argument 'aplha' (did you mean 'alpha'?)",
+    ),
+    "a seed of scikit-learn": (lambda: regressor(random_state=0), "a seed is a parameter of"),
+    "cores of scikit-learn": (lambda: regressor(n_jobs=2), "the cores of this machine are used"),
+    "an argument by another name": (
+        lambda: regressor().fit(BAGS, Y, hold_out=0.1),
+        "fit() got an unexpected keyword argument 'hold_out' (did you mean 'holdout'?)",
+    ),
+    "an argument by position": (
+        lambda: regressor().fit(BAGS, Y, 0.1),
+        *("fit() takes at most 2 positional arguments (X, y)", "by keyword"),
+    ),
+    "penalty": (lambda: DoubleBasisRegressor(alpha="gvc").fit(BAGS, Y), "(did you mean 'gcv'?)"),
+    "embedding": (
+        lambda: DoubleBasisRegressor("momets").fit(BAGS, Y),
+        *("embedding is 'momets' (did you mean 'moments'?)", "'mean_map'"),
+    ),
+    "embedding of too many functions": (
+        lambda: DoubleBasisRegressor("projection").fit(RNG.normal(size=(24, 6, 8)), Y),
+        *("the index set in 8 dimensions has more than", "use marginals=1 or 2"),
+    ),
+    "no labels": (lambda: evaluate(fit(), BAGS), "y is missing"),
+    "coverage of few bags": (
+        lambda: regressor().fit(BAGS, Y, holdout=0.1).predict_interval(BAGS, coverage=0.99),
+        *("takes 99 held-out bags", "there are 2: at most 0.667"),
+    ),
+    "text in a table of rows": (
+        lambda: DriftDetector().fit(pd.DataFrame({"a": [1.0, 2.0] * 20, "b": ["u", "v"] * 20})),
+        *("column 'b' holds str, not numbers", "leave it out, or encode it"),
     ),
     "text as targets": (lambda: fit(y=["a", "b"] * 12), "for classes use DoubleBasisClassifier"),
     "text and holes as targets": (
@@ -93,10 +136,30 @@ def test_what_to_write_instead(mistake, tmp_path, monkeypatch):
     """The message names the argument and what to write in its place."""
     monkeypatch.chdir(tmp_path)
     call, *parts = MISTAKES[mistake]
-    with pytest.raises(BagbasisError) as refusal:
+    with pytest.raises((BagbasisError, TypeError)) as refusal:
         call()
     for part in parts:
         assert part in str(refusal.value)
+
+
+def outside(bags=BAGS):
+    """Append points far outside the box that a store was given."""
+    BagStore.create("s.zarr", n_dims=2, box=[(0, 0.1)] * 2).append(bags)
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        (outside, "appended points lie outside the store's box"),
+        (lambda: fit(BAGS[:2], Y[:2]), "2 labelled bags, from which nothing can be learnt"),
+        (lambda: fit(y=np.ones(24)), "all labels of y are alike"),
+    ],
+)
+def test_nonsense_is_told(call, part, tmp_path, monkeypatch):
+    """What can be computed, and hardly be meant, is warned of."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(BagbasisWarning, match=part):
+        call()
 
 
 def test_a_file_is_no_store(tmp_path):
