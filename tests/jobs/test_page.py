@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -232,6 +234,36 @@ def test_the_result_stands_first_and_where_it_comes_from_last(named, tmp_path):
     folded = page.texts.index("Where this comes from: data, models, versions, seeds")
     assert page.texts.index("versions") > folded > page.texts.index("Model card")
     assert page.tags["details"] == 2
+
+
+def test_colours_can_be_read_in_the_light_and_in_the_dark():
+    """Each colour has a dark twin; contrasts are those that WCAG asks of texts and of lines."""
+    style = resources.files("bagbasis.jobs").joinpath("page.html").read_text()
+    light, dark = (
+        dict(re.findall(r"--(\w+): (#\w+)", part))
+        for part in re.findall(r":root \{([^}]*--blue[^}]*)\}", style)
+    )
+    assert light.keys() == dark.keys() > {"text", "page"}
+    for colours in (light, dark):
+        grounds = [colours[name] for name in ("page", "warn", "fine", "code")]
+        assert min(contrast(colours["text"], ground) for ground in grounds) >= 4.5
+        assert contrast(colours["soft"], colours["page"]) >= 4.5
+        for name in ("blue", "orange", "grey", "green", "purple"):
+            assert contrast(colours[name], colours["page"]) >= 3, name
+    assert "@media print" in style
+
+
+def contrast(first, second):
+    """The ratio of luminances of two colours, by WCAG 2."""
+    low, high = sorted(luminance(colour) for colour in (first, second))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour):
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    rgb = np.array([int(digits[i : i + 2], 16) for i in (0, 2, 4)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 @pytest.mark.parametrize(
