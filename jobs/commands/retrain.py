@@ -104,8 +104,13 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.operations import retrain
 
     from ..files import make_folder_of
-    from ..pictures.model_part import few_judged
-    from .retrain_report import answer_of_round, lines_of, write_metrics, write_round
+    from .retrain_report import (
+        answer_of_round,
+        lines_of,
+        worries_of_round,
+        write_metrics,
+        write_round,
+    )
 
     @contextmanager
     def computing(store: BagStore) -> Iterator[Callback]:
@@ -135,7 +140,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         console.line(line)
     if outcome.report.get("error") is not None:
         console.line(answer_of_round(outcome.report))
-        for line in warning_lines(few_judged(outcome.report["n_judged"])):
+        for line in warning_lines(worries_of_round(outcome.report)):
             console.line(line)
     return outcome.report
 

@@ -19,7 +19,7 @@ from ..markdown import markdown_table
 from ..page import render
 from ..pictures.charts import Chart, Series
 from ..pictures.evaluation import save_figure
-from ..pictures.model_part import FEW_JUDGED, few_judged
+from ..pictures.model_part import FEW_JUDGED, compare_judged, few_judged
 from ..pictures.parts import Part, Table, facts
 from ..pictures.rounds import draw_rounds
 
@@ -181,7 +181,7 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
     worries = [f"{note}." for note in notes]
     if report["decision"] != "promoted":
         worries.insert(0, f"The new model was not promoted: {'; '.join(report['reasons'])}.")
-    worries += few_judged(report["n_judged"])
+    worries += worries_of_round(report)
     error, spread = report["error"], report.get("standard_error")
     before = report["champion_error"]
     gates = {
@@ -227,6 +227,13 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
     )
 
 
+def worries_of_round(report: dict[str, Any]) -> list[str]:
+    """Return warnings if a baseline is better than the new model, or few bags judged."""
+    if report["error"] is None:
+        return few_judged(report["n_judged"])
+    return compare_judged({**report, "n": report["n_judged"]})
+
+
 def _checks(report: dict[str, Any]) -> list[str]:
     """Return what this round has looked for: the first has no champion and tests no drift."""
     checks = [f"at least {FEW_JUDGED} bags judged", "points outside the box"]
@@ -245,7 +252,7 @@ def answer_of_round(report: dict[str, Any]) -> str:
         return f"{outcome}."
     rivals = {
         "the champion before": report["champion_error"],
-        RIVALS["constant_error"]: report.get("constant_error"),  # older reports have none
+        **{text: report.get(key) for key, text in RIVALS.items()},  # older reports have none
     }
     errors = [("the model", report["error"])]
     errors += [(name, error) for name, error in rivals.items() if error is not None]

@@ -296,7 +296,7 @@ def intervals_in_words(model: FittedModel, coverage: float = 0.9) -> list[str]:
 
 def compare(
     error: float,
-    constant: float,
+    constant: float | None,
     means: float | None,
     spread: float = 0.0,
     forest: float | None = None,
@@ -308,6 +308,8 @@ def compare(
     """
     rivals = {"forest_error": forest, "means_error": means, "constant_error": constant}
     known = {key: value for key, value in rivals.items() if value is not None}
+    if not known:
+        return []
     best = min(known, key=lambda key: known[key])
     if measure.startswith(ERROR_RATE):
         ours, theirs = (percent(1 - value) for value in (error, known[best]))
@@ -339,8 +341,8 @@ def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
 
 def compare_judged(judged: Mapping[str, Any]) -> list[str]:
     """Return warnings if a rival that `judge_fit` has found is better, or the bags are few."""
-    errors = judged["error"], judged["constant_error"], judged.get("means_error")
-    spread = 2 * judged.get("standard_error", 0.0)
+    errors = judged["error"], judged.get("constant_error"), judged.get("means_error")
+    spread = 2 * (judged.get("standard_error") or 0.0)
     forest, measure = judged.get("forest_error"), judged["measure"]
     beaten_by = compare(*errors, spread=spread, forest=forest, measure=measure)
     return [*beaten_by, *few_judged(judged["n"])]

@@ -15,6 +15,7 @@ from bagbasis import BagStore, load_model
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.lock import writer_lock
 from bagbasis.jobs.commands.retrain_report import lines_of, markdown
+from bagbasis.models.verdict import RIVALS
 from bagbasis.operations import Registry
 from tests.data.store.processes import running
 from tests.jobs.pages import Page
@@ -105,6 +106,10 @@ def test_rounds_and_their_reports(folder):
     assert with_error(report["error"], spread) in page.texts, "in the table, too"
     first = Page(folder / "out" / "round-000001" / "retrain.html")
     assert any("It is the first model of the registry." in text for text in first.texts)
+    begun = report_of(folder, 1)
+    for key, name in RIVALS.items():
+        assert f"{name} ({rounded(begun[key], begun['standard_error'])}" in first.answer
+    assert report["forest_error"] is None, "a later round reads new bags alone"
     assert "no worse than the champion" not in first.worries, "there was none"
     assert not any("decided anew" in text for text in first.texts)
     assert f"Few bags: the errors are those of {report['n_judged']}." in page.worries

@@ -265,18 +265,27 @@ def judge_rivals(
     if training.n_dims != store.n_dims:
         return None, None
     held_out = Holdout.of(fitted.holdout).split(bags)
-    has_forest = fitted.outcome.n_targets <= MOST_LABELS
-    sample = _sample_for_rivals(replace(bags, left_out=held_out), fitted.outcome, None, has_forest)
-    if sample is None:
+    rivals = fit_rivals(replace(bags, left_out=held_out), fitted.outcome, None)
+    if not rivals:
         return None, None
-    sampled = sample, fitted.outcome, bags.n_dims, False
-    rivals: list[ScoringModel] = [MeansRidge.of_sample(*sampled)]
-    if has_forest:
-        rivals.append(MomentsForest.fit(*sampled))
     judged = take_subset(fitted.outcome.take_labels(store), fitted, subset)
     weights = Weights.of_bags(store, sample_weight)
     means, *forest = evaluate_together(rivals, judged, progress, weights)
     return means, forest[0] if forest else None
+
+
+def fit_rivals(bags: LabelledBags, outcome: Outcome, weights: Weights | None) -> list[ScoringModel]:
+    """Fit ridge regression on means and, to at most `MOST_LABELS` columns, a forest.
+
+    Both learn from a sample of the bags; none where too few are labelled.
+    """
+    has_forest = outcome.n_targets <= MOST_LABELS
+    sample = _sample_for_rivals(bags, outcome, weights, has_forest)
+    if sample is None:
+        return []
+    sampled = sample, outcome, bags.n_dims, weights is not None
+    rivals: list[ScoringModel] = [MeansRidge.of_sample(*sampled)]
+    return [*rivals, MomentsForest.fit(*sampled)] if has_forest else rivals
 
 
 def _sample_for_rivals(

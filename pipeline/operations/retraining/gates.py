@@ -25,10 +25,10 @@ BASIS_KEY = DensityOutcome.key
 
 @dataclass(frozen=True)
 class Judgement:
-    """The errors of challenger, champion and the best constant on the same ``n`` bags.
+    """The errors of challenger, champion and simple baselines on the same ``n`` bags.
 
     ``standard_error`` is that of the challenger's error, where it is known. None stands for no bags
-    to judge on, or for no champion.
+    to judge on, for no champion, or for a baseline that was not fitted.
     """
 
     n: int
@@ -36,24 +36,34 @@ class Judgement:
     champion_error: float | None = None
     standard_error: float | None = None
     constant_error: float | None = None
+    means_error: float | None = None
+    forest_error: float | None = None
 
 
 def judge(
-    models: Sequence[ScoringModel], bags: LabelledBags, progress: Progress | None
+    challenger: ScoringModel,
+    champion: ScoringModel | None,
+    rivals: Sequence[ScoringModel],
+    bags: LabelledBags,
+    progress: Progress | None,
 ) -> Judgement:
-    """Return the errors of the challenger and, if there is one, of the champion behind it.
+    """Return the errors of challenger, champion and rivals.
 
     Parameters
     ----------
+    challenger, champion : ScoringModel
+    rivals : sequence of ScoringModel
+        See `baselines.fit_rivals`.
     bags : LabelledBags
         See `newest_held_out`.
     """
     if not bags.n_bags:
         return Judgement(0)
-    errors = evaluate_together(models, bags, progress)
-    ours, *others = errors
-    champion_error = others[0].error if others else None
-    return Judgement(ours.n, ours.error, champion_error, ours.standard_error, ours.constant_error)
+    models = [challenger, *([] if champion is None else [champion]), *rivals]
+    ours, *errors = evaluate_together(models, bags, progress)
+    before = None if champion is None else errors.pop(0).error
+    beside = dict(zip(("means_error", "forest_error"), (e.error for e in errors), strict=False))
+    return Judgement(ours.n, ours.error, before, ours.standard_error, ours.constant_error, **beside)
 
 
 def check_comparable(

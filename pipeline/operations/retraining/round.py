@@ -21,10 +21,13 @@ from ...core.versions import version
 from ...data.labelled.holdout import Holdout
 from ...data.labelled.labelled import LabelledBags, take_range
 from ...data.labelled.splits import Membership
+from ...data.labelled.weights import Weights
 from ...data.store.changes import ListedBags
 from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
+from ...models.evaluation.baselines import fit_rivals
+from ...models.fitted_model import ScoringModel
 from ...models.fitting.accumulate import FitStatistics
 from ...models.fitting.checkpoints import Checkpoints
 from ...models.loading import is_network, load_model
@@ -95,11 +98,10 @@ class NewRound:
         sums = self._sum(line, new_line)
         challenger = line.model(sums.statistics, self.store, self.window)
         model = challenger.model_
-        models = [model, *self._champion(model, registry, champion)]
-        judged = judge(
-            models, self._held_out(model, self.window, self.spec.evaluate_bags), self.progress
-        )
-        drift = self._measure_drift(models)
+        before = self._champion(model, registry, champion)
+        held_out = self._held_out(model, self.window, self.spec.evaluate_bags)
+        judged = judge(model, before, self._rivals(model, sums), held_out, self.progress)
+        drift = self._measure_drift([model] if before is None else [model, before])
         against = [] if champion is None else find_objections(self.spec, judged, drift)
         name = registry.register(challenger, report=self._described(model, judged))
         round_ = Round(
@@ -127,6 +129,8 @@ class NewRound:
             "n_judged": judged.n,
             "standard_error": judged.standard_error,
             "constant_error": judged.constant_error,
+            "means_error": judged.means_error,
+            "forest_error": judged.forest_error,
             "data_url": self.store.url,
             "registry_url": registry.url,
             "window": list(self.window),
@@ -295,10 +299,10 @@ class NewRound:
 
     def _champion(
         self, model: RidgeModel, registry: Registry, name: str | None
-    ) -> list[RidgeModel]:
+    ) -> RidgeModel | None:
         """Return the champion, if there is one."""
         if name is None:
-            return []
+            return None
         if is_network(registry.model_url(name)):
             raise ModelError(
                 f"{registry.url}: the champion {name} is a network, and rounds compare ridge "
@@ -306,7 +310,17 @@ class NewRound:
             )
         champion = load_model(registry.model_url(name)).model_
         check_comparable(champion, model, name, registry.url)
-        return [champion]
+        return champion
+
+    def _rivals(self, model: RidgeModel, sums: WindowSums) -> list[ScoringModel]:
+        """Return what every model has to beat, where all bags of the window were counted.
+
+        Other rounds read new bags alone.
+        """
+        if not sums.why:
+            return []
+        bags = replace(self._labelled(self.window), left_out=self._split(model))
+        return fit_rivals(bags, model.outcome, Weights.of_bags(self.store, self.spec.sample_weight))
 
     def _split(self, model: RidgeModel) -> Membership:
         """Return which bags of the store enter no model of the line."""
