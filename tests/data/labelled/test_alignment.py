@@ -352,7 +352,7 @@ def test_a_coordinate_that_is_the_label_is_warned_of():
         pd.DataFrame({"id": i, "pulse": rng.normal(70, 10, 12), "age": age[i]}) for i in range(N)
     ]
     groups = pd.concat(frames).groupby("id")
-    leak = "coordinate 'age' is constant in every bag and equals y"
+    leak = "coordinate 'age' is constant in every bag and equals the target 'age'"
     with pytest.warns(BagbasisWarning, match=leak):
         regressor().fit(groups, groups["age"].first())
     with pytest.warns(BagbasisWarning, match=leak):
