@@ -68,7 +68,7 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
         name, names = str(first["loc"][-1]), list(owner["properties"])
         key = ".".join([*keys, name])
         hint = closest(name, names)
-        own = f"; bagbasis {version('bagbasis')} does not know keys of newer versions: update it"
+        own = f" (this is bagbasis {version('bagbasis')}; newer versions may have more)"
         text = f"unknown key {key!r}{hint}; the keys here are {', '.join(names)}"
         return WrongValue(key, text if hint else text + own)
     if first["type"] == "missing":

@@ -259,7 +259,8 @@ class DriftDetector(BaseEstimator):
         Returns
         -------
         HypothesisResult
-            With "scales" among its details, as `two_sample_test`.
+            With "scales" among its details, as `two_sample_test`, and "bags_left_out_of_new", the
+            number of bags with fewer points than all are thinned to, if there are any.
 
         Raises
         ------
@@ -270,6 +271,8 @@ class DriftDetector(BaseEstimator):
         with lane():
             source = reference.watched.read(new, "new")
             sums, details = self._unit_sums(reference, source)
+            if source.n_left_out:
+                details["bags_left_out_of_new"] = source.n_left_out
             comparison = fuse_sums(
                 sums, reference.scales, sums.permuted(self.n_permutations, self.seed)
             )

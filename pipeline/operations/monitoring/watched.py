@@ -32,6 +32,7 @@ class WatchedRows:
 
     values: Any
     columns: tuple[str, ...] = ()
+    n_left_out: int = 0  # bags that are too small
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -75,6 +76,7 @@ class StoredBags:
     """Embeddings of very many bags, which a pass makes and forgets."""
 
     rows: EmbeddedRows
+    n_left_out: int = 0  # bags that are too small
 
     def __len__(self) -> int:
         """Count the bags."""
@@ -179,15 +181,16 @@ class Watched:
                 f"{name} bags have dimension {bags.n_dims}, the reference {self.n_dims}"
             )
         rows = EmbeddedRows(bags, self.spec, self.size, self.seed)
+        is_large = bags.sizes([(bags.start, bags.end)]) >= (self.size or 1)
+        n_left_out = int((bags.present() & ~is_large).sum())
         if bags.n_bags > BAGS_IN_MEMORY:
-            return StoredBags(rows)
-        large = int((bags.sizes([(bags.start, bags.end)]) >= (self.size or 1)).sum())
-        if large < 2:
+            return StoredBags(rows, n_left_out)
+        if is_large.sum() < 2:
             raise DataError(
-                f"{name}: {large} of {bags.n_bags} bags have {self.size} points, to which bags are "
-                "thinned; two are needed"
+                f"{name}: {is_large.sum()} of {bags.n_bags} bags have {self.size} points, to which "
+                "bags are thinned; two are needed"
             )
-        return WatchedRows(rows.all())
+        return WatchedRows(rows.all(), n_left_out=n_left_out)
 
     def _points(self, data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array or a frame
         is_frame = hasattr(data, "iloc")

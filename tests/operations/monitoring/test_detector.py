@@ -166,6 +166,10 @@ def test_bags_and_stores(tmp_path, monkeypatch):
     ):
         with pytest.raises(BagbasisError, match=told):
             fitted.test(wrong)
+    assert "bags_left_out_of_new" not in fitted.test(other).details
+    with_small = [other[0], rng.random((3, 2)), *other[1:], rng.random((5, 2))]
+    for fit in (fitted, large):
+        assert fit.test(with_small).details["bags_left_out_of_new"] == 2
 
 
 @pytest.mark.parametrize("place", ["params", "watched", "scales", "format_version"])
