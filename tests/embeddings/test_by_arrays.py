@@ -23,6 +23,7 @@ from bagbasis import (
 from bagbasis.core.compiling import compiling_at_once
 from bagbasis.embeddings import launching as module
 from bagbasis.embeddings.bases.coefficients import project
+from bagbasis.embeddings.kernels import by_arrays as arrays
 from bagbasis.embeddings.kernels.by_arrays import by_arrays, is_small
 from bagbasis.models.fitting.choice.automatic import choose_embedding
 
@@ -123,15 +124,26 @@ def test_tables_are_of_the_coordinates_that_are_taken(monkeypatch):
     arguments = bags, np.arange(4)[:, None], np.array([[5], [2]]), "cosine", box
     rows, found = np.empty((2, len(bags), 8))
     outside = project(*arguments, rows, drop=False)
-    cosines, n_numbers = np.cos, []
+    compute, n_numbers = arrays._sine_cosine, []
 
-    def counted(x, **given):
-        n_numbers.append(x.size)
-        return cosines(x, **given)
+    def counted(turns):
+        n_numbers.append(turns.size)
+        return compute(turns)
 
-    monkeypatch.setattr(np, "cos", counted)
+    monkeypatch.setattr(arrays, "_sine_cosine", counted)
     with by_arrays(True):
         beyond = project(*arguments, found, drop=False)
     np.testing.assert_allclose(found, rows, rtol=1e-9, atol=1e-12)
     assert beyond.tolist() == outside.tolist()
-    assert sum(n_numbers) == 4 * 2 * bags.n_points
+    assert sum(n_numbers) == (2 + 2) * 2 * bags.n_points
+
+
+@pytest.mark.parametrize("n_functions", [1, 2, 10, 17, 256])
+@pytest.mark.parametrize("squared", [False, True])
+def test_sums_of_many_cosines(n_functions, squared):
+    """By products of few, to the digits of the sums of all; the edges of the box among them."""
+    unit = np.concatenate([np.random.default_rng(0).random((3, 2000)), [[0.0], [0.5], [1.0]]], 1)
+    tables = np.cos(np.pi * np.arange(n_functions)[:, None, None] * unit)
+    expected = (tables**2 if squared else tables).sum(axis=2).T
+    sums = arrays._cosine_sums(unit, n_functions, squared)
+    np.testing.assert_allclose(sums, expected, rtol=0, atol=1e-9)

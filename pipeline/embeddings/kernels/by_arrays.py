@@ -95,6 +95,12 @@ def _cosine_projection(
     # a few of many coordinates, as for the marginals of one bandwidth: no table of the others
     taken, places = np.unique(groups, return_inverse=True)
     unit, groups = unit[:, taken], np.asarray(places, np.int64).reshape(-1, groups.shape[1])
+    if groups.shape[1] == 1:
+        columns = groups[:, 0]
+        for i, (start, stop) in enumerate(pairwise(edges), begin):
+            sums = _cosine_sums(unit[start:stop].T, n_functions, squared)
+            out[i] = (sums[columns] * (scales / (stop - start))).ravel()
+        return
     half_turns = np.arange(n_functions)[:, None, None] / 2
     chosen = np.arange(n_functions) < counts[:, None]
 
@@ -106,14 +112,6 @@ def _cosine_projection(
         tables: Floats = np.cos(turns, out=turns)
         return np.square(tables, out=tables) if squared else tables
 
-    if groups.shape[1] == 1:
-        columns = groups[:, 0]
-        for i, (start, stop) in enumerate(pairwise(edges), begin):
-            sums = np.zeros((n_functions, unit.shape[1]))
-            for first, last in _blocks(start, stop, sums.size):
-                sums += tables_of(first, last).sum(axis=1)
-            out[i] = (sums[:, columns].T * (scales / (stop - start))).ravel()
-        return
     size = n_functions * max(unit.shape[1], len(prefixes))
     for i, (start, stop) in enumerate(pairwise(edges), begin):
         sums = np.zeros((len(groups), len(scales)))
@@ -125,6 +123,25 @@ def _cosine_projection(
                     products = products * tables[prefixes[:, level], :, column]
                 sums[group] += (products @ tables[:, :, columns[-1]].T)[chosen]
         out[i] = (sums * (scales / (stop - start))).ravel()
+
+
+def _cosine_sums(unit: Floats, n_functions: int, squared: bool) -> Floats:
+    """Return sums of cos(kπx), or of its square, over points (d, n), for each k: shape (d, K).
+
+    With k = ua + b, cos kθ = cos uaθ cos bθ − sin uaθ sin bθ: sums over points are products of
+    matrices of √K functions each. A square is (1 + cos 2kθ) / 2.
+    """
+    n_fine = int(np.ceil(np.sqrt(n_functions)))
+    fine, coarse = np.arange(n_fine), n_fine * np.arange(-(-n_functions // n_fine))
+    half_turns = unit if squared else unit / 2
+    sums = np.zeros((len(unit), len(coarse), n_fine))
+    for first, last in _blocks(0, unit.shape[1], 4 * n_fine * len(unit)):
+        turns = half_turns[:, None, first:last]
+        sine, cosine = _sine_cosine(fine[:, None] * turns)
+        coarse_sine, coarse_cosine = _sine_cosine(coarse[:, None] * turns)
+        sums += coarse_cosine @ cosine.swapaxes(1, 2) - coarse_sine @ sine.swapaxes(1, 2)
+    of_all: Floats = sums.reshape(len(unit), -1)[:, :n_functions]
+    return (unit.shape[1] + of_all) / 2 if squared else of_all
 
 
 def _spread(
