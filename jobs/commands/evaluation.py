@@ -17,7 +17,7 @@ from bagbasis.data.labelled.inputs import with_responses
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.densities import Densities
 from bagbasis.models.base import DoubleBasis
-from bagbasis.models.errors import Errors
+from bagbasis.models.errors import Errors, spread_of
 from bagbasis.models.evaluation.judging import evaluate_together
 from bagbasis.models.outcomes.details import ClassDetails
 
@@ -106,10 +106,7 @@ class TargetView:
                     name,
                     measures_of["n"],
                     *[
-                        rounded(
-                            measures_of[key],
-                            spreads.get(name, {}).get(key.removeprefix("constant_")),
-                        )
+                        rounded(measures_of[key], spread_of(key, spreads.get(name, {})))
                         for key in keys
                     ],
                 ]

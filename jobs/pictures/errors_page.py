@@ -149,9 +149,9 @@ def worries_of_sizes(store: BagStore | BagsInView) -> list[str]:
 
 def _number_tables(errors: Errors, rivals: Mapping[str, Errors]) -> list[Table]:
     beside = {name: rival.values() for name, rival in rivals.items()}
-    columns, tables = ["", "RMSE", "R²", "MAE", "mean error"], []
+    columns, tables, spreads = ["", "RMSE", "R²", "MAE", "mean error"], [], errors.spreads
     for name, values in errors.values().items():
-        spread = errors.spreads.get(name, {})
+        spread = spreads.get(name, {})
         judged = {"the model": values, **{text: rival.get(name) for text, rival in beside.items()}}
         rows = [
             [text, *_number_cells(measured, spread, with_spread=text == "the model")]

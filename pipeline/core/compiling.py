@@ -78,14 +78,19 @@ class EarlyKernel:
 
     def __call__(self, *arguments: Any) -> None:  # noqa: ANN401 - a kernel's
         """Write what the kernel writes."""
-        if self._are_few is None or self._are_few(*arguments):
+        if not self._is_late and (self._are_few is None or self._are_few(*arguments)):
             with self._one_thread:
-                if self.seconds < self.seconds_early and not self.compiled.signatures:
+                if not self._is_late:
                     begun = time.thread_time()
                     self.arrays(*arguments)
                     self.seconds += time.thread_time() - begun
                     return
         self.compiled(*arguments)
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the kernel is worth compiling, or is compiled."""
+        return self.seconds >= self.seconds_early or bool(self.compiled.signatures)
 
 
 @contextmanager
@@ -132,10 +137,11 @@ def _kept(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba has no types
         dispatcher = compiled(function)
         try:
-            dispatcher.enable_caching()
             if version_info.short <= NEWEST_READ:
                 quick = {"_cache": _MachineCode(function), "_compilation_chain_init_hook": _nothing}
                 vars(dispatcher).update(quick)
+            else:
+                dispatcher.enable_caching()
         except RuntimeError as error:
             if "no locator available" not in str(error):
                 raise

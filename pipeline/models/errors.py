@@ -57,6 +57,11 @@ class ErrorSample:
         return ErrorSample(index[chosen], true[chosen], predicted[chosen])
 
 
+def spread_of(key: str, spreads: Mapping[str, float]) -> float | None:
+    """Return the standard error in whose digits a measure is told; a constant's has the model's."""
+    return spreads.get(key.removeprefix("constant_"))
+
+
 def measures_in_words(values: Mapping[str, Any], spreads: Mapping[str, float]) -> str:
     """Return measures by their keys, in digits that their standard errors allow.
 
@@ -66,7 +71,7 @@ def measures_in_words(values: Mapping[str, Any], spreads: Mapping[str, float]) -
     for key, value in values.items():
         if key == "n" or not isinstance(value, (int, float)):
             continue
-        spread = spreads.get(key.removeprefix("constant_"))
+        spread = spread_of(key, spreads)
         texts.append(f"{key} {rounded(value, spread) if texts else with_error(value, spread)}")
     return ", ".join(texts)
 

@@ -213,18 +213,13 @@ def _judge_held_out(
 ) -> tuple[dict[str, Any] | None, list[Errors], MeansRidge | None]:
     """Return the same, and the ridge on means; None where too few bags are labelled."""
     held_out = Holdout.of(fitted.holdout).split(bags)
-    has_forest = forest and held_out is not None and fitted.outcome.n_targets <= MOST_LABELS
-    sample = _sample_for_rivals(
-        replace(bags, left_out=held_out), fitted.outcome, weights, has_forest
-    )
-    if sample is None:
+    fitted_to, has_forest = replace(bags, left_out=held_out), forest and held_out is not None
+    rivals = fit_rivals(fitted_to, fitted.outcome, weights, forest=has_forest)
+    if rivals is None:
         return None, [], None
-    sampled = sample, fitted.outcome, bags.n_dims, weights is not None
-    ridge = MeansRidge.of_sample(*sampled)
+    ridge, trees = rivals
     if held_out is not None:
-        models: list[ScoringModel] = [fitted, ridge]
-        trees = [MomentsForest.fit(*sampled)] if has_forest else []
-        models += trees
+        models: list[ScoringModel] = [fitted, ridge, *([] if trees is None else [trees])]
         judged = replace(bags, only=held_out)
         errors, of_means, *of_forest = evaluate_together(models, judged, progress, weights)
         if errors.weight:
@@ -237,8 +232,8 @@ def _judge_held_out(
             }
             if errors.standard_error is not None:
                 comparison["standard_error"] = errors.standard_error
-            if of_forest:
-                comparison |= {"forest_error": of_forest[0].error, "forest_bags": trees[0].n_bags}
+            if trees is not None:
+                comparison |= {"forest_error": of_forest[0].error, "forest_bags": trees.n_bags}
             every = [replace(error, subset="holdout") for error in (errors, of_means, *of_forest)]
             return comparison, every, ridge
     return None, [], ridge
@@ -266,33 +261,29 @@ def judge_rivals(
         return None, None
     held_out = Holdout.of(fitted.holdout).split(bags)
     rivals = fit_rivals(replace(bags, left_out=held_out), fitted.outcome, None)
-    if not rivals:
+    if rivals is None:
         return None, None
     judged = take_subset(fitted.outcome.take_labels(store), fitted, subset)
     weights = Weights.of_bags(store, sample_weight)
-    means, *forest = evaluate_together(rivals, judged, progress, weights)
+    models = [rival for rival in rivals if rival is not None]
+    means, *forest = evaluate_together(models, judged, progress, weights)
     return means, forest[0] if forest else None
 
 
-def fit_rivals(bags: LabelledBags, outcome: Outcome, weights: Weights | None) -> list[ScoringModel]:
+def fit_rivals(
+    bags: LabelledBags, outcome: Outcome, weights: Weights | None, *, forest: bool = True
+) -> tuple[MeansRidge, MomentsForest | None] | None:
     """Fit ridge regression on means and, to at most `MOST_LABELS` columns, a forest.
 
-    Both learn from a sample of the bags; none where too few are labelled.
+    Both learn from a sample of the bags; None where too few are labelled.
     """
-    has_forest = outcome.n_targets <= MOST_LABELS
-    sample = _sample_for_rivals(bags, outcome, weights, has_forest)
-    if sample is None:
-        return []
-    sampled = sample, outcome, bags.n_dims, weights is not None
-    rivals: list[ScoringModel] = [MeansRidge.of_sample(*sampled)]
-    return [*rivals, MomentsForest.fit(*sampled)] if has_forest else rivals
-
-
-def _sample_for_rivals(
-    bags: LabelledBags, outcome: Outcome, weights: Weights | None, has_forest: bool
-) -> SampledRows | None:
-    """Return what the rivals learn from; None where too few bags are labelled."""
+    has_forest = forest and outcome.n_targets <= MOST_LABELS
     kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
     if has_forest:
         kinds["moments"] = ForestFeatures(bags.n_dims)
-    return sample_rows(bags, outcome, kinds, weights)
+    sample = sample_rows(bags, outcome, kinds, weights)
+    if sample is None:
+        return None
+    sampled = sample, outcome, bags.n_dims, weights is not None
+    ridge = MeansRidge.of_sample(*sampled)
+    return ridge, MomentsForest.fit(*sampled) if has_forest else None

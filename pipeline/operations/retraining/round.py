@@ -100,7 +100,7 @@ class NewRound:
         model = challenger.model_
         before = self._champion(model, registry, champion)
         held_out = self._held_out(model, self.window, self.spec.evaluate_bags)
-        judged = judge(model, before, self._rivals(model, sums), held_out, self.progress)
+        judged = judge(model, before, self._rivals(model, sums, held_out), held_out, self.progress)
         drift = self._measure_drift([model] if before is None else [model, before])
         against = [] if champion is None else find_objections(self.spec, judged, drift)
         name = registry.register(challenger, report=self._described(model, judged))
@@ -312,15 +312,19 @@ class NewRound:
         check_comparable(champion, model, name, registry.url)
         return champion
 
-    def _rivals(self, model: RidgeModel, sums: WindowSums) -> list[ScoringModel]:
+    def _rivals(
+        self, model: RidgeModel, sums: WindowSums, held_out: LabelledBags
+    ) -> list[ScoringModel]:
         """Return what every model has to beat, where all bags of the window were counted.
 
-        Other rounds read new bags alone.
+        Other rounds read new bags alone. None where no bag is held out to judge them.
         """
-        if not sums.why:
+        if not (sums.why and held_out.n_bags):
             return []
         bags = replace(self._labelled(self.window), left_out=self._split(model))
-        return fit_rivals(bags, model.outcome, Weights.of_bags(self.store, self.spec.sample_weight))
+        weights = Weights.of_bags(self.store, self.spec.sample_weight)
+        rivals = fit_rivals(bags, model.outcome, weights) or ()
+        return [rival for rival in rivals if rival is not None]
 
     def _split(self, model: RidgeModel) -> Membership:
         """Return which bags of the store enter no model of the line."""
