@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Beside the links, new links would take the compiled kernels with them.
+# Next to the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 # The networks' compiled code, too: four fifths of the CPU of their tests.
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.venv/networks

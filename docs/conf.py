@@ -22,7 +22,7 @@ from bagbasis.ingest.registry import FORMATS
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[1]
 sys.path.insert(0, str(HERE))
-import reference_pages  # noqa: E402 - it lies beside this file
+import reference_pages  # noqa: E402 - it lies next to this file
 from pictures.concepts import draw_all  # noqa: E402 - as does this folder
 
 project, author, release = "bagbasis", "the bagbasis developers", bagbasis.__version__
@@ -38,7 +38,7 @@ extensions = [
 ]
 exclude_patterns = ["tutorials/*"]
 templates_path = ["templates"]
-# Lists of names of other projects lie beside the pages, so that a build needs no network.
+# Lists of names of other projects lie next to the pages, so that a build needs no network.
 intersphinx_mapping = reference_pages.write_inventories(ROOT / "build" / "inventories")
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
@@ -146,7 +146,7 @@ def _write_pages(_: object, config: object) -> None:
 
 
 def _copy_pages(_: object, config: object) -> None:
-    """Bring the pages that lie beside what they are about."""
+    """Bring the pages that lie next to what they are about."""
     shutil.copy2(ROOT / "deploy" / "README.md", HERE / "deploying.md")
     shutil.copy2(ROOT / "CHANGELOG.md", HERE / "changes.md")
     contributing = (ROOT / "CONTRIBUTING.md").read_text().replace("](docs/", "](")

@@ -114,7 +114,7 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
         width = max(len(name) for name in self.commands)
-        limit = formatter.width - width - 6  # what Click leaves for one line beside the name
+        limit = formatter.width - width - 6  # what Click leaves for one line next to the name
         for heading, names in headings().items():
             with formatter.section(heading):
                 rows = [(f"{n:{width}}", self.commands[n].get_short_help_str(limit)) for n in names]

@@ -78,7 +78,7 @@ def make_folder_of(url: str) -> None:
 
 
 def page_url(report: str | os.PathLike[str]) -> str:
-    """Return the URL of a report's page: beside the JSON file."""
+    """Return the URL of a report's page: next to the JSON file."""
     return f"{os.fspath(report).removesuffix('.json')}.html"
 
 

@@ -25,7 +25,7 @@ class Job:
     cluster : bool
         Whether ``--cluster`` says where it runs.
     page : bool
-        Whether it writes a page beside its report.
+        Whether it writes a page next to its report.
     draws : bool
         Whether it draws pictures.
     tends_store : bool

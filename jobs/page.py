@@ -1,4 +1,4 @@
-"""The page beside a JSON report: one HTML file without scripts, fonts or network access."""
+"""The page next to a JSON report: one HTML file without scripts, fonts or network access."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class Terminal:
 
 
 class _Speaker:
-    """Prints lines beside a progress, each once."""
+    """Prints lines below a progress, each once."""
 
     def __init__(self, console: Console, label: str) -> None:
         self._console, self._label = console, label
@@ -223,7 +223,7 @@ class _BarProgress(_Speaker):
         self._task = bar.add_task(label, total=None)
 
     def note(self, text: str) -> None:
-        """Show this beside the label, at once: a phase may have no counts."""
+        """Show this next to the label, at once: a phase may have no counts."""
         self._note = f", {text}"
         self._bar.update(self._task, description=f"{self._label}{self._note}")
 

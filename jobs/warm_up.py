@@ -20,7 +20,7 @@ Step = tuple[str, Callable[[], object]]
 def warm_up() -> Iterator[tuple[str, float]]:
     """Yield the name of each step and the seconds it took, after it is done.
 
-    Kernels are compiled for bags of float32 and float64, and kept where numba keeps them (beside
+    Kernels are compiled for bags of float32 and float64, and kept where numba keeps them (next to
     the package, or in ``NUMBA_CACHE_DIR``): a second run reads them within seconds.
     """
     from bagbasis.core.compiling import compiling_at_once

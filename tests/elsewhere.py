@@ -28,7 +28,7 @@ HIDDEN += ("fork", "uname", "sched_getaffinity", "mkfifo")
 WITHIN = "bagbasis."  # the modules that are elsewhere, all but jobs: they are for Linux and macOS
 NOT_WITHIN = "bagbasis.jobs"
 
-# beside the core's tests, what locks, forks and replaces
+# next to the core's tests, what locks, forks and replaces
 TESTS = (
     *oldest.TESTS,
     *(

@@ -34,7 +34,7 @@ def answer_of(cell, names):
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::bagbasis.BagbasisWarning")
 def test_each_cell_has_a_short_answer(monkeypatch, tmp_path):
-    """Twenty cells, each of at most forty lines; the verdicts have their errors beside them."""
+    """Twenty cells, each of at most forty lines; the verdicts have their errors next to them."""
     mpl.use("agg")
     monkeypatch.chdir(tmp_path)
     _, *cells = re.split(r"^# %%.*$", NOTEBOOK.read_text(), flags=re.MULTILINE)

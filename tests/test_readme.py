@@ -98,7 +98,7 @@ def _comparisons():
 
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"])
 def test_comparisons_are_the_kept_ones(page):
-    """Counts of sets, and where the default stands beside the best peer of each."""
+    """Counts of sets, and where the default stands compared with the best peer of each."""
     text = page.read_text()
     for label, *counts in _comparisons():
         shown = re.search(rf"^\| {re.escape(label)}.*\| (\d+) \| (\d+) \| (\d+) \|$", text, re.M)

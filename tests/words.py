@@ -16,10 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("pipeline", "jobs", "configs", "docs", "deploy", "recipe", "tests", "*.md")
 KEPT = (
-    *("jobs/experiments/", "docs/bench.jsonl", "docs/api/", "docs/experiments/"),
+    *("jobs/experiments/results/", "docs/bench.jsonl", "docs/api/", "docs/experiments/"),
     *("tests/words.py", "tests/kept/"),
 )
-"""Results of experiments that were kept, and the names that they have."""
+"""Results of experiments that were kept, and pages that are made."""
 
 WORDS = {
     r'^ +Of (?!the two sets)|"""Of |^ {8,}What (?!a task holds|is left)[a-z]': (
@@ -34,7 +34,12 @@ WORDS = {
     ),
     r"\b[Hh]alf decades\b|\bthe kernels' own values\b": "write 'two a decade', 'exact kernels'",
     r"\bwhat it holds\b": "name the content",
-    r"\b[Ww]alls?\b(?!.clock| time|\"| and CPU)": "write 'edge' for that of a box",
+    r"(?<!else )\b[Bb]eside\b(?=[,;.]?$|[,;] (a|and|or|the|which)\b| (?!if |is |else )[\w`*{])": (
+        "write 'next to', 'compared with', 'in addition to' or 'besides'"
+    ),
+    r"\b[Ww]alls?\b(?!.clock| time|\"|`| =| and CPU|, (cpu|leaf|used)|,$|\),)": (
+        "write 'edge' for that of a box"
+    ),
 }
 ALLOWED = re.compile(r"[Pp]ower[- ]laws?|Law, Yau|\(Law\b|law of large numbers|Newton's law")
 
@@ -42,7 +47,7 @@ NAMES = {"found", "given", "kept", "left", "one", "said", "told"}
 """Names of variables, parameters and fields that say nothing of what they hold."""
 
 OPPOSITES = {"left": {"right", "top"}}
-"""Beside one of these, a name says which of two sides it is."""
+"""Next to one of these, a name says which of two sides it is."""
 
 
 def vague_names(text: str) -> Iterator[tuple[int, str]]:

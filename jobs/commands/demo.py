@@ -192,7 +192,7 @@ def _part(
 ) -> dict[str, Any]:
     """Generate two stores, fit on the first, evaluate on the second.
 
-    The page begins with the evaluation: the fit's own estimate is not asked for beside it.
+    The page begins with the evaluation: the fit's own estimate is not asked for as well.
     """
     quiet, n_parts = console.without_tables(), len(console.parts)
     made = [generate.run(config, quiet) for config in data]

@@ -166,7 +166,7 @@ class DensityView:
         self.coordinate_names = _checked_names(coordinate_names, n, holder)
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
-        """Draw, for a few bags, the predicted density beside the response's and the bag's own."""
+        """Draw, for a few bags, the predicted density next to the response's and the bag's own."""
         rows = evenly_spread(errors, n_pictured)
         batch = next(read_pairs(self.store, rows).batches())
         spec = self.model.response_spec_

@@ -205,7 +205,7 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
         }
     )
     penalty = {}
-    if result.model.alpha == "validation":  # also where groups need it, beside a baseline
+    if result.model.alpha == "validation":  # also where groups need it, with a baseline
         penalty = {"alpha": "validation", "alphas": result.model.alphas}
     values = {
         "data_url": config.data_url,

@@ -83,7 +83,7 @@ class ModelSection(Section):
         return self.model_copy(update={"embedding": embedding_section(name)})
 
     def check_target(self, target: str | list[str] | None) -> None:
-        """Raise ConfigError for a target beside task: densities."""
+        """Raise ConfigError for a target with task: densities."""
         if self.task == "densities" and target is not None:
             raise ConfigError(
                 "key 'target' is not used with task: densities; its labels are responses"

@@ -26,7 +26,7 @@ LAST = ("report", "cluster")  # keys of every job
 COLUMN = 28  # where the comment of a key begins
 WIDTH = 100
 MOST_ACCEPTED = (
-    72  # characters of what is accepted that stand beside a key; longer ones are left out
+    72  # characters of what is accepted that stand next to a key; longer ones are left out
 )
 
 

@@ -123,7 +123,7 @@ def _expand(value: object) -> object:
 
 
 def _expand_or_auto(value: object) -> object:
-    """Expand a name; "auto" beside keys, which it does not have, is the projection that has them.
+    """Expand a name; "auto" with keys, which it does not have, is the projection that has them.
 
     So ``--set model.embedding.n_per_dim=8`` needs no name.
     """
@@ -131,7 +131,7 @@ def _expand_or_auto(value: object) -> object:
 
 
 def _auto_or_keys(value: object, default: str) -> object:
-    """Return the section of "auto", or that of the default kind if there are keys beside it."""
+    """Return the section of "auto", or that of the default kind if it has keys."""
     if isinstance(value, str) and value == AUTO:
         return {"name": AUTO}
     if isinstance(value, Mapping) and value.get("name") == AUTO and len(value) > 1:

@@ -53,7 +53,7 @@ class SequenceSection(Section):
     )
 
     def check_target(self, target: str | list[str] | None) -> None:
-        """Raise ConfigError for several targets beside task: classification."""
+        """Raise ConfigError for several targets with task: classification."""
         if self.task == "classification" and isinstance(target, list):
             raise ConfigError("key 'target' is a list; with task: classification name one target")
 

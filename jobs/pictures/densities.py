@@ -48,7 +48,7 @@ def draw_bags(
     joint = series.joint and n_dims <= 3
     across = {1: 1, 2: 1, 3: 1 + len(SLICES)}[n_dims] if joint else min(n_dims, MOST_MARGINALS)
     rows, columns = (1, len(bags)) if across == 1 else (len(bags), across)
-    height = 4.6 if joint and n_dims == 2 else 3.9  # square panels, beside one colour bar
+    height = 4.6 if joint and n_dims == 2 else 3.9  # square panels, next to one colour bar
     figure = new_figure(4.4 * columns + 0.4, height * rows + 0.4)
     axes = figure.subplots(rows, columns, squeeze=False).reshape(len(bags), across)
     if joint and n_dims == 2:

@@ -1,4 +1,4 @@
-"""The part of a page on a model's errors: beside those to be beaten, and bag by bag."""
+"""The part of a page on a model's errors: next to those to be beaten, and bag by bag."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def errors_part(
     means: Errors | None,
     forest: Errors | None = None,
 ) -> Part:
-    """Return the errors beside the baselines, and the charts of the bags that were judged.
+    """Return the errors next to the baselines, and the charts of the bags that were judged.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ LAYOUT: Literal["constrained"] | None = "constrained"  # half of the time of a p
 MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
-MOST_TICK_LETTERS, SHORT = 24, 8  # of a class beside an axis; longer ones make a picture larger
+MOST_TICK_LETTERS, SHORT = 24, 8  # of a class next to an axis; longer ones make a picture larger
 LETTER = 0.085  # inches
 MOST_LINE = 200  # letters of a line of a picture
 

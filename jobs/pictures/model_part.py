@@ -112,7 +112,7 @@ def _ridge_of(model: DoubleBasis) -> tuple[str, str]:
     features = model.features_
     second, described = features.second, features.embedding.describe()
     made_of = "no" if second is None else f"{features.n_penalized:,}"
-    beside = "" if model.baseline is None else f" beside the baseline {model.baseline!r}"
+    beside = "" if model.baseline is None else f" and the baseline {model.baseline!r}"
     box = "; ".join(
         f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:SHOWN_DIMS]
     )

@@ -57,11 +57,11 @@ class Part:
     bars
         They follow the charts.
     answer : str
-        The result beside what it has to beat, in a sentence or two: the page begins with it.
+        The result next to what it has to beat, in a sentence or two: the page begins with it.
     checks : sequence of str
         Checks that ran, for the case that there is nothing to worry about.
     files : sequence of str
-        Names of files beside the page, such as pictures.
+        Names of files next to the page, such as pictures.
     next : str
         Next step: a command, or a sentence.
     """

@@ -56,7 +56,7 @@ def submit(
     profile : str, optional
         The cluster it runs on, instead of the config's ``cluster``.
     root : URL or path, optional
-        Where the run's folder goes. Default: the environment's BAGBASIS_RUNS, else ``runs`` beside
+        Where the run's folder goes. Default: the environment's BAGBASIS_RUNS, else ``runs`` next to
         the job's output.
     launcher : str
         How the driver is started, of `LAUNCHERS`.
@@ -167,13 +167,13 @@ def beside_output(config: Mapping[str, Any]) -> str:
     """Return the URL of ``runs`` in the folder of the job's output."""
     for key in OUTPUTS:
         if isinstance(config.get(key), str):
-            # Icechunk keeps bag stores only: the run lies beside one on the same filesystem
+            # Icechunk keeps bag stores only: the run lies next to one on the same filesystem
             output = normalize_url(config[key].removeprefix(ICECHUNK))
             parent, slash, _ = output.rpartition("/")
             if slash and parent:
                 return f"{parent}/runs"
     raise ConfigError(
-        f"the config names no output ({', '.join(OUTPUTS)}) to keep the run beside; give a root"
+        f"the config names no output ({', '.join(OUTPUTS)}) to keep the run next to; give a root"
     )
 
 

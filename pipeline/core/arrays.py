@@ -91,7 +91,7 @@ def _as_written(texts: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
 
 
 def refuse_unit(name: str, value: object) -> None:
-    """Raise DataError for values with a unit, which numpy drops: km beside m would be one number.
+    """Raise DataError for values with a unit, which numpy drops: km and m would be alike.
 
     Those are the quantities of astropy, pint and unyt; without a dimension they are numbers.
     """

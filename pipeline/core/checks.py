@@ -217,7 +217,7 @@ def check_position(name: str, value: object, n: int) -> None:
 def decided(table: ConstraintTable, *names: str) -> dict[str, Constraint[Any]]:
     """Return the constraints of parameters once their open choices are made.
 
-    A word such as "auto" beside numbers asks for a choice: it is accepted no more.
+    A word such as "auto" among numbers asks for a choice: it is accepted no more.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from .versions import version
 
 @dataclass(frozen=True)
 class Format:
-    """The kind of something that is written and its version, declared once beside its writer.
+    """The kind of something that is written and its version, declared once next to its writer.
 
     Attributes
     ----------

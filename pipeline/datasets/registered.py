@@ -1,4 +1,4 @@
-"""Every dataset by its name; others may be registered beside ours."""
+"""Every dataset by its name; others may be registered in addition to ours."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from .random_features.frequencies import draw_frequencies
 
 LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
 MAIN_SHARE = 0.5  # of a squared frequency: the coordinates with so much name the wave
-POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
+POINTS_PER_BAG = 4  # enough that distances within bags count compared with those between them
 
 Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
 Bandwidth = Annotated[float, Real(ge=LEAST_BANDWIDTH, kind=OF_SIDE)]

@@ -110,7 +110,7 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
         False: the mean alone.
     standardize : bool, default True
         Subtract the mean of each number over a sample of bags and divide by its standard
-        deviation, so that covariances, which are small beside means, count in distances of bags.
+        deviation, so that covariances, which are smaller than means, count in distances of bags.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
         points up to one box length outside a measured box, and moves others to there; it moves

@@ -26,7 +26,7 @@ NO_ARRAYS: Arrays = MappingProxyType({})
 class Transform(Saved, ABC):
     """A fitted map of inputs to rows: immutable, small, picklable.
 
-    It is saved as a description, `to_dict`, and `arrays` beside it.
+    It is saved as a description, `to_dict`, and `arrays` next to it.
     """
 
     array_names: ClassVar[tuple[str, ...]] = ()

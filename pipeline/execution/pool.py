@@ -28,7 +28,7 @@ MOST_RANGES = 1024  # of one call: enough for any machine
 
 
 class _Helpers:
-    """Threads that take parts beside the one that asks for help; they are kept."""
+    """Threads that take parts in addition to the one that asks for help; they are kept."""
 
     def __init__(self) -> None:
         self.forget()

@@ -35,7 +35,7 @@ def note(progress: Progress | None, text: str) -> None:
 
 
 def say(progress: Progress | None, text: str) -> None:
-    """Show a line beside the progress, if it can do that and has not shown the line before."""
+    """Show a line below the progress, if it can do that and has not shown the line before."""
     _show(progress, "say", text)
 
 
@@ -88,11 +88,11 @@ class ProgressTally:
         return hasattr(self._progress, "say")
 
     def say(self, text: str) -> None:
-        """Show a line beside the count."""
+        """Show a line next to the count."""
         say(self._progress, text)
 
     def warn(self, text: str) -> None:
-        """Show a line beside the count, or log it where the progress shows no lines."""
+        """Show a line next to the count, or log it where the progress shows no lines."""
         if self.can_say:
             self.say(text)
         else:

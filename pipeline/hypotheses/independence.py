@@ -210,7 +210,7 @@ def _in_units_of_data(measured: Measured, units: Sequence[CoordinateUnits | None
 
 
 def _others(z: VariableLike | Mapping[str, VariableLike] | None) -> dict[str, VariableLike]:
-    """Return the variables beside x and y, by name."""
+    """Return the variables besides x and y, by name."""
     if z is None:
         return {}
     if not isinstance(z, Mapping):

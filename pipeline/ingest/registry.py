@@ -138,7 +138,7 @@ def _owners(name: str) -> str:
 
 
 def _of_all(parameter: Parameter, kinds: Sequence[type[FileFormat]]) -> Parameter:
-    """Return a parameter that stands beside those of all formats."""
+    """Return a parameter that is added to those of all formats."""
     declared = {
         kind: parameters_of(kind)[parameter.name]
         for kind in kinds

@@ -65,7 +65,7 @@ def spread_of(key: str, spreads: Mapping[str, float]) -> float | None:
 def measures_in_words(values: Mapping[str, Any], spreads: Mapping[str, float]) -> str:
     """Return measures by their keys, in digits that their standard errors allow.
 
-    The first measure has its standard error beside it.
+    The first measure has its standard error next to it.
     """
     texts: list[str] = []
     for key, value in values.items():

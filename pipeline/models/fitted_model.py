@@ -32,11 +32,11 @@ OUTSIDE = "outside"  # the column of the share of a bag's points outside the box
 OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
 OF_INTERVALS = ("lower", "upper")  # columns that need a calibration
 SET = "set"  # likewise, of classes
-COLUMNS = (*OF_POSTERIOR, *OF_INTERVALS, SET, OUTSIDE)  # all that a prediction may have beside it
+COLUMNS = (*OF_POSTERIOR, *OF_INTERVALS, SET, OUTSIDE)  # all that a prediction may have in addition
 
 
 class MoreColumns(NamedTuple):
-    """Columns beside the prediction: their names, and the coverage of intervals."""
+    """Columns in addition to the prediction: their names, and the coverage of intervals."""
 
     names: Sequence[str] = ()
     coverage: float = COVERAGE

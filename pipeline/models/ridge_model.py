@@ -75,7 +75,7 @@ PARTS: tuple[type[OptionalPart], ...] = (Posterior, *CALIBRATIONS, Trees, Linear
 
 @dataclass(frozen=True, eq=False)
 class RidgeModel:
-    """A model that is linear in the features of bags, or has trees beside it or in its place.
+    """A model that is linear in the features of bags, or has trees, alone or with the ridge.
 
     Attributes
     ----------
@@ -411,7 +411,7 @@ class RidgeModel:
     # ------------------------------------------------------------------ saving
 
     def state(self) -> ModelState:
-        """Return everything that a saved model keeps beside the parameters of its estimator."""
+        """Return everything that a saved model keeps besides the parameters of its estimator."""
         attributes = {
             "features": self.features.to_dict(),
             "alpha": self.solution.alpha,

@@ -82,7 +82,7 @@ def save_model(
 ) -> None:
     """Write a fitted estimator, so that a reader finds the whole model or none.
 
-    Locally the model is written beside its place and renamed. Elsewhere its arrays have a folder
+    Locally the model is written next to its place and renamed. Elsewhere its arrays have a folder
     of a new name in it, and one PUT of the attributes points to them.
 
     Parameters

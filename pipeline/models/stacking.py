@@ -1,4 +1,4 @@
-"""Trees and a line beside a ridge: from rows in memory, weighed by predictions out of fold.
+"""Stacks of a ridge, trees and a linear model, from rows in memory, weighed out of fold.
 
 The ridge, the trees and the line in the means of bags of each of K folds predict the bags that
 they were not fitted to. Their shares make the squared error of all together least there (stacking,
@@ -77,7 +77,7 @@ def with_trees(
     parameters: FitParameters,
     progress: Progress | None = None,
 ) -> RidgeModel:
-    """Return a model with trees, alone or beside its ridge and a line, as ``parameters.head`` says.
+    """Return a model with trees, alone or in a stack, as ``parameters.head`` says.
 
     Its report has under "head" the ``errors`` of ridge, trees and stack (mean squared error over
     the variance of the labels) by K folds, of whole groups where there are groups, with the

@@ -58,7 +58,7 @@ class BagDensity(NeuralEstimator):
 
     A permutation-invariant network embeds the bag, and a `TANDensity` that all bags share takes the
     embedding as its condition. Each point is scored given the others of its bag (eq. 8.19). With
-    ``response=True`` the density is that of the bag's response: a third way beside
+    ``response=True`` the density is that of the bag's response: a third way in addition to
     `TripleBasisRegressor` and `KernelSmoother`. Needs ``pip install 'bagbasis[neural]'``.
 
     Parameters

@@ -116,7 +116,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         write_arrays(path, leaves_of(self.arrays()), header)
 
     def header(self) -> dict[str, Any]:
-        """Return what a file holds beside the parameters and the arrays, for JSON."""
+        """Return what a file holds besides the parameters and the arrays, for JSON."""
         standards = {
             name: [standard.mean.tolist(), standard.scale.tolist()]
             for name, standard in self._standards.items()

@@ -46,7 +46,7 @@ class FittedNetwork(Protocol):
         ...
 
     def header(self) -> dict[str, Any]:
-        """Return what a file holds beside the arrays."""
+        """Return what a file holds besides the arrays."""
         ...
 
     def arrays(self) -> Network:
@@ -132,7 +132,7 @@ class NetworkModel:
         return self.outcome.predict(rows.values)
 
     def state(self) -> ModelState:
-        """Return everything that is saved beside the parameters."""
+        """Return everything that is saved besides the parameters."""
         estimator = self.estimator
         leaves = leaves_of(estimator.arrays())
         header = {key: value for key, value in estimator.header().items() if key != "report"}

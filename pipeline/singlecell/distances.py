@@ -192,7 +192,7 @@ class _Pooled:
 
         In units of the pooled covariance, that of the cells is drawn to a multiple of the identity
         by oracle-approximating shrinkage (Chen et al. 2010); the multiple counts one cell of the
-        pool beside those of the sample.
+        pool in addition to those of the sample.
         """
         mean = points.mean(axis=0)
         rows = solve_triangular(self.root, (points - mean)[:, self.varies].T, lower=True).T

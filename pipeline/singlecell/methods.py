@@ -176,7 +176,7 @@ class BagbasisSamples(_Samples):
         """Return the distances of samples, (n, n), and keep them in ``adata.uns``.
 
         Distances that are kept there are used again if they are of the same method, k, seed,
-        layer, samples, order of samples and cells; a hash of all of these stands beside them.
+        layer, samples, order of samples and cells; a hash of all of these is kept with them.
 
         Parameters
         ----------

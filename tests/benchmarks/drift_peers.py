@@ -1,4 +1,4 @@
-"""Two samples by the default call, beside those of hyppo and alibi-detect: time and power in a row.
+"""Two samples by the default call, against hyppo's and alibi-detect's: time and power in a row.
 
 alibi-detect's pins (numpy < 2, numba < 0.60) and ours exclude each other. So it gets a virtual
 environment of its own, ``.venv/alibi``, which is made when it is first needed, and answers from a

@@ -34,7 +34,7 @@ N_BAGS, N_POINTS, N_TEST = 4000, 200, 2000
 
 
 def hdd() -> Iterator[Row]:
-    """JS, n = 200, d = 2, 10² cosines, float32; five nodes beside the direct algorithm; and whole
+    """JS, n = 200, d = 2, 10² cosines, float32; five nodes against the direct algorithm; and whole
     fits with 64 principal components of TV's 4,000 numbers, the test errors in the name."""
     bags = mixture_store(N_BAGS).read()
     box = [(-10, 10)] * 2
@@ -65,7 +65,7 @@ def hdd() -> Iterator[Row]:
 
 
 def shortened() -> Row:
-    """A fit with TV's principal components beside one with JS."""
+    """A fit with TV's principal components compared with one with JS."""
     store = mixture_store(N_BAGS + N_TEST)
     bags, y = store.read(), store.targets()[:, 0]
     ours, other = (

@@ -3,7 +3,7 @@
 ``python -m tests.benchmarks.million [EMBEDDING ...]``: names as in ``--set embedding=``; or
 ``python -m tests.benchmarks.million test``: a million bags of 20 points against a million;
 ``python -m tests.benchmarks.million drift``: half a million rows of 32 columns against as many;
-``python -m tests.benchmarks.million many``: 65,536 features by conjugate gradients beside 4,096;
+``python -m tests.benchmarks.million many``: 65,536 features by conjugate gradients against 4,096;
 ``python -m tests.benchmarks.million default``: a million bags of 16 to 64 points, and the default.
 """
 

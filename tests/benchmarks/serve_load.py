@@ -1,7 +1,7 @@
-"""Load on `bags serve`: large bodies, slow uploads and vanishing clients beside one with one bag.
+"""Load on `bags serve`: large bodies, slow uploads and vanishing clients next to one with one bag.
 
 ``python -m tests.benchmarks.serve_load [--seconds 20] [--command bags]`` prints, of one run:
-percentiles of the latency of one client, alone and beside the others; the peak of the memory of the
+percentiles of the latency of one client, alone and with the others; the peak of the memory of the
 server's processes above the idle server; and how long the server took to end under load.
 """
 
@@ -165,7 +165,7 @@ def main() -> None:
                 loaded = latencies(server, options.seconds)
             over.set()
             watcher.join()
-            shown(f"beside {len(body) >> 10:,} KiB of {kind}, slow and vanishing clients", loaded)
+            shown(f"next to {len(body) >> 10:,} KiB of {kind}, slow and vanishing clients", loaded)
             ratio = np.percentile(loaded, 99) / np.percentile(alone, 99)
             above = (peak[0] - idle) / 2**20
             share = above * 2**20 / ALL_BODIES

@@ -56,7 +56,7 @@ README = Path(__file__).parents[2] / "README.md"
 
 
 def table() -> Iterator[Row]:
-    """Every implementation of the oracles' table that has a peer, beside it: what tests compare
+    """Every implementation of the oracles' table that has a peer, and the peer: what tests compare
     with the same oracle is what is timed."""
     for name, entry in TIMED.items():
         assert entry.peer is not None

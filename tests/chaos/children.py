@@ -82,11 +82,11 @@ class Child:
     Parameters
     ----------
     place : path
-        The folder that is watched for writes; what the child prints goes beside it.
+        The folder that is watched for writes; what the child prints goes next to it.
     at : int, optional
         Before this write, from 0, the child stands still and `halted` is called in the parent.
     environment : mapping
-        Beside this process's.
+        In addition to this process's.
     """
 
     def __init__(

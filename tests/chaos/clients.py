@@ -1,6 +1,6 @@
 """Clients of ``bags serve`` that are slow, send half of what they say, do not read, or go away.
 
-Beside them a client with one bag has to get the numbers of the champion, whatever the others do.
+Next to them a client with one bag has to get the numbers of the champion, whatever the others do.
 """
 
 from __future__ import annotations

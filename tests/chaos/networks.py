@@ -153,7 +153,7 @@ class Cluster:
         return self._child(i + 1, work, self.address, self.machines.hosts[i + 1], at=at)
 
     def start(self, function: Callable[..., Any]) -> Child:
-        """Start a job on the cluster, beside its scheduler."""
+        """Start a job on the cluster, next to its scheduler."""
         environment = {CLUSTER: self.profile}
         args = (self.machines.spaces[0], function, self.place)
         return Child(in_space, *args, place=self.place.local, environment=environment)

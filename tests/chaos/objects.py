@@ -57,7 +57,7 @@ PORTAL = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Welcome
 
 @dataclass(frozen=True)
 class Plan:
-    """What a proxy does beside passing requests on.
+    """What a proxy does besides passing requests on.
 
     Attributes
     ----------
@@ -351,7 +351,7 @@ class Failed(Killed):
             self._judge(end)
         self._finish(place)
         end = behind(SHARE_OF_LOOKS, self._look_often)  # many more faults, in one process
-        self._judge(end, "read beside faults: ")
+        self._judge(end, "read despite faults: ")
 
     def _look_often(self, place: Place) -> None:
         """In a child: what the job has made is read as it is, or an error of ours says why not."""

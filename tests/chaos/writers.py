@@ -34,7 +34,7 @@ class Meeting(Killed):
     """Trials of two calls of one job.
 
     Either the first one stands still before some write, a whole second one comes, and the first
-    goes on or dies; or both run freely, beside a reader.
+    goes on or dies; or both run freely, while a reader reads.
     """
 
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
@@ -79,7 +79,7 @@ class Meeting(Killed):
 
 
 class Rivals(Killed):
-    """Trials of two callers of one job, both of which die, up to three times, beside a reader."""
+    """Trials of two callers of one job, both of which die, up to three times, while one reads."""
 
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
         place = self.copy(folder)

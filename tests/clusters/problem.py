@@ -25,7 +25,7 @@ N_TASKS = 24
 
 
 class HeldBags(LabelledBags):
-    """A store's bags; every task stands before the gate beside the store first."""
+    """A store's bags; every task stands before the gate next to the store first."""
 
     def batches(self, *bag_range, **limits):
         Gate(f"{self.url}.gate").wait()

@@ -1,4 +1,4 @@
-"""Pages beside reports in Chromium, on loopback: nothing runs, is fetched or overflows."""
+"""Pages next to reports in Chromium, on loopback: nothing runs, is fetched or overflows."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ ALONE = {
 ELSEWHERE = {
     "retrain": "tests/operations/retraining/test_coordinate_names.py",
     "serve": "tests/jobs/test_serve_columns.py",
-    "test fit": "one sample, beside a distribution without names",
+    "test fit": "one sample, and a distribution without names",
     "ingest": "test_ingest_appends_by_name",
 }
 

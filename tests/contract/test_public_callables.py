@@ -31,7 +31,7 @@ from tests.contract.world import World
 
 GUARD_SECONDS = 60  # of one call, on however busy a machine; in free ones it is milliseconds
 REFUSAL_SECONDS = 5  # that a refusal may compute, however long it waits for a core
-GUARD_BYTES = 4 * 2**30  # of memory beside what the process has
+GUARD_BYTES = 4 * 2**30  # of memory in addition to what the process has
 NUMBERS = re.compile(r"(?:[^A-Za-z]|\b(?:nan|inf|e)\b|(?<=\d)e(?=[+-]?\d)){200}")
 
 

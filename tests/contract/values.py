@@ -30,7 +30,7 @@ from bagbasis.core.constraints import members_of
 
 TENTH = 0.1  # of the parameters are given every value
 EIGHTH = 1 / 8  # of the values are given to every other parameter in the long run
-SEED = os.environ.get("TESTS_SEED", "")  # of what is drawn beside the name
+SEED = os.environ.get("TESTS_SEED", "")  # of what is drawn, in addition to the name
 WHICH = pytest.mark.parametrize("which", ["four", pytest.param("all", marks=pytest.mark.long)])
 
 

@@ -88,7 +88,7 @@ def test_the_least_of_many_equal_candidates_is_rarely_taken():
 
 @pytest.mark.parametrize("k", [2, 5, 50])
 def test_rank_does_not_change_with_scale(k):
-    """Errors in other units, and the same errors beside a constant, choose alike."""
+    """Errors in other units, and the same errors with those of a constant, choose alike."""
     rng = np.random.default_rng(k)
     errors = rng.normal(size=(5, k))
     chosen = simplest_within(errors, n_folds=5)

@@ -1,6 +1,6 @@
 """Small samples are embedded by NumPy where an embedding is chosen.
 
-The values are beside their oracles in tests/oracles/test_table.py.
+The values are compared with their oracles in tests/oracles/test_table.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`ExtremesEmbedding`: minima, maxima and quantiles beside them, and the bags that they are for."""
+"""`ExtremesEmbedding`: minima, maxima and quantiles near them, and the bags that they are for."""
 
 from __future__ import annotations
 

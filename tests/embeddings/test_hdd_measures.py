@@ -85,7 +85,7 @@ def test_orders_of_hellinger_and_l2():
 @pytest.mark.parametrize("distance", CLAIMED)
 @pytest.mark.parametrize("n", range(1, 9))
 def test_errors_claimed_of_fitted_nodes(distance, n):
-    """The error beside each set of nodes is its error on a finer grid of ratios x / y, and the
+    """The error next to each set of nodes is its error on a finer grid of ratios x / y, and the
     weights sum to κ(1, 0)."""
     lambdas, weights = lambda_nodes(distance, n)
     exact = kappa(distance, np.exp(LOG_RATIOS), 1.0)

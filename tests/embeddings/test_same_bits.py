@@ -1,6 +1,6 @@
 """What NumPy computes before a kernel is worth compiling has the kernel's bits.
 
-The values of the kernels are beside their oracles in tests/oracles/test_table.py.
+The values of the kernels are compared with their oracles in tests/oracles/test_table.py.
 """
 
 from __future__ import annotations

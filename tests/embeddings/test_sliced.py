@@ -55,7 +55,7 @@ def test_moved_and_repeated_bags():
 
 
 def test_coarser_intervals_are_means_of_finer_ones():
-    """Nothing is lost beside what lies within an interval: the quantiles' means stay."""
+    """Nothing is lost apart from what lies within an interval: the quantiles' means stay."""
     fine = embedded(UNIT, n_quantiles=12).reshape(3, 32, 4, 3).mean(axis=3) * np.sqrt(3)
     np.testing.assert_allclose(embedded(UNIT, n_quantiles=4).reshape(3, 32, 4), fine, atol=1e-14)
 

@@ -43,7 +43,7 @@ class Gate:
 
 
 class GatedBags(LabelledBags):
-    """A store's bags, whose second partition lies behind the gate beside the store."""
+    """A store's bags, whose second partition lies behind the gate next to the store."""
 
     def batches(self, *bag_range, **limits):
         for i, batch in enumerate(super().batches(*bag_range, **limits)):

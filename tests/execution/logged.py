@@ -21,7 +21,7 @@ N_TASKS, EVERY, FREE = 32, 4, 14
 
 
 class LoggedBags(LabelledBags):
-    """A store's bags; every range that is done is a line of the file ``.log`` beside the store,
+    """A store's bags; every range that is done is a line of the file ``.log`` next to the store,
     and when there are fourteen the others stand still at the gate. Passes over some of the bags
     alone, as those held out, are not noted."""
 

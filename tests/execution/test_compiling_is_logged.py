@@ -19,7 +19,7 @@ def compile_kernel(folder, name):
 
 @pytest.mark.long
 def test_compiling_is_logged_once_unless_somebody_says_it(tmp_path, caplog):
-    """As a warning of the log, which Python prints; not beside a progress that says it."""
+    """As a warning of the log, which Python prints; not next to a progress that says it."""
     said = []
     listener = lanes._Compiling(lanes._log_unless_heard)
     with event.install_listener("numba:compile", listener), caplog.at_level(logging.WARNING):

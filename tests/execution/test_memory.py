@@ -96,7 +96,7 @@ def filled(spec, n):
 @pytest.mark.long
 @pytest.mark.parametrize("head", ["trees", "stack"])
 def test_predictions_by_trees(head, monkeypatch):
-    """What trees see of bags, and what each head predicts, is declared beside the features."""
+    """What trees see of bags, and what each head predicts, is declared besides the features."""
     monkeypatch.setattr(stacking, "N_RANDOMISED", 5)
     bags = random_bags(1024, 20, 30)
     y = np.stack([bags.means[:, j] for j in range(12)], axis=1)

@@ -1,4 +1,4 @@
-"""What is said beside the work: a bar in a notebook, and that kernels are compiled."""
+"""What is said during the work: a bar in a notebook, and that kernels are compiled."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_notebook_has_a_bar_without_being_asked(kernel, monkeypatch, seconds):
 
 
 def test_a_progress_that_is_given_is_the_only_one(kernel, monkeypatch):
-    """No bar beside a progress of the caller; a bar says a line once, and as text."""
+    """No bar next to a progress of the caller; a bar says a line once, and as text."""
     monkeypatch.setattr(notebook, "SECONDS_BETWEEN_UPDATES", 0.0)
     list(map_tasks(counted, [4], sizes=[4], progress=lambda done, total: None))
     assert kernel.display_pub.outputs == []

@@ -108,7 +108,7 @@ def test_ranks_among_a_part_of_the_rows():
 
 
 def test_many_points_are_joined_to_units_and_the_rest_stays():
-    """A shift of one of many points beside few others, and of buckets, has a small p-value."""
+    """A shift of one of many points against few others, and of buckets, has a small p-value."""
     rng = np.random.default_rng(2)
     for m, n in ((40, 1500), (1500, 1600)):
         x, y = rng.normal(size=(m, 2)), rng.normal(size=(n, 2))

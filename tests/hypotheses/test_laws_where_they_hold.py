@@ -63,7 +63,7 @@ def test_pairs_that_a_law_is_not_of(statistic, null, draw):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["bags", "rows"])
 def test_rates_of_few_pairs(kind):
-    """`mmd_linear` of 12 units beside 60 has six estimates, whose null is Student's t: near
+    """`mmd_linear` of 12 units against 60 has six estimates, whose null is Student's t: near
     α, where a normal distribution rejects at 10 %."""
 
     def p_value(seed):

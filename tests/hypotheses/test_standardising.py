@@ -62,7 +62,7 @@ def test_units_do_not_matter_to_independence():
 
 
 def test_locations_are_in_units_of_the_data():
-    """Locations of me and nfsic, and the rows beside them, are where the points are."""
+    """Locations of me and nfsic, and the rows next to them, are where the points are."""
     x, y = two_samples()
     x, y = UNITS * x + [0, 5e5, 0], UNITS * y + [0, 5e5, 0]
     for r in (

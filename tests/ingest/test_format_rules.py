@@ -239,7 +239,7 @@ REFUSED = {
     TABLE_RULES: {
         "texts as coordinates": of_table({"x": ["a", "b"]}),
         "two columns of one name": of_twins,
-        "lists beside numbers": of_table({"x": [[1.0], [2.0]], "y": [1.0, 2.0]}, ("x", "y")),
+        "lists mixed with numbers": of_table({"x": [[1.0], [2.0]], "y": [1.0, 2.0]}, ("x", "y")),
     },
     frames.FRAME_RULES: {
         "texts as coordinates": of_frame(["a", "b"]),

@@ -1,4 +1,4 @@
-"""Reading the pages that stand beside reports, as a browser does."""
+"""Reading the pages that stand next to reports, as a browser does."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def refused(exit_code: int, *args: Any) -> str:
     """Run a job that has to fail with this code and one line on stderr; the line."""
     result = bags(*args)
     assert result.exit_code == exit_code, result.output
-    # what is said beside the work: that a kernel is new, what a cluster has
+    # what is said during the work: that a kernel is new, what a cluster has
     beside = ("compiling kernels (once)", "cluster: workers: ")
     lines = [one for one in result.stderr.splitlines() if not any(text in one for text in beside)]
     assert len(lines) == 1, result.stderr

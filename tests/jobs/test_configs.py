@@ -157,7 +157,7 @@ def test_model_section_mirrors_the_estimators():
 
 
 def test_random_features_are_left_to_the_fit_or_named():
-    """Auto has no keys: one beside it means the default kind; each kind has its section."""
+    """Auto has no keys: a key means the default kind; each kind has its section."""
     for given in ("auto", {"name": "auto"}):
         assert ModelSection(random_features=given).estimator().random_features is None
     made = ModelSection(random_features={"name": "auto", "n_features": 64}).estimator()
@@ -175,7 +175,7 @@ def test_random_features_are_left_to_the_fit_or_named():
 
 
 def test_baselines_have_their_tasks():
-    """Each builds the estimator that has it, and is refused beside other tasks."""
+    """Each builds the estimator that has it, and is refused with other tasks."""
     for baseline, tasks in (("linear", {"regression", "classification"}), ("own", {"densities"})):
         for task in tasks:
             assert ModelSection(task=task, baseline=baseline).estimator().baseline == baseline

@@ -60,7 +60,7 @@ def test_demo_writes_models_pictures_and_report(tmp_path, monkeypatch):
 
 
 def test_demo_starts_over(tmp_path):
-    """What an earlier demo left is removed; a file that somebody put beside it stays."""
+    """What an earlier demo left is removed; a file that somebody put next to it stays."""
     out_dir = start_over(tmp_path / "out")
     for name in ("digits/left-over.png", "mixture/train.zarr/zarr.json", "report.json", "mine.txt"):
         (out_dir / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The page beside a report: what it says first, whatever bags and classes are called."""
+"""The page next to a report: what it says first, whatever bags and classes are called."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
 
 @pytest.mark.long
 def test_fit_and_evaluate(named, tmp_path, monkeypatch):
-    """Errors beside what they have to beat, and a dot per bag that says which one it is."""
+    """Errors next to what they have to beat, and a dot per bag that says which one it is."""
     page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
     judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
     n = judged["n"]
@@ -132,7 +132,7 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
 
 
 def test_numbers_in_texts_are_aligned_as_numbers():
-    """Also with a standard error or a percent sign; words are not; units stay beside numbers."""
+    """Also with a standard error or a percent sign; words are not; units stay next to numbers."""
     for cell in (3, 2.5, None, "1.09", "0.66 ± 0.05", "-0.015 ± 0.012", "12,345", "95%", "3e-05"):
         assert is_numeric(cell), cell
     for cell in ("moments", "p87", "2 bags", "", "±", "class 1"):

@@ -77,7 +77,7 @@ def test_a_store_has_the_report_of_bags_fit(tmp_path):
 
 
 def test_info_of_a_model_is_its_summary(tmp_path):
-    """A few lines; what is saved beside them is told with ``-v``."""
+    """A few lines; what is saved besides them is told with ``-v``."""
     model = classifier().fit(BAGS, NAMES[CODES])
     model.save(tmp_path / "m.zarr")
     short, long = (done("info", *more, tmp_path / "m.zarr") for more in ((), ("-v",)))

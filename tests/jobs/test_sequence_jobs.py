@@ -53,7 +53,7 @@ def where(tmp_path_factory):
 
 
 def test_section_has_the_estimators_parameters():
-    """With their defaults, and with none beside; the checkpoint is the job's."""
+    """With their defaults, and with no other; the checkpoint is the job's."""
     section, signature = SequenceSection(), inspect.signature(SequenceRegressor).parameters
     given = section.model_dump(exclude={"kind", "task"})
     assert set(given) == set(signature) - {"checkpoints"}
@@ -65,7 +65,7 @@ def test_section_has_the_estimators_parameters():
 
 @pytest.mark.long
 def test_numbers(where, tmp_path):
-    """Fitted, described, judged beside baselines on the bags held out, and predicted."""
+    """Fitted, described, judged against baselines on the bags held out, and predicted."""
     url, data = tmp_path / "m.zarr", settings(data_url=where / "bags.zarr")
     out = settings(model_url=url, holdout=0.3, report=tmp_path / "fit.json")
     shown = done("fit", *data, *out, *NETWORK, *settings(target="y"))

@@ -380,7 +380,7 @@ def decades(n=120, d=1, offset=0.0, seed=0):
 
 @pytest.mark.long
 def test_scales_over_decades_are_told_apart(tmp_path):
-    """Roots see small scales beside large ones, which standardising and arcsinh do not."""
+    """Roots see small scales next to large ones, which standardising and arcsinh do not."""
     bags, classes = decades(d=2)
     new, truth = decades(d=2, seed=1)
     model = DoubleBasisClassifier().fit(bags, classes)

@@ -62,7 +62,7 @@ def test_targets_that_are_text():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_targets_of_a_store(store, kind):
-    """An unknown target, none where there are two, an empty list, or y beside a store."""
+    """An unknown target, none where there are two, an empty list, or y for a store."""
     with pytest.raises(DataError, match=r"no target 'z'; there are \['y', 'sign'\]"):
         small(kind).fit(store, target="z")
     with pytest.raises(DataError, match=r"no target 'sing' \(did you mean 'sign'\?\)"):

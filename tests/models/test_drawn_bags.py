@@ -1,4 +1,4 @@
-"""Drawn bags: every embedding that is made of others, and every estimator, beside its slow twin.
+"""Drawn bags: every embedding that is made of others, and every estimator, against its slow twin.
 
 The embeddings themselves have theirs in `tests.oracles.test_table`, drawn there too.
 """

@@ -1,4 +1,4 @@
-"""`head`: trees beside the ridge, to the bit scikit-learn's, weighed by folds, saved as arrays."""
+"""`head`: trees with the ridge, to the bit scikit-learn's, weighed by folds, saved as arrays."""
 
 from __future__ import annotations
 

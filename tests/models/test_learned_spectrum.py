@@ -254,7 +254,7 @@ def test_where_no_label_may_be_looked_at_learning_is_refused(tmp_path):
 
 
 def test_progress_says_which_sweep_it_is():
-    """Each pass counts its bags, beside the evidence that was come to."""
+    """Each pass counts its bags, and the evidence that was come to."""
     said, counts = [], []
 
     class Watched:

@@ -1,4 +1,4 @@
-"""Predictions written beside the bags' ids: whole, in order, and never over something else."""
+"""Predictions written next to the bags' ids: whole, in order, and never over something else."""
 
 from __future__ import annotations
 

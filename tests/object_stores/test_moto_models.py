@@ -127,7 +127,7 @@ def test_moto_two_promotions_at_once(s3, bucket):
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["parquet", "zarr"])
 def test_moto_predictions(bucket, format):
-    """Predictions of a store are written beside it, and replaced when told to."""
+    """Predictions of a store are written next to it, and replaced when told to."""
     store = stored(f"icechunk+{bucket}/s", BAGS, Y)
     url = f"{bucket}/predictions"
     for kind in (OLD, NEW):

@@ -23,7 +23,7 @@ def store(bucket):
 
 
 def test_moto_fit_on_workers(bucket, store, tmp_path):
-    """Worker processes open the store, keep checkpoints beside it, and make the model that one
+    """Worker processes open the store, keep checkpoints next to it, and make the model that one
     process makes of local files; the checkpoints are gone when the fit is over."""
     alone = regressor().fit(stored(tmp_path / "s.zarr", BAGS, Y))
     url = f"{bucket}/checkpoints"

@@ -1,4 +1,4 @@
-"""Mean maps, histograms, moments and quantiles beside their oracles."""
+"""Mean maps, histograms, moments and quantiles against their oracles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HDD embeddings beside the direct oracle."""
+"""HDD embeddings against the direct oracle."""
 
 from __future__ import annotations
 

@@ -121,10 +121,10 @@ def regression() -> Iterator[Implementation]:
 
 
 def _partial() -> Iterator[Implementation]:
-    """Beside the columns of a baseline: from sums, and from the rows of few bags."""
+    """With the columns of a baseline: from sums, and from the rows of few bags."""
     for name, make, n in (("sums", collected, 300), ("rows", kept, 30)):
         yield Implementation(
-            f"ridge beside a linear baseline, from {name}",
+            f"ridge with a linear baseline, from {name}",
             lambda z, a, y, make=make: _fields(
                 solve(beside_linear(make(np.hstack([z, a]), y), 40, 0.02), 0.3, 0.0)
             ),
@@ -135,7 +135,7 @@ def _partial() -> Iterator[Implementation]:
             atol=1e-8,
         )
         yield Implementation(
-            f"gcv scores beside a linear baseline, from {name}",
+            f"gcv scores with a linear baseline, from {name}",
             lambda z, a, y, make=make: (
                 solve_gcv(
                     beside_linear(make(np.hstack([z, a]), y), 40, 0.02), Penalties(ALPHAS)
@@ -147,7 +147,7 @@ def _partial() -> Iterator[Implementation]:
             rtol=1e-7,
         )
         yield Implementation(
-            f"ridge beside own coefficients, from {name}",
+            f"ridge with own coefficients, from {name}",
             lambda z, a, y, make=make: _fields(
                 solve(beside_own(make(np.hstack([z, a[:, :3]]), y), 40), 0.3, 0.0)
             ),

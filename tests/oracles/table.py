@@ -1,4 +1,4 @@
-"""Every implementation beside its oracle, for the tests; those with a peer, for benchmarks."""
+"""Every implementation against its oracle, for the tests; those with a peer, for benchmarks."""
 
 from __future__ import annotations
 

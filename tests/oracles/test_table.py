@@ -47,7 +47,7 @@ def test_implementation_equals_its_oracle(name):
 
 @pytest.mark.parametrize("name", TIMED)
 def test_peer_equals_the_oracle(name):
-    """What benchmarks time beside the package computes the same numbers."""
+    """What benchmarks time to compare with the package computes the same numbers."""
     entry = TIMED[name]
     assert entry.n_timed >= entry.n
     assert_equals_oracle(entry, entry.peer)

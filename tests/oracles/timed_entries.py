@@ -1,4 +1,4 @@
-"""Embeddings as benchmarks time them: bags of 200 points in R², beside what numpy needs."""
+"""Embeddings as benchmarks time them: bags of 200 points in R², compared with what numpy needs."""
 
 from __future__ import annotations
 

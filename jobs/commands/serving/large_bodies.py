@@ -1,4 +1,4 @@
-"""Answers to large bodies: parsed into arrays, and predicted, in processes beside the server.
+"""Answers to large bodies: parsed into arrays, and predicted, in processes next to the server.
 
 `LargeBodies` is the server's side. ``python -m`` of this module is a process that has imported all
 that answers need, and has the model. It forks a child for each body: a client that goes away ends

@@ -24,7 +24,7 @@ MOST_VALUES = 2_500_000  # numbers of an answer: some 50 MiB of JSON
 MOST_SMALL_VALUES = 2**16  # of an answer that the server itself makes
 ENCODINGS = ("utf-8", "utf-16", "utf-32", "us-ascii")  # that JSON's readers recognize by themselves
 BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
-COLUMNS = "columns"  # key of a body beside these: the names of the coordinates
+COLUMNS = "columns"  # another key of a body: the names of the coordinates
 EXPECTED = (
     " or ".join(f'{{"{key}": {text}}}' for key, text in BODY.items())
     + f'; optionally "{COLUMNS}": a list with the name of each coordinate, if they are known'

@@ -39,4 +39,4 @@ def star(n: int, d: int, rng: np.random.Generator) -> Floats:
     return y[:, np.random.default_rng(3).permutation(d)]
 
 
-LAWS = {"Markovian": markovian, "star": star}
+DISTRIBUTIONS = {"Markovian": markovian, "star": star}

@@ -33,7 +33,7 @@ class Drawn:
     best : shape (n,) or (n, n_classes)
         The best possible predictions.
     truth : shape (n,)
-        What predictions are compared with: the labels, without outliers.
+        The labels that predictions are compared with, without outliers.
     """
 
     bags: list[Floats]

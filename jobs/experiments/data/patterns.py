@@ -139,7 +139,7 @@ def learn(window: int, n_train: int, rng: np.random.Generator) -> DoubleBasisCla
     for i in range(n_train):
         kind = SHAPES[0] if i % 2 else rng.choice(SHAPES)
         centre = rng.uniform(-0.1, 0.1, 2) * window
-        if i % 2 == 0 and kind == SHAPES[0]:  # another's vortex, beside the window's middle
+        if i % 2 == 0 and kind == SHAPES[0]:  # another's vortex, next to the window's middle
             angle = rng.uniform(0, 2 * np.pi)
             centre = rng.uniform(0.4, 0.8) * window * np.array([np.cos(angle), np.sin(angle)])
         velocity = shape(kind, places, centre, _strength(rng), window / 4)

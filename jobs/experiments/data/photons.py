@@ -67,7 +67,7 @@ def background(n: int, rng: np.random.Generator) -> Bags:
 def inject(
     bags: Bags, source: str, strengths: Floats, rng: np.random.Generator
 ) -> tuple[Bags, Owners]:
-    """Return bags with a source's photons beside their own, and how many of these each has.
+    """Return bags with a source's photons in addition to their own, and how many of these each has.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import numpy as np
 from bagbasis.core.arrays import Floats
 
 PLANTED = 3  # coordinates the target depends on
-NOISE = 0.3  # standard deviation beside the target's three terms
+NOISE = 0.3  # standard deviation added to the target's three terms
 COPIED = 0.5  # standard deviation of what copies differ by
 
 

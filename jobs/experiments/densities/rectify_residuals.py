@@ -46,7 +46,7 @@ class RectifyResiduals(Rectify2LPT):
             fit,
             errors,
             Measure("residuals", self._residual_errors, "errors of residuals", {}, more),
-            Measure("own", self._own_errors, "errors beside own coefficients", {}, beside),
+            Measure("own", self._own_errors, "errors with own coefficients", {}, beside),
         ]
 
     def _own_errors(self, p: Params, progress: Callback) -> dict[str, Any]:

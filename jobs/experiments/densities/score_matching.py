@@ -1,4 +1,4 @@
-"""`ScoreMatching`: densities exp f from features beside the closed form, and tests of fit.
+"""`ScoreMatching`: densities exp f from features compared with the closed form, and tests of fit.
 
 003 has the family and the idea of fitting; Sriperumbudur et al. 2017 the closed form on a matrix
 of derivatives of the kernel at all pairs of points, n d × n d, which is computed here as the peer.
@@ -95,7 +95,7 @@ class ScoreMatching(Experiment[Sizes]):
                         p["n_features"], bandwidth=WIDTH, alpha=ALPHA
                     ),
                 }
-                scores = {"normal law": normal_score(x)(fresh)}
+                scores = {"normal distribution": normal_score(x)(fresh)}
                 for name, model in fits.items():
                     started = perf_counter()
                     model.fit(x)

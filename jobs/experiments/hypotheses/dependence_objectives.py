@@ -28,7 +28,7 @@ from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Bars, Curves, Images
 
 CRITERIA = ("mrmr", "hsic_lasso", "permutation")
-LEAST_SQUARES = "derivative norms"  # of a kernel ridge regression, beside the criteria
+LEAST_SQUARES = "derivative norms"  # of a kernel ridge regression, in addition to the criteria
 MEASURES = ("kcca", "hsic")
 PIXELS = 64
 

@@ -1,4 +1,4 @@
-"""`FastMMD`: MMD² from random features and Fastfood beside all pairs, few pairs and blocks.
+"""`FastMMD`: MMD² from random features and Fastfood compared with all pairs, few pairs and blocks.
 
 002, §4, Figures 5 to 8 and Table 1: errors over the number L of frequencies, spreads over
 bandwidths, times over the number of points N and of dimensions d, tests over L, over how much the

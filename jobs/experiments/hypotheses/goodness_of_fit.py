@@ -62,7 +62,7 @@ class GoodnessOfFit(PowerOverSizes):
         "other variance": variance,
         "Laplace": laplace,
         "mixture": mixture,
-        "the law itself": right,
+        "the distribution itself": right,
     }
     methods: ClassVar = {
         "KSD": _test("ksd"),

@@ -2,7 +2,7 @@
 
 It runs every statistic with every null that it allows, on points: two samples of one distribution,
 independent variables, and points of the distribution they are tested against. It also has few
-points beside many, Cauchy numbers, counts with ties, bags of unequal sizes that differ from each
+points against many, Cauchy numbers, counts with ties, bags of unequal sizes that differ from each
 other within a sample, groups, so many points that units are joined to buckets, variables that both
 depend on a label, densities that were learnt from other points, and series with dependent
 neighbours.
@@ -145,7 +145,7 @@ def _p_value(p: Params, rng: np.random.Generator, seed: int) -> float:
         return _of_samples(p, rng, {**options, "bandwidth": bandwidth})
     if name in INDEPENDENCE:
         return _of_variables(p, rng, options)
-    return _of_law(p, rng, options)
+    return _of_a_distribution(p, rng, options)
 
 
 def _of_detector(p: Params, rng: np.random.Generator, seed: int) -> float:
@@ -193,7 +193,7 @@ def _of_variables(p: Params, rng: np.random.Generator, options: dict[str, Any]) 
     ).p_value
 
 
-def _of_law(p: Params, rng: np.random.Generator, options: dict[str, Any]) -> float:
+def _of_a_distribution(p: Params, rng: np.random.Generator, options: dict[str, Any]) -> float:
     what = p["measure"]
     density: Any = MixtureScore([0.0, 0.0])
     if what == "series":

@@ -23,7 +23,7 @@ from ..kit.plots import Bars
 from ..kit.rates import p_values
 
 LEVEL = 0.05
-BETWEEN = 0.7  # deviation of the bags' means, beside 1 of a bag's points
+BETWEEN = 0.7  # deviation of the bags' means; it is 1 for a bag's points
 CLOSE = 0.2  # that of bags of two sizes, whose means are noise for the most part
 FEW = 20  # points of a bag
 TrapBags = list[NDArray[np.float64]]
@@ -101,8 +101,8 @@ TRAPS = {
     "MMD-linear, points pooled": Trap(one_distribution, {**POOLED, "statistic": "mmd_linear"}),
     "MMD-linear, a point per bag": Trap(one_distribution, {"statistic": "mmd_linear"},
                                         first_points=True),
-    "one pooled law, mean embeddings": Trap(one_pooled_distribution, MEANS, per_bag=True),
-    "one pooled law, embeddings of bags": Trap(one_pooled_distribution, {}),
+    "one pooled distribution, mean embeddings": Trap(one_pooled_distribution, MEANS, per_bag=True),
+    "one pooled distribution, embeddings of bags": Trap(one_pooled_distribution, {}),
     "50 and 20 points, not thinned": Trap(SMALLER, {"thin": False}),
     "50 and 20 points, thinned": Trap(SMALLER, {}),
     "50 and 20 points, mean embeddings": Trap(SMALLER, MEANS, per_bag=True),

@@ -1,4 +1,4 @@
-"""`TwoSamplesAtManyScales`: fine differences of wide samples, beside the powers printed for FUSE.
+"""`TwoSamplesAtManyScales`: fine differences of wide samples, against the powers printed for FUSE.
 
 The problems and the printed powers are those of Biggs, Schrab and Gretton (2023): mixtures of four
 Gaussians, and uniform distributions with a perturbation. What people get who give no option,

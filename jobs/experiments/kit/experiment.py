@@ -29,7 +29,7 @@ class Point:
     Attributes
     ----------
     label : str
-        What people see, and the beginning of the file's name: letters, digits, spaces, dashes.
+        Title, and the beginning of the file's name: letters, digits, spaces, dashes.
     params : mapping
         Everything that decides the result, in types that JSON knows: a point with the same
         parameters is not measured again.

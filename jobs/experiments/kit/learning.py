@@ -77,7 +77,7 @@ class Learner:
     seed : int
         Seed for drawing the random features.
     alpha : {"validation", "gcv"}
-        What chooses λ, and with it embedding and σ: a tenth of the bags that is held out (001, §5),
+        How λ, embedding and σ are chosen: on a tenth of the bags that is held out (001, §5),
         or generalised cross-validation.
     precision : {"float32", "float64"}
     """

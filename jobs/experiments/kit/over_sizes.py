@@ -68,7 +68,7 @@ class OverSizes(Experiment[Sizes]):
 
     @abstractmethod
     def classical_params(self) -> dict[str, Any]:
-        """Return what decides the result of the classical estimators, beside the data."""
+        """Return what decides the result of the classical estimators, apart from the data."""
 
     @abstractmethod
     def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:

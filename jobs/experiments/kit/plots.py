@@ -42,7 +42,7 @@ class Picture(ABC):
     log : str
         Logarithmic axes: "x", "y" or "xy".
     label : str
-        What the values are.
+        Name of the values.
     """
 
     file: str

@@ -49,7 +49,7 @@ def in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> Rounds:
     last: dict[str, Any] = {}
     for _ in range(n_rounds):
         for name, call in calls.items():
-            last.pop(name, None)  # not in memory beside the next one
+            last.pop(name, None)  # not in memory together with the next one
             begun = time.perf_counter()
             last[name] = call()
             seconds[name].append(time.perf_counter() - begun)

@@ -1,4 +1,4 @@
-"""`RecurrentNetworks`: statistical units beside gated ones, and what matters (004, ch. 7).
+"""`RecurrentNetworks`: statistical units compared with gated ones, and what matters (004, ch. 7).
 
 The paper's synthetic sequences with the same search for each unit: a grid of learning rates and
 sizes for a few steps, and the best of it for many. Handwritten digits pixel by pixel with parts of

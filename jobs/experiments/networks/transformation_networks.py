@@ -15,7 +15,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score
 
 from ...terminal import Callback
-from ..data.correlated_points import LAWS
+from ..data.correlated_points import DISTRIBUTIONS
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Bars
 
@@ -52,7 +52,7 @@ class TransformationNetworks(Experiment[Sizes]):
             x="conditional",
             y="log",
             by="transformation",
-            panels="law",
+            panels="distribution",
         ),
     )
 
@@ -62,14 +62,20 @@ class TransformationNetworks(Experiment[Sizes]):
         shared = {**sizes, "n_hidden": s.n_hidden, "n_components": s.n_components,
                   "seed": self.seed}  # fmt: skip
         over = {
-            "law": list(LAWS),
+            "distribution": list(DISTRIBUTIONS),
             "transformation": s.transformations,
             "conditional": s.conditionals,
         }
         options = {"n_steps": s.n_steps, "n_hidden": s.n_hidden, "seed": self.seed,
                  "n_repeats": s.n_anomalies}  # fmt: skip
         return [
-            Measure("density", self._density, "{law} {transformation} {conditional}", over, shared),
+            Measure(
+                "density",
+                self._density,
+                "{distribution} {transformation} {conditional}",
+                over,
+                shared,
+            ),
             Measure("anomalies", self._anomalies, "anomalies", {}, options),
         ]
 
@@ -77,8 +83,10 @@ class TransformationNetworks(Experiment[Sizes]):
         """Return the mean log density of test points with its standard error, and a few samples."""
         from bagbasis.neural import TANDensity
 
-        law = LAWS[p["law"]]
-        train, test = (law(p[n], p["d"], self.rng(i)) for i, n in enumerate(("n_train", "n_test")))
+        distribution = DISTRIBUTIONS[p["distribution"]]
+        train, test = (
+            distribution(p[n], p["d"], self.rng(i)) for i, n in enumerate(("n_train", "n_test"))
+        )
         name = p["transformation"].removeprefix("L ")
         model = TANDensity(
             conditional=p["conditional"], transformation=name,
@@ -96,7 +104,11 @@ class TransformationNetworks(Experiment[Sizes]):
         from bagbasis.neural import TANDensity
 
         images, classes = load_digits(return_X_y=True)
-        precisions: dict[str, list[float]] = {"TAN": [], "isolation forest": [], "normal law": []}
+        precisions: dict[str, list[float]] = {
+            "TAN": [],
+            "isolation forest": [],
+            "normal distribution": [],
+        }
         for i in range(p["n_repeats"]):
             rng = self.rng(i, 5)
             usual = rng.permutation(np.flatnonzero(np.isin(classes, USUAL)))
@@ -115,7 +127,9 @@ class TransformationNetworks(Experiment[Sizes]):
             scores = {
                 "TAN": -model.score_samples(y),
                 "isolation forest": -IsolationForest(random_state=0).fit(x).score_samples(y),
-                "normal law": np.einsum("ni,ij,nj->n", gaps, np.linalg.inv(np.cov(x.T)), gaps),
+                "normal distribution": np.einsum(
+                    "ni,ij,nj->n", gaps, np.linalg.inv(np.cov(x.T)), gaps
+                ),
             }
             for name, score in scores.items():
                 precisions[name].append(float(average_precision_score(planted, score)))

@@ -1,4 +1,4 @@
-"""`Embeddings`: the result of ``search.embedding: auto`` beside single embeddings and peers.
+"""`Embeddings`: the result of ``search.embedding: auto`` compared with single embeddings and peers.
 
 Peers are forests on means and covariances, and deep sets, which learn what is averaged over points
 (``pip install 'bagbasis[neural]'``). It is not in the papers. The tasks are digits, mixture

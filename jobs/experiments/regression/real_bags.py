@@ -1,4 +1,4 @@
-"""`RealBags`: the default and what `tune` finds, beside forests and others, on real bags.
+"""`RealBags`: the default and what `tune` finds, compared with forests and others, on real bags.
 
 It is not in the papers. The sets come inside packages, each with a recipe in `data.real`. Three of
 them are judged on alone: nothing of the library was chosen by what was seen on them.

@@ -1,4 +1,4 @@
-"""`TasksWithFloors`: the default on tasks whose best possible error is known, beside other methods.
+"""`TasksWithFloors`: the default on tasks whose best possible error is known, and other methods.
 
 It is not in the papers. Some tasks are judged on alone: no default may be changed for what is seen
 on them. Another seed draws other bags of every task.

@@ -1,1 +1,1 @@
-"""Experiments that measure time and memory, beside others' tools."""
+"""Experiments that measure time and memory, compared with others' tools."""

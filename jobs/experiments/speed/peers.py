@@ -50,7 +50,7 @@ class Peers(Experiment[Sizes]):
     """
 
     name = "peers"
-    title = "Beside other packages that do the same work"
+    title = "Compared with other packages that do the same work"
     source = "Not in the papers"
     kind = Sizes
     pictures = (

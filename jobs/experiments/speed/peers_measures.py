@@ -1,4 +1,4 @@
-"""What `peers` measures beside regression: projections by finufft, MMD² by hyppo, transport by POT.
+"""What `peers` measures besides regression: finufft's projections, hyppo's MMD², POT's transport.
 
 All on one thread, in turn with ours.
 """

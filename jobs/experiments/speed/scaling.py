@@ -24,7 +24,7 @@ from .scaling_measures import (
     solve_seconds,
 )
 
-MEMORY_OVER = ("n", "d", "s")  # beside N and D
+MEMORY_OVER = ("n", "d", "s")  # besides N and D
 MEMORY_POINTS = 16  # of a bag, in memory over D: few, for they do not matter
 SIZE = "N {N} D {D} n {n} d {d} s {s}"
 

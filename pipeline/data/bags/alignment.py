@@ -1,4 +1,4 @@
-"""Values with ids beside ids of bags: they are put in the order of the ids, or refused."""
+"""Values with ids for bags with ids: they are put in the order of the ids, or refused."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - o
     ------
     DataError
         An index that has an id twice, or other ids than the bags. An index 0, 1, … n − 1, of the
-        values or of a Series of bags, beside other ids names no bags: such values are taken in
+        values or of a Series of bags, against other ids names no bags: such values are taken in
         their order, with a warning.
     """
     wanted, levels = _index_of(ids), _levels_in_order(values.index, ids)
@@ -105,12 +105,12 @@ def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - o
 def responses_in_order(responses: Any, ids: BagIds | None) -> Any:  # noqa: ANN401 - as given
     """Return responses that are bags with ids in the order of the bags' ids.
 
-    Anything else, and anything beside bags without ids, is returned as it is.
+    Anything else, and anything for bags without ids, is returned as it is.
 
     Raises
     ------
     DataError
-        Responses of other ids than the bags. Ids 0, 1, … n − 1 beside others name no bags: such
+        Responses of other ids than the bags. Ids 0, 1, … n − 1 against others name no bags: such
         responses are taken in their order, with a warning.
     """
     own: BagIds | None = getattr(responses, "bag_ids", None)

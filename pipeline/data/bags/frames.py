@@ -108,7 +108,7 @@ def _check_names(frame: Frame) -> None:
 
 
 def _check_zones(frame: Frame, pandas: Any) -> None:  # noqa: ANN401 - the module
-    """Raise DataError for a column of times with a zone beside times without, of no known zone."""
+    """Raise DataError for a column of times with a zone for times without, of no known zone."""
     for name, dtype in frame.dtypes.items():
         if dtype.kind == "O" and pandas.api.types.infer_dtype(frame[name]) == "datetime":
             times = frame[name].dropna()

@@ -17,7 +17,7 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
 
     These are the index of a Series or DataFrame of pandas, the columns of a table (of pandas,
     polars or Arrow) that are named as the id columns of the bags, or the keys of a mapping.
-    Anything else, and anything beside bags without ids, is returned as it is.
+    Anything else, and anything for bags without ids, is returned as it is.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from .labelled import LabelledBags
 from .labels import Targets
 
 IN_MEMORY = RunSample(32, 32)  # bags that are compared with their labels
-STORED = RunSample(4, 8)  # of a store: a few reads beside those of the fit
+STORED = RunSample(4, 8)  # of a store: a few reads in addition to those of the fit
 LEAST_LABELS = 5  # distinct ones that lie on a line by chance only where they are counts or classes
 SAME = 1 - 1e-8  # correlation of a float32 coordinate with a linear function of it
 

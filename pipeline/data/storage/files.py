@@ -429,7 +429,7 @@ def fsync_folder(path: Path) -> None:
 
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """Yield a fresh name beside the path; if a file has it at the end, that is deleted."""
+    """Yield a fresh name next to the path; if a file has it at the end, that is deleted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     fresh = partial_path(path)

@@ -36,7 +36,7 @@ def writing_folder(
 ) -> Iterator[str]:
     """Yield a place to write a folder to; it is at the URL when the block ends.
 
-    A local place lies beside the URL and is exchanged for what is there, see `replace_folder`.
+    A local place lies next to the URL and is exchanged for what is there, see `replace_folder`.
     Elsewhere it is a folder of a new name within the URL, and one PUT points to it: the group at
     the URL then gets the attributes of the group at the place.
 

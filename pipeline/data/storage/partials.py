@@ -1,6 +1,6 @@
 """Names of unfinished files, and what happens to them if their writer is killed.
 
-An unfinished file or folder is called ``.NAME.<32 hexadecimal digits>.partial`` and lies beside
+An unfinished file or folder is called ``.NAME.<32 hexadecimal digits>.partial`` and lies next to
 ``NAME``. `sweep` removes those that killed writers left. If a folder can only be replaced in two
 steps, the old one is called ``.NAME.<…>.replaced`` between them; `put_back` knows that name.
 """
@@ -24,12 +24,12 @@ PARTIAL_NAME = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`, an
 
 
 def partial_path(path: Path) -> Path:
-    """Return a fresh name beside ``path`` for a file that is not finished yet."""
+    """Return a fresh name next to ``path`` for a file that is not finished yet."""
     return path.with_name(f".{_shortened(path.name)}.{uuid.uuid4().hex}{PARTIAL}")
 
 
 def replaced_path(path: Path) -> Path:
-    """Return a fresh name beside ``path`` for the old file, until the new one is there."""
+    """Return a fresh name next to ``path`` for the old file, until the new one is there."""
     return partial_path(path).with_suffix(REPLACED)
 
 
@@ -49,7 +49,7 @@ def is_partial(name: str) -> bool:
 
 
 def sweep(path: Path) -> None:
-    """Delete what killed writers of ``path`` left beside it, once it is a day old."""
+    """Delete what killed writers of ``path`` left next to it, once it is a day old."""
     put_back(path)
     _delete_old(_beside(path, PARTIAL, REPLACED))
 

@@ -209,7 +209,7 @@ def _readable(session: icechunk.Session) -> Store:
 def _make(url: str) -> None:
     """Make a repository; if another process makes it at the same time, use that one.
 
-    A local one is made beside its place and renamed. In an object store Icechunk first writes the
+    A local one is made next to its place and renamed. In an object store Icechunk first writes the
     first snapshot, whose name is always the same, and then, by a conditional PUT, the branch that
     turns it into a repository. If a maker is killed between the two, Icechunk refuses the place for
     ever.

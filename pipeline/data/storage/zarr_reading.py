@@ -1,7 +1,7 @@
 """Zarr groups and arrays of files that others may have made: format 3, and codecs that we write.
 
 Zarr looks up codecs by the names in a file, and numcodecs has some that run what the file holds
-(`pickle`). Metadata of several arrays that are kept beside a group's own may name arrays of
+(`pickle`). Metadata of several arrays that are kept next to a group's own may name arrays of
 format 2, whose filters are all those of numcodecs: they are not looked at.
 
 A compressed chunk says how many bytes it holds, and codecs allocate what it says. An array is read
@@ -194,7 +194,7 @@ def _checked_codec(codec: Codec) -> Codec:
 def _check_stated(stated: int | None, spec: Any, most: int = MOST_CHUNK_BYTES) -> None:  # noqa: ANN401 - zarr's ArraySpec is private
     """Raise ValueError for a compressed chunk that states another size than that of its chunk.
 
-    ``most`` are the bytes that a chunk of texts may state, beside those of their lengths.
+    ``most`` are the bytes that a chunk of texts may state, in addition to those of their lengths.
     """
     itemsize = getattr(spec.dtype, "item_size", None)
     if stated is None:

@@ -99,7 +99,7 @@ class CoefficientPCASpec(InnerSpec):
     @property
     @override
     def cost(self) -> Cost:
-        # the coefficients stand beside the output
+        # the coefficients stand next to the output
         k = self.n_features
         return self.embedding.cost + Cost(
             seconds_per_bag=2 * k * self.embedding.n_features * SECONDS_PER_PRODUCT,

@@ -76,7 +76,7 @@ class ShrunkSpec(InnerSpec):
     @property
     @override
     def cost(self) -> Cost:
-        # weights stand beside the output
+        # weights stand next to the output
         s = self.n_features
         own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=HELD * ITEM * s)
         return self.embedding.cost + own

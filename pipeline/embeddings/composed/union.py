@@ -102,7 +102,7 @@ class UnionSpec(EmbeddingSpec):
     @property
     @override
     def cost(self) -> Cost:
-        # a part's rows stand beside the output while it is filled
+        # a part's rows stand next to the output while it is filled
         whole = sum((part.cost for part in self.parts), Cost())
         return whole + Cost(bytes_per_bag=PART_BYTES * self.n_features)
 

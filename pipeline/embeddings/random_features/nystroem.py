@@ -85,7 +85,7 @@ class LandmarkKernel:
         return "sqeuclidean" if self.name == "matern" and self.nu < 1 else ""
 
     def write(self, a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write them into ``out``, where that is possible without an array beside it."""
+        """Write them into ``out``, where that is possible without another array."""
         if self.blocks or not self._is_gaussian(a):
             out[:] = self(a, b)
             return
@@ -190,7 +190,7 @@ class NystroemSpec(ArraySpec):
         return _split(self)[1]
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the first features, and the rest of the other landmarks' kernel beside them."""
+        """Write the first features, and the rest of the other landmarks' kernel next to them."""
         self._write(embeddings, out, whole=not self.completion)
 
     def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:

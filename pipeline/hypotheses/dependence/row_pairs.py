@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
 
-LEAST_EIGENVALUE = 1e-10  # of the largest: Nyström features leave out what is rounding beside it
+LEAST_EIGENVALUE = 1e-10  # of the largest: Nyström features leave out rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from ..samples.held_out import climb
 from .scores import Scored
 
 WAVE_ROWS = 4096  # whose waves are in memory: 4 MiB of 64 frequencies
-LEAST_DEVIATION = 1e-3  # beside the criterion's deviation: it does not run where both vanish
+LEAST_DEVIATION = 1e-3  # compared with the criterion's deviation: it does not run where both vanish
 
 
 def stein_kernel(x: Scored, y: Scored, bandwidth: float) -> Floats:

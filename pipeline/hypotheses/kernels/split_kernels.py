@@ -47,7 +47,7 @@ def sum_over_sets(gram, sets, bits, out):
             for group in range(first_column // 4, n_groups, TABLES):
                 for k in range(TABLES):
                     first = 4 * (group + k)
-                    # rows beside the columns are there with both halves, others below them once
+                    # rows next to the columns are there with both halves, others below them once
                     times = 1.0 if first < first_column + COLUMNS else 2.0
                     for j in range(COLUMNS):
                         tables[k, 0, j] = 0.0

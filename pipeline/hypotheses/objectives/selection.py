@@ -215,7 +215,7 @@ class JoinedFeatures:
 
     @property
     def cost(self) -> Cost:
-        """What a pass costs beside the embedding."""
+        """What a pass costs besides the embedding."""
         n = self.n_features
         return Cost(
             seconds_per_bag=2 * n**2 * SECONDS_PER_PRODUCT,

@@ -270,7 +270,7 @@ def label_codes(
     codes: NDArray[np.int64]
     try:
         codes = np.unique(values[where], return_inverse=True)[1]
-    except TypeError:  # texts beside numbers have no order
+    except TypeError:  # texts among numbers have no order
         numbers: dict[Any, int] = {}
         try:
             codes = np.array([numbers.setdefault(label, len(numbers)) for label in values[where]])

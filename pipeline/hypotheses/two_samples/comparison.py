@@ -29,7 +29,7 @@ from ..samples.held_out import split_units
 from ..samples.samples import Sample
 
 MOST_BUCKETS = 4096  # units that sums are kept of: 512 features of each are 16 MiB
-LEAST_BUCKETS = 16  # of a sample beside a very large one
+LEAST_BUCKETS = 16  # of a sample compared with a very large one
 LEAST_LEFT = 0.5  # of the variance about a mean: few draws of few units would leave less, even none
 
 

@@ -33,7 +33,7 @@ class TSquared:
     difference : shape (J,)
         Δ, the mean features of the first sample less those of the second.
     weights : shape (J,)
-        What T² has of each direction of the joint covariance: 1 where the ridge is small beside it.
+        What T² has of each direction of the joint covariance: 1 where the ridge is small.
     shares : shape (J,)
         Contribution of each feature to T²: Δ_j (S⁻¹ Δ)_j, below 0 where other features explain more
         than all.

@@ -50,10 +50,11 @@ class LocationStatistic(TwoSampleStatistic):
     locations : J lists of d numbers, optional
         Default drawn, from the seed: see the subclasses.
     learn : float, 0 ≤ learn < 1
-        Share of the units of both samples that locations and bandwidth are learnt on, from those
-        given or drawn; the test is of the others. Rows have to fit in memory then, and be many
-        beside J d numbers: of 500 in R^10 two learnt locations of `MeanEmbeddings` have 0.5 to 2.1
-        times the effect of drawn ones, of 2,000 1.5 to 2.5 times.
+        Fraction of the units of both samples on which locations and bandwidth are learnt, from
+        those given or drawn; the test uses the other units. The rows must then fit in memory, and
+        should be many compared with J d numbers: with 500 rows in R^10 two learnt locations of
+        `MeanEmbeddings` have 0.5 to 2.1 times the effect of drawn ones, with 2,000 rows 1.5 to
+        2.5 times.
     """
 
     is_in_space: ClassVar[bool] = False  # whether locations are where rows are
@@ -136,7 +137,7 @@ class LocationStatistic(TwoSampleStatistic):
         )
 
     def _check_balance(self, samples: TwoSamples, n_features: int) -> None:
-        """Raise DataError for few units of one sample beside many of the other.
+        """Raise DataError for few units of one sample and many of the other.
 
         T² is then that of the few, whose mean of bounded features is not a normal number.
         """

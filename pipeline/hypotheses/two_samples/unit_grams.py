@@ -33,7 +33,7 @@ def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Ke
     Returns
     -------
     shape (K, n_units, n_units)
-        Symmetric; a unit's sum with itself has each row beside itself, too.
+        Symmetric; a unit's sum with itself has each row with itself, too.
     """
     order = np.argsort(units, kind="stable")  # neighbours add to the same few sums
     rows, units = rows[order], units[order]

@@ -79,7 +79,7 @@ TABLE_RULES = FormatRules(
     refused={
         "texts as coordinates": "write an expression that makes numbers of it",
         "two columns of one name": "rename one",
-        "lists beside numbers": "give all coordinates as lists, a row per bag, or as numbers",
+        "lists mixed with numbers": "give all coordinates as lists, a row per bag, or as numbers",
     },
     ignored={
         "metadata of the schema": "they change no values",

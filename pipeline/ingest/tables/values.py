@@ -67,7 +67,7 @@ class Columns:
     ``dtype`` is float32 or float64, as points are packed later. ``share`` is that of the rows whose
     coordinates a survey keeps, to measure a box and medians by. ``types`` are SQL's of the columns
     of CSV that expressions read. ``medians`` of coordinates stand for their missing cells, which a
-    flag beside them marks; None if they are not known yet.
+    flag next to them marks; None if they are not known yet.
     """
 
     ids: tuple[str, ...]

@@ -212,7 +212,7 @@ def permutation_importance(
         No labelled bag, fewer than two groups of bags, or weights of which fewer than two are
         above 0.
     ParameterError
-        A coordinate that there is not, or y beside labels that the data carry.
+        A coordinate that there is not, or y together with labels that the data carry.
     ModelError
         As `evaluate`.
 

@@ -172,7 +172,7 @@ class FeatureMap:
         return {"embedding": spec_to_dict(self.embedding), SECOND_BASIS: second, **beside}
 
     def arrays(self) -> dict[str, Floats]:
-        """Return what a saved model keeps beside the description."""
+        """Return what a saved model keeps in addition to the description."""
         second = {} if self.second is None else self.second.arrays()
         return {**self.embedding.arrays(), **second}
 

@@ -286,7 +286,7 @@ class MatrixFreeFit:
 
 
 def cg_bytes(n_features: int, rank: int, n_targets: int) -> int:
-    """Return what conjugate gradients need beside the rows that are kept."""
+    """Return what conjugate gradients need in addition to the rows that are kept."""
     columns = max(n_targets, COLUMN_BYTES // (8 * n_features))
     return 8 * (3 * rank * n_features // 2 + 3 * rank**2 + 8 * n_features * columns)
 

@@ -86,7 +86,7 @@ class Problem:
         """Return the folds that the penalty is chosen by: of whole groups, or of single bags.
 
         GCV takes bags for independent, so that groups are left out in its place, too. None where
-        it serves, where bags are held out instead, and beside a baseline.
+        it serves, where bags are held out instead, and with a baseline.
         """
         holds_none_out = parameters.is_path and not parameters.is_judged
         if not holds_none_out or parameters.baseline is not None:

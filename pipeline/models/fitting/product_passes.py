@@ -28,7 +28,7 @@ SECONDS_PER_NUMBER = 3e-10  # of a row that is multiplied twice: memory is read
 
 
 def block_rows(n_features: int, precision: str) -> int:
-    """Return how many rows of features are in memory at a time, beside those kept."""
+    """Return how many rows of features are in memory at a time, in addition to those kept."""
     return max(64, ROW_BLOCK_BYTES // (np.dtype(precision).itemsize * n_features))
 
 

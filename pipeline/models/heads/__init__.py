@@ -1,1 +1,1 @@
-"""Heads of a model: trees beside the ridge, or in its place."""
+"""Heads of a model: trees together with the ridge, or instead of it."""

@@ -1,4 +1,4 @@
-"""`LinearHead`: a ridge on the means of bags, beside trees; and how much of each member is best."""
+"""`LinearHead`: a ridge on the means of bags, for stacks; and how much of each member is best."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def best_shares(
     ``members`` are predictions out of fold, (n, k) each as ``y``; rows have ``weights`` (n,), and
     those of one number in ``clusters`` (n,) tell no more than one of them. Errors of few bags say
     little about shares, and equal ones then do better (Bates and Granger 1969; Smith and Wallis
-    2009): they are the mean of a normal prior of deviation `SPREAD`, beside errors with the
+    2009): they are the mean of a normal prior of deviation `SPREAD`, and errors with the
     variance of those of the best mixture. Where one member errs much less than others it has all.
     """
     roots, m = np.sqrt(weights)[:, None], len(members)

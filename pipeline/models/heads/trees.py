@@ -26,7 +26,7 @@ SECONDS_PER_TREE = 2e-7  # of a row: some ten comparisons far apart in memory
 LARGEST = float(np.finfo(np.float32).max)
 LEAF = -1.0
 HEADS_HELD = 5  # predictions of ridge, trees and line, and what joins them
-MOST_EMBEDDED = 256  # columns of an embedding beside those of moments
+MOST_EMBEDDED = 256  # columns of an embedding in addition to those of moments
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Outcome(ABC):
     kind : str
         Noun for what is learnt.
     baseline : str
-        The only value of the estimators' parameter ``baseline`` beside None.
+        The only value of the estimators' parameter ``baseline`` besides None.
     judged_penalties : tuple of str
         Values of ``alpha`` that choose the penalty by its error on held-out bags.
     has_intervals : bool
@@ -165,7 +165,7 @@ class Outcome(ABC):
         DataError
             No bags or no labels, or labels that do not fit the bags.
         ParameterError
-            Labels beside a store, or a target beside bags in memory.
+            Labels for a store, or a target for bags in memory.
         """
         return with_targets(X, labels, target)[0]
 
@@ -227,7 +227,7 @@ class Outcome(ABC):
         DataError
             No labels, or others than those of the fit.
         ParameterError
-            Labels beside `LabelledBags`, or responses beside a store.
+            Labels for `LabelledBags`, or responses for a store.
         """
         if isinstance(data, LabelledBags):
             if labels is not None:
@@ -406,7 +406,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return what a saved model keeps of it beside the names, the first item under `key`."""
+        """Return what a saved model keeps of it besides the names, the first item under `key`."""
 
     @classmethod
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What is counted of errors beside the losses: one class for each kind of outcome."""
+"""What is counted of errors besides the losses: one class for each kind of outcome."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class ErrorSums(Protocol):
 
     @property
     def details(self) -> Details:
-        """What is counted beside them."""
+        """What is counted besides them."""
         ...
 
     @property
@@ -149,7 +149,7 @@ class ErrorSums(Protocol):
 
 
 class Details(Protocol):
-    """What is counted for one kind of outcome beside the losses."""
+    """What is counted for one kind of outcome besides the losses."""
 
     def __add__(self, other: Self) -> Self:
         """Return the details of both sets of bags."""

@@ -177,7 +177,7 @@ def _present(
 def _outcome_of(
     values: Mapping[str, Any], predictions: NDArray[Any], probabilities: NDArray[Any] | None
 ) -> Outcome:
-    """Return the outcome whose predictions these are, from the attributes beside them."""
+    """Return the outcome whose predictions these are, from the attributes next to them."""
     kind = next((kind for kind in OUTCOMES if kind.key in values), Reals)
     columns = predictions[:, None] if probabilities is None else probabilities
     columns = columns if predictions.ndim == 1 else predictions

@@ -125,7 +125,7 @@ NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
 class _Predictions:
-    """A `Collector` of the predictions of a range of bags: small, beside the bags themselves."""
+    """A `Collector` of the predictions of a range of bags, which are small compared with bags."""
 
     def __init__(self, model: FittedModel, columns: MoreColumns = NO_COLUMNS) -> None:
         self._model = model
@@ -415,7 +415,7 @@ def _check_names(model: FittedModel) -> None:
 
 
 def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:
-    """Return the layouts of the arrays of the columns beside the predictions.
+    """Return the layouts of the arrays of the columns that go with the predictions.
 
     Raises
     ------

@@ -141,7 +141,7 @@ class ConjugateGradients:
     tiny: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find what is nothing beside the right side: rounding."""
+        """Find what is nothing compared with the right side: rounding."""
         object.__setattr__(self, "tiny", 1e-28 * (self.right_side**2).sum(axis=0))
 
     def begin(self, psi: Floats | None = None) -> Iterate:

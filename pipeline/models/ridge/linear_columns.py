@@ -1,4 +1,4 @@
-"""A baseline's columns, which stand beside the random features and are linear in an embedding."""
+"""A baseline's columns, which stand next to the random features and are linear in an embedding."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ridge regression beside the columns of a baseline, which λ does not penalise.
+"""Ridge regression together with the columns of a baseline, which λ does not penalise.
 
-A baseline is linear in columns a that stand beside the features z. What is solved for any λ is what
+A baseline is linear in columns a, next to the features z. What is solved for any λ is what
 it leaves of the problem, of D columns as without it; the solution has coefficients of both.
 
 "linear": ‖y − Zψ − Aβ‖² + λ‖ψ‖² + λ₀‖β‖². With P = I − A(AᵀA + λ₀I)⁻¹Aᵀ of centred columns that

@@ -365,7 +365,7 @@ def _least_squares(summary: Summary, noise: float, truncated: Callable[[], Trunc
 def _solve_one(
     summary: Summary, alpha: float, noise: float, truncated: Callable[[], Truncated]
 ) -> Floats:
-    """Return the solution at one λ > 0, in a single array beside the summary."""
+    """Return the solution at one λ > 0, in a single array, apart from the summary."""
     bound = _sure(summary, noise)
     try:
         factor = cholesky(summary.matrix(alpha))

@@ -1,4 +1,4 @@
-"""Coefficients of bags, and their targets, kept beside their store while models are compared.
+"""Coefficients of bags, and their targets, kept next to their store while models are compared.
 
 There is one Zarr group per embedding, and one for the targets, which all share. A block of bags is
 one object with a checksum, replaced by one rename (or one PUT). So a block is there whole, or

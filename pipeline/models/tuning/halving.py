@@ -209,7 +209,7 @@ def _parameters(estimator: DoubleBasis) -> FitParameters:
 
 @contextmanager
 def _cache_folder(source: LabelledBags, cache: str | None) -> Iterator[str]:
-    """Yield the folder for coefficients: as given, beside the store, or a temporary one."""
+    """Yield the folder for coefficients: as given, next to the store, or a temporary one."""
     if cache is not None:
         yield cache
     elif source.url is not None:

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 def keep_groups_whole(problem: Problem, made: DoubleBasis) -> DoubleBasis:
     """Return an estimator whose fit leaves groups out to choose the penalty, if there are any.
 
-    Folds do so, but where a baseline stands beside; there the groups that have compared the
+    Folds do so, but where there is a baseline; there the groups that have compared the
     candidates choose it.
     """
     parameters = fit_parameters_of(made)
@@ -104,7 +104,7 @@ def warn_of_penalty(score: Score, model: DoubleBasis, cost: float, standard_erro
 
 
 def judge_winner(model: DoubleBasis, problem: Problem, progress: Progress) -> dict[str, Any] | None:
-    """Return the winner's error beside its baselines; None where it is not known."""
+    """Return the winner's error and its baselines; None where it is not known."""
     data, weights = problem.source.data, problem.weights
     try:
         if isinstance(data, BagStore):

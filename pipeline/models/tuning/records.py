@@ -118,7 +118,7 @@ class Tuning:
     leads : list of Lead
         Over the best candidate of each embedding; none without ``join``.
     judged : dict or None
-        The winner's error on the bags of the holdout, which no choice has seen, beside the best
+        The winner's error on the bags of the holdout, which no choice has seen, next to the best
         constant, ridge on the bags' means and a random forest: what `judge_fit` returns.
 
     See Also

@@ -1,4 +1,4 @@
-"""`checked`: what the decorator makes of arguments beside the checks of `test_constraints`."""
+"""`checked`: what the decorator makes of arguments besides the checks of `test_constraints`."""
 
 from __future__ import annotations
 

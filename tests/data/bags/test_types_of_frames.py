@@ -55,7 +55,7 @@ REFUSED = {
     "Python's spans": [timedelta(1)] * 3,
     "texts": ["1", "2", "3"],
     "categories of texts": pd.Categorical(["a", "b", "c"]),
-    "texts beside numbers": pd.Series([1, "a", 2], dtype=object),
+    "texts among numbers": pd.Series([1, "a", 2], dtype=object),
     "periods": pd.period_range("2026-01", periods=3, freq="M"),
     "intervals": pd.interval_range(0, 3),
     "bytes": [b"1", b"2", b"3"],
@@ -124,7 +124,7 @@ def test_ids_are_the_same_bags_in_memory_and_stored(kind, tmp_path):
 
 @pytest.mark.parametrize("values", [[(1, 2)] * 3, pd.interval_range(0, 3), [1, "a", "a"]])
 def test_ids_that_are_none_are_refused(values, tmp_path):
-    """Tuples, intervals, numbers beside texts."""
+    """Tuples, intervals, numbers among texts."""
     frame = pd.DataFrame({"p": values, "x": [0.5, 1.5, 2.5]})
     with pytest.raises(DataError, match=r"\bp\b|ids"):
         Bags.from_frame(frame, "p", ["x"])

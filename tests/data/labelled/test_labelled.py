@@ -154,7 +154,7 @@ def test_refused_bags_are_named(data):
 
 
 def test_what_fit_is_given(data):
-    """LabelledBags are taken as they are; labels beside them are refused."""
+    """LabelledBags are taken as they are; labels given in addition are refused."""
     here, there = data["targets"]
     assert with_targets(there) == (there, True)
     with pytest.raises(ParameterError, match="neither y nor target"):

@@ -84,7 +84,7 @@ def test_a_link_is_not_written_over(tmp_path, write, dangles):
 
 @pytest.mark.parametrize("write", WRITERS[1:])
 def test_of_two_writers_without_overwrite_one_is_refused(tmp_path, monkeypatch, write):
-    """What another process wrote since this one looked stays, and nothing is left beside it."""
+    """What another process wrote since this one looked stays, and nothing is left next to it."""
     place, sync = tmp_path / "place", folders.sync_folder
 
     def be_overtaken(fresh):

@@ -115,7 +115,7 @@ def test_a_name_as_long_as_a_filesystem_takes(tmp_path):
 
 
 def test_an_error_while_writing_leaves_the_old_file(place):
-    """What was there before stays, and nothing is left beside it."""
+    """What was there before stays, and nothing is left next to it."""
     url = f"{place}/a.txt"
     write_json(url, {"n": 1})
     with pytest.raises(TypeError), writing(url) as path:

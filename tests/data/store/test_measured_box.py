@@ -64,7 +64,7 @@ def unusual_sets():
     wide = [bag * (1e6 if i == 3 else 1.0) for i, bag in enumerate(bags)]
     night = [2_459_000.5 + bag / 1e3 for bag in bags]
     for name, points, dtype in (
-        ("Unix seconds beside a constant", seconds, np.float32),
+        ("Unix seconds and a constant", seconds, np.float32),
         ("one wide bag", wide, np.float32),
         ("a night of Julian dates", night, np.float64),
     ):

@@ -28,7 +28,7 @@ def made():
 
 
 def test_what_is_linear_or_a_product_is_that_of_whole_features(made):
-    """Sums, predictions, and products beside columns of another kind."""
+    """Sums, predictions, and products with columns of another kind."""
     completion, begun, whole = made
     few = RNG.standard_normal((len(ROWS), 2))
     psi = RNG.standard_normal((whole.shape[1], 2))

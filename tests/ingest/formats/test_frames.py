@@ -194,7 +194,7 @@ def test_parquet_files_of_lists(cut, tmp_path, client, ingest_cut):
 
 @pytest.mark.long
 def test_lists_that_can_not_be_used(tmp_path):
-    """Lists of unlike lengths, lists beside numbers; an empty one is a bag without points."""
+    """Lists of unlike lengths, lists mixed with numbers; an empty one is a bag without points."""
 
     def ingest(x, y, **options):
         table = pa.table({"bag": ["a", "b"], "x": x, "y": y})

@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """Six images of two classes, one of them grey and one with a palette; other files beside."""
+    """Six images of two classes, one of them grey and one with a palette; and other files."""
     folder = tmp_path_factory.mktemp("photos")
     for i in range(6):
         place = folder / ("cats" if i % 2 else "dogs")

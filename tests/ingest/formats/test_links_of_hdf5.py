@@ -14,7 +14,7 @@ VALUES = np.arange(8.0).reshape(4, 2)
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder for one file, beside a file that it may lead to."""
+    """A folder for one file, next to a file that it may lead to."""
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["x"] = VALUES
     VALUES.tofile(tmp_path / "raw.bin")

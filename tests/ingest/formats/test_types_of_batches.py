@@ -113,7 +113,7 @@ def test_times_with_and_without_a_zone_in_one_column_are_refused(place):
 
 
 def test_sparse_columns_whose_names_are_numbers(place):
-    """A dense copy stood beside the column, under the same name."""
+    """A dense copy stood next to the column, under the same name."""
     frame = pd.DataFrame({"p": [1, 2], 3: pd.arrays.SparseArray([0.0, 5.0])})
     assert ingest(frame, place, coordinates=["3"]).read().points.ravel().tolist() == [0, 5]
 

@@ -1,4 +1,4 @@
-"""Missing cells that hold the median of their coordinate, with a flag beside it."""
+"""Missing cells that hold the median of their coordinate, with a flag next to it."""
 
 from __future__ import annotations
 

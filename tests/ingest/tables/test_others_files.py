@@ -1,4 +1,4 @@
-"""What stands beside columns of numbers: folders' names, Arrow files, truth values, data sets."""
+"""What stands besides columns of numbers: folders' names, Arrow files, truth values, data sets."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_folders_beside_lists_and_what_they_do_not_tell(tmp_path):
 
 @pytest.mark.parametrize("kind", ["feather", "arrow", "ipc", "folder"])
 def test_arrow_files(kind, tmp_path, client):
-    """Files and streams, compressed or not, alone and in a folder beside Parquet."""
+    """Files and streams, compressed or not, alone and in a folder next to Parquet."""
     frame = long_frame()
     half, path = len(frame) // 2, tmp_path / f"f.{kind}"
     if kind == "feather":

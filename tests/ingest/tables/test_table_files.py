@@ -154,7 +154,7 @@ def test_kinds_of_several_files_are_resolved():
 
 
 def test_times_in_one_file_and_numbers_in_another(tmp_path):
-    """Days since 1970 beside other numbers would be one coordinate of two meanings."""
+    """Days since 1970 among other numbers would be one coordinate of two meanings."""
     days = pd.DataFrame({"id": [1], "x": pd.to_datetime(["2001-09-09"])})
     days.to_parquet(tmp_path / "a.parquet")
     call = {"id_column": "id", "coordinates": ["x"], "mode": "overwrite"}

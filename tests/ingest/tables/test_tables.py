@@ -140,7 +140,7 @@ def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, ingest_cut, ca
 @pytest.mark.long
 @pytest.mark.parametrize("ids", [INTEGER_IDS, TEXT_IDS], ids=["integers", "text"])
 def test_responses_of_another_table(ids, tmp_path, ingest_cut, caplog):
-    """Any order, any number of files of both kinds; beside a target table, and box measured."""
+    """Any order, any number of files of both kinds; with a target table, and box measured."""
     frame = table_of(ids)
     answers = response_table(np.random.default_rng(3), ids)
     folder = tmp_path / "responses"

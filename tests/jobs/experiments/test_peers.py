@@ -1,4 +1,4 @@
-"""Ours beside other packages, at small scale: the same work, and how well it is done."""
+"""Ours compared with other packages, at small scale: the same work, and how well it is done."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_overview_is_of_the_kept_results():
 
 
 def _is_part(kept: Any, today: Any) -> bool:
-    """Whether parameters are those of today, which may have others beside them."""
+    """Whether parameters are those of today, which may have others in addition."""
     if isinstance(kept, dict):
         return all(name in today and _is_part(value, today[name]) for name, value in kept.items())
     if isinstance(kept, list):

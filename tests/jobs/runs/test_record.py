@@ -241,7 +241,7 @@ def test_no_such_run(root, launched, monkeypatch):
 
 
 def test_roots(tmp_path, launched, monkeypatch):
-    """Runs lie beside the output unless a root is given or the environment says otherwise; they
+    """Runs lie next to the output unless a root is given or the environment says otherwise; they
     are listed, the oldest first, whatever else lies there."""
     config = {"data_url": "b.zarr", "model_url": str(tmp_path / "models" / "m.zarr")}
     monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
@@ -291,7 +291,7 @@ def test_interrupted_attach(tmp_path, launched, monkeypatch):
 
 
 def test_the_root_beside_a_store_of_icechunk(tmp_path, launched, monkeypatch):
-    """Icechunk keeps bag stores alone: the run of a job that makes one lies beside it, in files."""
+    """Icechunk keeps bag stores alone: the run of a job that makes one lies near it, in files."""
     monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
     run = submit("generate", {"url": f"icechunk+file://{tmp_path}/b.zarr"})
     assert run.url.startswith(f"{tmp_path}/runs/")
@@ -331,7 +331,7 @@ def test_damaged_state(tmp_path, launched):
 
 
 def test_log_of_a_remote_run(launched):
-    """What a driver prints is copied beside its state where that is not on local files."""
+    """What a driver prints is copied next to its state where that is not on local files."""
     run = submitted("memory://runs-with-a-log")
     driving = driven(run)
     try:

@@ -125,7 +125,7 @@ def test_driver_runs_no_script_of_its_folder(tmp_path, root, monkeypatch):
 
 @pytest.mark.long
 def test_command_runs_no_script_of_its_folder(tmp_path):
-    """The console script, which looks for imports beside itself, and its workers neither."""
+    """The console script, which looks for imports next to itself, and its workers neither."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "bags").write_text(
         "from bagbasis.jobs.cli import main\nif __name__ == '__main__':\n    main()\n"

@@ -106,7 +106,7 @@ def test_an_evaluation_has_the_rivals_of_a_fit(store):
 
 @pytest.mark.parametrize("chosen", ["gcv", "validation"])
 def test_errors_without_bags_held_out(store, chosen):
-    """The score of the penalty, beside that of ridge on the means, each bag left out once."""
+    """The score of the penalty, against that of ridge on the means, each bag left out once."""
     model = DoubleBasisRegressor(*BASES, alpha=chosen).fit(store, target="x")
     found = judge_fit(model, store)
     means = np.array([bag.mean(axis=0) for bag in BAGS])[np.arange(N) != 5]

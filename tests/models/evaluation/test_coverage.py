@@ -1,4 +1,4 @@
-"""How many labels lie in intervals, beside a count bag by bag; none where no bag is fair."""
+"""How many labels lie in intervals, compared with a count bag by bag; none where no bag is fair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A random forest on moments and extremes, beside scikit-learn's on features made bag by bag."""
+"""A random forest on moments and extremes, against scikit-learn's on features made bag by bag."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_planted_coordinates(store, kind):
 
 
 def test_bags_in_memory_and_a_smoother(store):
-    """With labels beside them, also text; the same as of a store of them."""
+    """With labels next to them, also text; the same as of a store of them."""
     bags, y = planted()
     kinds = np.where(y > 0.75, "high", "low")
     for model, labels in (

@@ -142,7 +142,7 @@ def test_determination_by_hand():
 
 
 def test_what_does_not_fit_is_refused(models, tmp_path):
-    """Another number of targets, text for numbers, labels beside a store, and none at all."""
+    """Another number of targets, text for numbers, labels for a store, and none at all."""
     with pytest.raises(DataError, match="y has 2 targets, the model predicts 1"):
         evaluate(models["one"], NEW, np.column_stack([NEW_Y, NEW_Y]))
     with pytest.raises(DataError, match="y is missing"):

@@ -100,7 +100,7 @@ def test_folds_of_repeated_bags(stores, kind, monkeypatch):
 
 @pytest.mark.long
 def test_a_fit_is_judged_by_its_weights(stores):
-    """Beside a baseline that is fitted to them, too; a tune counts them in its last fit."""
+    """With a baseline that is fitted to them, too; a tune counts them in its last fit."""
     once, _ = stores
     model = small(DoubleBasisRegressor).fit(once, target="y", sample_weight="times", holdout=0.4)
     judged = judge_fit(model, once)

@@ -151,7 +151,7 @@ def test_own_is_the_residual_of_an_affine_copy(n_features):
 
 
 def test_nothing_is_left_of_a_baseline_that_explains_nothing():
-    """Beside columns without a linear part of the label, as without a baseline."""
+    """With columns without a linear part of the label, as without a baseline."""
     rng = np.random.default_rng(1)
     at = rng.permutation(np.linspace(0.1, 0.9, N))
     bags, y = [np.array([[x, 0.5]]) for x in at], np.cos(4 * np.pi * (at - 0.5))
@@ -204,7 +204,7 @@ def test_saved_and_loaded(tmp_path, baseline):
     np.testing.assert_array_equal(again.predict(BAGS), model.predict(BAGS))
     assert again.get_params()["baseline"] == baseline
     assert describe_model(again)["baseline"] == baseline
-    assert f"48 random features beside the baseline '{baseline}'" in str(card_of(again, ""))
+    assert f"48 random features and the baseline '{baseline}'" in str(card_of(again, ""))
     edit_state(tmp_path / "m.zarr", lambda state: state["features"]["beside"]["shift"].pop(0))
     with pytest.raises(ModelError, match="do not fit"):
         load_model(tmp_path / "m.zarr")
@@ -296,7 +296,7 @@ def test_refused(made, told):
 
 
 def test_moved_points_have_the_offsets_of_their_embedding():
-    """Means of points far from 0 vary little beside what they are: float32 sums bear that."""
+    """Means of points far from 0 vary little compared with their size: float32 sums bear that."""
     bags = [bag + 1e4 for bag in BAGS]
     first = MomentsEmbedding(standardize=False, box=[(0, 1e5)] * 2)
     for precision in ("float32", "float64"):

@@ -1,4 +1,4 @@
-"""Products of rows with one direction beside numpy's."""
+"""Products of rows with one direction compared with numpy's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`tune` of bags that come in groups: the penalty is one that whole groups were left out for, and
-the winner is judged on groups that no choice has seen, beside what it has to beat."""
+the winner is judged on groups that no choice has seen, next to what it has to beat."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_frames_are_read_by_their_columns():
     assert fitted.reference_.watched.columns == ("age", "income", "score", "member")
     new = frame[600:]
     assert not fitted.predict(new[["score", "member", "income", "age"]]).is_drift
-    assert fitted.predict(new.assign(score=new["score"] + 0.5)).is_drift  # small beside incomes
+    assert fitted.predict(new.assign(score=new["score"] + 0.5)).is_drift  # far less than incomes
     assert fitted.predict(new.to_numpy(float)) == fitted.predict(new.assign(extra="x"))
     for wrong, told in (
         (new.drop(columns="age"), "new has no column 'age'"),

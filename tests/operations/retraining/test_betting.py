@@ -47,7 +47,7 @@ def wealth_by_loop(rounds):
 
 
 def test_wealth_by_loops():
-    """Players, payments and memory, of rounds of several sizes; games beside each other are played
+    """Players, payments and memory, of rounds of several sizes; games next to each other are played
     as each alone; a state of JSON goes on."""
     rng = np.random.default_rng(0)
     sizes = [(4, 1, 2), (7, 3, 1), (5, 1, 1), (2, 1, 2)]
@@ -98,7 +98,7 @@ def first_alarms(n_games, n_rounds, shift_at, seed):
 @pytest.mark.long
 def test_a_thousand_rounds_without_drift():
     """400 games of 1,000 rounds: at most 5 % of them ever have an alarm. New rows come as threes
-    beside one of the reference."""
+    next to one of the reference."""
     rng = np.random.default_rng(0)
     betting, alarmed = Betting.begin(8, (400,)), np.zeros(400, bool)
     for _ in range(1000):

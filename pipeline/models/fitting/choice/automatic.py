@@ -334,7 +334,7 @@ class _Search:
         return bool(large > UNEQUAL * small)
 
     def _shrink(self, best: JudgedCandidate) -> None:
-        """Judge the best one shrunk by bag size, and widths beside its own unless it is behind."""
+        """Judge the best one shrunk by bag size, and widths next to its own unless it is behind."""
         shrunk = self._try(best.of.shrunk(), (best.width,))
         if shrunk is None or best.of.linear:
             return
@@ -343,7 +343,7 @@ class _Search:
             self._refine(shrunk)
 
     def _join(self) -> None:
-        """Judge sums of the best kernel and others, and widths beside that of the best."""
+        """Judge sums of the best kernel and others, and widths next to that of the best."""
         best = self._best_kernel
         rest: dict[str, JudgedCandidate] = {}
         for judged in sorted(self._judged, key=lambda judged: judged.error):
@@ -426,7 +426,7 @@ class _Search:
         return self._judge(best.of.plus(other.of), best.width, (*best.parts, *other.parts))
 
     def _refine(self, best: JudgedCandidate) -> None:
-        """Judge widths beside the best one."""
+        """Judge widths next to the best one."""
         if best.width is None or len(self._widths) == 1:
             return
         for factor in REFINED:

@@ -176,10 +176,10 @@ def linear_list(n_dims: int) -> list[Choosable]:
 
 
 def size_beside(other: Choosable) -> Choosable:
-    """Return the number of points as an embedding, beside one of points on a scale."""
+    """Return the number of points as an embedding, in addition to one of points on a scale."""
     return replace(other, name="number of points", embedding=SizeEmbedding(), linear=False)
 
 
 def others_of(scale: str) -> Sequence[str]:
-    """Return the scales that are tried beside one."""
+    """Return the scales that are tried next to one."""
     return [other for other in SCALES if other != scale]
