@@ -182,23 +182,12 @@ def _is_of_scikit_learn(_: object, kind: str, name: str, *more: object) -> bool 
     return True if is_theirs else None
 
 
-PAPERS = {
-    "000": "Sutherland 2016",
-    "001": "Sutherland et al. 2016",
-    "002": "FastMMD 2015",
-    "003": "Szabó",
-    "004": "Oliva 2018",
-}
-CITED = re.compile(r"(?<![\d,.\"])(00[0-4])(?=,? (?:§|eq\.|ch\.|App\.|\d)|\))")
-
-
 def _escape(
     _: object, kind: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
-    """Let |x| be an absolute value, not a name to be replaced; name papers by their authors."""
+    """Let |x| be an absolute value, not a name to be replaced."""
     if kind == "data" and name in TEXTS:
         lines[:] = [TEXTS[name], ""]
-    lines[:] = [CITED.sub(lambda match: PAPERS[match[1]], line) for line in lines]
     lines[:] = [line if "``" in line else line.replace("|", "\\|") for line in lines]
 
 

@@ -31,7 +31,7 @@ def parse_yaml(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - any val
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a SafeLoader
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date, a number of 5,000 digits
-        raise ConfigError(f"{source}: no valid YAML: {_where(error)}") from error
+        raise ConfigError(f"{source}: not valid YAML: {_where(error)}") from error
 
 
 class _Loader(yaml.SafeLoader):

@@ -43,14 +43,14 @@ class Dataset(ABC):
     Parameters
     ----------
     seed : int in [0, 2^32)
-        Other seeds give other, independent bags of the same kind.
+        Seed; other seeds give independent bags of the same kind.
 
     Attributes
     ----------
     name : str
-        In `DATASETS`.
+        Name of the dataset in `DATASETS`.
     box : sequence of (lo, hi), one per dimension, or None for the unit cube
-        Where the points lie.
+        Range in which the points lie.
     class_names : mapping from target name to the names of its classes
 
     See Also

@@ -31,7 +31,7 @@ class Digits(Dataset):
     Parameters
     ----------
     split : {"all", "train", "test"}
-        "train" and "test" are 70 % and 30 % of the images, in each class.
+        Part of the images: "train" has 70 % of each class, "test" the other 30 %.
     seed : int in [0, 2^32)
         Draws the split.
 

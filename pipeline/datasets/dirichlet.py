@@ -13,7 +13,7 @@ from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.box import MOST_DIMS
 from .base import LabelledBlock, RandomDataset, block_rng
 
-ALPHA_RANGE = (0.1, 10.0)  # 004, 3.5.3
+ALPHA_RANGE = (0.1, 10.0)  # Oliva 2018, 3.5.3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,7 +72,7 @@ def generate(
     url : str or path
         A local path, or ``icechunk+s3://BUCKET/PATH``.
     n_bags : int, optional
-        Default all bags of a finite dataset.
+        Number of bags. Default: all bags of a finite dataset.
     overwrite : bool
         Replace what is there, even the unfinished store of the same dataset.
     progress : callable, optional

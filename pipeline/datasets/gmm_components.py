@@ -13,7 +13,7 @@ from ..data.bags.bags import Bags, offsets_of
 from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import Mixtures
 
-MAX_COMPONENTS = 10  # 001, 5.2
+MAX_COMPONENTS = 10  # Sutherland et al. 2016, 5.2
 MEAN_RANGE = 5.0  # means lie in [-5, 5]^2
 HALF_WIDTH = 10.0  # of the box: it cuts off one point in two thousand
 
@@ -29,8 +29,8 @@ class GMMComponents(RandomDataset):
     - ``variant="004"``: a^2 A A^T + B, a ~ Unif[1, 2] (Oliva 2018, 3.5.2): the same range with
       narrower components on average.
 
-    The components are truncated to the box [-10, 10]^2: the papers say "truncated" (001 5.2,
-    004 4.2) and not where; this box cuts off one point in two thousand.
+    The components are truncated to the box [-10, 10]^2: the papers say "truncated",
+    and not where; this box cuts off one point in two thousand.
 
     Parameters
     ----------

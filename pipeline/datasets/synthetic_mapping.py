@@ -14,7 +14,7 @@ from ..data.bags.bags import Bags, offsets_of
 from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 
-# 004, 3.5.1
+# Oliva 2018, 3.5.1
 N_TERMS = 10  # of the sum that f is
 N_COMPONENTS = 2  # of each mixture
 THETA_RANGE = (-5.0, 5.0)

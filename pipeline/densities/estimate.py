@@ -43,10 +43,11 @@ def estimate_densities(
 ) -> Densities:
     """Return the density estimate of each bag, as a series on one basis.
 
-    "series": p̃ = Σ_{α ∈ M} a_α(X) φ_α with a_α(X) the means of φ_α over the bag (004, eq. 2.7-2.8).
-    "kde": the Gaussian kernel estimate (004, eq. 2.27-2.29) with reflection at the edges of the
-    box, whose cosine coefficients are a_α(X) e^{−½(πh)²‖α‖²}; those of norm up to 5.5 / πh are
-    kept, which changes its values by less than 1e-6 of a kernel's peak. `kde_at` is the exact sum.
+    "series": p̃ = Σ_{α ∈ M} a_α(X) φ_α with a_α(X) the means of φ_α over the bag (Oliva 2018, eq.
+    2.7-2.8). "kde": the Gaussian kernel estimate (Oliva 2018, eq. 2.27-2.29) with reflection at the
+    edges of the box, whose cosine coefficients are a_α(X) e^{−½(πh)²‖α‖²}; those of norm up to 5.5
+    / πh are kept, which changes its values by less than 1e-6 of a kernel's peak. `kde_at` is the
+    exact sum.
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ def estimate_densities(
     basis : {"cosine", "trigonometric", "legendre"}
         Basis of a series.
     box : Box, or sequence of (lo, hi), optional
-        Default the unit cube if the points lie in it, else their range and 1 % on each side.
+        Range of each coordinate. Default: the unit cube if the points lie in it, else their range
+        and 1 % on each side.
     out_of_box : {"clip", "drop", "error"}
         How to treat points outside the box.
 

@@ -146,7 +146,7 @@ class ExponentialFamilyDensity(BaseEstimator):
 
     Notes
     -----
-    003 (exponential families of infinite dimension); Sriperumbudur, Fukumizu, Gretton, Hyvärinen
+    Szabó (exponential families of infinite dimension); Sriperumbudur, Fukumizu, Gretton, Hyvärinen
     and Kumar 2017. Far from all points the density is q's, so that it can be normalised.
 
     Examples
@@ -236,7 +236,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, d)
-            In one dimension also shape (n,).
+            Points; in one dimension, shape (n,) is accepted, too.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, d)
-            At least one point; in one dimension also shape (n,).
+            Points, at least one; in one dimension, shape (n,) is accepted, too.
         y : object
             Ignored.
 
@@ -280,7 +280,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, d)
-            In one dimension also shape (n,).
+            Points; in one dimension, shape (n,) is accepted, too.
 
         Raises
         ------

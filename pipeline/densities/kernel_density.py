@@ -26,7 +26,7 @@ def kde_at(
 ) -> Floats:
     """Evaluate the kernel density estimate of each bag at given points.
 
-    p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (004, eq. 2.27-2.29).
+    p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (Oliva 2018, eq. 2.27-2.29).
 
     k_h is the Gaussian (2.28) with its mirror images at the edges of the box, so that p̂
     integrates to one in it. O(n) per point, where `estimate_densities` costs the functions it
@@ -37,13 +37,13 @@ def kde_at(
     bags : Bags, or list of (n_i, d) arrays
         Points outside the box are moved to its edge.
     points : array_like or table, shape (m, d)
-        In the units of the data; in one dimension also shape (m,). Columns of a table are put in
-        the order of the bags' coordinates if those have names.
+        Points in the units of the data; in one dimension, shape (m,) is accepted, too. Columns of a
+        table are put in the order of the bags' coordinates if those have names.
     bandwidth : float in (0, 1]
         h as a share of the box's side in each dimension.
     box : Box, or sequence of (lo, hi), optional
-        Default the unit cube if the points of the bags lie in it, else their range and 1 % on
-        each side.
+        Range of each coordinate. Default: the unit cube if the points of the bags lie in it, else
+        their range and 1 % on each side.
 
     Returns
     -------

@@ -113,7 +113,8 @@ def choose_smoothness(
 ) -> Smoothness:
     """Choose the number of basis functions of a density by leave-one-out scores.
 
-    Leave-one-out scores (004, eq. 2.24 and 2.31) of all candidates in one pass over all bags.
+    Leave-one-out scores (Oliva 2018, eq. 2.24 and 2.31) of all candidates in one pass over all
+    bags.
 
     Parameters
     ----------
@@ -131,8 +132,8 @@ def choose_smoothness(
     basis : {"cosine", "trigonometric", "legendre"}
         Basis of a series; kernel estimates live in the cosine basis.
     box : Box, or sequence of (lo, hi), optional
-        Default the store's; in memory the unit cube if the points lie in it, else their range and
-        1 % on each side.
+        Range of each coordinate. Default: the store's box; in memory the unit cube if the points
+        lie in it, else their range and 1 % on each side.
     out_of_box : {"clip", "drop", "error"}
         How to treat points outside the box.
     progress : callable, optional

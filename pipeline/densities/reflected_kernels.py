@@ -26,7 +26,7 @@ def _reflected(x, y, inverse, reach, n_images):
 
 @kernel()
 def reflected_density(begin, end, points, offsets, at, bandwidth, reach, n_images, out):
-    """(1/n_i) Σ_j Π_l k_h(x_jl, y_l) of each bag i at each point y (004, eq. 2.27-2.29).
+    """(1/n_i) Σ_j Π_l k_h(x_jl, y_l) of each bag i at each point y (Oliva 2018, eq. 2.27-2.29).
 
     Parameters
     ----------

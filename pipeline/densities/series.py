@@ -44,7 +44,7 @@ VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults tha
 class Densities:
     """Estimated densities of bags, as series in a box.
 
-    Densities p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (004, eq. 2.8).
+    Densities p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (Oliva 2018, eq. 2.8).
 
     u scales the box to the unit cube and |B| is the box's volume, so that points and values are
     in the units of the data; outside the box a density is zero. A series may dip below zero;
@@ -61,7 +61,7 @@ class Densities:
         `bases.index_set`.
     basis : {"cosine", "trigonometric", "legendre"}
     box : Box, or sequence of (lo, hi)
-        None is the unit cube.
+        Range of each coordinate. Default: the unit cube.
     threshold : array_like, shape (n,), optional
         c_i of valid densities max(p_i − c_i / |B|, 0); `valid` solves for it.
     grid : int, optional
@@ -242,9 +242,9 @@ class Densities:
         Parameters
         ----------
         n : int, optional
-            Default `resolution`. The mean over the grid times the box's volume is the integral:
-            exactly for a cosine or trigonometric series of frequencies below n, and for a valid
-            density on its own grid (d ≤ 3).
+            Grid points per dimension. Default: `resolution`. The mean over the grid times the box's
+            volume is the integral: exactly for a cosine or trigonometric series of frequencies
+            below n, and for a valid density on its own grid (d ≤ 3).
 
         Returns
         -------
@@ -298,13 +298,13 @@ class Densities:
 
     @checked(other=Instance("Densities"))
     def l2_distance(self, other: Densities) -> Floats:
-        """(∫ (p_i − q_i)²)^½ of each pair, shape (n,), by Parseval (004, eq. 2.10-2.13).
+        """(∫ (p_i − q_i)²)^½ of each pair, shape (n,), by Parseval (Oliva 2018, eq. 2.10-2.13).
 
         Parameters
         ----------
         other : Densities
-            As many, in the same box; of two series of one basis the index sets may differ. Any
-            other pair is integrated over the finer of the two grids (d ≤ 3).
+            As many densities in the same box. Two series of one basis may have different index
+            sets. Any other pair is integrated over the finer of the two grids (d ≤ 3).
 
         Raises
         ------
@@ -373,7 +373,7 @@ class Densities:
         Parameters
         ----------
         n : int
-            At least 1.
+            Number of points to draw, at least 1.
         seed : int or numpy Generator
             Density i is drawn from the i-th stream of the seed, whatever the others are.
 

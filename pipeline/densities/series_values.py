@@ -19,7 +19,7 @@ VALUES_PER_BLOCK = 2**17  # of the functions at a block of points: a MiB, which 
 
 
 def series_at(coefficients: Floats, indices: Integers, basis: str, unit: Floats) -> Floats:
-    """Σ_α a_α φ_α (004, eq. 2.8) at points of the unit cube.
+    """Σ_α a_α φ_α (Oliva 2018, eq. 2.8) at points of the unit cube.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def series_on_lattice(coefficients: Floats, indices: Integers, basis: str, axis:
 def l2_distances(a: Floats, indices_a: Integers, b: Floats, indices_b: Integers) -> Floats:
     """Return ‖p_i − q_i‖₂ in the unit cube of series on one basis, shape (n,).
 
-    By Parseval (004, eq. 2.10-2.13); the index sets may differ.
+    By Parseval (Oliva 2018, eq. 2.10-2.13); the index sets may differ.
     """
     union, where = np.unique(np.concatenate([indices_a, indices_b]), axis=0, return_inverse=True)
     gap = np.zeros((len(a), len(union)))

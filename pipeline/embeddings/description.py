@@ -49,7 +49,7 @@ class Description:
     text : str
         Noun for the vector that a bag becomes.
     series : SeriesShape or None
-        None if the embedding has no series estimate of the bag's density to draw.
+        Series estimate of the bag's density, for pictures; None if the embedding has none.
     points : str
         Noun for the contents of the box.
 

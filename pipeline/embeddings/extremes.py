@@ -132,8 +132,8 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
         all points outside a given ``box`` to its edge.
         Use a wide box if the distance of outliers matters.
     box : sequence of (lo, hi), optional
-        Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
-        `ProjectionEmbedding`.
+        Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
+        the same weight. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
         Data type of what `transform` returns; projections are in double.
 

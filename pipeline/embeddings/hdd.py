@@ -31,7 +31,7 @@ RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of 
 RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
 SPACING = 2.3  # bandwidths between midpoints
 OF_BEST_BANDWIDTH = 0.7  # see the notes of `HDDEmbedding`
-N_PER_DIM, N_LAMBDAS = 10, 3  # the papers' set (001, §5); fitted nodes: .12 % error of κ
+N_PER_DIM, N_LAMBDAS = 10, 3  # set of the papers; fitted nodes: .12 % error of κ
 # Without `marginals`: all coordinates together, then pairs (at most 15, of 600 numbers), then each.
 JOINT_DIMS, PAIRED_DIMS = 3, 6
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedding`
@@ -41,7 +41,8 @@ TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedd
 class HDDEmbedding(Embedding[HDDSpec]):
     """Embed densities so that distances are a chosen distance between densities.
 
-    The first basis under a homogeneous density distance (001, §3; 004, §4.1; 000, §4.3).
+    The first basis under a homogeneous density distance (Sutherland et al. 2016, §3; Oliva 2018,
+    §4.1; Sutherland 2016, §4.3).
 
     ‖A(X) − A(Y)‖² approximates d²(p, q) = ∫ κ(p, q) of the bags' density estimates, so that
     random features of A give the kernel exp(−d²/2σ²).
@@ -63,14 +64,14 @@ class HDDEmbedding(Embedding[HDDSpec]):
     nodes : {"fitted", "quantile", "random"}, default "fitted"
         See `hdd_measures.lambda_nodes`.
     order : float in (0, 4], optional
-        Homogeneity α ≤ 4 of κ_α(x, y) = ∫ |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ) (000, §4.3.2) with the
-        distance's measure μ. Its own: 2 for "l2", 1 for the others.
+        Homogeneity α ≤ 4 of κ_α(x, y) = ∫ |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ) (Sutherland 2016,
+        §4.3.2) with the distance's measure μ. Its own: 2 for "l2", 1 for the others.
     bandwidth : float in (0, 1) or "auto", default "auto"
-        h of the Gaussian density estimate, as a share of the box's side; in two dimensions at
-        least 0.0075, in three 0.02. "auto": 0.7 times the minimiser of the leave-one-out score
-        (004, eq. 2.32) averaged over bags of the data. The score weighs squared errors of p;
-        distances of powers of p suffer more from what smoothing takes away. Where A is linear
-        in the density ("l2"), "auto" is no smoothing.
+        h of the Gaussian density estimate, as a share of the box's side; in two dimensions at least
+        0.0075, in three 0.02. "auto": 0.7 times the minimiser of the leave-one-out score (Oliva
+        2018, eq. 2.32) averaged over bags of the data. The score weighs squared errors of p;
+        distances of powers of p suffer more from what smoothing takes away. Where A is linear in
+        the density ("l2"), "auto" is no smoothing.
     floor : float in (0, 1e+06], default 0.001
         Density values below count as this one (uniform density is 1). Not used by "l2".
     grid : int ≥ 2, optional
@@ -84,7 +85,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
+        Range of each coordinate, scaled to [0, 1]^d. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
         Data type of what `transform` returns.
 
@@ -95,38 +96,10 @@ class HDDEmbedding(Embedding[HDDSpec]):
 
     Notes
     -----
-    The kernel exp(−d²/2σ²), 2σ² twice the median true d², of 50 mixtures in [0, 1]² from 2,500
-    points each (001, §5.1 and Appendix A), squared correlation with the true kernel and
-    determination 1 − SSE/SST, medians of five seeds with the defaults, from A and from 7,000
-    random features of A (orthogonal ones; plain ones in brackets):
-
-    ========== ====== ====== ============= =============
-    distance   A      A      features      features
-    ========== ====== ====== ============= =============
-    js         .993   .984   .993 (.986)   .985 (.976)
-    hellinger  .993   .991   .992 (.988)   .990 (.986)
-    chi2       .993   .964   .992 (.983)   .966 (.955)
-    tv         .990   .990   .986 (.970)   .986 (.967)
-    ========== ====== ====== ============= =============
-
-    The powers of large λ that TV needs oscillate faster than any affordable set of functions:
-    projected on 10² of them A loses a sixth of every distance (.984 and −.37). So its default
-    grid has as many midpoints as functions: nothing is cut off, ‖A‖² is κ(1, 0), and ‖A − A'‖²
-    the midpoint rule for ∫ κ(p, q), which is as smooth as the densities are. That takes a long A,
-    4,000 numbers in two dimensions (n_per_dim=16: 2,560, and .989, .989, .984, .980). The density
-    estimates alone, with κ exact, have .991 and .990. In predictions from few points the cut
-    does no harm, it smooths.
-
-    Counting the components of a mixture (001, §5.2; 200 points, 5,000 random features), error
-    with 4,000 and 16,000 training bags: JS 1.51 and 1.48, Hellinger 1.51 and 1.49, χ² 1.50, TV
-    1.55 (with n_per_dim=10, grid=40 1.49); `ProjectionEmbedding` 1.63 and 1.56. h hardly matters
-    there.
-
-    A bag of 200 points in R² takes 11 times as long as in a `ProjectionEmbedding`, 14 times with
-    n_lambdas=5, TV 20 times. The direct form of the papers, density estimates as sums over the
-    points, projected at integration points (001, eq. 8-9), takes 100 times as long at the 16,000
-    uniform draws that give the kernel within 5 % of its error, and four times as long at 1,000
-    Halton points, which do the same.
+    The powers of large λ that "tv" needs oscillate faster than any affordable set of functions.
+    Its default grid therefore has as many midpoints as functions: nothing is cut off, ‖A‖² is
+    κ(1, 0), and ‖A − A'‖² is the midpoint rule for ∫ κ(p, q). This takes 4,000 coefficients in two
+    dimensions. `CoefficientPCA` shortens them.
 
     See Also
     --------

@@ -1,9 +1,10 @@
 """Homogeneous density distances and the measures μ(λ) they are integrals over.
 
-κ(x, y) = ∫_{λ ≥ 0} |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ), homogeneous of order α: κ(tx, ty) =
-t^α κ(x, y) (001, §3.1; 000, §4.3.2; Fuglede 2005). The measures printed for JS in 001 (Table 1),
-for TV in 001 and 004 (Table 4.1), and for TV and Hellinger in 000 are wrong; these are checked
-against κ. Here, in nats, for the distance's own order:
+κ(x, y) = ∫_{λ ≥ 0} |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ), homogeneous of order α: κ(tx, ty) = t^α κ(x,
+y) (Sutherland et al. 2016, §3.1; Sutherland 2016, §4.3.2; Fuglede 2005). The measures printed for
+JS in Sutherland et al. 2016 (Table 1), for TV there and in Oliva 2018 (Table 4.1), and for TV and
+Hellinger in Sutherland 2016 are wrong; these are checked against κ. Here, in nats, for the
+distance's own order:
 
 ========== = ============================================== ============================ ======
 distance   α κ(x, y)                                        dμ(λ)                        κ(1,0)
@@ -70,8 +71,8 @@ def lambda_nodes(
     n_lambdas : int
         M ≥ 1; "fitted" goes to eight.
     nodes : {"fitted", "quantile", "random"}
-        "fitted": least relative error of κ, see above. "quantile": mid-quantiles of μ.
-        "random": draws from μ, as in 001, §3.1.
+        "fitted": least relative error of κ, see above. "quantile": mid-quantiles of μ. "random":
+        draws from μ, as in Sutherland et al. 2016, §3.1.
     seed : int
         Seed for drawing the nodes if they are "random".
     """

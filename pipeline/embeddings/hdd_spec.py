@@ -148,7 +148,7 @@ class HDDSpec(MarginalSpec):
         )
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """Write A of each bag (001, eq. 5 and 9); see `EmbeddingSpec.fill`."""
+        """Write A of each bag (Sutherland et al. 2016, eq. 5 and 9); see `EmbeddingSpec.fill`."""
         for start, estimates, beyond in self._estimates(bags, out.dtype):
             # here, as a power of NaN, where "drop" left no point, would be a number
             refuse_outside(beyond, estimates, self.out_of_box, self.box, start)

@@ -122,17 +122,18 @@ def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
 class MeanMapEmbedding(Embedding[MeanMapSpec]):
     """Kernel mean embedding, approximated by random Fourier features.
 
-    The mean map under a kernel k: distances are maximum mean discrepancies (001, §5; 002).
+    The mean map under a kernel k: distances are maximum mean discrepancies (Sutherland et al. 2016,
+    §5; FastMMD 2015).
 
-    A(X) = (1/n) Σ_j z(x_j), z the paired random Fourier features of the points with
-    z(x)ᵀz(y) ≈ k(x, y) and ‖z(x)‖ = 1. So A(X)ᵀA(Y) approximates the mean of k(x, y) over both
-    bags' points, and ‖A(X) − A(Y)‖² their (biased) MMD² (002, eq. 12), with an error that falls as
+    A(X) = (1/n) Σ_j z(x_j), z the paired random Fourier features of the points with z(x)ᵀz(y) ≈
+    k(x, y) and ‖z(x)‖ = 1. So A(X)ᵀA(Y) approximates the mean of k(x, y) over both bags' points,
+    and ‖A(X) − A(Y)‖² their (biased) MMD² (FastMMD 2015, eq. 12), with an error that falls as
     n_features^(−½) and time linear in the points. The unbiased MMD² is `mmd_squared`.
 
     Parameters
     ----------
     kernel : {"gaussian", "laplacian", "matern"}, default "gaussian"
-        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ) or Matérn's with ν and length σ (000, §3.2).
+        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ) or Matérn's with ν and length σ (Sutherland 2016, §3.2).
     n_features : even int from 2 to 200,000, default 256
         Length of the embedding, even: half sines, half cosines.
     bandwidth : float ≥ 1e-06 or "median", default "median"
@@ -155,7 +156,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         all points outside a given ``box`` to its edge. The kernel
         itself needs no box: with a wide one no point is moved.
     box : sequence of (lo, hi), optional
-        Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
+        Range of each coordinate, scaled to [0, 1]^d. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
         Data type of what `transform` returns.
 
@@ -166,18 +167,15 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
     Notes
     -----
-    Counting the components of a mixture (as in `HistogramEmbedding`): error 1.64 with the median,
-    of 256 features or of 1,024, and 1.55 with bandwidth=0.1 (`ProjectionEmbedding` 1.55). The
-    median distance is a wide kernel where bags are of several clusters: try a third of it too. A
-    bag of 200 points in R² takes 6 times as long as in a `ProjectionEmbedding` of 10² functions,
-    in proportion to n_features.
+    If bags consist of several clusters, the median distance is a wide bandwidth: try a third of
+    it, too. The time grows in proportion to n_features.
 
-    The kernel exp(−MMD² / 2σ²) between bags is random features of A, two lines::
+    The kernel exp(−MMD² / 2σ²) between bags takes two lines::
 
         A = MeanMapEmbedding().fit_transform(bags)
         z = RandomFourierFeatures(n_features=4096).fit_transform(A)  # z @ z.T is the kernel matrix
 
-    or ``DoubleBasisRegressor(MeanMapEmbedding())``. From the unbiased estimate, as a matrix::
+    or ``DoubleBasisRegressor(MeanMapEmbedding())``. A kernel matrix from the unbiased estimate::
 
         d2 = mmd_squared(A, bags.sizes)
         kernel = np.exp(-d2 / (2 * sigma**2))
@@ -256,10 +254,10 @@ def mmd_squared(
 
     MMD² of each bag of A from each bag of B, shape (n_A, n_B), from their mean maps.
 
-    Biased, ‖μ − μ'‖² (002, eq. 12), it is at least 0 and on average too large, the more the
-    smaller the bags. The unbiased one leaves out the kernel of each point with itself, which is 1
-    (002, eq. 13): MMD_u² = MMD_b² − (1 − ‖μ‖²)/(m − 1) − (1 − ‖μ'‖²)/(n − 1), 0 on average when
-    both bags are from one density, and so at times below.
+    Biased, ‖μ − μ'‖² (FastMMD 2015, eq. 12), it is at least 0 and on average too large, the more
+    the smaller the bags. The unbiased one leaves out the kernel of each point with itself, which is
+    1 (FastMMD 2015, eq. 13): MMD_u² = MMD_b² − (1 − ‖μ‖²)/(m − 1) − (1 − ‖μ'‖²)/(n − 1), 0 on
+    average when both bags are from one density, and so at times below.
 
     Parameters
     ----------

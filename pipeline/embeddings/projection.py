@@ -112,8 +112,8 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
 
     The first basis: empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
 
-    The Euclidean distance of two bags' coefficients is the L2 distance of their density
-    estimates (004, §2.1, eq. 2.7 and 2.13; §3.2.1).
+    The Euclidean distance of two bags' coefficients is the L2 distance of their density estimates
+    (Oliva 2018, §2.1, eq. 2.7 and 2.13; §3.2.1).
 
     Parameters
     ----------
@@ -122,24 +122,24 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     n_per_dim : int ≥ 1 or "auto" or None, default 10
         Tensor index set: 0 ≤ α_j < n_per_dim, s = n_per_dim^d.
     max_norm : float ≥ 0 or "auto", optional
-        Ball index set ‖α‖₂ ≤ max_norm instead (n_per_dim is then not used). "auto", here or
-        there, minimises the leave-one-out score (004, eq. 2.24) averaged over bags of the
-        data, among sets of at most 1,024 functions (and 64 per dimension).
+        Ball index set ‖α‖₂ ≤ max_norm instead (n_per_dim is then not used). "auto", here or there,
+        minimises the leave-one-out score (Oliva 2018, eq. 2.24) averaged over bags of the data,
+        among sets of at most 1,024 functions (and 64 per dimension).
     marginals : int ≥ 1, optional
         1 for one embedding per coordinate, 2 per pair of coordinates, …, concatenated: for d ≳ 4.
     bandwidth : float > 0 or "auto", optional
-        Smooths: the coefficients are those of a Gaussian kernel estimate of this bandwidth, a
-        share of the box's side, on the functions of the index set (cosine: reflected at the
-        edges; trigonometric: of period 1; not of the Legendre basis). High frequencies then count
-        less in distances of bags. "auto" minimises the leave-one-out score of densities (004, eq.
-        2.31; cosine); for a regression let `bags tune` choose: counting the components of a
-        mixture (as in `HistogramEmbedding`) 10 functions have error 1.58, with bandwidth=0.04
-        1.57; 20 functions 1.67, with 0.06 1.55. Default no smoothing.
+        Smooths: the coefficients are those of a Gaussian kernel estimate of this bandwidth, a share
+        of the box's side, on the functions of the index set (cosine: reflected at the edges;
+        trigonometric: of period 1; not of the Legendre basis). High frequencies then count less in
+        distances of bags. "auto" minimises the leave-one-out score of densities (Oliva 2018, eq.
+        2.31; cosine); for a regression let `bags tune` choose: counting the components of a mixture
+        (as in `HistogramEmbedding`) 10 functions have error 1.58, with bandwidth=0.04 1.57; 20
+        functions 1.67, with 0.06 1.55. Default no smoothing.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Scaled to [0, 1]^d. Default the store's box; for bags in memory the unit cube if the
-        data lie in it, else their range and 1 % on each side.
+        Range of each coordinate, scaled to [0, 1]^d. Default: the store's box; for bags in memory
+        the unit cube if the data lie in it, else their range and 1 % on each side.
     dtype : {"float32", "float64"}, default "float32"
         Data type of what `transform` returns.
 

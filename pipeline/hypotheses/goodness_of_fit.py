@@ -417,8 +417,8 @@ def fit_test(
         A label per point; the signs of the wild bootstrap are those of groups. Not for
         "fssd".
     seed : int from 0 to 2^64 − 1, default 0
-        From 0 to 2^64 − 1; everything that is drawn follows from it.
-        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
+        Random seed from 0 to 2^64 − 1, or a NumPy Generator, which draws one. ``rng=`` is another
+        name of the parameter.
 
     Returns
     -------
@@ -438,7 +438,7 @@ def fit_test(
 
     Notes
     -----
-    003; Chwialkowski, Strathmann and Gretton 2016 (KSD), Jitkrittum et al. 2017 (FSSD).
+    Szabó; Chwialkowski, Strathmann and Gretton 2016 (KSD), Jitkrittum et al. 2017 (FSSD).
 
     Examples
     --------

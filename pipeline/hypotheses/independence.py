@@ -76,11 +76,10 @@ def independence_test(
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Kernel, whose width is the median distance in each variable.
     null : str, optional
-        Default the first that the statistic has: "permutation" (exact), "spectral", "gamma",
-        "pearson" or "normal" (of many independent pairs), "chi_square" (of Hotelling's T², which
-        knows how many there are; default of "nfsic" of a store of
-        1,000 bags or more), or "shift": rotations,
-        for a series whose neighbours depend on each other.
+        Null distribution. Default: the first that the statistic has: "permutation" (exact),
+        "spectral", "gamma", "pearson" or "normal" (of many independent pairs), "chi_square" (of
+        Hotelling's T², which knows how many there are; default of "nfsic" of a store of 1,000 bags
+        or more), or "shift": rotations, for a series whose neighbours depend on each other.
     n_permutations : int from 1 to 1,000,000, default 999
         Permutations, shifts, or simulations of the spectral null.
     groups : shape (n,), optional
@@ -91,8 +90,8 @@ def independence_test(
         with those of their label only: so the test is of dependence given the label, and what both
         variables owe to it is no reason to reject. Null "permutation" only.
     seed : int from 0 to 2^64 − 1, default 0
-        From 0 to 2^64 − 1; everything that is drawn follows from it.
-        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
+        Random seed from 0 to 2^64 − 1, or a NumPy Generator, which draws one. ``rng=`` is another
+        name of the parameter.
     standardize : bool, default True
         Whether each coordinate of a variable (n, d) is divided by its median distance from its
         median, so that the test does not depend on units of measurement. Bags, classes, and
@@ -122,9 +121,9 @@ def independence_test(
     hsic_fourier, hsic_nystroem, dcov and nfsic, with each of their nulls, have p ≤ .01, .05 and .1
     as often as they should, within three standard errors; hsic_block less often (0.6, 3.9, 7.7 %).
 
-    003; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
-    covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al.
-    2013 (Lancaster), Pfister et al. 2018 (dHSIC).
+    Szabó; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
+    covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al. 2013
+    (Lancaster), Pfister et al. 2018 (dHSIC).
 
     Examples
     --------
@@ -149,7 +148,7 @@ def independence_test(
     if len(data) < chosen.n_variables or (len(data) > chosen.n_variables and not chosen.takes_more):
         more = " or more" if chosen.takes_more else ""
         raise ParameterError(
-            f"{chosen.name!r} is of {chosen.n_variables}{more} variables; {len(data)} are given"
+            f"{chosen.name!r} takes {chosen.n_variables}{more} variables; you passed {len(data)}"
         )
     if groups is not None:
         check_groups(chosen, null, "pairs")

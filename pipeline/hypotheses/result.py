@@ -32,7 +32,7 @@ class HypothesisResult:
     statistic : float
         MMD statistics are squares.
     p_value : float
-        In (0, 1]: how often chance alone gives such a statistic or a larger one.
+        Probability under the null hypothesis of a statistic at least as large, in (0, 1].
     standard_error : float
         Standard error of the statistic over new samples from the same distributions, the units
         drawn independently; NaN where the statistic has no estimate of it.

@@ -68,7 +68,7 @@ def two_sample_test(
     Parameters
     ----------
     a, b : samples of points, or samples of bags
-        At least two units each.
+        The samples, with at least two units each.
     statistic : str or an instance, optional
         A name, or an instance with other parameters, as in ``BlockMMD(block_size=50)``. Default
         "fuse_ranks"; "fuse" for series; with a ``bandwidth``, or a null that only one kernel has,
@@ -101,8 +101,8 @@ def two_sample_test(
         Bandwidth of the kernel, in the units of points or embeddings, for statistics with one
         kernel. Default "median": the median distance of two rows. The other names choose the
         bandwidth on half of the units and test on the other half: "max_mmd" by the largest MMD_u²,
-        "t" by the largest ratio to its standard error, "tau" by the largest power (τ of 000,
-        ch. 6). "ard" chooses a bandwidth per coordinate by the gradient of that ratio, which
+        "t" by the largest ratio to its standard error, "tau" by the largest power (τ of Sutherland
+        2016, ch. 6). "ard" chooses a bandwidth per coordinate by the gradient of that ratio, which
         shows the coordinates that differ (Gaussian kernel; not for "me" and "scf"). Rows have to
         fit in memory then.
     null : str, optional
@@ -122,8 +122,8 @@ def two_sample_test(
         parameters, on any number of workers. Or a numpy Generator, which draws one; ``rng=`` is
         another name for it.
     unit : {"bag", "point"}, optional
-        "point" pools the points of all bags and ignores the bag structure; the p-value is then too
-        small whenever points within a bag are correlated.
+        Independent unit of the test. "point" pools the points of all bags and ignores the bag
+        structure; the p-value is then too small whenever points within a bag are correlated.
     embedding : embedding, its spec, or None
         Embedding of bags. Default a `MeanMapEmbedding`; a fitted one or a spec is used as it is.
     thin : bool or int ≥ 1, default True

@@ -142,8 +142,8 @@ def ingest_arrays(
         (n_bags, n_targets), or an iterable with the target of one bag after the other. NaN is
         not labelled.
     target_names : sequence of str
-        Default: the names of a mapping; else those of a store that is appended to, or "target", or
-        "target_0", … if there are several.
+        Names of the targets. Default: the names of a mapping, else those of the store that is
+        appended to, else "target", or "target_0", … for several targets.
     class_names : mapping from target name to sequence of str, optional
         The classes of targets that are text. Needed where targets come bag by bag, else the
         sorted labels.
@@ -153,9 +153,11 @@ def ingest_arrays(
         Instead of responses in the items, one per bag: an array of shape (m_i, response_dims), None
         or an array without rows for a bag that has none.
     response_dims : int, optional
-        Default that of the first response; needed where the first bags have none.
+        Number of coordinates of a response. Default: that of the first response; required if the
+        first bags have none.
     box, response_box : sequence of (lo, hi) or {"quantile": share}, optional
-        Default: the range of the points but for outliers, see `TableIngest`.
+        Range of each coordinate. Default: the range of the points without outliers, see
+        `TableIngest`.
     dtype : float32, float64, uint8, or uint16 with a given box, optional
         Dtype of the stored points, see `BagStore.create`. None: float32, or float64 where float32
         would merge points.
@@ -267,7 +269,7 @@ def ingest_npz(
     url : str or path
         URL of the new store.
     target_names : sequence of str
-        Default "target", or "target_0", … if there are several.
+        Names of the targets. Default: "target", or "target_0", … for several targets.
     mode : {"create", "append", "overwrite"}
         As for `TableIngest`.
     box, response_box, dtype, overwrite, chunk_points

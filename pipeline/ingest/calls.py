@@ -48,4 +48,6 @@ def refusing_gone(kind: type[T]) -> type[T]:
 def check_known_ids(known_ids: str, mode: str) -> None:
     """Raise ParameterError where no store has ids that could be known."""
     if known_ids != "refuse" and mode != "append":
-        raise ParameterError("known_ids is given, but mode is not 'append'")
+        raise ParameterError(
+            "known_ids is given, but mode is not 'append'; pass mode='append', or leave it out"
+        )

@@ -96,9 +96,9 @@ class Errors:
         Mean of the encoded labels, and their sum of squares about it.
     details : Details
     sample : ErrorSample
-        For pictures.
+        Labels and predictions of a sample of bags, for pictures.
     subset : {"all", "holdout", "train"}
-        What `evaluate` has chosen, or was given.
+        Subset of the bags that was evaluated.
     weights : float, optional
         Sum of the bags' weights, by which all sums and means are; None: all are 1.
     outside : Outside

@@ -44,9 +44,9 @@ class Explanation:
     rows : int64, shape (m,)
         Points that were left out, one at a time: all, or some of a large bag.
     points : float64, shape (m, n_dims)
-        These points.
+        Points whose effects are given.
     effect : float64, shape (m, k)
-        By how much the prediction is higher with the point than without it.
+        Prediction with the point minus the prediction without it.
     shift, spread : float64, shape (n_dims, k)
         Change of the prediction per standard deviation by which all points are moved along the
         coordinate, and per doubling of the coordinate's spread about its mean in the bag; slopes

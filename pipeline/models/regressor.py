@@ -61,8 +61,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         versions.
     random_features : random features, a name or False, optional
         The second basis; a name is "fourier", "nystroem" or "learned". False: the model is linear
-        in the embedding (001, §5.2). Default: with ``embedding="auto"`` `NystroemFeatures` of as
-        many landmarks as there are labelled bags, at most 1,024; else `RandomFourierFeatures()`.
+        in the embedding (Sutherland et al. 2016, §5.2). Default: with ``embedding="auto"``
+        `NystroemFeatures` of as many landmarks as there are labelled bags, at most 1,024; else
+        `RandomFourierFeatures()`.
     alpha : float ≥ 0 or list of float ≥ 0 or {"auto", "gcv", "folds", "validation"}, default "auto"
         Penalty λ on ‖ψ‖₂², or how it is chosen. The unit is the sum of squares, as in sklearn's
         Ridge; 0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
@@ -121,7 +122,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Coefficients of the random features, then of the baseline's columns; one-dimensional for one
         target.
     intercept_ : float64, shape (n_targets,), or float
-        Not penalised.
+        Intercept, which is not penalised.
     n_features_in_ : int
         Coordinates of a point.
     alpha_ : float
@@ -135,8 +136,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds; the
         penalty of a baseline; with ``embedding="auto"`` what was tried, under "choice".
     calibration_ : Calibration, FoldCalibration or None
-        With ``holdout``, or after `conformalize`: errors of up to 10,000 bags, for
-        `predict_interval`.
+        Errors of up to 10,000 bags for `predict_interval`, after a fit with ``holdout`` or after
+        `conformalize`.
 
     See Also
     --------
@@ -190,12 +191,13 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
         y : array, shape (n_bags,) or (n_bags, n_targets)
-            For bags in memory, numbers or classes; NaN, None or "" where a bag has no label. A
+            Labels of bags in memory, numbers or classes; NaN, None or "" if a bag has no label. A
             Series or DataFrame of pandas is aligned with the ids of a groupby or `Bags`, as are
             ``groups`` and ``sample_weight``.
         target : str or list of str
-            For a store; may be left out when it has one target. For a groupby, columns of the
-            frame that hold the label, constant within a bag; they are not coordinates.
+            Names of the targets of a store; may be omitted if the store has one target. For a
+            groupby, the columns with the label, which are constant within a bag and are not
+            coordinates.
         sample_weight : array, shape (n_bags,), or str, optional
             How much each bag counts, numbers ≥ 0, or a column of the store with them. A bag of
             weight 2 contributes like two identical bags, except that the degrees of freedom of
@@ -212,8 +214,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             share as ``holdout`` has whole groups. A column of a store, or one value per bag.
         progress : callable (bags done, bags in all), optional
         checkpoints : URL, path or `Checkpoints`, optional
-            Where the sums of a store's bags are kept while the pass runs: the same fit started
-            again goes on from there. Those at a URL are removed when the fit has ended.
+            URL at which the sums of a store's bags are kept while the pass runs. If the same fit is
+            started again, it continues from them. They are removed when the fit has ended.
         """
         return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
@@ -273,24 +275,23 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Parameters
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
-            Without ``cv``: of the store, or of the bags in memory, that were fitted to with a
-            holdout, the bags held out; of any other data, all bags.
-            With ``cv``: the bags that were fitted; of that store, those not held out. They have to
-            be like those that will be predicted: bags held out by time tell whether they are.
+            Calibration data. Without ``cv``: if the model was fitted to this store, or to these
+            bags in memory, with a holdout, its held-out bags are used; all bags of any other data.
+            With ``cv``: the bags to which the model was fitted. They have to be like the bags that
+            will be predicted; a holdout by time shows whether they are.
         y : array, shape (n_bags,) or (n_bags, n_targets)
-            For bags in memory.
-        cv : int from 2 to 100, optional
-            Folds: no bag is lost to a holdout. One pass sums them; each is predicted by
-            coefficients that the sums of the others give, with the bases and the penalty per bag
-            of this model. The K sets of coefficients are kept and saved. 10 serve. Where at most
-            100 bags have chosen the embedding, errors are those of models that choose anew without
-            the fold: the choice makes errors of its own bags too small. This takes K fits.
+            For bags in memory. cv : int from 2 to 100, optional Number of folds, such as 10. No bag
+            is lost to a holdout. One pass computes the sums of all folds. Each fold is predicted
+            with coefficients from the sums of the other folds, with the bases and the penalty per
+            bag of this model. The K sets of coefficients are kept and saved. If the embedding was
+            chosen with at most 100 bags, the choice is repeated without each fold, which takes K
+            fits, because errors on bags that the choice has seen are too small.
         groups : str or array, shape (n_bags,), optional
-            Such as patients: folds have whole groups, one bag of each group counts, chosen by a
-            hash, and the coverage is promised to a bag of a new group. A column of a store, or
-            values for every bag. With ``cv``, None means those of the model's holdout.
+            Groups of bags, such as patients: a column of a store, or a value for each bag. Folds
+            have whole groups, one bag of each group counts, chosen by a hash, and the coverage
+            holds for a bag of a new group. Default with ``cv``: the groups of the model's holdout.
         sample_weight : array, shape (n_bags,), or str, optional
-            With ``cv``: as ``fit`` took it. None means the column that it took.
+            Weights with ``cv``, as ``fit`` took them. Default: the column that ``fit`` took.
         progress : callable (bags done, bags in all), optional
 
         Raises
@@ -356,7 +357,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
         y : array, shape (n_bags,) or (n_bags, n_targets)
-            None: the store's, whose bags without one are left out.
+            Labels. Default: those of the store, whose unlabelled bags are left out.
         sample_weight : array, shape (n_bags,), or str, optional
             Weight of each bag, or a column of the store with the weights.
 

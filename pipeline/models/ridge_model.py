@@ -291,7 +291,7 @@ class RidgeModel:
         return self.features.cost + TreeInputs(self.features).cost + self.trees.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
-        """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (004, eq. 3.15)."""
+        """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (Oliva 2018, eq. 3.15)."""
         return self._rows(bags).values
 
     def folded(self, rounding: float) -> FoldedModel:

@@ -98,8 +98,8 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     alpha : float ≥ 0, "gcv" or "folds", default 1.0
         The penalty, as in ``Ridge``, or how it is chosen from ``alphas``.
     alphas : list of float > 0, optional
-        Default: two values per decade up to 100 times the number of rows, or the mean
-        square sum of a centred feature if that is more.
+        Penalties to try. Default: two values per decade up to 100 times the number of rows, or the
+        mean square sum of a centred feature if that is more.
     n_folds : int ≥ 2, default 5
         Number of folds. Rows go to folds in turn, or by their groups.
 

@@ -148,8 +148,8 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         ----------
         X : BagStore with responses, Bags, or list of arrays (n_i, n_dims)
         responses : list of arrays (m_i, k), Bags or Responses
-            For bags in memory, one per bag; None or an array without rows where there is none.
-            Bags without a response are left out and counted.
+            Responses of bags in memory, one per bag; None or an array without rows if there is
+            none. Bags without a response are left out and counted.
         sample_weight, holdout, groups, progress, checkpoints
             As in `DoubleBasisRegressor.fit`.
         """

@@ -99,7 +99,7 @@ class BagDensity(NeuralEstimator):
 
     Notes
     -----
-    004, §8.4.5.
+    Oliva 2018, §8.4.5.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class BagDensity(NeuralEstimator):
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
         responses : list of (m_i, k) arrays, optional
-            With ``response=True``, of bags in memory; None for a bag without.
+            Responses of bags in memory, with ``response=True``; None for a bag without a response.
         progress : callable (steps done, steps in all), optional
 
         Raises

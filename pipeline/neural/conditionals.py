@@ -1,4 +1,4 @@
-"""Conditionals p(z_i | z_<i) as normal mixtures (004, §8.2.1), and the whole network."""
+"""Conditionals p(z_i | z_<i) as normal mixtures (Oliva 2018, §8.2.1), and the whole network."""
 
 from __future__ import annotations
 

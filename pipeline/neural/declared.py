@@ -76,7 +76,7 @@ class SequenceParameters(TrainingParameters):
     n_recurrent
         Length of r, by which statistics know the past; 0: they depend on the point alone.
     scales
-        Factors A: how much of an average is kept at a point (004, §7.3).
+        Factors A: how much of an average is kept at a point (Oliva 2018, §7.3).
     activation
         Function f of "sru".
     dropout

@@ -42,7 +42,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
     n_recurrent : int from 0 to 100,000, default 32
         Dimension of r, by which the statistics know the past; 0: they depend on the point alone.
     scales : list of float in [0, 1), default (0.0, 0.5, 0.9, 0.99, 0.999)
-        A: how much of an average is kept at a point (004, §7.3).
+        A: how much of an average is kept at a point (Oliva 2018, §7.3).
     activation : {"relu", "tanh"}, default "relu"
         f of "sru".
     dropout : float in [0, 1), default 0.0
@@ -130,7 +130,7 @@ class SequenceRegressor(NetworkRegressor, SequenceEstimator):
 
     Notes
     -----
-    004, ch. 7 (Oliva, Póczos and Schneider 2017).
+    Oliva 2018, ch. 7 (Oliva, Póczos and Schneider 2017).
 
     Examples
     --------
@@ -172,7 +172,7 @@ class SequenceClassifier(NetworkClassifier, SequenceEstimator):
 
 @component
 class NextPointRegressor(SequenceEstimator):
-    """Predict the next point of a sequence from all points before it (004, §7.3.1).
+    """Predict the next point of a sequence from all points before it (Oliva 2018, §7.3.1).
 
     Parameters are those of `SequenceEstimator`, and
 
@@ -182,7 +182,7 @@ class NextPointRegressor(SequenceEstimator):
         Whether x_{t+1} − x_t is learnt instead of x_{t+1}.
     standardize : bool, default True
         Whether coordinates have mean 0 and variance 1 for the network; False: as they are, which
-        gated units saturate at where they are large (004, §7.3.1).
+        gated units saturate at where they are large (Oliva 2018, §7.3.1).
 
     See Also
     --------

@@ -86,7 +86,7 @@ class TANDensity(NeuralEstimator):
 
     Notes
     -----
-    004, ch. 8 (Oliva et al. 2018); training as in `SequenceRegressor`.
+    Oliva 2018, ch. 8 (Oliva et al. 2018); training as in `SequenceRegressor`.
 
     Examples
     --------

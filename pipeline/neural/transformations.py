@@ -1,4 +1,4 @@
-"""Changes of variables with cheap determinants (004, §8.2.2).
+"""Changes of variables with cheap determinants (Oliva 2018, §8.2.2).
 
 z = q(x), log |det dq/dx| and x = q⁻¹(z), each of one point (d,); a condition (c,) of a bag may
 change the shifts.

@@ -1,7 +1,7 @@
 """Recurrent units: the statistical recurrent unit, and the gated ones that it is compared with.
 
-004, §7.2.2. A unit has a state of fixed size; a step takes a point and gives the next state, from
-which the outputs are read.
+Oliva 2018, §7.2.2. A unit has a state of fixed size; a step takes a point and gives the next state,
+from which the outputs are read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Unit(eqx.Module):
 
 
 class SRU(Unit):
-    """The statistical recurrent unit (004, eq. 7.5-7.8).
+    """The statistical recurrent unit (Oliva 2018, eq. 7.5-7.8).
 
     r = f(W_r μ + b_r), φ = f(W_φ r + W_x x + b_φ), μ^(α) ← α μ^(α) + (1 − α) φ for every scale
     α, and o = f(W_o μ + b_o). With n_recurrent = 0 statistics depend on the point alone.

@@ -1,4 +1,4 @@
-"""Active search for patterns over regions, from observations at points (000, ch. 7)."""
+"""Active search for patterns over regions, from observations at points (Sutherland 2016, ch. 7)."""
 
 import lazy_loader
 

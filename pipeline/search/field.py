@@ -45,10 +45,10 @@ class Field:
     Parameters
     ----------
     places : array_like, shape (n_places, n_dims)
-        Where f may be observed, and where regions look at it.
+        Places at which f may be observed, and at which regions evaluate f.
     kernel : callable (places, places) → covariances (n_places, n_places)
-        Such as those of `sklearn.gaussian_process.kernels`; to learn one, fit scikit-learn's
-        `GaussianProcessRegressor` and take its ``kernel_``.
+        Covariance function, such as those of `sklearn.gaussian_process.kernels`. To learn one, fit
+        scikit-learn's `GaussianProcessRegressor` and take its ``kernel_``.
     noise : float > 0
         Variance of an observation's error.
     n_components : int
@@ -127,7 +127,7 @@ class Field:
     def gain(self, place: int) -> Floats:
         """Return by how much each mean would move per unit of surprise, shape (n_places,).
 
-        κ(·, x)/V, V = κ(x, x) + noise (000, before eq. 7.10).
+        κ(·, x)/V, V = κ(x, x) + noise (Sutherland 2016, before eq. 7.10).
         """
         place = self.check_place(place)
         column: Floats = self.covariance[:, place]

@@ -23,7 +23,7 @@ class PatternSearch:
     Parameters
     ----------
     field : Field
-        With whatever was observed before.
+        Field, with earlier observations if there are any.
     classifier : RegionClassifier
     threshold : float in (0, 1)
         θ, which a region's chance T_g must exceed.
@@ -38,7 +38,7 @@ class PatternSearch:
     Attributes
     ----------
     field : Field
-        Given all observations.
+        Field given all observations.
     flagged : bool, shape (n_regions,)
 
     See Also

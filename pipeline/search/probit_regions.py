@@ -20,7 +20,7 @@ from .regions import RegionClassifier, as_regions
 class ProbitRegions(RegionClassifier):
     """Regions that match if a weighted sum of values is high, with exact probabilities.
 
-    h_g(f) = Φ(L_g f + b_g), L_g f a weighted sum of f's values (000, eq. 7.7).
+    h_g(f) = Φ(L_g f + b_g), L_g f a weighted sum of f's values (Sutherland 2016, eq. 7.7).
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ProbitRegions(RegionClassifier):
         expected = (field.n_places, field.n_components)
         if self.weights.shape[1:] != expected:
             raise DataError(
-                f"weights are of {self.weights.shape[1:]} places and components; the field has "
+                f"weights have {self.weights.shape[1:]} places and components; the field has "
                 f"{expected}"
             )
 

@@ -77,7 +77,7 @@ def sample_distances(
     seed : int, default 0
         Seed for drawing mixtures and their samples.
     checkpoints, progress
-        For the method "knn", as in `divergence_blocks`.
+        Checkpoints and progress of the method "knn", as in `divergence_blocks`.
 
     Returns
     -------

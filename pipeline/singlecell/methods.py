@@ -100,7 +100,7 @@ class BagbasisSamples(_Samples):
     sample_key : str
         Column of obs with the samples.
     cell_group_key : str, optional
-        Not used; of the interface.
+        Not used; required by the interface.
     layer : str, default "X_pca"
         Name of an array of obsm, or else of layers; None or "X" is X.
     seed : int, default 67
@@ -386,12 +386,12 @@ class BagbasisSupervised(_Samples):
     label_keys : str or list of str
         Columns of obs that are constant within a sample.
     tasks : str or list of str
-        "classification", "regression" or "ranking", one per label.
+        Task per label: "classification", "regression" or "ranking".
     cell_group_key : str, optional
-        Not used; of the interface.
+        Not used; required by the interface.
     layer : str, default "X_pca"
     seed : int, default 42
-        Not used: fits have no chance in them but that of their random features' own seed.
+        Not used: fits are deterministic given the seed of their random features.
     embedding : embedding, optional
         Embedding of the cells; default that of the estimators.
 

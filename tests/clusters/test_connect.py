@@ -189,7 +189,7 @@ def test_options_of_local_workers(option):
         ("cluster: local\nn_workers: 0", "key 'n_workers' is 0; expected an integer >= 1"),
         ("cluster: local\nmemory_limit: 3 cows", "key 'memory_limit': '3 cows' is not a size"),
         ("cluster: local\naddress: tcp://x", "unknown key 'address'; the keys here are cluster"),
-        ("cluster: [", "no valid YAML"),
+        ("cluster: [", "not valid YAML"),
         ("n_workers: 2", "missing key 'cluster'; expected 'local'"),
         ("", "expected 'key: value' lines"),
         ("- local", "expected 'key: value' lines"),

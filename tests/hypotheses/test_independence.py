@@ -109,7 +109,7 @@ class TestStatistics:
         assert two == pytest.approx(dependence.hsic_b(*grams[:2]), rel=1e-9)
         with pytest.raises(ParameterError, match="other than 'x' and 'y'"):
             independence_test(x, y, {"x": z}, **given)
-        with pytest.raises(ParameterError, match="'dhsic' is of 3 or more variables; 2 are given"):
+        with pytest.raises(ParameterError, match="'dhsic' takes 3 or more variables; you passed 2"):
             independence_test(x, y, **given)
 
     @pytest.mark.long
@@ -319,8 +319,8 @@ class TestVariables:
             (np.array(["NaT", *["2026"] * 8], "M8[s]"), np.arange(9), {}, "time 0 is missing"),
             (np.arange(9), np.arange(9), {"null": "normal"}, "'hsic_fuse' admits"),
             (np.arange(9), np.arange(9), {"statistic": "hsic"}, "statistic is 'hsic'"),
-            (np.arange(9), np.arange(9), {"statistic": "lancaster"}, "3 variables; 2 are given"),
-            (np.arange(9), np.arange(9), {"z": np.arange(9)}, "2 variables; 3 are given"),
+            (np.arange(9), np.arange(9), {"statistic": "lancaster"}, "3 variables; you passed 2"),
+            (np.arange(9), np.arange(9), {"z": np.arange(9)}, "2 variables; you passed 3"),
             (np.arange(9), np.arange(9), {"statistic": "nfsic", "kernel": "matern"}, "kernel"),
             (np.arange(9), np.arange(9), {"groups": np.arange(8)}, "label"),
             (np.arange(9), np.arange(9), {"groups": [0] * 9}, "1 group"),

@@ -70,14 +70,14 @@ def test_override_without_key_and_value(override):
 
 def test_override_that_is_no_yaml():
     """A value with an open bracket is refused with its key."""
-    assert "--set target: '[a': no valid YAML: line 1" in refused(2, "fit", "--set", "target=[a")
+    assert "--set target: '[a': not valid YAML: line 1" in refused(2, "fit", "--set", "target=[a")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("data_url: [x\n", ["no valid YAML", "line 2"]),
+        ("data_url: [x\n", ["not valid YAML", "line 2"]),
         ("- a\n- b\n", ["expected 'key: value' lines, found list"]),
         ("data_url: a\ndata_url: b\n", ["key 'data_url' is given twice", "line 2"]),
         ("data_url: a\nmodel_url: b\nmodel: {alpha: 1, alpha: 2}\n", ["'alpha' is given twice"]),
@@ -87,8 +87,8 @@ def test_override_that_is_no_yaml():
         ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a string"]),
         ("data_url: &a [x]\nmodel_url: *a\n", ["aliases (*name) are not accepted", "line 2"]),
         ("target: " + "[" * 3000, ["nested more than 30 deep", "line 1"]),
-        ("target: " + "1" * 5000, ["no valid YAML", "digits"]),
-        ("target: 2024-13-45\n", ["no valid YAML", "month"]),
+        ("target: " + "1" * 5000, ["not valid YAML", "digits"]),
+        ("target: 2024-13-45\n", ["not valid YAML", "month"]),
         ("holdout: [" + "'many', " * 10_000 + "]", ["'holdout' is ['many',", "...", "a number"]),
         ("? " + "k" * 1023 + "\n: 1\n", ["unknown key 'kkkk", " … ", "checkpoint_seconds"]),
         ("1: 2\n", ["should be strings"]),
@@ -129,7 +129,7 @@ def test_missing_or_unreadable_file(tmp_path):
     """A config that is not there, or is not text, is refused by name."""
     assert "nope.yaml: cannot be read (No such file" in refused(2, "fit", tmp_path / "nope.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-    assert "binary.yaml: no valid YAML" in refused(2, "fit", tmp_path / "binary.yaml")
+    assert "binary.yaml: not valid YAML" in refused(2, "fit", tmp_path / "binary.yaml")
 
 
 def test_wrong_dataset_and_parameters(tmp_path):

@@ -119,7 +119,7 @@ def as_responses(
     ids : sequence of int or str, optional
         Names of the bags in messages.
     dtype : float32 or float64, optional
-        Default as given.
+        Data type of the points. Default: as given.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def merge_stores(
     Parameters
     ----------
     stores : sequence of BagStore, or their URLs
-        At least one; ids are unique among all of them.
+        Stores to merge, at least one. No id may occur in two of them.
     url, overwrite
         As `BagStore.create`.
 

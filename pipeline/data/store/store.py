@@ -150,7 +150,7 @@ class BagStore(Exported):
         is_open, dtype = dtype is None, np.float32 if dtype is None else dtype
         check_creation(n_dims, target_names, classes, dtype, chunk_points, response_dims)
         if response_dims is None and response_box is not None:
-            raise ParameterError("response_box is given, but no response_dims")
+            raise ParameterError("response_box is given, but not response_dims; pass both")
         meta = StoreMeta(
             n_dims=int(n_dims),  # numpy's integers are none that JSON knows
             target_names=tuple(target_names),

@@ -25,7 +25,7 @@ SCALE = Real(gt=0, le=MOST_SCALE) | OneOf("median")
 def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     """Turn squared distances into a Gaussian kernel matrix.
 
-    exp(−D / 2σ²) of squared distances ρ² = D (000, eq. 2.3), in [0, 1].
+    exp(−D / 2σ²) of squared distances ρ² = D (Sutherland 2016, eq. 2.3), in [0, 1].
 
     Estimates below zero count as zero. A directed divergence gives a kernel that is not symmetric;
     average its two directions first, as `DivergenceKernel` does.

@@ -46,7 +46,7 @@ def divergence_matrix(
 ) -> Floats:
     """Estimate the divergence of every bag of X from every bag of Y.
 
-    The estimates are those of 000, §2.1-2.2, and 001, §5.
+    The estimates are those of Sutherland 2016, §2.1-2.2, and Sutherland et al. 2016, §5.
 
     ================ ==========================================================================
     "kl"             KL(p ‖ q) = ∫p log(p/q) in nats, p of the row and q of the column
@@ -60,8 +60,8 @@ def divergence_matrix(
     ================ ==========================================================================
 
     The first six come from distances to k-th neighbours (`neighbour_estimates` has the formulas),
-    the MMDs from all pairs of points (002). All are of the nature of a squared distance, so that
-    `kernel_matrix` takes any of them. Ranges are of the true values: an estimate falls
+    the MMDs from all pairs of points (FastMMD 2015). All are of the nature of a squared distance,
+    so that `kernel_matrix` takes any of them. Ranges are of the true values: an estimate falls
     below zero where p ≈ q, and is given as it is. "symmetric_kl", "hellinger", "l2" and "js" use
     what both bags say; only "kl" and "renyi" have a direction.
 

@@ -3,9 +3,9 @@
 X ∼ p has n points and Y ∼ q has m, in R^d; ρ_i is the distance of X_i to its k-th neighbour in X
 without itself, ν_i to that in Y; c_d is the volume of the unit ball. Where densities are constant
 over these balls, (k − 1) / ((n − 1) c_d ρ^d) is unbiased for p, and so on: no estimate below needs
-k to grow with n. 000, §2.2 names the estimators and prints no formula; they are those of Wang,
-Kulkarni and Verdú (2009) for KL, of Póczos and Schneider (2011) for ∫p^α q^(1−α), and of Ross
-(2014) for Jensen-Shannon, which is the mutual information of a point and its bag.
+k to grow with n. Sutherland 2016, §2.2 names the estimators and prints no formula; they are those
+of Wang, Kulkarni and Verdú (2009) for KL, of Póczos and Schneider (2011) for ∫p^α q^(1−α), and of
+Ross (2014) for Jensen-Shannon, which is the mutual information of a point and its bag.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class KernelDecomposition(TransformerMixin, BaseEstimator):
 class PSDRepair(KernelDecomposition):
     """Repair a kernel matrix that is not positive semidefinite.
 
-    The methods are those of Chen et al. 2009 (000, §2.4.1).
+    The methods are those of Chen et al. 2009 (Sutherland 2016, §2.4.1).
 
     ========== ================================ ====================================
     method     training matrix, K = UΛUᵀ        rows B of new bags
@@ -141,7 +141,7 @@ class PSDRepair(KernelDecomposition):
 class PrecomputedNystroem(KernelDecomposition):
     """Nyström features of a precomputed kernel matrix.
 
-    Features whose inner products are the Nyström approximation (000, §2.4.2).
+    Features whose inner products are the Nyström approximation (Sutherland 2016, §2.4.2).
 
     The kernel of m anchors is A = UΛUᵀ, that of other bags with the anchors B (in rows), and the
     features of the latter Φ = B U |Λ|^(−½); an anchor's are those of its row of A. Directions with
@@ -158,9 +158,9 @@ class PrecomputedNystroem(KernelDecomposition):
 
     "standard" takes a positive semidefinite A. "flip" and "clip" are the consistent treatment of an
     indefinite one: A and B are repaired alike, as by `PSDRepair`, so that a repeated anchor is the
-    anchor. All three are equal on a positive semidefinite A. (000 has sign(Λ) in the features of
-    B and not in those of A; with one map for both, whole columns differ in sign from these, which
-    no inner product sees.)
+    anchor. All three are equal on a positive semidefinite A. (Sutherland 2016 has sign(Λ) in the
+    features of B and not in those of A; with one map for both, whole columns differ in sign from
+    these, which no inner product sees.)
 
     Parameters
     ----------

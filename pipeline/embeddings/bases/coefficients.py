@@ -33,7 +33,7 @@ def project(
     drop: bool = False,
     squared: bool = False,
 ) -> Integers:
-    """Write the coefficients a_α(X) = mean φ_α(x) of each bag into ``out`` (004, eq. 2.7).
+    """Write the coefficients a_α(X) = mean φ_α(x) of each bag into ``out`` (Oliva 2018, eq. 2.7).
 
     Parameters
     ----------

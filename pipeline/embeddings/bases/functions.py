@@ -30,8 +30,8 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
 
     φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
 
-    cosine: φ_0 = 1, φ_k = √2 cos(kπx) (004, eq. 2.9). trigonometric: 1, then √2 cos(2πkx) and
-    √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
+    cosine: φ_0 = 1, φ_k = √2 cos(kπx) (Oliva 2018, eq. 2.9). trigonometric: 1, then √2 cos(2πkx)
+    and √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
 
     Raises
     ------
@@ -76,7 +76,7 @@ def function_scales(basis: str, n_functions: int) -> Floats:
 def evaluate_series(
     coefficients: NDArray[Any], indices: Integers, basis: str, x: ArrayLike
 ) -> Floats:
-    """Σ_α a_α φ_α at points of the unit cube (004, eq. 2.8).
+    """Σ_α a_α φ_α at points of the unit cube (Oliva 2018, eq. 2.8).
 
     Parameters
     ----------

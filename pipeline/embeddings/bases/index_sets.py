@@ -1,4 +1,4 @@
-"""Finite sets of multi-indices α of a tensor-product basis (004 §2.1)."""
+"""Finite sets of multi-indices α of a tensor-product basis (Oliva 2018 §2.1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def index_set(
     n_per_dim : int, optional
         Tensor set: 0 ≤ α_j < n_per_dim, so s = n_per_dim^d (10^d in the papers).
     max_norm : float, optional
-        Ball: ‖α‖₂ ≤ max_norm (004, eq. 2.14). In the trigonometric basis the norm is that of
+        Ball: ‖α‖₂ ≤ max_norm (Oliva 2018, eq. 2.14). In the trigonometric basis the norm is that of
         the frequencies, ⌈α_j / 2⌉. With both, the intersection.
     basis : {"cosine", "trigonometric", "legendre"}
 

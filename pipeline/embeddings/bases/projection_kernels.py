@@ -186,7 +186,7 @@ def _make_projection(basis: int) -> Callable[..., Any]:
         out,
         n_outside,
     ):
-        """Empirical projection coefficients of each bag (004, eq. 2.7).
+        """Empirical projection coefficients of each bag (Oliva 2018, eq. 2.7).
 
         Parameters
         ----------

@@ -1,6 +1,7 @@
 """How smooth density estimates should be: the leave-one-out score of all candidates at once.
 
-An estimate with the coefficients w_α a_α, a_α those of the bag, has the score (004, §2.1-2.2)
+An estimate with the coefficients w_α a_α, a_α those of the bag, has the score (Oliva 2018,
+§2.1-2.2)
 
     Ŝ = ∫ p̂² − (2/n) Σ_i p̂^{−i}(x_i) = Σ_α w_α² a_α² − 2 w_α (n a_α² − mean φ_α²) / (n − 1).
 

@@ -129,14 +129,14 @@ class CoefficientPCASpec(InnerSpec):
 class CoefficientPCA(Embedding[CoefficientPCASpec]):
     """Reduce an embedding to its leading principal components.
 
-    The functional PCA of 004, §5.1: the basis functions ψ_i = Σ_α v_α⁽ⁱ⁾ φ_α along which the bags
-    differ most. Use it to shorten a long embedding before the random features, for example the
+    The functional PCA of Oliva 2018, §5.1: the basis functions ψ_i = Σ_α v_α⁽ⁱ⁾ φ_α along which the
+    bags differ most. Use it to shorten a long embedding before the random features, for example the
     4,000 coefficients of `HDDEmbedding("tv")` to 64.
 
     Parameters
     ----------
     embedding : embedding, optional
-        Not fitted; without a box of its own. Default `ProjectionEmbedding()`.
+        Unfitted embedding without a box of its own. Default: `ProjectionEmbedding()`.
     n_components : int ≥ 1 or float in (0, 1), default 64
         Largest number of components; fewer are kept if the bags differ along fewer axes. A float is
         the fraction of the variance of the coefficients that the components have to explain.
@@ -149,7 +149,8 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
+        Range of each coordinate, scaled to [0, 1]^d, for the embedding. Default: as in
+        `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
         Data type of what `transform` returns; sums are in double.
 

@@ -186,20 +186,20 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     """Transform points (standardise, rotate, take logarithms) before they are embedded.
 
     The mean and the scatter of all points are sums, made by one pass over a store, on the open
-    cluster if there is one; what is fitted is what scikit-learn fits to all points stacked. The
-    box is then measured on the transformed points; you do not have to set it. `BagStandardizer` of
-    skl-groups (000, App. A) is ``PointTransformer(StandardScaler())``, `BagPCA` is
+    cluster if there is one; what is fitted is what scikit-learn fits to all points stacked. The box
+    is then measured on the transformed points; you do not have to set it. `BagStandardizer` of
+    skl-groups (Sutherland 2016, App. A) is ``PointTransformer(StandardScaler())``, `BagPCA` is
     ``PointTransformer(PCA(n_components=3, whiten=True))``.
 
     Parameters
     ----------
     transformer : scikit-learn transformer, default StandardScaler()
-        Not changed by `fit`: StandardScaler, PCA, FunctionTransformer of numpy's log, log1p,
-        log10, sqrt, cbrt or arcsinh, ``ColumnTransformer([("kept", "passthrough", [0, 3])])``,
-        which leaves the other coordinates out, or a Pipeline of these. Others cannot be fitted in
-        one pass and saved without pickle.
+        Transformer of scikit-learn, which `fit` does not change: StandardScaler, PCA,
+        FunctionTransformer of numpy's log, log1p, log10, sqrt, cbrt or arcsinh,
+        ``ColumnTransformer([("kept", "passthrough", [0, 3])])``, which leaves the other coordinates
+        out, or a Pipeline of these. Others cannot be fitted in one pass and saved without pickle.
     embedding : embedding, optional
-        Embedding of the transformed points. Not fitted; without a box of its own. Default
+        Embedding of the transformed points. Unfitted embedding without a box of its own. Default:
         `ProjectionEmbedding()`.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat transformed points outside the box; clipped and dropped points are counted.

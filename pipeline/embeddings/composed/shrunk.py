@@ -130,11 +130,12 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     Parameters
     ----------
     embedding : embedding, optional
-        Not fitted; without a box of its own. Default `ProjectionEmbedding()`.
+        Unfitted embedding without a box of its own. Default: `ProjectionEmbedding()`.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
+        Range of each coordinate, scaled to [0, 1]^d, for the embedding. Default: as in
+        `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
         Data type of what `transform` returns.
 

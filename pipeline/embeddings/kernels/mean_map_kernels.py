@@ -37,7 +37,9 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
     def mean_sines_cosines(
         begin, end, points, offsets, groups, lo, inverse, drop, margin, turns, out, n_outside
     ):
-        """Mean of √(2/D) [sin(2πωᵀx), cos(2πωᵀx)] over a bag's points (001, §5; 002, Alg. 2).
+        """Mean of √(2/D) [sin(2πωᵀx), cos(2πωᵀx)] over a bag's points.
+
+        Sutherland et al. 2016, §5; FastMMD 2015, Alg. 2.
 
         Parameters
         ----------

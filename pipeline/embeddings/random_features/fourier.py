@@ -118,10 +118,10 @@ class FourierSpec(FeatureSpec):
 class RandomFourierFeatures(RandomFeatures):
     """Random Fourier features, which approximate a Gaussian kernel between embeddings.
 
-    Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (004, §3.2.2).
+    Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (Oliva 2018, §3.2.2).
 
     Paired sines and cosines of n_features / 2 Gaussian frequencies: ‖z‖ = 1 exactly, and less
-    variance than the phase form of 004, eq. 3.9 (000, §3.2).
+    variance than the phase form of Oliva 2018, eq. 3.9 (Sutherland 2016, §3.2).
 
     Parameters
     ----------

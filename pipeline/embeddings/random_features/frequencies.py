@@ -1,7 +1,7 @@
 """Spectra of shift-invariant kernels: random frequencies, regenerated from a seed anywhere.
 
-By Bochner's theorem k(Δ) = E cos(ωᵀΔ) for frequencies ω drawn from the kernel's spectrum (000,
-§3.1). For kernels of width 1:
+By Bochner's theorem k(Δ) = E cos(ωᵀΔ) for frequencies ω drawn from the kernel's spectrum
+(Sutherland 2016, §3.1). For kernels of width 1:
 
 ========== =============================================== ======================================
 kernel     k(Δ)                                            ω

@@ -1,4 +1,4 @@
-"""`LearnedFourierFeatures`: the second basis whose frequencies are learnt (BaNK; 004, ch. 6)."""
+"""`LearnedFourierFeatures`: random features with learnt frequencies (BaNK; Oliva 2018, ch. 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Dirichlet-process mixture of Gaussians as the prior of frequencies (004, §6.2.1).
+"""A Dirichlet-process mixture of Gaussians as the prior of frequencies (Oliva 2018, §6.2.1).
 
 π ~ GEM(α); Σ_k ~ IW(Ψ₀, ν₀); μ_k | Σ_k ~ N(0, Σ_k / κ₀); Z_j ~ π; ω_j ~ N(μ_{Z_j}, Σ_{Z_j}).
 

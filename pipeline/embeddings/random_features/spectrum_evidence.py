@@ -1,12 +1,12 @@
-"""The evidence of frequencies, and Metropolis-Hastings on it from the sums of one pass (004, §6.3).
+"""The evidence of frequencies, and Metropolis-Hastings on it from one pass (Oliva 2018, §6.3).
 
 y = intercept + zᵀβ + ε with β ~ N(0, σ²/λ), a flat intercept, ε ~ N(0, σ²), 1/σ² ~ Γ(a₀, b₀), for
 each target by itself. What β and σ² are integrated out of is a multivariate t, of logarithm
 
 Q/2 (D log λ − log|G + λI|) − a_n Σ_q log(b₀ + ½(y_qᵀy_q − c_qᵀ(G + λI)⁻¹c_q)) + constant
 
-for the centred G = ZᵀZ, c = ZᵀY and a_n = a₀ + (N − 1)/2 (004, eq. 6.13, whose prior of β has to
-scale with σ²; λ = 1/σ_β²).
+for the centred G = ZᵀZ, c = ZᵀY and a_n = a₀ + (N − 1)/2 (Oliva 2018, eq. 6.13, whose prior of β
+has to scale with σ²; λ = 1/σ_β²).
 
 A sweep asks, of each frequency in turn, whether another takes its place. Proposals do not depend on
 what was decided before them. So one pass sums the products of all features, old and new, and the

@@ -3,7 +3,7 @@
 Exact kernels are used for few pairs (Schrab et al. 2023). Many pairs take linear time: HSIC is the
 mean, over frequencies ω of one kernel's spectrum and υ of the other's, of
 |E e^{i(ωx + υy)} − E e^{iωx} E e^{iυy}|², and R pairs of frequencies estimate it for each pair of
-widths (Schrab et al. 2022; 003 for HSIC).
+widths (Schrab et al. 2022; Szabó for HSIC).
 """
 
 from __future__ import annotations

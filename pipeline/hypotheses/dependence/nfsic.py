@@ -1,4 +1,4 @@
-"""NFSIC: whether x and y depend near a few pairs of locations, from sums that merge (003).
+"""NFSIC: whether x and y depend near a few pairs of locations, from sums that merge (Szabó).
 
 λ̂ = n ûᵀ (Σ̂ + γI)⁻¹ û, û the covariances of k(x, v_j) and l(y, w_j), Σ̂ that of the terms whose mean
 û is. Without dependence it is χ²(J) of many pairs, whatever the dimension, in one pass over them.
@@ -187,7 +187,7 @@ def learn_locations(
 ) -> Locations:
     """Return the locations and bandwidths that maximise λ̂, on rows that the test does not see.
 
-    λ̂ bounds the power of the test from below (003). See `climb`.
+    λ̂ bounds the power of the test from below (Szabó). See `climb`.
     """
 
     def criterion(locations: Sequence[Floats], bandwidths: Sequence[float]) -> tuple[float, Floats]:

@@ -1,4 +1,4 @@
-"""Goodness of fit by Stein's identity: KSD of all pairs, FSSD at a few locations (003).
+"""Goodness of fit by Stein's identity: KSD of all pairs, FSSD at a few locations (Szabó).
 
 For a density p with score s = ∇ log p, E_p[s(x) k(x, v) + ∇_x k(x, v)] = 0 at any v. Where p
 stops at edges, the kernel is multiplied by b(x) b(y), b zero at the edges, and the identity holds

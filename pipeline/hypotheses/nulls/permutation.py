@@ -79,7 +79,7 @@ def split_blocks(
 def mmd_squared_of_splits(
     sums: Floats, total: Floats, n_reference: ArrayLike, n_new: ArrayLike
 ) -> Floats:
-    """Unbiased MMD² of each split from the sums of its features (002, Algorithm 1, A.1).
+    """Unbiased MMD² of each split from the sums of its features (FastMMD 2015, Algorithm 1, A.1).
 
     MMD_u² = ‖μ_1 − μ_2‖² + ‖μ_1‖²/(m − 1) + ‖μ_2‖²/(n − 1) − (m + n − 2)/((m − 1)(n − 1)), which
     needs features of norm 1, as paired sines and cosines are.

@@ -75,20 +75,21 @@ def derivative_norms(
     """Return how strongly a fitted model's predictions depend on each coordinate.
 
     A coordinate that does not matter has derivative 0 everywhere, however the others act together
-    with it (003; Rosasco et al. 2013). All points of a bag are moved at once by ± step, with signs
-    drawn at random: the mean square of the change is the sum of the points' squared derivatives.
+    with it (Szabó; Rosasco et al. 2013). All points of a bag are moved at once by ± step, with
+    signs drawn at random: the mean square of the change is the sum of the points' squared
+    derivatives.
 
     Parameters
     ----------
     model : fitted estimator of bags
         Anything with ``predict``.
     X : Bags or list of arrays
-        Where the derivatives are taken; in memory.
+        Bags in memory at which the derivatives are taken.
     n_draws : int from 1 to 10,000, default 4
         Number of draws of signs for each coordinate; each takes two predictions of all bags.
     step : float in (0, 1], default 0.02
-        In standard deviations of the coordinate. Much smaller ones drown in the rounding of
-        float32 embeddings.
+        Step in standard deviations of the coordinate. Much smaller steps are lost in the rounding
+        of float32 embeddings.
     seed : int from 0 to 2^64 − 1, default 0
 
     Raises

@@ -129,7 +129,7 @@ def register_images(
 
     Notes
     -----
-    003 (outlier-robust image registration; Kybic 2004, Neemuchwala et al. 2007): the objective is
+    Szabó (outlier-robust image registration; Kybic 2004, Neemuchwala et al. 2007): the objective is
     I(y_ref, y(θ)). Blurred images are searched on a grid, the best motions followed to sharper
     ones. A median of nine pixels comes first, so that single wild pixels are not blurred.
 

@@ -144,7 +144,7 @@ def select_coordinates(
 
     Notes
     -----
-    003 (dependence as an objective); Peng, Long and Ding 2005; Yamada et al. 2014.
+    Szabó (dependence as an objective); Peng, Long and Ding 2005; Yamada et al. 2014.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
 
     x = A s with unknown A: FastICA finds components, and those that still depend on each other (by
     HSIC of random features) make a group (the separation principle of independent subspace
-    analysis: 003; Cardoso 1998, Szabó et al. 2012).
+    analysis: Szabó; Cardoso 1998, Szabó et al. 2012).
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         W, whose rows are in the order of the groups: s = W (x − mean).
     mean_ : float64, shape (d,)
     dependence_ : float64, shape (d, d)
-        Between components, from 0 to 1, in the same order.
+        Dependence between the components, from 0 to 1, in the same order.
     n_features_in_ : int
 
     See Also

@@ -170,7 +170,8 @@ def read_samples(
     Parameters
     ----------
     unit : {None, "point", "bag"}
-        None: points of arrays, bags of bags. "point" pools the points of bags.
+        None: points of arrays, bags of bags. Independent unit of the test. "point" pools the points
+        of bags.
     groups : mapping of str to shape (n,), optional
         A label per point or bag of each sample: what shares a label is moved as one.
     embedding, thin, seed

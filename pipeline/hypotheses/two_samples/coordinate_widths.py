@@ -1,4 +1,4 @@
-"""A bandwidth per coordinate, by the gradient of a test's power (ARD; 000, ch. 6).
+"""A bandwidth per coordinate, by the gradient of a test's power (ARD; Sutherland 2016, ch. 6).
 
 What is maximised is t = MMD_u² / its standard error of a Gaussian kernel exp(−½ Σ_k Δ_k² / σ_k²),
 over all σ_k, on units that the test does not see. Coordinates that do not differ get wide kernels,

@@ -86,7 +86,7 @@ class PairStatistic(TwoSampleStatistic):
 class BiasedMMD(PairStatistic):
     """Biased squared MMD over all pairs of points.
 
-    MMD_b² of all pairs (002, eq. 2), at least 0.
+    MMD_b² of all pairs (FastMMD 2015, eq. 2), at least 0.
 
     See Also
     --------
@@ -112,7 +112,7 @@ class BiasedMMD(PairStatistic):
 class UnbiasedMMD(PairStatistic):
     """Unbiased squared MMD over all pairs of points.
 
-    MMD_u² of all pairs of different rows (002, eq. 13), 0 on average without a difference.
+    MMD_u² of all pairs of different rows (FastMMD 2015, eq. 13), 0 on average without a difference.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""FastMMD: MMD² from random features, `fourier` and `fastfood` (002, Algorithms 1 and 2).
+"""FastMMD: MMD² from random features, `fourier` and `fastfood` (FastMMD 2015, Algorithms 1 and 2).
 
 All that is kept are the sums of the features over each unit, which add up and subtract: one pass
 over the rows, whatever their number, and permutations without another one.

@@ -1,4 +1,4 @@
-"""The choice of a kernel's bandwidth on a part of the data that the test does not see (000, ch. 6).
+"""The choice of a bandwidth on data that the test does not see (Sutherland 2016, ch. 6).
 
 A bandwidth that was chosen on the rows that are tested makes differences where there are none. So
 half of the units choose, and the other half are tested.

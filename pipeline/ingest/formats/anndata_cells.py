@@ -113,7 +113,7 @@ def ingest_anndata(
         Called with the cells done and their number: a quarter done each when it is copied,
         checked, sorted and written.
     **parameters
-        Others of `ingest_frame`.
+        Further parameters of `ingest_frame`.
 
     Returns
     -------

@@ -140,11 +140,11 @@ def ingest_catalogue(
     targets : list of str, optional
         Columns of the file, or of the target_table if there is one.
     table : str or int, optional
-        Where the columns are. In HDF5 a group, whose data sets are columns, or a data set of
-        records; None: the root. In FITS the name or number of an extension; None: the first table,
-        if no other table has all these columns, too.
+        Table with the columns. In HDF5, a group whose data sets are columns, or a data set of
+        records; default: the root. In FITS, the name or number of an extension; default: the first
+        table, if no other table has all these columns.
     **parameters
-        Others of `ingest_frame`.
+        Further parameters of `ingest_frame`.
 
     Returns
     -------

@@ -112,8 +112,8 @@ def ingest_frame(
     id_column : str or list of str, optional
         As for `TableIngest`. None: the groups of a groupby; of rows that are bags their numbers.
     **parameters
-        Others of `TableIngest`; its target_table and responses are tables as ``points`` is, and
-        response_coordinates as ``coordinates``.
+        Further parameters of `TableIngest`. Its target_table and responses are tables like
+        ``points``, and its response_coordinates are given like ``coordinates``.
 
     Returns
     -------

@@ -91,9 +91,10 @@ def ingest_images(
     url : str or path
         The store to write.
     targets : data frame, mapping, array or iterable, optional
-        For files, a table with a column ``file``, their paths in the folder; its other columns are
-        targets, and files that it does not have are not labelled. None: the folder in the folder is
-        the target "class", if there are two or more. For arrays as in `ingest_arrays`.
+        Labels. For files, a table with a column ``file``, the paths in the folder; its other
+        columns are targets, and files that are not listed are not labelled. Default: the name of
+        the subfolder is the target "class" if there are two or more subfolders. For arrays, as in
+        `ingest_arrays`.
     patch : int ≥ 1
         Side of the square patches that do not overlap, in pixels; what is left at the right and
         the lower edge is left out. A point has patch² · channels coordinates.

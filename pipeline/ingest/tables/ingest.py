@@ -193,14 +193,14 @@ class TableIngest(FileFormat):
         Type of the stored points, see `BagStore.create`. None: float32, or float64 where float32
         would merge points, as Julian dates of a night.
     mode : {"create", "append", "overwrite"}, default "create"
-        "append" adds to the store that is there, which keeps its box and its classes; all bags,
-        or none. "overwrite" replaces one. It is replaced when all rows are checked; what fails
-        after that leaves no store.
+        How to treat an existing store. "append" adds all bags or, if one is refused, none; the
+        store keeps its box and its classes. "overwrite" replaces the store when all rows are
+        checked; a failure after that leaves no store.
     overwrite : bool, default False
         The same as mode="overwrite".
     known_ids : {"refuse", "skip"}, default "refuse"
-        With mode="append", how to treat a bag whose id the store has: an error, or it is left
-        as it is, and counted.
+        How to treat a bag whose id the store has, with mode="append": "refuse" raises an error,
+        "skip" leaves the stored bag as it is and counts it.
     unknown_ids : {"refuse", "skip"}, default "refuse"
         How to treat an id of the target table or of the responses that no point has: an error, or
         its rows are left out, and the id is counted.
@@ -303,7 +303,7 @@ class TableIngest(FileFormat):
         }
         for name, other in needs.items():
             if _is_given(getattr(self, name)) and getattr(self, other) is None:
-                raise ParameterError(f"{name} is given, but no {other}")
+                raise ParameterError(f"{name} is given, but not {other}; pass both")
         if self.target_table is not None and not targets:
             raise ParameterError("a target_table is given, but no targets; name its columns")
         if self.responses is not None and not made["response_coordinates"]:
@@ -319,12 +319,16 @@ class TableIngest(FileFormat):
                 if name not in targets:
                     raise ParameterError(f"{parameter} of {name!r}: no such target")
         if self.target_rules and self.target_table is not None:
-            raise ParameterError("target_rules are given, but a target_table has a row per bag")
+            raise ParameterError(
+                "target_rules are given, but a target_table has a row per bag; leave the rules out"
+            )
         new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
         check_mode(self.mode, self.overwrite, **new)
         check_known_ids(self.known_ids, self.mode)
         if self.unknown_ids != "refuse" and self.target_table is None and self.responses is None:
-            raise ParameterError("unknown_ids is given, but neither target_table nor responses")
+            raise ParameterError(
+                "unknown_ids is given, but neither target_table nor responses; leave it out"
+            )
         self._boxes(self._columns(None), are_files_read=False)
 
     @checked(engine=Instance("LocalEngine") | None_, tally=Instance("Tally") | None_)

@@ -110,9 +110,9 @@ def judge_fit(
         Store that the model was fitted to.
     progress : callable (bags done, bags in all), optional
     forest : bool, default False
-        On bags held out, compare it with a random forest, too: of 100 trees on the means,
-        covariances, minima, maxima and sizes of at most 20,480 bags, fewer where points have many
-        coordinates, so that it takes about half a minute of a core at most.
+        Whether to compare the model on held-out bags with a random forest, too: 100 trees on the
+        means, covariances, minima, maxima and sizes of at most 20,480 bags, fewer where points have
+        many coordinates, so that it takes about half a minute of a core at most.
 
     Returns
     -------

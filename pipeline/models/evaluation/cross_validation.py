@@ -87,8 +87,8 @@ def cross_val_score(
     Parameters
     ----------
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor
-        It is not fitted itself. What looks at no label, as a scale, is decided once, from a sample
-        of all bags.
+        Estimator, which is cloned and not fitted itself. Decisions that use no labels, such as a
+        scale, are made once, from a sample of all bags.
     X : BagStore, Bags, or list of arrays (n_i, n_dims)
     y, target
         As in ``fit``: labels of bags in memory, or targets of a store.
@@ -98,10 +98,10 @@ def cross_val_score(
         A target of the store, or one value per bag: bags of one group (a patient, a day) are in
         one fold.
     time : str or array, shape (n_bags,), optional
-        As ``groups``: folds follow each other, and each is predicted from all earlier bags; the
-        first of cv + 1 parts is never predicted.
+        Time of each bag, given like ``groups``. Folds follow each other, and each is predicted from
+        all earlier bags. The first of cv + 1 parts is never predicted.
     sample_weight : str or array, shape (n_bags,), optional
-        As in ``fit``; scores count bags by them, too.
+        Weights as in ``fit``, which also weight the scores.
     scoring : str, optional
         Name of a score as scikit-learn has it; higher is better. Numbers: "r2",
         "explained_variance", "neg_mean_squared_error", "neg_root_mean_squared_error" or

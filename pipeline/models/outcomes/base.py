@@ -231,7 +231,7 @@ class Outcome(ABC):
         """
         if isinstance(data, LabelledBags):
             if labels is not None:
-                raise ParameterError("y is given, but the data carry their labels")
+                raise ParameterError("y is given, but the data carry their labels; leave y out")
             return data
         if isinstance(data, BagStore):
             return self.take_labels(data) if labels is None else self.label_again(data, labels)

@@ -46,7 +46,7 @@ MOST_WORK = 2.0**31  # points times functions, some seconds
 
 @dataclass(frozen=True)
 class DensityOutcome(Outcome):
-    """Projection coefficients of response bags, the third basis (004, §3.4)."""
+    """Projection coefficients of response bags, the third basis (Oliva 2018, §3.4)."""
 
     spec: ProjectionSpec
     response_names: tuple[str, ...] | None = None

@@ -52,7 +52,7 @@ def features(
     embedding : embedding, fitted or not
         An unfitted one takes the store's box, and "auto" is chosen on a sample of its bags.
     random_features : RandomFourierFeatures or NystroemFeatures, fitted or not, optional
-        None gives the embeddings A themselves.
+        Random features of the embeddings. None: return the embeddings themselves.
     dtype : {"float32", "float64"}
 
     See Also

@@ -1,7 +1,7 @@
 """Solving (ZᵀZ + λI) ψ = ZᵀY for one λ or for the best of several, with an intercept.
 
-004, eq. 3.19-3.20. The papers have no intercept. Here features and targets are centred, which
-leaves the intercept unpenalised.
+Oliva 2018, eq. 3.19-3.20. The papers have no intercept. Here features and targets are centred,
+which leaves the intercept unpenalised.
 """
 
 from __future__ import annotations

@@ -64,9 +64,10 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
 
-    The Kernel-Kernel estimator for reals (004, eq. 3.4) and, on coefficients of response
-    densities, for distribution to distribution regression (004, eq. 3.22). It is exact, but each
-    prediction costs a pass over the training bags. Use it as a baseline of the basis estimators.
+    The Kernel-Kernel estimator for reals (Oliva 2018, eq. 3.4) and, on coefficients of response
+    densities, for distribution to distribution regression (Oliva 2018, eq. 3.22). It is exact, but
+    each prediction costs a pass over the training bags. Use it as a baseline of the basis
+    estimators.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ class SmootherSums:
 
     @property
     def predictions(self) -> Floats:
-        """Σ w y / Σ w (004, eq. 3.4 and 3.22), shape (n_bandwidths, m, k)."""
+        """Σ w y / Σ w (Oliva 2018, eq. 3.4 and 3.22), shape (n_bandwidths, m, k)."""
         return self.total / self.weight[:, :, None]
 
 

@@ -33,7 +33,7 @@ class Candidate:
     embedding : int
         Position in `Tuning.embeddings`.
     scale_multiplier : float or None
-        None: without random features.
+        Width of the random features as a multiple of the default; None without random features.
     features : FeatureMap
     first : Embedding
         The embedding itself, not fitted.

@@ -1,9 +1,9 @@
 """`tune`: successive halving over a growing number of bags, then one fit to all of them.
 
-Every rung compares the candidates left by their error on a held-out tenth (001, §5), for all
-penalties from one pass, and keeps the best of them for the next rung, which has more bags. Of
-densities the error is that of their coefficients: by Parseval the squared L2 distance, predicted
-to projected (004, §3.4).
+Every rung compares the candidates left by their error on a held-out tenth (Sutherland et al. 2016,
+§5), for all penalties from one pass, and keeps the best of them for the next rung, which has more
+bags. Of densities the error is that of their coefficients: by Parseval the squared L2 distance,
+predicted to projected (Oliva 2018, §3.4).
 """
 
 from __future__ import annotations

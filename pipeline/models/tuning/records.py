@@ -106,11 +106,11 @@ class Tuning:
     Attributes
     ----------
     embeddings : list of embeddings
-        Those of the search, the linear ones, and those that were joined of them.
+        Embeddings of the search, the linear ones, and unions of them.
     candidates : list of Candidate
     rungs : list of Rung
     scores : list of dict
-        For each rung, the `Score` of each candidate compared there, by its position.
+        `Score` of each candidate compared in each rung, by its position.
     winner : int
         Position of the winning candidate.
     model : fitted estimator

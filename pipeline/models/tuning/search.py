@@ -40,8 +40,8 @@ class Search:
     linear : sequence of embeddings
         Tried besides, without random features.
     join : bool, default False
-        After the rungs the best embedding is joined with others by `EmbeddingUnion`, one at a
-        time, as long as that lowers the error by more than its standard error.
+        Whether to join the best embedding with others by `EmbeddingUnion` after the rungs, one at a
+        time, as long as the error falls by more than its standard error.
     heads : list of {"ridge", "trees", "stack"}, optional
         Heads to compare for the winner, see `DoubleBasisRegressor`, compared by five folds of all
         bags, whole groups where there are groups. The cheapest that is behind the best by less than

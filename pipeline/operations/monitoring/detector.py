@@ -137,8 +137,8 @@ class DriftDetector(BaseEstimator):
         Significance level of `predict`: its false-alarm rate.
     n_permutations : int from 1 to 1,000,000, default 999
     n_frequencies : int from 1 to 4,096, optional
-        Per width; a sine and a cosine each. Default 64; 256 of a reference whose rows are all kept,
-        as few rows lose power by few frequencies.
+        Number of frequencies per width, each with a sine and a cosine. Default: 64, or 256 if all
+        rows of the reference are kept, because few rows lose power with few frequencies.
     standardize : bool, default True
         Whether columns of points are divided by their standard deviations in the reference; False
         where all of them are in one unit.
@@ -254,7 +254,7 @@ class DriftDetector(BaseEstimator):
         Parameters
         ----------
         new : as in `fit`
-            At least two rows or bags. Frames need the reference's columns, in any order.
+            New data, at least two rows or bags. Frames need the reference's columns, in any order.
 
         Returns
         -------

@@ -51,7 +51,7 @@ class DriftResult(Saved):
         Statistic of the two sets of bag embeddings, "fuse" or "mmd_u": about 0 (and at times below)
         without drift.
     p_value : float
-        In (0, 1]: how often chance alone gives such a statistic.
+        Probability under the null hypothesis of a statistic at least as large, in (0, 1].
     effect : float
         The statistic in units of the spread within the sets: it does not grow with their size.
     n_reference, n_new : int
@@ -67,7 +67,7 @@ class DriftResult(Saved):
         One per coordinate, in order: where the sets differ. A drift of how coordinates depend on
         each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
     scales : mapping of str to list
-        For "fuse": the kernel, the bandwidth, the MMD² and the weight of each scale.
+        Kernel, bandwidth, MMD² and weight of each scale, for "fuse".
 
     See Also
     --------
@@ -191,9 +191,9 @@ def drift_test(
     Parameters
     ----------
     reference, new : Bags, list of arrays, BagStore, or (BagStore, start, stop)
-        At least two bags each, in the units of the data. In a set of more than 4,096 bags, 32
-        evenly spread runs of 128 are compared. With four bags in all the p-value cannot fall
-        below 1/3, with 3 and 3 below 1/10, with 4 and 4 below 1/35.
+        Bags to compare, at least two each, in the units of the data. In a set of more than 4,096
+        bags, 32 evenly spread runs of 128 are compared. With four bags in total the p-value cannot
+        fall below 1/3, with 3 and 3 below 1/10, with 4 and 4 below 1/35.
     embedding : embedding, its spec, or None
         A fitted one or a spec (that of a model) is used as it is; one that is not fitted is given
         the range of all points looked at as its box. Default a `MeanMapEmbedding` in a box with
@@ -218,8 +218,8 @@ def drift_test(
     progress : callable, optional
         Called with (bags read, bags to read).
     statistic : {"fuse", "mmd_u"}, default "fuse"
-        "mmd_u": the unbiased MMD² under one Gaussian kernel, its σ the median distance of the
-        vectors.
+        Test statistic. "mmd_u": the unbiased MMD² under one Gaussian kernel, whose σ is the median
+        distance of the vectors.
 
     Returns
     -------

@@ -52,10 +52,10 @@ def log_model(model: Logged, name: str = "model") -> ModelInfo:
     Parameters
     ----------
     model : fitted estimator
-        Also a network of numbers or classes, such as `bagbasis.neural.SequenceRegressor`, which is
-        loaded where ``bagbasis[neural]`` is installed.
+        Fitted estimator, or a network of numbers or classes, such as
+        `bagbasis.neural.SequenceRegressor`. Loading a network needs ``bagbasis[neural]``.
     name : str
-        In the run.
+        Name of the model in the run.
 
     Returns
     -------

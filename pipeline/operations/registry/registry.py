@@ -64,13 +64,13 @@ class ModelRecord:
     name : str
         The first 16 hexadecimal digits of a SHA-256 of the model's content.
     url : str
-        Where it is saved; `load_model` reads it.
+        Place of the saved model, which `load_model` reads.
     created : str
-        When it was registered first, ISO 8601 in UTC; empty for a damaged one.
+        Time of the first registration, ISO 8601 in UTC; empty for a damaged model.
     current : bool
         Whether it is the champion.
     promoted : str or None
-        When it last became champion, None if it never did.
+        Time of the last promotion to champion; None if there was none.
     estimator : str
     fit : dict
         Report of the fit (``report_`` of the estimator).
@@ -209,7 +209,8 @@ class Registry:
         Parameters
         ----------
         model : fitted estimator, or URL of a saved one
-            Also a network of numbers or classes, such as `bagbasis.neural.SequenceRegressor`.
+            Fitted estimator, or a network of numbers or classes, such as
+            `bagbasis.neural.SequenceRegressor`.
         report : mapping, optional
             Information that is kept with the model, of types that JSON knows.
 
@@ -268,10 +269,10 @@ class Registry:
         Parameters
         ----------
         name : str
-            As `register` returned it.
+            Name that `register` has returned.
         n_changes : int ≥ 0, optional
-            How many promotions and rollbacks `history` had when this was decided: nothing is done
-            if somebody else came first.
+            Number of promotions and rollbacks in `history` at the time of the decision. If there
+            are more by now, nothing is done.
 
         Raises
         ------

@@ -57,10 +57,11 @@ class RoundResult:
     Attributes
     ----------
     decision : {"promoted", "kept", "overtaken", "nothing"}
-        "overtaken": the new model passed all checks but was not promoted, because someone else
-        changed the champion during the round.
+        Outcome of the round. "overtaken": the new model passed all checks but was not promoted,
+        because someone else changed the champion during the round.
     report : dict
-        For "nothing" only the reason. For a round the contents of `Round` as JSON types, and
+        Details of the round: for "nothing" the reason, else the contents of `Round` as JSON types,
+        and
 
         - ``reasons``: why the champion stayed; ``champion_before``
         - ``measure``, ``n_judged``: what the errors are, on how many bags

@@ -137,9 +137,9 @@ class DriftGate:
         Statistic that compares bags and labels; see `drift_test`. Default "fuse"; in a line of
         rounds that an earlier version began, "mmd_u", as then.
     gate : {"permutation", "e_process"}, default "permutation"
-        "e_process": bets on new bags against bags that are kept as a reference, see
-        `wealth_gates`. Then alpha is the chance of a false alarm in all rounds to come, and
-        horizon, n_permutations and statistic do not count.
+        Kind of gate. "e_process" bets on new bags against bags that are kept as a reference, see
+        `wealth_gates`; alpha is then the false-alarm rate over all future rounds, and horizon,
+        n_permutations and statistic are not used.
 
     See Also
     --------
@@ -237,8 +237,8 @@ class Retraining:
     checkpoint_seconds : float > 0, default 300.0
         Seconds of work on one core between two checkpoints.
     settings : mapping
-        Other settings on which the models depend, in types that JSON knows. They must be the same
-        in every round, like the estimator, target, holdout and sample_weight.
+        Further settings on which the models depend, in types of JSON. They must be the same in
+        every round, like the estimator, target, holdout and sample_weight.
     sample_weight : str, optional
         Column of the store: how much each bag counts in the models.
 

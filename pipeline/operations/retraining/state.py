@@ -52,9 +52,9 @@ class Round(Saved):
     Attributes
     ----------
     number : int
-        From 1.
+        Number of the round, from 1.
     at : str
-        When it began, ISO 8601 in UTC.
+        Time at which the round began, ISO 8601 in UTC.
     stop : int
         The number of bags that it saw.
     model : str
@@ -70,7 +70,7 @@ class Round(Saved):
     level : float or None
         Level of each of these gates.
     wealth : dict
-        For each gate that bets, the logarithm to base 10 of its capital.
+        Logarithm to base 10 of the capital of each gate that bets.
 
     See Also
     --------

@@ -28,7 +28,11 @@ ONE = [np.zeros((1, 2))]
         ({"class_names": {"x": ["a"]}}, ParameterError, "'x': no such target"),
         ({"class_names": {"y": ["a", "a"]}}, ParameterError, "'y' are not unique"),
         ({"box": [(0, 1)]}, DataError, "box has 1 dimensions, the points have 2"),
-        ({"response_box": [(0, 1)]}, ParameterError, "response_box is given, but no response_dims"),
+        (
+            {"response_box": [(0, 1)]},
+            ParameterError,
+            "response_box is given, but not response_dims",
+        ),
         ({"response_dims": 2, "response_box": [(0, 1)]}, DataError, "response_box has 1 dimens"),
         (
             {"response_dims": 1, "response_box": [(1, 0)]},

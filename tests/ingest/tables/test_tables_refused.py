@@ -340,7 +340,7 @@ def test_parameters_of_responses(path, refused):
         ("response_id_column", "bag"),
         ("response_box", [(0, 1)]),
     ):
-        refused(path, f"{name} is given, but no responses", error=ParameterError, **{name: value})
+        refused(path, f"{name} is given, but not responses", error=ParameterError, **{name: value})
     refused(path, "no response_coordinates", error=ParameterError, responses=path)
     options = {"responses": path, "response_coordinates": ["u"]}
     refused(path, "response_box has 2 dimensions", response_box=[(0, 1)] * 2, **options)
