@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 FORMAT = f"{__name__}.format"  # keys in a command's context: what --format is,
-VERBOSE = f"{__name__}.verbose"  # and whether details are shown, or nothing at all
+VERBOSE = f"{__name__}.verbose"  # whether details are shown, or nothing at all
 QUIET = f"{__name__}.quiet"
 FORMATS = ("table", "json", "tsv")
 

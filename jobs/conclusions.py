@@ -9,13 +9,13 @@ from bagbasis.hypotheses import HypothesisResult
 from bagbasis.hypotheses.result import LEVEL, p_text
 from bagbasis.models.verdict import warning_lines
 
-FEW_UNITS = 20  # of a sample: only large differences are detected
+FEW_UNITS = 20  # in a sample: with fewer, only large differences are detected
 RESAMPLED = {
     "permutation": "permutations",
     "shift": "shifts",
     "wild_bootstrap": "draws of the wild bootstrap",
 }
-DRAWS = {"fit": "n_draws"}  # the parameter of the test that is their number
+DRAWS_PARAMETER = {"fit": "n_draws"}  # the parameter that is the number of draws, by test
 NEXT = {
     "two samples": "statistic: agg says which scales differ, bandwidth: ard which coordinates",
     "independence": "bags fit measures how well the bags predict the target",
@@ -87,7 +87,8 @@ def worries_of_test(result: HypothesisResult) -> list[str]:
     n_null = len(result.null_distribution)
     if result.null in RESAMPLED and result.p_value <= 1 / (n_null + 1):
         worries.append(
-            f"The p-value is the least that {n_null:,} {RESAMPLED[result.null]} can give; more of "
-            f"them ({DRAWS.get(result.question, 'n_permutations')}) may give a smaller one."
+            f"The p-value is the least that {n_null:,} {RESAMPLED[result.null]} can give; more "
+            f"of them ({DRAWS_PARAMETER.get(result.question, 'n_permutations')}) may give a "
+            "smaller one."
         )
     return worries

@@ -20,7 +20,7 @@ from .shell import check_job, give_up, guarded, import_job
 if TYPE_CHECKING:
     from bagbasis.operations import ModelRecord
 
-WATCH_SECONDS = 1.0  # between two looks at an attached run
+WATCH_SECONDS = 1.0  # interval at which an attached run is looked at
 
 SET_OPTION = click.option(
     "--set",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Callback = Callable[[int, int], None]  # (units done, units in all)
 
-SECONDS_BETWEEN_LINES = 10.0  # of progress where there is no terminal, such as in a log
+SECONDS_BETWEEN_LINES = 10.0  # lines of progress where there is no terminal, such as in a log
 
 
 class Terminal:

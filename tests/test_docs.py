@@ -204,7 +204,7 @@ def test_links_lead_somewhere(page):
         assert (page.parent / link).exists() or is_made, link
 
 
-MOST_ENTRIES = 120
+MAX_ENTRIES = 120
 
 
 def test_each_version_has_few_entries_in_the_changelog():
@@ -213,7 +213,7 @@ def test_each_version_has_few_entries_in_the_changelog():
     assert versions[0].count("\n### ") >= 5
     for version in versions:
         entries = re.findall(r"^- .*(?:\n  .*)*", version, re.MULTILINE)
-        assert len(entries) <= MOST_ENTRIES, version.split()[0]
+        assert len(entries) <= MAX_ENTRIES, version.split()[0]
         assert max(entry.count("\n") for entry in entries) < 3
 
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pytest
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorials" / "plot_answers.py"
-MOST_LINES = 40
+MAX_LINES = 40
 LONG = re.compile(
     r"[1-9]\d*\.\d{5,}|\b0\.0*[1-9]\d{4,}|\d{7,}"
 )  # digits that no error of 200 patients allows
@@ -42,7 +42,7 @@ def test_each_cell_has_a_short_answer(monkeypatch, tmp_path):
     names = {"__name__": "__main__"}
     answers = [answer_of(cell, names) for cell in cells]
     for answer in answers:
-        assert len(answer.splitlines()) <= MOST_LINES
+        assert len(answer.splitlines()) <= MAX_LINES
         assert not LONG.search(re.sub(r"/\S+", "", answer)), answer
     verdicts = [answer for answer in answers if answer.startswith("Predicting ")]
     assert [verdict.split(":")[0] for verdict in verdicts] == [

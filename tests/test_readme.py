@@ -17,8 +17,8 @@ from bagbasis.jobs.experiments.results import RESULTS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-MOST_WORDS = 800
-MOST_LINES = 20  # of a program, without blank ones
+MAX_WORDS = 800
+MAX_LINES = 20  # of a program, without blank ones
 EMBEDDINGS_METHOD, EMBEDDINGS_ERROR = 1, 2  # columns of the kept table of `embeddings`
 
 
@@ -35,7 +35,7 @@ def _words(text):
 def test_is_short_and_begins_with_what_to_type():
     """A tired reader gets to the end of it; the commands follow the definition of a bag."""
     text = README.read_text()
-    assert len(text.split()) <= MOST_WORDS
+    assert len(text.split()) <= MAX_WORDS
     definition, commands, *_ = text.split("```")
     assert definition.startswith("# bagbasis\n\n**bagbasis learns from bags: sets of points")
     assert [line.split(" #")[0].strip() for line in commands.strip().split("\n")] == [
@@ -43,7 +43,7 @@ def test_is_short_and_begins_with_what_to_type():
         "make test",
     ]
     for program in programs(README):
-        assert len([line for line in program.split("\n") if line.strip()]) <= MOST_LINES
+        assert len([line for line in program.split("\n") if line.strip()]) <= MAX_LINES
 
 
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"])

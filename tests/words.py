@@ -32,6 +32,7 @@ WORDS = {
     r"(?<![Tt]here )\bis no (number|table|array|model|store|text|URL|column|report|network)\b": (
         "write 'is not a'"
     ),
+    r"\b(MOST|LEAST)_(?!FREQUENT\b|SQUARES\b|USED\b)[A-Z]": "write MAX_ or MIN_",
     r"\b[Hh]alf decades\b|\bthe kernels' own values\b": "write 'two a decade', 'exact kernels'",
     r"\bwhat it holds\b": "name the content",
     r"(?<!else )\b[Bb]eside\b(?=[,;.]?$|[,;] (a|and|or|the|which)\b| (?!if |is |else )[\w`*{])": (

@@ -20,8 +20,8 @@ from . import evaluate, fit, generate
 
 MARKER = ".bagbasis-demo"  # its presence says that the directory's content may be replaced
 PARTS = ("digits", "mixture")
-LEAST_ACCURACY = 0.97
-MOST_RMSE = 1.65
+MIN_ACCURACY = 0.97
+MAX_RMSE = 1.65
 
 
 class Classifier(ModelSection):
@@ -228,8 +228,8 @@ def _summary(report: dict[str, Any], console: Terminal) -> None:
     digits = report["digits"]["evaluate"]["targets"]["digit"]
     mixture = report["mixture"]["evaluate"]["targets"]["n_components"]
     rows = [
-        ["digits", digits["n"], "accuracy", digits["accuracy"], f"at least {LEAST_ACCURACY}"],
-        ["mixture", mixture["n"], "RMSE", mixture["rmse"], f"at most {MOST_RMSE}"],
+        ["digits", digits["n"], "accuracy", digits["accuracy"], f"at least {MIN_ACCURACY}"],
+        ["mixture", mixture["n"], "RMSE", mixture["rmse"], f"at most {MAX_RMSE}"],
         ["mixture", mixture["n"], "RMSE, best constant", mixture["constant_rmse"], ""],
     ]
     console.line("")

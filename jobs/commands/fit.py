@@ -116,12 +116,14 @@ def _lines(model: FittedModel, part: Part) -> list[str]:
     """Return the result in a few lines: how good, what was chosen, how sure, what to look at."""
     from bagbasis.models.verdict import targets_in_words, warning_lines
 
-    from ..pictures.fit_part import UNKNOWN
+    from ..pictures.fit_part import NO_ESTIMATE
     from ..pictures.model_part import chosen_in_words, intervals_in_words
 
-    lines = [part.answer or f"Fitted {targets_in_words(model.outcome_.scored_names)}. {UNKNOWN}"]
+    lines = [
+        part.answer or f"Fitted {targets_in_words(model.outcome_.scored_names)}. {NO_ESTIMATE}"
+    ]
     lines += [chosen_in_words(model), *intervals_in_words(model)]
-    lines += warning_lines([worry for worry in part.worries if worry != UNKNOWN])
+    lines += warning_lines([worry for worry in part.worries if worry != NO_ESTIMATE])
     return [*lines, f"Next: {part.next}"]
 
 

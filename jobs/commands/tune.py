@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bagbasis.models import Score, Search, Tuning
 
 STATE = "state.json"
-UNKNOWN = "No error estimate: pass holdout= (a fraction of the bags)."
-NAMED_LEADS = 3  # in the terminal
+NO_ESTIMATE = "No error estimate: pass holdout= (a fraction of the bags)."
+N_SHOWN = 3  # in the terminal
 
 
 class Config(FittingConfig, DirectoryConfig):
@@ -97,7 +97,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     following = f"bags evaluate {place.url} {store.url} -o evaluation"
     part = tune_part(result, names, at_the_edge(result), (place.url, store.url))
     part = replace(part, next=following)
-    worries = [worry for worry in part.worries if worry != UNKNOWN]  # which is printed before
+    worries = [worry for worry in part.worries if worry != NO_ESTIMATE]  # which is printed before
     for line in (*warning_lines(worries), f"Next: {following}"):
         console.line(line)
     if grouped := suspect_groups(store, result.model.target_names_, config.kept_out):
@@ -238,7 +238,7 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
     ]
     columns = ["", "candidate", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
     if result.judged is None:
-        console.line(UNKNOWN)
+        console.line(NO_ESTIMATE)
     else:
         names_of = targets_in_words(result.model.outcome_.scored_names)
         console.line(verdict_of(names_of, result.judged))
@@ -263,7 +263,7 @@ def leads_of(result: Tuning, names: list[str]) -> list[str]:
     The nearest are named, the others counted: the report has them all.
     """
     lines = []
-    for lead in result.leads[:NAMED_LEADS]:
+    for lead in result.leads[:N_SHOWN]:
         name, errors = names[lead.candidate], f"{abs(lead.gap):.2g}"
         if lead.standard_error:
             errors += f", {abs(lead.gap) / lead.standard_error:.1f} standard errors"

@@ -76,8 +76,8 @@ class ClusterConfig(JobConfig):
     )
 
 
-OPEN_ALREADY = ("/dev/stdin", "/dev/fd/")  # pipes of a shell, such as <(…): they have a writer
-MOST_DOTS = 32  # of a key; no config has so many sections within each other
+PIPES = ("/dev/stdin", "/dev/fd/")  # pipes of a shell, such as <(…), which already have a writer
+MAX_DOTS = 32  # dots in a key; no config nests so many sections
 
 C = TypeVar("C", bound=JobConfig)
 
@@ -150,7 +150,7 @@ def _adapter(config_type: type[C]) -> TypeAdapter[C]:
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a YAML file that holds a mapping, or nothing."""
-    if not os.fspath(path).startswith(OPEN_ALREADY):
+    if not os.fspath(path).startswith(PIPES):
         check_regular(Path(path), ConfigError)
     with storage_errors(f"config {path}", "cannot be read", kind=ConfigError):
         content = Path(path).read_bytes()
@@ -175,7 +175,7 @@ def parse_override(override: str) -> tuple[str, Any]:
         raise ConfigError(
             f"--set {override!a}: byte {error.start} is not UTF-8; give the text in UTF-8"
         ) from error
-    if not equals or not key or not all(key.split(".")) or key.count(".") > MOST_DOTS:
+    if not equals or not key or not all(key.split(".")) or key.count(".") > MAX_DOTS:
         raise ConfigError(
             f"--set {shown(override)}: expected key=value, such as --set model.alpha=gcv"
         )

@@ -23,10 +23,10 @@ from ..shell import import_job
 from .config import Section
 
 LAST = ("report", "cluster")  # keys of every job
-COLUMN = 28  # where the comment of a key begins
+COMMENT_COLUMN = 28  # column in which the comment of a key begins
 WIDTH = 100
-MOST_ACCEPTED = (
-    72  # characters of what is accepted that stand next to a key; longer ones are left out
+MAX_ACCEPTED = (
+    72  # characters of the accepted values that stand next to a key; longer ones are left out
 )
 
 
@@ -101,7 +101,7 @@ def _explained(field: FieldInfo) -> str:
         accepted = ""
     if (
         accepted
-        and len(accepted) <= MOST_ACCEPTED
+        and len(accepted) <= MAX_ACCEPTED
         and accepted not in ("any value", "a string or null")
     ):
         words = f"{words} ({accepted})" if words else accepted
@@ -115,11 +115,11 @@ def _beside(line: str, words: str) -> Iterator[str]:
     if not words:
         yield line
         return
-    room = WIDTH - COLUMN - 2
+    room = WIDTH - COMMENT_COLUMN - 2
     first, *more = wrap(words, max(24, min(room, WIDTH - len(line) - 3)), break_on_hyphens=False)
     rest = wrap(" ".join(more), room, break_on_hyphens=False)
-    yield f"{line:<{COLUMN - 1}} # {first}"
-    yield from (f"{'':<{COLUMN - 1}} # {continued}" for continued in rest)
+    yield f"{line:<{COMMENT_COLUMN - 1}} # {first}"
+    yield from (f"{'':<{COMMENT_COLUMN - 1}} # {continued}" for continued in rest)
 
 
 def _plain(value: object) -> object:

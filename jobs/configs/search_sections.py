@@ -31,8 +31,9 @@ RUNGS = ("eta", "first_bags", "seed", "join", "heads")
 MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
 # The first that is set is searched.
 SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins", "n_components")
-AROUND = (0.7, 1.0, 1.4)
-BESIDE = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}  # of a bandwidth, shares of a side
+WIDTH_FACTORS = (0.7, 1.0, 1.4)
+# By the given bandwidth, as fractions of a side.
+BANDWIDTHS_TRIED = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}
 
 
 class ScaleSearch(Section):
@@ -108,10 +109,12 @@ def default_search(base: Section) -> dict[str, list[Any]]:
         if value is None or (name == "n_components" and isinstance(value, float)):
             continue  # 1.4 times a share of the variance may be none
         if isinstance(value, str):
-            return {name: [value, *(BESIDE.get(value, []) if name == "bandwidth" else [])]}
+            return {
+                name: [value, *(BANDWIDTHS_TRIED.get(value, []) if name == "bandwidth" else [])]
+            }
         if isinstance(value, int):
-            return {name: sorted({max(1, round(factor * value)) for factor in AROUND})}
-        return {name: [round(factor * value, 6) for factor in AROUND]}
+            return {name: sorted({max(1, round(factor * value)) for factor in WIDTH_FACTORS})}
+        return {name: [round(factor * value, 6) for factor in WIDTH_FACTORS]}
     return {}
 
 

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from .bags_in_view import BagsInView
     from .model_part import FittedModel
 
-MOST_DOTS = 1000  # dots of a chart: more hide each other, and each takes 100 bytes of the page
+MAX_DOTS = 1000  # dots in a chart: more hide each other, and each takes 100 bytes of the page
 N_WORST = 10  # bags, or confusions, that are listed
-N_DRAWN = 2  # of the worst bags, point by point
-N_EXPLAINED = 3  # coordinates, and points, that move the prediction of a worst bag most
+N_DRAWN = 2  # worst bags that are drawn point by point
+N_EXPLAINED = 3  # coordinates, and points, that change the prediction of a worst bag most
 POINTS_LEFT_OUT = 60  # of a worst bag, one at a time
-MOST_EXPLAINED = 1_000_000  # values of a bag: each of its copies is predicted anew
-READ_POINTS = 5_000_000  # of a store that is read for the share of points outside: a second
+MAX_EXPLAINED_VALUES = 1_000_000  # values of a bag, each of whose copies is predicted
+MAX_POINTS_READ = 5_000_000  # points read from a store to count those outside: a second
 MOVED = (
     "Change of the prediction: with all points moved along the coordinate by one standard "
     "deviation of the bag, and with the bag's spread along it doubled. Both are slopes at the bag."
 )
-BLOCK = 2**16  # bags whose ids and sizes are read at a time: a chunk of them
+BLOCK_BAGS = 2**16  # bags whose ids and sizes are read at a time: one chunk of them
 
 
 class Dots:
@@ -54,7 +54,7 @@ class Dots:
         self._spec = model.features_.embedding if isinstance(model, DoubleBasis) else None
         self._model = model
         self._names = list(errors.values())
-        self._kept = thin(len(errors.sample.index), MOST_DOTS)
+        self._kept = thin(len(errors.sample.index), MAX_DOTS)
         gaps = errors.sample.predicted - errors.sample.true
         self._rmse = np.sqrt(np.mean(gaps**2, axis=0)).tolist() if len(gaps) else []
 
@@ -140,7 +140,7 @@ class Dots:
                 if bag in explanations:
                     continue
                 [points] = in_fitted_order(self._store.read(bag, bag + 1), self._model.report_)
-                if len(points) > 1 and points.size <= MOST_EXPLAINED:
+                if len(points) > 1 and points.size <= MAX_EXPLAINED_VALUES:
                     with warnings.catch_warnings():  # the bag has been warned of when judged
                         warnings.simplefilter("ignore", BagbasisWarning)
                         explanations[bag] = explain(self._model, points, max_points=POINTS_LEFT_OUT)
@@ -172,7 +172,7 @@ class Dots:
         sizes = _rows_of(lambda a, b: np.diff(self._store.offsets(a, b)), index)
         ids = _rows_of(self._store.ids, index)
         labels = [f"bag {i}, n {n:,}" for i, n in zip(ids.tolist(), sizes.tolist(), strict=True)]
-        if self._spec is None or self._store.n_points > READ_POINTS:
+        if self._spec is None or self._store.n_points > MAX_POINTS_READ:
             return sizes, labels
         shares = 100 * _rows_of(self._outside, index) / sizes
         return sizes, [f"{a}, {b:.2g} % outside" for a, b in zip(labels, shares, strict=True)]
@@ -221,7 +221,7 @@ def _bag_chart(
     ``effects`` says what the points at some positions do; they are drawn in another colour.
     """
     first, *others = names or [f"coordinate {j}" for j in range(points.shape[1])]
-    dots = points[thin(len(points), MOST_DOTS // 2)]
+    dots = points[thin(len(points), MAX_DOTS // 2)]
     (left, right), (low, high) = [*box.bounds, [0.0, 1.0]][:2]
     if box.n_dims > 1:
         x, y, label = dots[:, 0], dots[:, 1], others[0]
@@ -248,8 +248,8 @@ def _signed(effect: float) -> str:
 def _rows_of(read: Callable[[int, int], NDArray[Any]], index: NDArray[np.int64]) -> NDArray[Any]:
     """Return some rows, in the order of ``index``, of what ``read(start, stop)`` gives."""
     by_row: dict[int, Any] = {}
-    for block in np.unique(index // BLOCK).tolist():
-        rows = index[index // BLOCK == block]
+    for block in np.unique(index // BLOCK_BAGS).tolist():
+        rows = index[index // BLOCK_BAGS == block]
         start, stop = int(rows.min()), int(rows.max()) + 1
         values = read(start, stop)
         by_row |= {int(row): values[row - start] for row in rows.tolist()}

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 WIDTH, HEIGHT = 460, 340
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 46
 BAR, BAR_LEFT, BAR_LETTERS = 24, 150, 20  # height, and room and length of a name
-PAD = 0.04  # of an axis, on each side of the values
-TICKS = 6  # at most
-FEW_DECADES = 2  # of an axis that has ticks between the powers of ten
+PAD = 0.04  # fraction of an axis, on each side of the values
+MAX_TICKS = 6
+FEW_DECADES = 2  # an axis of at most so many has ticks between the powers of ten
 LETTER, LINE = 7.0, 16.0  # width of a letter of a label, and height of a line
 
 Point = tuple[float, float]
@@ -110,7 +110,7 @@ class Scale:
         at = [value for value in at if low <= value <= high]
         if len(at) < 2:
             whole = {"integer": True, "min_n_ticks": 1} if self._is_counted else {}
-            locator = MaxNLocator(TICKS, steps=[1, 2, 5, 10], **whole)
+            locator = MaxNLocator(MAX_TICKS, steps=[1, 2, 5, 10], **whole)
             at = [v for v in np.array(locator.tick_values(low, high)).tolist() if low <= v <= high]
         return self._apart([(self(value), f"{value:.6g}") for value in at])
 
@@ -239,7 +239,7 @@ class Chart:
 def _one_two_five(low: float, high: float) -> list[float]:
     """Return 1, 2 and 5 times powers of ten between two logarithms, or some powers of many."""
     span = high - low
-    step = max(1, math.ceil(span / TICKS))
+    step = max(1, math.ceil(span / MAX_TICKS))
     powers = range(math.floor(low) // step * step, math.ceil(high) + 1, step)
     factors = (1, 2, 5) if span <= FEW_DECADES else (1,)
     return [float(f"{factor}e{power}") for power in powers for factor in factors]

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from bagbasis import Box
 from bagbasis.densities import Densities, estimate_densities
 from bagbasis.embeddings import SeriesShape
-from bagbasis.plotting.bags import DENSITY, GRID as PLOTTED_GRID, MOST_DOTS, draw_plane
+from bagbasis.plotting.bags import DENSITY, DENSITY_GRID as PLOTTED_GRID, MAX_DOTS, draw_plane
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 
-GRID = {**PLOTTED_GRID, 3: 48}  # midpoints per dimension of what is drawn
-TITLE_LETTERS = 44  # of a line, which is as wide as a panel
-SLICES = (0.1, 0.5, 0.9)  # of the third coordinate's range
-MOST_MARGINALS = 6  # coordinates of a bag that are drawn one by one
+DENSITY_GRID = {**PLOTTED_GRID, 3: 48}  # midpoints per dimension of a density that is drawn
+TITLE_LETTERS = 44  # letters in a title line, which is as wide as a panel
+SLICES = (0.1, 0.5, 0.9)  # quantiles of the third coordinate's range
+MAX_MARGINALS = 6  # coordinates of a bag drawn one by one
 COLOURS = (GREY, BLUE, ORANGE)
 
 Array = NDArray[Any]
@@ -46,13 +46,13 @@ def draw_bags(
     """
     n_dims = box.n_dims
     joint = series.joint and n_dims <= 3
-    across = {1: 1, 2: 1, 3: 1 + len(SLICES)}[n_dims] if joint else min(n_dims, MOST_MARGINALS)
+    across = {1: 1, 2: 1, 3: 1 + len(SLICES)}[n_dims] if joint else min(n_dims, MAX_MARGINALS)
     rows, columns = (1, len(bags)) if across == 1 else (len(bags), across)
     height = 4.6 if joint and n_dims == 2 else 3.9  # square panels, next to one colour bar
     figure = new_figure(4.4 * columns + 0.4, height * rows + 0.4)
     axes = figure.subplots(rows, columns, squeeze=False).reshape(len(bags), across)
     if joint and n_dims == 2:
-        planes = [_estimate(bag, box, series).on_grid(GRID[2])[0] for bag in bags]
+        planes = [_estimate(bag, box, series).on_grid(DENSITY_GRID[2])[0] for bag in bags]
         _draw_planes(axes[:, 0], bags, planes, box, coordinate_names)
     for row, bag in zip(axes, bags, strict=True):
         if joint and n_dims == 3:
@@ -118,7 +118,7 @@ def _curves(
     axes = figure.subplots(1, len(titles), squeeze=False)[0]
     colours = COLOURS[-len(columns) :]
     for (kind, densities), colour in zip(columns.items(), colours, strict=True):
-        at, values = densities.grid_axes(GRID[1])[0], densities.on_grid(GRID[1])
+        at, values = densities.grid_axes(DENSITY_GRID[1])[0], densities.on_grid(DENSITY_GRID[1])
         for axis, curve in zip(axes, values, strict=True):
             axis.plot(at, curve, color=colour, label=kind)
     for axis, title in zip(axes, titles, strict=True):
@@ -140,7 +140,7 @@ def _estimate(bag: Array, box: Box, series: SeriesShape) -> Densities:
 def _draw_curve(axis: Axes, values: Array, density: Densities, name: str) -> None:
     span = density.box.lo[0], density.box.hi[0]
     axis.hist(values, bins=40, range=span, density=True, color=BLUE, alpha=0.4, label="points")
-    at, curve = density.grid_axes(GRID[1])[0], density.on_grid(GRID[1])[0]
+    at, curve = density.grid_axes(DENSITY_GRID[1])[0], density.on_grid(DENSITY_GRID[1])[0]
     axis.plot(at, curve, color=ORANGE, label="estimated density")
     axis.set_xlabel(name)
     axis.set_ylabel("density")
@@ -179,19 +179,19 @@ def _draw_slices(row: Array, bag: Array, density: Densities, names: Sequence[str
 
 
 def _some(bag: Array) -> Array:
-    return bag[:: -(-len(bag) // MOST_DOTS)]
+    return bag[:: -(-len(bag) // MAX_DOTS)]
 
 
 def _middle(densities: Densities) -> Array:
     """Values over the first two coordinates, shape (n, grid, grid)."""
     if densities.n_dims == 2:
-        return densities.on_grid(GRID[2])
+        return densities.on_grid(DENSITY_GRID[2])
     return _slice(densities, 0.5 * (densities.box.lo[2] + densities.box.hi[2]))
 
 
 def _slice(densities: Densities, height: float) -> Array:
     """Values at one third coordinate, shape (n, grid, grid)."""
-    grid = GRID[3]
+    grid = DENSITY_GRID[3]
     x, y, _ = densities.grid_axes(grid)
     points = np.stack(np.meshgrid(x, y, [height], indexing="ij"), axis=-1).reshape(-1, 3)
     return densities.at(points).reshape(len(densities), grid, grid)

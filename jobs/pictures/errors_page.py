@@ -21,7 +21,7 @@ from bagbasis.models.verdict import (
     targets_in_words,
     verdict,
 )
-from bagbasis.plotting.calibration import LEAST_GROUP
+from bagbasis.plotting.calibration import MIN_GROUP
 from bagbasis.plotting.predictions import calibration_groups
 
 from .bag_dots import N_WORST, Dots
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .bags_in_view import BagsInView
     from .model_part import FittedModel
 
-MOST_CLASSES = 30  # of a confusion matrix that is shown whole
-FEW_POINTS = 5  # of a bag: its density is hardly known
+MAX_CLASSES = 30  # classes of a confusion matrix that is shown whole
+FEW_POINTS = 5  # in a bag: its density is hardly known
 INDEPENDENT = "± one standard error, as if bags were independent."
 MEASURES = {
     "accuracy": "accuracy",
@@ -43,7 +43,7 @@ MEASURES = {
     "auc": "AUC",
     "brier": "Brier score",
 }
-OF_CLASS = ("precision", "recall", "f1")
+CLASS_MEASURES = ("precision", "recall", "f1")
 SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
 CHECKS = (
     "better than the baselines by two standard errors",
@@ -52,9 +52,9 @@ CHECKS = (
     f"bags of at least {FEW_POINTS} points",
 )
 PROBABILITIES, SLOPE = "probabilities are right as often as they say", "predictions are not shrunk"
-SUMS_TO_ONE = 1e-9  # how nearly the frequencies of the classes of a model do
-SURE = 3.0  # standard errors: a gap beyond is not a chance of one group among ten
-LEAST_GAP = 0.1  # of probabilities, or of the slope: smaller ones are tolerable
+SUM_TOLERANCE = 1e-9  # how far the sum of a model's class frequencies may differ from 1
+SURE_ERRORS = 3.0  # standard errors: one group in ten hardly shows such a gap by chance
+MIN_GAP = 0.1  # between probabilities, or between slopes: smaller gaps are tolerable
 
 
 def errors_part(
@@ -182,7 +182,7 @@ def class_rows(errors: Errors) -> list[list[Any]]:
     fewest = min((scores["n"] for scores in of_classes.values() if scores["n"]), default=1)
     spread = 0.5 / max(1.0, fewest) ** 0.5
     return [
-        [name, *(rounded(scores[key], spread) for key in OF_CLASS), scores["n"]]
+        [name, *(rounded(scores[key], spread) for key in CLASS_MEASURES), scores["n"]]
         for name, scores in of_classes.items()
     ]
 
@@ -215,7 +215,7 @@ def class_table(name: str, errors: Errors, rivals: Mapping[str, Errors]) -> Tabl
 def probability_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
     """Return what measures probabilities of the model and of the baselines."""
     frequencies = errors.mean[errors.mean > 0]
-    is_known = abs(float(frequencies.sum()) - 1) < SUMS_TO_ONE
+    is_known = abs(float(frequencies.sum()) - 1) < SUM_TOLERANCE
     constant = rounded(-float((frequencies * np.log(frequencies)).sum())) if is_known else None
     keys = ("log_loss", "auc", "brier")
     rows = [
@@ -283,11 +283,11 @@ def reliability(errors: Errors) -> Chart:
 
 def worries_of_probabilities(errors: Errors) -> list[str]:
     """Warn of the group of bags whose probabilities are furthest from how often they are right."""
-    groups = [group for group in calibration_groups(errors) if group.n >= LEAST_GROUP]
+    groups = [group for group in calibration_groups(errors) if group.n >= MIN_GROUP]
     off = [
         group
         for group in groups
-        if abs(group.gap) > LEAST_GAP and abs(group.gap) > SURE * group.error
+        if abs(group.gap) > MIN_GAP and abs(group.gap) > SURE_ERRORS * group.error
     ]
     if not off:
         return []
@@ -304,11 +304,11 @@ def worries_of_slope(errors: Errors) -> list[str]:
     sample, worries = errors.sample, []
     for j, name in enumerate(list(errors.values())[: sample.true.shape[1]]):
         true, predicted = sample.true[:, j], sample.predicted[:, j]
-        if len(true) < 3 * LEAST_GROUP or not np.ptp(predicted) > 0:
+        if len(true) < 3 * MIN_GROUP or not np.ptp(predicted) > 0:
             continue
         line = linregress(predicted, true)
         slope, error = float(line.slope), float(line.stderr)
-        if abs(slope - 1) > max(LEAST_GAP, SURE * error):
+        if abs(slope - 1) > max(MIN_GAP, SURE_ERRORS * error):
             which = "close to" if slope > 1 else "far from"
             worries.append(
                 f"Predictions of {name} are too {which} their mean: where two predictions differ "
@@ -319,7 +319,7 @@ def worries_of_slope(errors: Errors) -> list[str]:
 
 def _confusion(details: ClassDetails) -> Table:
     names, matrix = details.class_names, details.matrix
-    if len(names) <= MOST_CLASSES:
+    if len(names) <= MAX_CLASSES:
         rows = [[name, *row] for name, row in zip(names, matrix.tolist(), strict=True)]
         note = "A row per true class, a column per predicted one."
         return Table("Confusion", ["true \\ predicted", *names], rows, note, shaded=True)

@@ -23,13 +23,16 @@ from bagbasis.plotting.predictions import draw_predictions, errors_in_words
 from bagbasis.plotting.style import BLUE, GREY, ORANGE, drawable, label_of
 
 DOTS_PER_INCH = 120  # of the PNG files
-LAYOUT: Literal["constrained"] | None = "constrained"  # half of the time of a picture
-MOST_BINS = 60  # of a histogram
-MOST_PANELS = 9  # targets that are drawn
-MOST_LABELS = 40  # classes named on an axis
-MOST_TICK_LETTERS, SHORT = 24, 8  # of a class next to an axis; longer ones make a picture larger
-LETTER = 0.085  # inches
-MOST_LINE = 200  # letters of a line of a picture
+LAYOUT: Literal["constrained"] | None = "constrained"  # takes half of the time of a figure
+MAX_BINS = 60  # bins of a histogram
+MAX_PANELS = 9  # targets that are drawn
+MAX_LABELS = 40  # classes named on an axis
+MAX_TICK_LETTERS, SHORT = (
+    24,
+    8,
+)  # letters of a class next to an axis; longer ones make a picture larger
+LETTER_INCHES = 0.085
+MAX_LINE_LENGTH = 200  # letters in a line of a figure
 
 Array = NDArray[Any]
 
@@ -60,7 +63,9 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
 def drawn_text(text: str) -> str:
     """Return a text of several lines as pictures show it."""
     lines = [drawable(line) for line in text.split("\n")]
-    return "\n".join(line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]}…" for line in lines)
+    return "\n".join(
+        line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}…" for line in lines
+    )
 
 
 def _labels_of_numbers(figure: Figure) -> Iterator[Text]:
@@ -107,7 +112,7 @@ def draw_residuals(
     """Draw the histogram of predicted − true, a panel per target; see `draw_judged_predictions`."""
     figure, axes = _panels(len(pairs), 3.8)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
-        n_bins = int(np.clip(len(pair) ** 0.5, 5, MOST_BINS))  # of few bags more are noise
+        n_bins = int(np.clip(len(pair) ** 0.5, 5, MAX_BINS))  # of few bags more are noise
         axis.hist(pair[:, 1] - pair[:, 0], bins=n_bins, color=BLUE)
         axis.axvline(0, color=GREY, linewidth=1)
         label = f"mean error {error['bias']:.3g}"
@@ -125,10 +130,12 @@ def draw_confusion(
     """Draw a confusion matrix: counts, coloured by their share of the true class."""
     counts = np.asarray(matrix)
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-    step = -(-len(names) // MOST_LABELS)
+    step = -(-len(names) // MAX_LABELS)
     at = range(0, len(names), step)
-    labels = [label_of(name, MOST_TICK_LETTERS) for name in names[::step]]
-    size = min(12.0, 3.2 + 0.42 * len(names)) + LETTER * max(0, max(map(len, labels)) - SHORT)
+    labels = [label_of(name, MAX_TICK_LETTERS) for name in names[::step]]
+    size = min(12.0, 3.2 + 0.42 * len(names)) + LETTER_INCHES * max(
+        0, max(map(len, labels)) - SHORT
+    )
     figure = new_figure(size + 1.0, size)
     axis = figure.subplots()
     image = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -147,7 +154,7 @@ def draw_confusion(
 
 def _panels(n: int, height: float) -> tuple[Figure, Any]:
     """Make a figure with one panel per target, three per row, for the first nine targets."""
-    n = min(n, MOST_PANELS)
+    n = min(n, MAX_PANELS)
     columns = min(3, n)
     rows = -(-n // columns)
     figure = new_figure(5.6 * columns, height * rows)
@@ -161,7 +168,7 @@ def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
     """Return a line that says which bags are drawn."""
     n, drawn = errors[0]["n"], len(pairs[0])
     bags = f"{n:,} bags" if drawn == n else f"{drawn:,} of {n:,} bags, drawn at random"
-    return bags if len(errors) <= MOST_PANELS else f"{bags} (first {MOST_PANELS} targets)"
+    return bags if len(errors) <= MAX_PANELS else f"{bags} (first {MAX_PANELS} targets)"
 
 
 def _long(names: Sequence[str]) -> bool:

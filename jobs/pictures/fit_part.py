@@ -28,7 +28,7 @@ from .parts import Part
 if TYPE_CHECKING:
     from .model_part import FittedModel
 
-UNKNOWN = "No error estimate: pass holdout= (a fraction of the bags), or leave alpha= out."
+NO_ESTIMATE = "No error estimate: pass holdout= (a fraction of the bags), or leave alpha= out."
 
 
 def part_of_fit(
@@ -51,7 +51,7 @@ def part_of_fit(
         assert first is not None
         part = errors_part(title, model, store, first, *others)
     elif judged is None:
-        worries.append(UNKNOWN)
+        worries.append(NO_ESTIMATE)
         part = Part(title, card=card_of(model, judged_on))
     else:
         worries += compare_judged(judged)

@@ -10,13 +10,13 @@ from bagbasis.core.digits import rounded, with_error
 from bagbasis.hypotheses import HypothesisResult
 from bagbasis.hypotheses.result import LEVEL, p_text
 from bagbasis.models.explain import coordinate_in_words
-from bagbasis.plotting.hypothesis_tests import MOST_COORDINATES
+from bagbasis.plotting.hypothesis_tests import MAX_COORDINATES
 
 from ..conclusions import FEW_UNITS, answer_of_test, compared, next_step, worries_of_test
 from .charts import Bars, Chart, Series
 from .parts import Part, Table, facts
 
-FAR = 3.0  # times the range of the null: a statistic beyond is named, not drawn
+FAR_TIMES = 3.0  # times the range of the null: a statistic beyond is named, not drawn
 N_BINS = 40  # of the null distribution
 CHECKS_OF_TEST = (
     f"at least {FEW_UNITS} units in each sample",
@@ -61,7 +61,7 @@ def _null_chart(result: HypothesisResult, level: float) -> Chart:
     ]
     note = f"Null distribution: {result.null.replace('_', ' ')}, {len(null):,} values."
     text = f"statistic {result.statistic:.4g}, p = {p_text(result.p_value)}"
-    if result.statistic > null.max() + FAR * np.ptp(null):
+    if result.statistic > null.max() + FAR_TIMES * np.ptp(null):
         note += f" The {text} is far to the right."
     else:
         place = [result.statistic] * 2
@@ -103,7 +103,7 @@ def _coordinate_bars(result: HypothesisResult, level: float) -> list[Bars]:
     if not coordinates or "lost_without" not in coordinates:
         return []
     lost = np.array(coordinates["lost_without"], dtype=float)
-    order = np.argsort(-lost, kind="stable")[:MOST_COORDINATES]
+    order = np.argsort(-lost, kind="stable")[:MAX_COORDINATES]
     names = coordinates.get("names") or [str(j) for j in range(len(lost))]
     first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
     return [

@@ -7,8 +7,8 @@ from bagbasis.models import Importance
 from .charts import Bars
 from .parts import Part, Table
 
-MOST_BARS = 30  # coordinates of a chart; the table has all
-SURE = 2.0  # standard errors that a drop has to be above 0
+MAX_BARS = 30  # coordinates in a chart; the table has all
+SURE_ERRORS = 2.0  # standard errors by which a drop has to exceed 0
 
 
 def importance_part(importance: Importance) -> Part:
@@ -20,12 +20,12 @@ def importance_part(importance: Importance) -> Part:
     how = f"Each bag was given another bag's values, {importance.n_repeats} times; {note}."
     for target, values in importance.values()["targets"].items():
         drops = values["drops"]
-        names, heights, spreads = zip(*(drop.values() for drop in drops[:MOST_BARS]), strict=True)
+        names, heights, spreads = zip(*(drop.values() for drop in drops[:MAX_BARS]), strict=True)
         of = f"drop of {importance.measure}, which is {values['score']:.3g}"
         bars.append(Bars(f"{target}: what each coordinate tells", of, names, heights, spreads, how))
         rows = [[*drop.values()] for drop in drops]
         columns = ["coordinate", f"drop of {importance.measure}", "standard error"]
         tables.append(Table(f"{target}: importance of coordinates", columns, rows, how))
-        if all(drop["drop"] < SURE * drop["standard_error"] for drop in drops):
+        if all(drop["drop"] < SURE_ERRORS * drop["standard_error"] for drop in drops):
             worries.append(f"No coordinate alone is seen to matter for {target}.")
     return Part("Importance of coordinates", worries=worries, bars=bars, details=tables)

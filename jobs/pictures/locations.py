@@ -26,10 +26,11 @@ from bagbasis.hypotheses import HypothesisResult
 
 from .evaluation import BLUE, ORANGE, new_figure, save_figure
 
-MOST_AXES = 10  # number of coordinates, or principal directions, from which a plane is chosen
-PARTS = 8  # of an axis, with as many rows in each, by which planes are compared
+MAX_AXES = 10  # number of coordinates, or principal directions, from which a plane is chosen
+N_PARTS = 8  # parts of an axis, with equally many rows each, by which planes are compared
 BINS, SMOOTH = 64, 2.5  # of an axis of a drawn density, and the width of its kernel in bins
-CENTRAL = (0.002, 0.998)  # of the rows are drawn: one wild row does not flatten the rest
+# Rows between them are drawn: one outlier does not flatten the rest.
+DRAWN_QUANTILES = (0.002, 0.998)
 LARGEST, SMALLEST = 500.0, 15.0  # areas of locations, in points²
 
 Index = NDArray[np.int64]
@@ -46,13 +47,13 @@ class Direction:
     locations: Floats
 
     def parts(self) -> Index:
-        """Return the part of each row, one of `PARTS`."""
+        """Return the part of each row, one of `N_PARTS`."""
         ranks = rankdata(self.rows, method="min") - 1
-        return (ranks * PARTS // len(ranks)).astype(np.int64)
+        return (ranks * N_PARTS // len(ranks)).astype(np.int64)
 
     def edges(self) -> Floats:
         """Return the edges of the bins of a density, which the locations are within, too."""
-        shown = np.append(np.quantile(self.rows, CENTRAL), self.locations)
+        shown = np.append(np.quantile(self.rows, DRAWN_QUANTILES), self.locations)
         low, high = float(shown.min()), float(shown.max())
         margin = 0.08 * (high - low) or 0.5
         return np.linspace(low - margin, high + margin, BINS + 1)
@@ -84,7 +85,9 @@ def draw_locations(path: str | os.PathLike[str], result: HypothesisResult) -> Pa
         directions = _directions("", np.concatenate(rows), np.array(where))
         planes = list(combinations(directions, 2)) or [(directions[0], directions[0])]
         counts, kinds = _two_samples(len(rows[0])), (names[0], names[1])
-    plane = max(planes, key=lambda two: _difference(*counts(two[0].parts(), two[1].parts(), PARTS)))
+    plane = max(
+        planes, key=lambda two: _difference(*counts(two[0].parts(), two[1].parts(), N_PARTS))
+    )
     figure = new_figure(6.8, 6.0)
     axis = figure.subplots()
     _draw_densities(axis, plane, counts)
@@ -103,11 +106,11 @@ def _directions(prefix: str, rows: Floats, locations: Floats) -> list[Direction]
     n_dims = rows.shape[1]
     if n_dims == 1 and prefix:
         return [Direction(prefix.rstrip(", "), rows[:, 0], locations[:, 0])]
-    if n_dims <= MOST_AXES:
+    if n_dims <= MAX_AXES:
         return [
             Direction(f"{prefix}coordinate {j}", rows[:, j], locations[:, j]) for j in range(n_dims)
         ]
-    pca = PCA(min(MOST_AXES, len(rows)), svd_solver="randomized", random_state=0).fit(rows)
+    pca = PCA(min(MAX_AXES, len(rows)), svd_solver="randomized", random_state=0).fit(rows)
     moved, at = pca.transform(rows), pca.transform(locations)
     return [
         Direction(f"{prefix}principal direction {j + 1}, {share:.0%} of the variance",

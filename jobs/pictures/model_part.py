@@ -11,7 +11,7 @@ from bagbasis.core.arrays import Floats
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.fit_summary import embedding_in_words
-from bagbasis.models.fitting.feature_map import MUCH_OUTSIDE
+from bagbasis.models.fitting.feature_map import MAX_OUTSIDE
 from bagbasis.models.verdict import ERROR_RATE, RIVALS, percent, whole_percent
 
 from .charts import Chart, Series
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FEW_JUDGED = 50  # bags: the errors of fewer say little
 FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
-SHOWN_DIMS = 5  # of a box
+SHOWN_DIMS = 5  # coordinates of a box
 SHOWN_COVERAGES = (0.5, 0.8, 0.9, 0.95)
 CHECKS_OF_MODEL = (
     f"at least {FEW_FITTED} bags fitted",
@@ -52,7 +52,7 @@ def worries_of_model(model: FittedModel) -> list[str]:
             "bags may give another model."
         )
     seen, outside = report["n_points_seen"], report["n_points_outside_box"]
-    if isinstance(model, DoubleBasis) and seen and outside > MUCH_OUTSIDE * seen:
+    if isinstance(model, DoubleBasis) and seen and outside > MAX_OUTSIDE * seen:
         treated = {"clip": "moved to its edge", "drop": "left out"}
         how = treated.get(model.features_.embedding.out_of_box, "refused")
         worries.append(

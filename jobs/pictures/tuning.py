@@ -15,9 +15,9 @@ from .evaluation import GREY, new_figure, save_figure
 if TYPE_CHECKING:
     from bagbasis.models import Rung, Score
 
-MOST_RANKED = 15  # candidates of a single rung
-MOST_LETTERS = 40  # of their names
-MOST_NAMED = 4  # in colours that are told apart, and a legend that is read
+MAX_RANKED = 15  # candidates of a single rung
+MAX_LETTERS = 40  # letters of a candidate's name
+MAX_NAMED = 4  # candidates with a colour of their own and an entry in the legend
 COLORS = ("#e07b39", "#3b6fb6", "#4c9a5b", "#a8457c")
 MARKERS = "osD^"
 
@@ -43,7 +43,7 @@ def draw_tuning(
     left, right = figure.subplots(1, 2)
     for place in reversed(range(len(order))):
         c = order[place]
-        named = place < MOST_NAMED
+        named = place < MAX_NAMED
         style = {
             "color": COLORS[place] if named else GREY,
             "alpha": 1.0 if named else 0.35,
@@ -80,9 +80,9 @@ def draw_tuning(
 def _label(name: str, place: int, n: int) -> str | None:
     if place == 0:
         return f"{name} (winner)"
-    if place < MOST_NAMED:
+    if place < MAX_NAMED:
         return name
-    return f"{n - MOST_NAMED} others" if place == MOST_NAMED else None
+    return f"{n - MAX_NAMED} others" if place == MAX_NAMED else None
 
 
 def _finish_left(axis: Axes, scores: dict[int, Score]) -> None:
@@ -101,9 +101,9 @@ def _finish_left(axis: Axes, scores: dict[int, Score]) -> None:
 
 
 def _finish_ranking(axis: Axes, ranked: Sequence[tuple[str, float]], n_bags: int) -> None:
-    errors = [error for _, error in ranked[:MOST_RANKED]]
-    names = [name for name, _ in ranked[:MOST_RANKED]]
-    shown = [name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…" for name in names]
+    errors = [error for _, error in ranked[:MAX_RANKED]]
+    names = [name for name, _ in ranked[:MAX_RANKED]]
+    shown = [name if len(name) <= MAX_LETTERS else f"{name[:MAX_LETTERS]}…" for name in names]
     axis.set_yticks(range(len(shown)), labels=shown, fontsize=8)
     axis.set_ylim(len(shown) - 0.5, -0.5)
     pad = 0.06 * (max(errors) - min(errors)) or 0.05

@@ -39,7 +39,7 @@ from .record import (
     read_record,
 )
 
-LOG_BYTES = 2**18  # characters of the end of the driver's output that are copied to a remote folder
+LOG_BYTES = 2**18  # end of the driver's output that is copied to a remote folder
 NO_BEAT = "no sign of life could be written"
 
 logger = logging.getLogger(__name__)

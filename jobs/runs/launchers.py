@@ -17,7 +17,8 @@ Launch = Callable[[Sequence[str], Path, str], dict[str, Any]]
 Withdraw = Callable[[str], None]
 
 JOB = '#!/bin/sh\nexec "$@"\n'  # sbatch hands it the command as arguments
-SECONDS_TO_END = 120  # before its walltime a driver is interrupted: what it leaves can be resumed
+# A driver is interrupted so long before its walltime; the run can then be resumed.
+SECONDS_TO_END = 120
 
 
 def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any]:

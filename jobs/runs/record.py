@@ -20,8 +20,8 @@ from bagbasis.core.moved import today_names
 from bagbasis.data.storage.files import read_bytes, read_json
 from bagbasis.data.storage.lock import Hold
 
-BEAT_SECONDS = 5.0  # between two signs of life
-DEAD_SECONDS = 60.0  # without a sign of life: twelve were missed
+BEAT_SECONDS = 5.0  # interval of the heartbeat
+DEAD_SECONDS = 60.0  # time without a heartbeat: twelve were missed
 RUN, STATE, BEAT, CANCEL, LOG = "run.json", "state.json", "beat.json", "cancel.json", "log.txt"
 CHECKPOINTS = "checkpoints"
 LOCK = "run.lock"  # of a local folder: held by a client that submits the run, again or first

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.5  # between two looks at a run whose result is waited for
-SHOWN_SECONDS = 2.0  # between two looks at a run that a notebook shows
+POLL_SECONDS = 0.5  # interval at which a run is looked at while its result is waited for
+SHOWN_SECONDS = 2.0  # interval at which a notebook updates a run
 
 
 class RunProgress(tuple[int, int]):

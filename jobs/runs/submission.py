@@ -31,7 +31,7 @@ from .run import Run, attach
 FORMAT = Format("run", key="format")
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
 CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they are resumed
-OUTPUTS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
+OUTPUT_KEYS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
 
 
 @checked(
@@ -165,7 +165,7 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: s
 
 def beside_output(config: Mapping[str, Any]) -> str:
     """Return the URL of ``runs`` in the folder of the job's output."""
-    for key in OUTPUTS:
+    for key in OUTPUT_KEYS:
         if isinstance(config.get(key), str):
             # Icechunk keeps bag stores only: the run lies next to one on the same filesystem
             output = normalize_url(config[key].removeprefix(ICECHUNK))
@@ -173,7 +173,7 @@ def beside_output(config: Mapping[str, Any]) -> str:
             if slash and parent:
                 return f"{parent}/runs"
     raise ConfigError(
-        f"the config names no output ({', '.join(OUTPUTS)}) to keep the run next to; give a root"
+        f"the config names no output ({', '.join(OUTPUT_KEYS)}) to keep the run beside; give a root"
     )
 
 

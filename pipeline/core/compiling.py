@@ -45,10 +45,11 @@ if folder := vars(config)["CACHE_DIR"]:  # kernels that are read from there are 
             "NUMBA_CACHE_DIR to a folder of this account"
         ) from error
 
-UNSIGNED = np.uint64  # an index: a signed one is first looked at for whether it counts from the end
+UNSIGNED = np.uint64  # type of an index: a signed one is first tested for counting from the end
 Decorator = Callable[[Callable[..., Any]], Any]
-NEWEST_READ = 0, 68  # version of Numba of which `_MachineCode` knows what loading takes
-SECONDS_EARLY = 1.0  # of NumPy instead of one kernel: about what it takes to compile or load it
+NEWEST_NUMBA = 0, 68  # latest version of Numba whose kept code `_MachineCode` knows how to load
+# Time that NumPy may take instead of one kernel: about that of compiling it.
+SECONDS_BEFORE_COMPILING = 1.0
 
 NO_PLACE = (
     "compiled kernels have no place: neither the package's folder nor this account's home can be "
@@ -65,7 +66,7 @@ class EarlyKernel:
     declares once, not per thread.
     """
 
-    seconds_early: float = SECONDS_EARLY
+    seconds_early: float = SECONDS_BEFORE_COMPILING
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ def _kept(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba has no types
         dispatcher = compiled(function)
         try:
-            if version_info.short <= NEWEST_READ:
+            if version_info.short <= NEWEST_NUMBA:
                 quick = {"_cache": _MachineCode(function), "_compilation_chain_init_hook": _nothing}
                 vars(dispatcher).update(quick)
             else:

@@ -23,7 +23,7 @@ from .errors import ParameterError, closest, shown
 T = TypeVar("T", covariant=True)
 U = TypeVar("U")
 
-SHOWN_CHARACTERS = 80  # of a refused value: what is wanted stands behind it, and should be read
+SHOWN_CHARACTERS = 80  # length of a refused value in a message: what is expected comes after it
 SEEDS = 2**64  # the counter-based generators take keys of unsigned 64-bit integers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-ROUNDING = 1e-14  # of a value: a smaller standard error is one of rounding alone
+ROUNDING = 1e-14  # relative to the value: a smaller standard error is rounding
 
 
 def with_error(value: float, spread: float | None) -> str:

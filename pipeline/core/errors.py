@@ -14,8 +14,8 @@ from reprlib import Repr
 
 from .credentials import without_credentials
 
-MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
-MOST_NUMBERS = 8  # of an array that is shown itself
+MAX_CHARACTERS = 1000  # length of a message: what a terminal, a log and a notebook show at once
+MAX_NUMBERS = 8  # numbers of an array that is shown whole
 
 EXHAUSTED = (
     "this process gets no more memory or threads; raise its limits (ulimit -v, ulimit -u, those of "
@@ -32,7 +32,7 @@ class _Shown(Repr):
 
     def repr1(self, x: object, level: int) -> str:
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
-        if isinstance(shape, tuple) and dtype is not None and math.prod(shape) > MOST_NUMBERS:
+        if isinstance(shape, tuple) and dtype is not None and math.prod(shape) > MAX_NUMBERS:
             return f"<{type(x).__name__} of shape {shape}, {dtype}>"
         return super().repr1(x, level)
 
@@ -94,7 +94,7 @@ class BagbasisError(Exception):
     """
 
     def __str__(self) -> str:
-        """Return the message, at most `MOST_CHARACTERS` long."""
+        """Return the message, at most `MAX_CHARACTERS` long."""
         return one_line(super().__str__())
 
 
@@ -107,13 +107,13 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line of at most `MOST_CHARACTERS`, without credentials."""
+    """Return a text as one line of at most `MAX_CHARACTERS`, without credentials."""
     line = without_credentials(" ".join(part.strip() for part in text.splitlines()))
     line = printable(line)
-    if len(line) <= MOST_CHARACTERS:
+    if len(line) <= MAX_CHARACTERS:
         return line
-    tail = MOST_CHARACTERS // 3
-    return f"{line[: MOST_CHARACTERS - tail - 3]} … {line[-tail:]}"
+    tail = MAX_CHARACTERS // 3
+    return f"{line[: MAX_CHARACTERS - tail - 3]} … {line[-tail:]}"
 
 
 class DataError(BagbasisError, ValueError):

@@ -34,13 +34,14 @@ fcntl, msvcrt, resource = (_module(name) for name in ("fcntl", "msvcrt", "resour
 IS_WINDOWS = os.name == "nt"
 AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
 RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
-LOCKED_BYTE = 2**30  # of Windows' locks: behind all content, which a locked byte keeps others from
-POLL_SECONDS = 0.02  # between two tries where a system cannot wait for a lock or a reader
-READER_SECONDS = 5.0  # within which a reader of one small file or chunk has closed it
+# Byte that Windows locks: it lies behind all content, which a lock makes unreadable.
+LOCKED_BYTE = 2**30
+POLL_SECONDS = 0.02  # interval between attempts where a system cannot wait for a lock or a reader
+READER_SECONDS = 5.0  # within which a reader closes a small file or chunk
 LIBRARY_ADDRESSES = 3 * 2**30  # an ingest has reserved 2.9 GiB at most, a fit 1.4, on two cores
 BLAS_LIBRARIES = 2  # those of numpy and of scipy, each with a thread per core
 CORE_ADDRESSES = 2**28  # stacks, and what malloc and OpenBLAS reserve for each thread
-HELD = ".held"  # within a temporary folder, where folders themselves cannot be locked
+LOCK_FILE = ".held"  # in a temporary folder, where folders themselves cannot be locked
 
 # ------------------------------------------------------------------ locks
 
@@ -94,7 +95,7 @@ def _call_msvcrt(fd: int, mode: str) -> None:
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Hold the lock of a folder of this account.
 
-    Where a folder cannot be opened, a file in it is locked: `HELD`, which stays.
+    Where a folder cannot be opened, a file in it is locked: `LOCK_FILE`, which stays.
 
     Raises
     ------
@@ -109,7 +110,7 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
         status = os.lstat(folder)
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-        fd = open_no_link(Path(folder, HELD), os.O_RDWR | os.O_CREAT, 0o600)
+        fd = open_no_link(Path(folder, LOCK_FILE), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if not is_own(status):
             raise PermissionError(f"{folder} belongs to another account")

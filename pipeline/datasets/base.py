@@ -17,8 +17,8 @@ from ..data.bags.responses import Responses
 
 BLOCK = 1024
 """Number of bags that a data set makes at a time; their points take a few MiB."""
-MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB
-BLOCK_VALUES = 2**21  # coordinates in a block, at most, 8 MiB: of large bags it has fewer
+MAX_VALUES = 2**28  # coordinates of one bag, which is made in memory: 1 GiB
+BLOCK_VALUES = 2**21  # largest number of coordinates in a block: 8 MiB
 
 LabelledBlock = tuple[Bags, Floats]
 
@@ -162,7 +162,7 @@ class RandomDataset(Dataset):
                 raise ParameterError(f"n_points is {self.n_points}; expected a number or (lo, hi)")
             object.__setattr__(self, "n_points", tuple(self.n_points))
         lo, hi = self._size_range
-        most = MOST_VALUES // self.n_dims
+        most = MAX_VALUES // self.n_dims
         Integer(1, most).check("n_points", lo)
         Integer(lo, most).check("n_points", hi)
 

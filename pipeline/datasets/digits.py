@@ -17,7 +17,7 @@ from .base import BLOCK, Dataset, LabelledBlock
 
 SIDE = 8  # pixels
 MAX_INTENSITY = 16  # of a pixel in scikit-learn's data
-TEST_FRACTION = 0.3  # of the images in each class
+TEST_FRACTION = 0.3  # fraction of the images in each class
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 from ..core import Integer
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
-from ..data.bags.box import MOST_DIMS
+from ..data.bags.box import MAX_DIMS
 from .base import LabelledBlock, RandomDataset, block_rng
 
 ALPHA_RANGE = (0.1, 10.0)  # Oliva 2018, 3.5.3
@@ -51,7 +51,7 @@ class Dirichlet(RandomDataset):
 
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
-        Integer(2, MOST_DIMS).check("n_categories", self.n_categories)
+        Integer(2, MAX_DIMS).check("n_categories", self.n_categories)
         super().__post_init__()
 
     @property

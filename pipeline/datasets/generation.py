@@ -34,8 +34,8 @@ from ..execution.progress import Progress, Report, part_of
 from ..execution.tasks import current_client, map_tasks
 from .base import Dataset, ResponseBlock, ResponseDataset
 
-MOST_BAGS = 10**10  # a million tasks
-COMMIT_SECONDS = 30.0  # of work that a killed run may lose, and the tasks under way
+MAX_BAGS = 10**10  # a million tasks
+COMMIT_SECONDS = 30.0  # work that a killed run may lose, in addition to the running tasks
 TASKS_PER_WORKER = 4  # made before the first of them is written: they wait on the workers
 BLOCKS_PER_TASK = 8  # without responses: 64 MiB of the largest, and 8 cores have one each
 
@@ -123,7 +123,7 @@ def _check_n_bags(dataset: Dataset, n_bags: int | None) -> int:
         if there_are is None:
             raise ParameterError(f"n_bags is missing: {dataset.name} has no end")
         return there_are
-    return Integer(1, MOST_BAGS if there_are is None else there_are).check("n_bags", n_bags)
+    return Integer(1, MAX_BAGS if there_are is None else there_are).check("n_bags", n_bags)
 
 
 def _open_or_create(

@@ -15,7 +15,7 @@ from .mixtures import Mixtures
 
 MAX_COMPONENTS = 10  # Sutherland et al. 2016, 5.2
 MEAN_RANGE = 5.0  # means lie in [-5, 5]^2
-HALF_WIDTH = 10.0  # of the box: it cuts off one point in two thousand
+HALF_WIDTH = 10.0  # half the side of the box: it cuts off one point in two thousand
 
 
 @dataclass(frozen=True, kw_only=True)

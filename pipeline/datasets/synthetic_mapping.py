@@ -15,11 +15,11 @@ from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 
 # Oliva 2018, 3.5.1
-N_TERMS = 10  # of the sum that f is
-N_COMPONENTS = 2  # of each mixture
+N_TERMS = 10  # terms of the sum that defines f
+N_COMPONENTS = 2  # components of each mixture
 THETA_RANGE = (-5.0, 5.0)
 SCALE_RANGE = (0.05, 0.1)  # standard deviations
-KERNEL_BANDWIDTH = 1.0  # of the Gaussian of ‖g - p‖
+KERNEL_BANDWIDTH = 1.0  # bandwidth of the Gaussian of ‖g - p‖
 
 
 class IntervalMixtures(NamedTuple):

@@ -14,8 +14,8 @@ from ..data.bags.box import Box
 from ..data.bags.coordinates import Names
 from ..data.bags.point_rows import points_in_order
 
-MOST_MIDPOINTS = 2**27  # per dimension: their places take a GiB
-MOST_BYTES = 2**33  # of one array of values
+MAX_MIDPOINTS = 2**27  # per dimension: their coordinates take 1 GiB
+MAX_BYTES = 2**33  # one array of values
 
 
 def checked_indices(indices: ArrayLike) -> Integers:
@@ -76,13 +76,13 @@ def checked_points(points: ArrayLike, n_dims: int, names: Names = None) -> NDArr
 
 def check_grid(n: object) -> int:
     """Return the number of midpoints per dimension; ParameterError for what is none."""
-    return Integer(1, MOST_MIDPOINTS).check("grid", n)
+    return Integer(1, MAX_MIDPOINTS).check("grid", n)
 
 
 def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
     """ParameterError for a grid whose values take more than 8 GiB."""
     n_bytes = 8 * n_densities * grid**n_dims
-    if n_bytes > MOST_BYTES:
+    if n_bytes > MAX_BYTES:
         raise ParameterError(
             f"{grid} midpoints in each of {n_dims} dimensions for {n_densities} densities take "
             f"{n_bytes:,} bytes; take a smaller grid, fewer densities at a time, or a marginal"

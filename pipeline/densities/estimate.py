@@ -20,7 +20,7 @@ from ..embeddings.refusals import refuse_outside
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 
-MOST_BYTES = 2**33  # of all coefficients: what a workstation can hold
+MAX_BYTES = 2**33  # all coefficients: what a workstation can hold
 logger = logging.getLogger(__name__)
 
 
@@ -110,7 +110,7 @@ def estimate_densities(
     else:
         indices = index_set(data.n_dims, *limits_of(shape, value), basis)
     n_bytes = 8 * len(data) * len(indices)
-    if n_bytes > MOST_BYTES:
+    if n_bytes > MAX_BYTES:
         raise ParameterError(
             f"{len(indices):,} coefficients of {len(data):,} densities take {n_bytes:,} bytes; "
             "estimate fewer bags at a time, or smoother"

@@ -49,7 +49,7 @@ from .fisher_sums import (
     ScoreProblem,
     fisher_cost,
 )
-from .langevin import MOST_STEPS, run_chains
+from .langevin import MAX_STEPS, run_chains
 
 # Widths that "cv" tries, in median distances of standardised points: from a fifth of them, where
 # densities have several modes, to twice, where f is nearly a polynomial.
@@ -58,8 +58,8 @@ ALPHAS = tuple(10.0 ** np.arange(-9, 2))  # penalties that "cv" tries, on ‖θ�
 # The least of them is this over the points. With less f is a steep polynomial where points are few,
 # which the points of no fold see: of 100 points of two modes its divergence was hundreds of times
 # that of a normal distribution.
-LEAST_ALPHA = 1e-3
-SAMPLED_BAGS = 4096  # whose points say where the data are, and how far from each other
+MIN_ALPHA = 1e-3
+SAMPLED_BAGS = 4096  # bags whose points show where the data are, and how far apart
 
 PointsLike = BagStore | Bags | Sequence[ArrayLike] | NDArray[np.floating]
 """Points (n, d) themselves, or bags of which all points are taken together."""
@@ -212,7 +212,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         cost = fisher_cost(len(widths), n_folds, 2 * n)
         sums = run_pass(data, Reduction(collector, add, cost, name="scores"), progress=progress)
         if chosen:
-            alphas = tuple(alpha for alpha in alphas if alpha * sums.n.sum() > 0.99 * LEAST_ALPHA)
+            alphas = tuple(alpha for alpha in alphas if alpha * sums.n.sum() > 0.99 * MIN_ALPHA)
         with lane():
             tried = [] if decided else range(len(widths))
             values = [_fold_values(alphas, sums, i, spectra[i]) for i in tried]
@@ -292,7 +292,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             slopes = self._fitted().gradient(x)
         return slopes if order is None else slopes[:, np.argsort(order)]
 
-    @checked(n=Integer(1, 10**8), n_steps=Integer(1, MOST_STEPS), seed=Seed)
+    @checked(n=Integer(1, 10**8), n_steps=Integer(1, MAX_STEPS), seed=Seed)
     def sample(self, n: int, *, n_steps: int = 500, seed: int = 0) -> Floats:
         """Draw points, shape (n, d), each by a Langevin chain of its own.
 

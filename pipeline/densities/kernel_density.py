@@ -17,7 +17,7 @@ from .density_checks import box_contains, box_volume, checked_points, in_unit_cu
 from .reflected_kernels import POINTS_AT_ONCE, reflected_density
 
 SECONDS_PER_GAP = 1e-8  # of two coordinates, and their mirror images
-REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
+REACH_IN_BANDWIDTHS = 9.0  # e^{−81/2} is below the rounding of a double
 
 
 @checked(bandwidth=Real())
@@ -89,8 +89,8 @@ def kde_at(
         data.offsets,
         in_unit_cube(box, x[inside]),
         h,
-        REACH * h,
-        int(np.ceil(0.5 * (1 + REACH * h))),
+        REACH_IN_BANDWIDTHS * h,
+        int(np.ceil(0.5 * (1 + REACH_IN_BANDWIDTHS * h))),
         values,
     )
     out[:, inside] = values / box_volume(box)

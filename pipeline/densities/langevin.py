@@ -10,10 +10,10 @@ from scipy.linalg import cholesky, solve_triangular
 
 from ..core.arrays import Floats
 
-MOST_STEPS: Final = 10**6
-CHAINS_AT_ONCE = 2**13  # whose features are held at a time
+MAX_STEPS: Final = 10**6
+CHAINS_AT_ONCE = 2**13  # chains whose features are in memory at a time
 TARGET = 0.57  # share of steps taken at which such chains mix fastest (Roberts and Rosenthal 1998)
-ADAPTED = 0.5  # share of the steps in which the step's length is still changed
+ADAPTED_FRACTION = 0.5  # fraction of the steps during which the step length is adapted
 
 
 def run_chains(
@@ -63,7 +63,7 @@ def _run_part(
         ratio = new_level - level + 0.5 * _squares(noise, root) - _squares(back, root) / (2 * step)
         taken = np.log(rng.random(n)) < ratio
         z[taken], level[taken], slope[taken] = new[taken], new_level[taken], new_slope[taken]
-        if i < ADAPTED * n_steps:
+        if i < ADAPTED_FRACTION * n_steps:
             step *= float(np.exp((taken.mean() - TARGET) / (1 + i) ** 0.5))
     return z
 

@@ -36,8 +36,9 @@ from .kernel_density import check_bandwidth
 
 MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512  # functions: a store's pass takes seconds a million
 BANDWIDTHS = np.geomspace(0.002, 0.5, 64)  # 9 % apart
-SEEN = 3.5  # of default bandwidths: beyond the frequency 3.5 / πh the Gaussian leaves 0.2 %
-RESOLVED = 5.5  # beyond the frequency 5.5 / πh it leaves 3e-7
+# Beyond the frequency 3.5 / πh the Gaussian of the default bandwidth leaves 0.2 %.
+HIGHEST_VISIBLE = 3.5
+HIGHEST_RESOLVED = 5.5  # beyond the frequency 5.5 / πh it leaves 3e-7
 VALUES_PER_BLOCK = 2**20  # coefficients of a block of bags: 8 MiB, twice
 SECONDS_PER_VALUE = 5e-10  # a function at a point, both means
 
@@ -218,7 +219,7 @@ def default_candidates(kind: str, n_dims: int, shape: str, basis: str) -> Candid
         return series_candidates(n_dims, shape, basis)
     limits = largest_set(n_dims, "ball", "cosine", MAX_KERNEL, MAX_KERNEL_PER_DIM)
     radius = limits[1] or 1.0
-    return Candidates(kind, BANDWIDTHS[np.pi * radius * BANDWIDTHS >= SEEN], limits)
+    return Candidates(kind, BANDWIDTHS[np.pi * radius * BANDWIDTHS >= HIGHEST_VISIBLE], limits)
 
 
 def given_candidates(
@@ -236,7 +237,7 @@ def given_candidates(
 
 def kernel_radius(bandwidth: float) -> float:
     """max_norm of the cosines that a Gaussian kernel estimate needs."""
-    return RESOLVED / (np.pi * bandwidth)
+    return HIGHEST_RESOLVED / (np.pi * bandwidth)
 
 
 def kernel_index_set(n_dims: int, bandwidth: float) -> Integers:

@@ -31,7 +31,7 @@ def reflected_density(begin, end, points, offsets, at, bandwidth, reach, n_image
     Parameters
     ----------
     begin, end : int
-        The units of work that are done: AT_ONCE points of one bag each.
+        The units of work that are done: `POINTS_AT_ONCE` points of one bag each.
     points : float64, shape (n_points, d), in [0, 1]
     offsets : int64, shape (n_bags + 1,)
     at : float64, shape (m, d), in [0, 1]

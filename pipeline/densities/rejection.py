@@ -10,7 +10,7 @@ from ..core.arrays import Floats, Integers
 from .series_values import midpoints, series_at, series_on_lattice
 
 CANDIDATES_AT_ONCE = 2**16  # points: their values are half a MiB
-MOST_CELLS = 2**24  # of the grid: 128 MiB of bounds
+MAX_CELLS = 2**24  # cells of the grid: 128 MiB of bounds
 # With four midpoints per function a peak exceeds its neighbours by at most 8 % on each side.
 SLACK = 0.25
 

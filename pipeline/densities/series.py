@@ -18,7 +18,7 @@ from ..data.bags.box import BOUNDS, Box
 from ..data.bags.coordinates import checked_names, order_of
 from ..embeddings.bases.functions import check_basis
 from .density_checks import (
-    MOST_BYTES,
+    MAX_BYTES,
     box_contains,
     box_volume,
     check_bytes,
@@ -30,9 +30,9 @@ from .density_checks import (
     checked_threshold,
     in_unit_cube,
 )
-from .rejection import MOST_CELLS, draw_series
+from .rejection import MAX_CELLS, draw_series
 from .series_values import l2_distances, midpoints, row_blocks, series_at, series_on_lattice
-from .valid_densities import MOST_GRID_DIMS, default_grid, thresholds
+from .valid_densities import MAX_GRID_DIMS, default_grid, thresholds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -283,7 +283,7 @@ class Densities:
         where p integrates to less than one. A valid density has the c of its series.
         """
         n = self.resolution if grid is None else check_grid(grid)
-        if self.n_dims <= MOST_GRID_DIMS:
+        if self.n_dims <= MAX_GRID_DIMS:
             check_bytes(n, self.n_dims, 1)
         c = thresholds(self.coefficients, self.indices, self.basis, n)
         return replace(self, threshold=c, grid=n)
@@ -383,11 +383,11 @@ class Densities:
             n below 1, a seed below 0, more than 8 GiB of points, or a grid of more than 2^24 cells.
         """
         assert isinstance(seed, int)  # `checked` has drawn it
-        Integer(1, MOST_BYTES // (8 * self.n_dims * max(1, len(self)))).check("n", n)
+        Integer(1, MAX_BYTES // (8 * self.n_dims * max(1, len(self)))).check("n", n)
         grid = self.resolution
-        if grid**self.n_dims > MOST_CELLS:
+        if grid**self.n_dims > MAX_CELLS:
             raise ParameterError(
-                f"sampling needs a grid of {grid}^{self.n_dims} cells, more than {MOST_CELLS:,}; "
+                f"sampling needs a grid of {grid}^{self.n_dims} cells, more than {MAX_CELLS:,}; "
                 "sample marginals, or take fewer functions"
             )
         threshold = self.threshold

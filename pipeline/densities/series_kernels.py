@@ -9,7 +9,7 @@ from ..core.compiling import kernel, subkernel
 from ..embeddings.bases.function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
 from ..embeddings.bases.projection_kernels import COSINE, TRIGONOMETRIC
 
-SCRATCH = 7  # rows that the recurrences use
+SCRATCH_ROWS = 7  # rows that the recurrences use
 
 
 @subkernel(fastmath=FAST)
@@ -74,6 +74,6 @@ def work_space(
     """``tables``, ``scratch`` and ``products`` of `fill_products`."""
     return (
         np.empty((n_dims, n_functions, n_points)),
-        np.empty((SCRATCH, n_points)),
+        np.empty((SCRATCH_ROWS, n_points)),
         np.empty((n_dims, n_points)),
     )

@@ -10,10 +10,11 @@ from scipy.stats import qmc
 from ..core.arrays import Floats, Integers
 from .series_values import midpoints, row_blocks, series_at, series_on_lattice
 
-MOST_GRID_DIMS = 3  # beyond, a grid fine enough has too many cells
-MOST_CELLS = 2**18  # of a grid by default: 2 MiB of values per density
-LEAST_GRID = {1: 256, 2: 64, 3: 32}  # per dimension, by dimensions: fine enough for a picture
-LOG2_POINTS = 14  # quasi-random ones, in more dimensions
+MAX_GRID_DIMS = 3  # with more dimensions, a grid that is fine enough has too many cells
+MAX_CELLS = 2**18  # cells of a grid by default: 2 MiB of values per density
+# Per dimension, by number of dimensions: fine enough for a figure.
+MIN_GRID = {1: 256, 2: 64, 3: 32}
+LOG2_POINTS = 14  # quasi-random points, with more dimensions
 VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
 
 
@@ -24,8 +25,8 @@ def default_grid(indices: Integers) -> int:
     """
     n_dims = indices.shape[1]
     n_functions = int(indices.max()) + 1
-    affordable = int(MOST_CELLS ** (1 / n_dims) + 1e-9)
-    wanted = max(4 * n_functions, LEAST_GRID.get(n_dims, 1))
+    affordable = int(MAX_CELLS ** (1 / n_dims) + 1e-9)
+    wanted = max(4 * n_functions, MIN_GRID.get(n_dims, 1))
     return max(2 * n_functions, min(wanted, affordable))
 
 
@@ -36,10 +37,10 @@ def thresholds(coefficients: Floats, indices: Integers, basis: str, grid: int) -
     quasi-random points.
     """
     n_dims = indices.shape[1]
-    n_values = grid**n_dims if n_dims <= MOST_GRID_DIMS else 2**LOG2_POINTS
+    n_values = grid**n_dims if n_dims <= MAX_GRID_DIMS else 2**LOG2_POINTS
     out = np.empty(len(coefficients))
     for rows in row_blocks(len(coefficients), n_values, VALUES_PER_BLOCK):
-        if n_dims <= MOST_GRID_DIMS:
+        if n_dims <= MAX_GRID_DIMS:
             values = series_on_lattice(coefficients[rows], indices, basis, midpoints(grid))
         else:
             values = series_at(coefficients[rows], indices, basis, quasi_random_points(n_dims))

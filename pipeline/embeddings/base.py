@@ -55,14 +55,15 @@ from .remembering import fill_once
 from .transforms import NO_ARRAYS, Arrays, Transform
 
 OF_SIDE = "share of the box's side"  # what messages call a bandwidth
-COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
+COUNT_BYTES = 64  # per bag: offsets, points outside the box, whether its embedding is finite
 FITTED_ON = "the embedding was fitted on"
-NUMBERS_AT_ONCE = 2048  # that are compared with the box: some KiB of memory
+NUMBERS_AT_ONCE = 2048  # numbers compared with the box at a time: some KiB of memory
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
 
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
-MARGIN = 1.0  # of a box; of 0 new extremes are lost, of 2 lines run off on heavy tails
+# Fraction of a box: with 0, new extremes are lost; with 2, polynomials diverge on heavy tails.
+MARGIN = 1.0
 BOX = Open("one (lo, hi) per dimension", BOUNDS | None_)
 OUT_OF_BOX = OneOf("clip", "drop", "error")
 OutOfBox = Annotated[str, OUT_OF_BOX]

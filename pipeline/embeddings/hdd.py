@@ -28,10 +28,10 @@ from .hdd_spec import (
 from .kinds import embedding
 
 RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
-RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
-SPACING = 2.3  # bandwidths between midpoints
-OF_BEST_BANDWIDTH = 0.7  # see the notes of `HDDEmbedding`
-N_PER_DIM, N_LAMBDAS = 10, 3  # set of the papers; fitted nodes: .12 % error of κ
+MIN_RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
+GRID_SPACING = 2.3  # bandwidths between midpoints
+BANDWIDTH_FACTOR = 0.7  # see the notes of `HDDEmbedding`
+N_PER_DIM, N_LAMBDAS = 10, 3  # the papers' set; fitted nodes: .12 % error of κ
 # Without `marginals`: all coordinates together, then pairs (at most 15, of 600 numbers), then each.
 JOINT_DIMS, PAIRED_DIMS = 3, 6
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedding`
@@ -164,7 +164,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         if grid is None and (spec.is_linear or (self.distance == "tv" and self.max_norm is None)):
             grid = max(2, n_functions)
         elif grid is None:
-            grid = max(int(np.ceil(1 / (SPACING * bandwidth))), 2 * n_functions)
+            grid = max(int(np.ceil(1 / (GRID_SPACING * bandwidth))), 2 * n_functions)
         n_coefficients = None
         if spec.is_linear:
             n_coefficients = n_functions
@@ -195,7 +195,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         """As given, or chosen; 0 where the embedding is linear in the density."""
         bandwidth, size = self.bandwidth, spec.group_size
         if not isinstance(bandwidth, str):
-            least = RESOLVED / (np.pi * MAX_COEFFICIENTS[size])
+            least = MIN_RESOLVED / (np.pi * MAX_COEFFICIENTS[size])
             if bandwidth < least and not spec.is_linear:
                 raise ParameterError(
                     f"bandwidth is {bandwidth}; in {size} dimensions expected at least {least:.4f}"
@@ -204,4 +204,4 @@ class HDDEmbedding(Embedding[HDDSpec]):
         if spec.is_linear:
             return 0.0
         most, drop = MAX_COEFFICIENTS[size], spec.out_of_box == "drop"
-        return OF_BEST_BANDWIDTH * choose_bandwidth(sample(), spec.groups, spec.box, most, drop)
+        return BANDWIDTH_FACTOR * choose_bandwidth(sample(), spec.groups, spec.box, most, drop)

@@ -34,7 +34,7 @@ Functions = Annotated[int, Integer(1)]
 Floor = Annotated[float, Real(gt=0, le=MAX_FLOOR)]
 Order = Annotated[float, Real(gt=0, le=MAX_ORDER)]
 
-BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
+BLOCK_BYTES = 2**22  # grids of a block of bags: what one core's share of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:
 SECONDS_PER_VALUE = 4e-9  # on a grid, of a density or of one of its powers
 MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # per dimension; a bag's take 2^12 numbers at most …
@@ -42,7 +42,7 @@ MAX_GRID = {1: 4096, 2: 512, 3: 96}  # … and its grid a megabyte or two
 # A point is spread on the midpoints within six bandwidths, where a Gaussian falls to float32's
 # rounding of its peak: on a chunk or two of them. With more, coefficients cost less; and where an
 # eighth of the distance between midpoints is a bandwidth, the weights' factors leave float32.
-REACH, MOST_CHUNKS, LEAST_WIDTH = 6, 2, 0.125
+REACH, MAX_CHUNKS, MIN_WIDTH = 6, 2, 0.125
 DIRECT_IS_GONE = (
     "the embedding has method='direct', which this version does not have; fit it anew without "
     "method, which takes the same distances from coefficients"
@@ -312,4 +312,4 @@ def reached(bandwidth: float, grid: int) -> int:
     """Return how many midpoints to a side a point is spread on; 0 where coefficients are due."""
     width = bandwidth * grid
     half = CHUNK // 2 * math.ceil(2 * REACH * width / CHUNK)
-    return half if width >= LEAST_WIDTH and half <= min(grid, MOST_CHUNKS * CHUNK // 2) else 0
+    return half if width >= MIN_WIDTH and half <= min(grid, MAX_CHUNKS * CHUNK // 2) else 0

@@ -29,7 +29,7 @@ AT_ZERO = ((0.0,), (1.0,))  # the nodes of "l2": λ = 0 of weight 1
 HistogramDistance = Annotated[str, OneOf("js", "chi2", "intersection", "l2")]
 Bins = Annotated[int, Integer(1)]
 
-COUNTS_IN_TABLE = 512  # powers of smaller counts are looked up; most bins hold fewer points
+COUNTS_IN_TABLE = 512  # powers of smaller counts are tabulated; most bins hold fewer points
 
 
 @dataclass(frozen=True)

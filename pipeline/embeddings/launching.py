@@ -8,7 +8,7 @@ from typing import Any
 
 from ..execution.pool import run_kernel
 
-DROP = 5  # the place of ``drop`` among the arguments of a kernel over bags
+DROP_POSITION = 5  # position of ``drop`` among the arguments of a kernel over bags
 KernelFunctions = Mapping[Callable[..., None], Callable[..., None]]
 
 substitutes: ContextVar[KernelFunctions | None] = ContextVar("substitutes", default=None)
@@ -18,7 +18,7 @@ substitutes: ContextVar[KernelFunctions | None] = ContextVar("substitutes", defa
 def embed_by(kernel: Callable[..., None], edges: Sequence[int], *arguments: Any) -> None:  # noqa: ANN401 - a kernel's
     """Call a kernel as `run_kernel` does, or its substitute; kernels alone drop points."""
     function = (substitutes.get() or {}).get(kernel)
-    if function is None or arguments[DROP] is True:
+    if function is None or arguments[DROP_POSITION] is True:
         run_kernel(kernel, edges, *arguments)
     else:
         function(edges[0], edges[-1], *arguments)

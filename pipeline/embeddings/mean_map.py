@@ -26,12 +26,12 @@ from .kernels.mean_map_kernels import MEAN_MAPS
 from .kinds import embedding
 from .random_features.frequencies import draw_frequencies
 
-LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
-MAIN_SHARE = 0.5  # of a squared frequency: the coordinates with so much name the wave
-POINTS_PER_BAG = 4  # enough that distances within bags count compared with those between them
+MIN_BANDWIDTH = 1e-6  # fraction of the box's side; below it, float32 does not resolve the phases
+MAIN_SHARE = 0.5  # fraction of a squared frequency: the coordinates that have so much name the wave
+POINTS_PER_BAG = 4  # enough for distances within bags to count as well
 
 Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
-Bandwidth = Annotated[float, Real(ge=LEAST_BANDWIDTH, kind=OF_SIDE)]
+Bandwidth = Annotated[float, Real(ge=MIN_BANDWIDTH, kind=OF_SIDE)]
 MaternOrder = Annotated[float, Real(ge=0.5)]
 
 

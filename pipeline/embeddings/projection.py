@@ -29,7 +29,7 @@ Norm = Annotated[float, Real(ge=0)]
 Bandwidth = Annotated[float, Real(gt=0, kind=OF_SIDE)]
 Auto = Annotated[str, OneOf("auto")]
 
-LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are compared
+MIN_RESOLVED = 3  # fewer cosines resolve none of the bandwidths that are compared
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         bandwidth = self.bandwidth
         spec = self._choose_index_set(sample, out_of_box, box)
         if isinstance(bandwidth, str):
-            n_functions = max(int(spec.indices.max()) + 1, LEAST_RESOLVED)
+            n_functions = max(int(spec.indices.max()) + 1, MIN_RESOLVED)
             drop = out_of_box == "drop"
             bandwidth = choose_bandwidth(sample(), spec.groups, box, n_functions, drop)
         return replace(spec, bandwidth=bandwidth)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Integers
 from ..data.bags.bags import Bags
 
-MOST_BYTES = 2**25  # that are kept: a choice of 800 bags in R² has 11 MB of embeddings
+MAX_BYTES = 2**25  # size of the cache: a choice of 800 bags in R² has 11 MB of embeddings
 
 
 class Fills(Protocol):
@@ -33,7 +33,7 @@ class _Remembered:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[object, ...], tuple[Bags, NDArray[Any], Integers]] = {}
-        self._free = MOST_BYTES
+        self._free = MAX_BYTES
 
     def fill(self, spec: Fills, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """Copy what the spec has filled for these bags before, or fill and keep it."""

@@ -12,7 +12,7 @@ from .progress import Progress, silent
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
-SECONDS_BETWEEN_UPDATES = 1.0  # and before the first: a pass that is quicker shows no bar
+SECONDS_BETWEEN_UPDATES = 1.0  # also before the first update: a pass that is quicker shows no bar
 
 
 def watched(progress: Progress | None) -> Progress:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 Index = Sequence[int] | NDArray[np.int64]
 GIB = 2**30
 FEWER_FEATURES = "take fewer features, or an embedding of fewer coefficients"
-SURE_BYTES = 2**28  # every lane has this much, so small passes need not ask Distributed
-PARTITIONS_HELD = 2  # the one that is worked on, and the next
+# Every lane has at least this much, so small passes need not ask Distributed.
+AVAILABLE_BYTES = 2**28
+PARTITIONS_HELD = 2  # the partition that is processed, and the next
 
 B_contra = TypeVar("B_contra", contravariant=True)
 R = TypeVar("R")
@@ -277,7 +278,7 @@ def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None
     ParameterError
         Both numbers, and the advice.
     """
-    if needed <= SURE_BYTES:
+    if needed <= AVAILABLE_BYTES:
         return
     there = lane_memory(here)
     if needed > there:

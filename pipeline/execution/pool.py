@@ -23,8 +23,8 @@ from .lanes import lane_cores, log_compilers
 
 Work = Callable[[int], None]
 
-RANGE_SECONDS = 2e-4  # of work in a range: to hand one out takes a fiftieth of it
-MOST_RANGES = 1024  # of one call: enough for any machine
+RANGE_SECONDS = 2e-4  # work in a range: handing one out takes a fiftieth of it
+MAX_RANGES = 1024  # ranges of one call: enough for any machine
 
 
 class _Helpers:
@@ -124,7 +124,7 @@ def even_edges(n: int, seconds: float) -> list[int]:
     least, which may be empty.
     """
     enough = int(RANGE_SECONDS / seconds) if seconds else n
-    size = max(1, enough, -(-n // MOST_RANGES))
+    size = max(1, enough, -(-n // MAX_RANGES))
     return [*range(0, n, size), n] if n else [0, 0]
 
 
@@ -138,7 +138,7 @@ def weighted_edges(offsets: NDArray[np.int64], seconds: float) -> list[int]:
         That a point takes, in order of magnitude.
     """
     n_bags = len(offsets) - 1
-    n_ranges = min(n_bags, MOST_RANGES, math.ceil(int(offsets[-1]) * seconds / RANGE_SECONDS))
+    n_ranges = min(n_bags, MAX_RANGES, math.ceil(int(offsets[-1]) * seconds / RANGE_SECONDS))
     if n_ranges <= 1:
         return [0, n_bags]
     wanted = np.linspace(0, offsets[-1], n_ranges + 1)[1:-1]

@@ -15,8 +15,9 @@ from .pool import run_parts
 
 # Rows or columns of a part: with fewer BLAS copies the other factor too often to be fast.
 STEP = 512
-SMALL = 2**22  # multiplications that are not worth a second thread: a tenth of a millisecond
-PANEL = 256  # of a Gram matrix
+# Multiplications that are not worth a second thread: a tenth of a millisecond.
+SMALL_PRODUCT = 2**22
+PANEL = 256  # columns of a Gram matrix at a time
 
 
 def multiply(a: Matrix, b: Matrix, out: Matrix | None = None) -> Matrix:
@@ -25,7 +26,7 @@ def multiply(a: Matrix, b: Matrix, out: Matrix | None = None) -> Matrix:
     if out is None:
         out = np.empty((m, n), np.result_type(a, b))
     longest = max(m, n)
-    step = STEP if m * n * len(b) > SMALL else max(1, longest)
+    step = STEP if m * n * len(b) > SMALL_PRODUCT else max(1, longest)
 
     def multiply_part(part: int) -> None:
         cut = slice(part * step, (part + 1) * step)

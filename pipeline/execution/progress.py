@@ -22,7 +22,7 @@ Report = Callable[[int], None]
 
 logger = logging.getLogger(__name__)
 
-SECONDS_BETWEEN_EVENTS = 1.0  # of a worker: people watch, and the scheduler has other work
+SECONDS_BETWEEN_EVENTS = 1.0  # events of a worker: people watch, and the scheduler has other work
 
 
 def silent(done: int, total: int) -> None:

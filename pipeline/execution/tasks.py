@@ -48,7 +48,7 @@ R = TypeVar("R")
 Result = Any
 """What a task, or the root of a tree, gives."""
 
-RETRIES = 2  # of a task that failed: workers come and go, and errors of ours come back at once
+RETRIES = 2  # of a failed task: workers come and go; errors of bagbasis are raised at once
 LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
 
 

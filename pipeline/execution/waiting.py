@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 SECONDS_BETWEEN_LOOKS = 10.0
-PATIENCE = 1800.0  # seconds without a worker: a queue may give none for a while
+WAIT_SECONDS = 1800.0  # time without a worker: a queue may give none for a while
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class _Watch:
             self._last, self._has_said = time.monotonic(), False
             return
         since = time.monotonic() - self._last
-        if since > PATIENCE:
+        if since > WAIT_SECONDS:
             raise ClusterError(
                 f"the cluster has had no workers for {since / 60:.0f} minutes; start it again when "
                 "there are some: with checkpoints it does only what is missing"
@@ -96,7 +96,7 @@ class _Watch:
         if not self._has_said:
             self._has_said = True
             at = time.strftime("%H:%M", time.localtime(time.time() - since))
-            limit = f"{PATIENCE / 60:.0f} minutes"
+            limit = f"{WAIT_SECONDS / 60:.0f} minutes"
             self._say(f"no workers since {at}; waiting for others, {limit} at most")
 
     def _has_workers(self) -> bool:

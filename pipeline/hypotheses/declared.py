@@ -7,14 +7,15 @@ from typing import Annotated
 from ..core import Integer, OneOf, Real
 from ..embeddings.random_features.base import SCALE_BOUNDS
 
-MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
-MOST_LOCATIONS = 4096  # the matrices of NFSIC and FSSD have their square; 5 or 10 are usual
-MOST_FEATURES = 65_536  # of random Fourier features and sines: half a megabyte a row
+MAX_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
+# The matrices of NFSIC and FSSD have the square of this size; 5 or 10 are usual.
+MAX_LOCATIONS = 4096
+MAX_FEATURES = 65_536  # random Fourier features or sines: half a megabyte a row
 
 KERNEL_WIDTH = Real(*SCALE_BOUNDS)
 KERNEL = OneOf("gaussian", "laplacian", "matern")
 
-PERMUTATIONS = Integer(1, MOST_PERMUTATIONS)
+PERMUTATIONS = Integer(1, MAX_PERMUTATIONS)
 DRIFT_STATISTIC = OneOf("fuse", "mmd_u")
 
 Permutations = Annotated[int, PERMUTATIONS]

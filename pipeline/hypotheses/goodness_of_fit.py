@@ -33,7 +33,7 @@ from ..densities.exponential_family import ExponentialFamilyDensity
 from ..densities.series import Densities
 from ..execution.lanes import lane
 from ..execution.passes import check_memory
-from .declared import KERNEL_WIDTH, MOST_LOCATIONS, Permutations
+from .declared import KERNEL_WIDTH, MAX_LOCATIONS, Permutations
 from .goodness.scores import GivenScore, MixtureScore, Scored, ScoreFunction, SeriesScore
 from .goodness.stein import (
     SteinMoments,
@@ -43,7 +43,7 @@ from .goodness.stein import (
     stein_of_waves,
 )
 from .kernels.kernels import Kernel, resolve_kernel
-from .kernels.scales import MOST_UNITS
+from .kernels.scales import MAX_UNITS
 from .nulls.distributions import mixture_null
 from .nulls.draws import generator_of
 from .nulls.wild_bootstrap import WILD, wild_null, wild_signs
@@ -132,11 +132,11 @@ class KSD(FitStatistic):
         )
 
 
-EXACT_POINTS = 1000  # of which all pairs take a second, as waves do
+EXACT_POINTS = 1000  # points whose pairs take a second, as waves do
 
 # Learnt locations are where few points are: with 28 and 35 tested numbers p ≤ .05 in 8 % of tests
 # (400 data sets each), with 70 in 5 %.
-LEAST_TESTED = 60
+MIN_TESTED = 60
 
 
 @FIT.register
@@ -174,7 +174,7 @@ class FSSD(FitStatistic):
     name: ClassVar[str] = "fssd"
     nulls: ClassVar[tuple[str, ...]] = ("spectral",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
-    n_locations: Annotated[int, Integer(1, MOST_LOCATIONS)] = 5
+    n_locations: Annotated[int, Integer(1, MAX_LOCATIONS)] = 5
     learn: Annotated[float, ShareOrZero] = 0.0
 
     @override
@@ -186,10 +186,10 @@ class FSSD(FitStatistic):
         v = rng.multivariate_normal(x.mean(axis=0), covariance, self.n_locations)
         width = points.kernel.bandwidth
         if self.learn:
-            if len(tested) < LEAST_TESTED:
+            if len(tested) < MIN_TESTED:
                 raise DataError(
                     f"{len(tested)} points are left to test after learn={self.learn:g}; expected "
-                    f"{LEAST_TESTED} or more: take learn=0, or statistic='ksd'"
+                    f"{MIN_TESTED} or more: take learn=0, or statistic='ksd'"
                 )
             v, width = learn_stein_locations(points.scored[training], v, width)
         moments = SteinMoments.of(stein_features(points.scored[tested], v, width))
@@ -359,7 +359,7 @@ def bucket_units(sample: Sample, in_order: bool, seed: int) -> tuple[Integers, i
         Whether the points are a series, whose neighbours stay together. Otherwise they are assigned
         to buckets at random, because neighbours in sorted data are alike.
     """
-    length = -(-sample.n_units // MOST_UNITS)
+    length = -(-sample.n_units // MAX_UNITS)
     order = np.arange(sample.n_units)
     if not in_order and length > 1:
         order = generator_of(seed, "buckets").permutation(sample.n_units)

@@ -24,7 +24,7 @@ from .result import HypothesisResult
 from .samples.matching import matched
 from .samples.samples import is_bags
 from .samples.standardising import CoordinateUnits
-from .samples.variables import LEAST_PAIRED_ROWS, VariableLike, read_variables, strata_of
+from .samples.variables import MIN_PAIRED_ROWS, VariableLike, read_variables, strata_of
 
 PERMUTATION = "permutation"
 
@@ -245,7 +245,7 @@ def _measure_in_pass(
     if pair_map is None:
         return None
     sums = stored.sums(pair_map)
-    if sums.n < LEAST_PAIRED_ROWS:
-        raise DataError(f"{sums.n} pairs of bags; a test of independence needs {LEAST_PAIRED_ROWS}")
+    if sums.n < MIN_PAIRED_ROWS:
+        raise DataError(f"{sums.n} pairs of bags; a test of independence needs {MIN_PAIRED_ROWS}")
     n_left_out = stored.bags.n_bags - sums.n
     return statistic.of_sums(sums, pair_map, pairs), pairs, sums.n, n_left_out

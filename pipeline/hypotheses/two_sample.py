@@ -31,7 +31,7 @@ from .two_samples.kernel_choice import ARD, KERNEL_CRITERIA, choose_coordinates,
 from .two_samples.locations import LocationStatistic
 
 BY_COORDINATE = "gaussian, a bandwidth per coordinate"
-LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
+MIN_UNITS_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 
 
 @checked()
@@ -319,10 +319,10 @@ def _labels(groups: object, a: SampleLike, b: SampleLike) -> dict[str, ArrayLike
 
 def _require_halves(samples: TwoSamples) -> None:
     for sample in (samples.first, samples.second):
-        if sample.n_units < LEAST_TO_CHOOSE:
+        if sample.n_units < MIN_UNITS_TO_CHOOSE:
             raise DataError(
                 f"{sample.name} has {sample.n_units} {sample.unit}s; to choose a bandwidth on one "
-                f"half and test the other takes {LEAST_TO_CHOOSE}"
+                f"half and test the other takes {MIN_UNITS_TO_CHOOSE}"
             )
 
 

@@ -32,7 +32,7 @@ from ..core import (
 )
 from ..core.arrays import check_dtype
 from ..core.errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..data.bags.box import MOST_DIMS, Box
+from ..data.bags.box import MAX_DIMS, Box
 from ..data.bags.format_rules import FormatRules
 from ..data.bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
 from ..data.storage.files import remove
@@ -101,7 +101,7 @@ def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable
     class_names=MappingOf(Text, ListOf(Text)) | None_,
     ids=Items | None_,
     responses=Items | None_,
-    response_dims=Integer(1, MOST_DIMS) | None_,
+    response_dims=Integer(1, MAX_DIMS) | None_,
     mode=MODE,
     overwrite=Boolean,
     chunk_points=Integer() | None_,

@@ -20,8 +20,8 @@ from ..data.bags.responses import Responses, as_response, as_responses
 from ..data.store.plan import plan_partitions
 from ..data.store.targets import targets_matrix
 
-BATCH_BYTES = 2**25  # of points that are written at once
-BATCH_BAGS = 2**16  # so that many tiny bags do not fill the memory with their objects
+BATCH_BYTES = 2**25  # points written at once
+BATCH_BAGS = 2**16  # so that the objects of many tiny bags do not fill the memory
 
 _END = object()
 

@@ -38,7 +38,7 @@ NPZ_RULES = FormatRules(
     },
 )
 
-RESPONSE = "response_"
+RESPONSE_PREFIX = "response_"
 ARRAYS = (
     *("points", "offsets", "sizes", "ids", "targets"),
     *("response_points", "response_offsets", "response_sizes"),
@@ -75,13 +75,13 @@ def read_npz(file: str) -> NpzBags:
 
 
 def _responses(arrays: Mapping[str, NDArray[Any]], n_bags: int) -> Responses | None:
-    if not any(name.startswith(RESPONSE) for name in arrays):
+    if not any(name.startswith(RESPONSE_PREFIX) for name in arrays):
         return None
-    points = _array(arrays, RESPONSE + "points")
+    points = _array(arrays, RESPONSE_PREFIX + "points")
     try:
-        return as_responses(Responses(points, _offsets(arrays, RESPONSE)), n_bags)
+        return as_responses(Responses(points, _offsets(arrays, RESPONSE_PREFIX)), n_bags)
     except DataError as error:
-        raise DataError(f"array '{RESPONSE}points': {error}") from error
+        raise DataError(f"array '{RESPONSE_PREFIX}points': {error}") from error
 
 
 def _load(file: str) -> dict[str, NDArray[Any]]:

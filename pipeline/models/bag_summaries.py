@@ -13,8 +13,8 @@ from ..data.bags.bags import Bags
 from ..execution.costs import Cost
 
 SECONDS_PER_EXTREME = 5e-9  # of a coordinate of a point
-GAPS_BYTES = 2**27  # of the points of a block, in double
-MOST_COVARIANCES = 300  # columns; beyond, 25 coordinates and more have variances alone
+GAPS_BYTES = 2**27  # points of a block, in double
+MAX_COVARIANCES = 300  # columns; 25 coordinates and more have variances alone
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class MomentsAndExtremes(Summaries):
     def n_second(self) -> int:
         """How many covariances or variances there are."""
         n_pairs = self.n_dims * (self.n_dims + 1) // 2
-        return n_pairs if n_pairs <= MOST_COVARIANCES else self.n_dims
+        return n_pairs if n_pairs <= MAX_COVARIANCES else self.n_dims
 
     @property
     @override

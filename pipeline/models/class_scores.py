@@ -18,7 +18,7 @@ from .fitting.accumulate import FitStatistics
 from .fitting.fit_parameters import FitParameters
 from .fitting.plan import FitPlan
 from .intervals.fold_calibration import FoldCalibration, without_each
-from .outcomes.class_probabilities import MOST_CALIBRATION_ROWS, ProbabilityMap
+from .outcomes.class_probabilities import MAX_CALIBRATION_ROWS, ProbabilityMap
 from .outcomes.classes import Classes
 from .ridge.ridge import RidgeSolution, solve
 from .ridge.rows import RidgeRows
@@ -88,8 +88,8 @@ def _of_pass(
 
 
 def _some_of(bags: LabelledBags) -> LabelledBags:
-    """Return evenly spread labelled bags, `MOST_CALIBRATION_ROWS` of them at most."""
-    chosen = spread_rows(np.sort(bags.labelled_positions()), MOST_CALIBRATION_ROWS)
+    """Return evenly spread labelled bags, `MAX_CALIBRATION_ROWS` of them at most."""
+    chosen = spread_rows(np.sort(bags.labelled_positions()), MAX_CALIBRATION_ROWS)
     return replace(bags, left_out=None, only=ListedBags(chosen))
 
 

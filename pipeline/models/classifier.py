@@ -39,7 +39,7 @@ from .conformal import conformalized
 from .fitted_model import COVERAGE, PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.problem import Groups, TrainingBags
-from .intervals.fold_calibration import MOST_FOLDS
+from .intervals.fold_calibration import MAX_FOLDS
 from .judging import score_of
 from .outcomes.base import Target
 from .outcomes.classes import Classes
@@ -141,7 +141,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         model, n = self._fitted, len(self.classes_)
         return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))
 
-    @checked(cv=Integer(2, MOST_FOLDS) | None_, progress=Function | None_)
+    @checked(cv=Integer(2, MAX_FOLDS) | None_, progress=Function | None_)
     def conformalize(
         self,
         X: TrainingBags,

@@ -22,7 +22,7 @@ from .fitted_model import MODEL_FITTED_ON, is_fitted_to, names_fitted, take_subs
 from .fitting.fit_parameters import FitParameters
 from .fitting.problem import Problem, TrainingBags
 from .intervals.calibration import calibration_of
-from .intervals.fold_calibration import MOST_ANEW, FoldCalibration
+from .intervals.fold_calibration import MAX_RECHOSEN, FoldCalibration
 from .judging import judged_data
 from .outcomes.base import Outcome
 from .outcomes.reals import Reals
@@ -98,7 +98,7 @@ def _by_folds(
     weights = _weights(model, source, sample_weight)
     column = None if groups is None else Column.of(source.data, "groups", groups)
     anew, has_chosen = None, model.report.get("choice", {}).get("tried")
-    if has_chosen and len(source.labelled_positions()) <= MOST_ANEW:
+    if has_chosen and len(source.labelled_positions()) <= MAX_RECHOSEN:
         anew = partial(_fitted_anew, parameters, model.outcome, column, weights)
     folded = model.folded(parameters.rounding)
     return folded.calibrate(source, n_folds, column, weights, progress, anew)

@@ -21,8 +21,8 @@ from .verdict import ERROR_RATE, RIVALS, bags_in_words, share_error, targets_in_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
-SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own
+SAMPLE_SIZE = 50_000  # bags remembered for figures: more dots hide each other
+SAMPLE_SEED = 3  # differs from those of the splits, whose bags are samples of their own
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from .base import DoubleBasis
 
 BLOCK_VALUES = 2**23  # numbers of the points of the bags that are predicted at a time
-STEP = 0.1  # of a coordinate's spread in the bag: how far it is moved to either side
-SHOWN = 3  # points and coordinates in a printed explanation
-SHOWN_TARGETS = 8  # of four lines each
+# How far a coordinate is moved to either side, as a fraction of its spread in the bag.
+STEP_FRACTION = 0.1
+N_SHOWN = 3  # points and coordinates in a printed explanation
+N_SHOWN_TARGETS = 8  # four lines each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,20 +134,20 @@ class Explanation:
     def _lines(self) -> dict[str, str]:
         lines: dict[str, str] = {}
         moved = np.flatnonzero(self.effect.any(axis=0)).tolist() or [0]
-        for j in moved[:SHOWN_TARGETS]:
+        for j in moved[:N_SHOWN_TARGETS]:
             name = self.targets[j]
-            order = np.argsort(-np.abs(self.effect[:, j]), kind="stable")[:SHOWN]
+            order = np.argsort(-np.abs(self.effect[:, j]), kind="stable")[:N_SHOWN]
             effects = [f"{self.rows[i]} ({self.effect[i, j]:+.2g})" for i in order.tolist()]
             lines[f"{name}: prediction"] = rounded(float(self.prediction[j]))
             lines[f"{name}: points"] = ", ".join(effects)
             for what, values in (("shift", self.shift), ("spread", self.spread)):
-                order = np.argsort(-np.abs(values[:, j]), kind="stable")[:SHOWN]
+                order = np.argsort(-np.abs(values[:, j]), kind="stable")[:N_SHOWN]
                 effects = [
                     f"{coordinate_in_words(self.coordinate_names[i])} ({values[i, j]:+.2g})"
                     for i in order.tolist()
                 ]
                 lines[f"{name}: {what} of"] = ", ".join(effects)
-        if others := len(self.targets) - len(moved[:SHOWN_TARGETS]):
+        if others := len(self.targets) - len(moved[:N_SHOWN_TARGETS]):
             lines["not shown"] = f"{others} more; effect, shift and spread have them"
         return lines
 
@@ -255,11 +256,11 @@ def _effects(
         moved = []
         for sign in (1, -1):
             shifted, widened = points.copy(), points.copy()
-            shifted[:, j] += sign * STEP * deviation[j]
-            widened[:, j] = mean[j] + (points[:, j] - mean[j]) * (1 + sign * STEP)
+            shifted[:, j] += sign * STEP_FRACTION * deviation[j]
+            widened[:, j] = mean[j] + (points[:, j] - mean[j]) * (1 + sign * STEP_FRACTION)
             moved += [shifted, widened]
         changed[j] = _predict(model, moved).reshape(2, 2, -1)
-    return effect, (changed[:, 0] - changed[:, 1]) / (2 * STEP)
+    return effect, (changed[:, 0] - changed[:, 1]) / (2 * STEP_FRACTION)
 
 
 def _predict(model: Any, bags: list[Floats]) -> Floats:  # noqa: ANN401 - regressors and classifiers

@@ -30,7 +30,7 @@ from .fitting.problem import N_FOLDS, Problem
 from .fitting.solver import choose_solver
 from .fitting.solving import solve_fit
 from .intervals.calibration import calibration_of
-from .intervals.error_scale import LEAST_SCALE_ROWS, ErrorScale
+from .intervals.error_scale import MIN_SCALE_ROWS, ErrorScale
 from .outcomes.densities import DensityOutcome
 from .posterior import Posterior
 from .predictions.outside import constants_of
@@ -232,7 +232,7 @@ def learn_scale(
 
     It is not known of few or many bags, or where folds take more memory than there is.
     """
-    few_or_many = not LEAST_SCALE_ROWS <= model.report["n_bags_fitted"] <= FOLDED_BAGS
+    few_or_many = not MIN_SCALE_ROWS <= model.report["n_bags_fitted"] <= FOLDED_BAGS
     if few_or_many or not model.outcome.has_intervals:
         return None, False
     try:

@@ -11,7 +11,7 @@ from ..embeddings.registered import spec_to_dict
 from .fitting.choice.short_list import LINEAR_IN_MEANS
 from .fitting.feature_map import FeatureMap
 from .outcomes.base import Outcome
-from .verdict import NEAR
+from .verdict import NEAR_ERRORS
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _no_better(best: Mapping[str, Any]) -> str | None:
     """Return a warning if the error is that of a constant, or within two standard errors of it."""
     if best["error"] >= 1:
         return "the model is no better than a constant"
-    if best["error"] + NEAR * best["standard_error"] >= 1:
+    if best["error"] + NEAR_ERRORS * best["standard_error"] >= 1:
         return "the model is hardly better than a constant, within two standard errors"
     return None
 

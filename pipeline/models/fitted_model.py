@@ -28,11 +28,16 @@ __all__ = ["BagsLike"]
 
 COVERAGE = 0.9
 
-OUTSIDE = "outside"  # the column of the share of a bag's points outside the box
-OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
-OF_INTERVALS = ("lower", "upper")  # columns that need a calibration
+OUTSIDE_COLUMN = "outside"  # fraction of a bag's points outside the box
+POSTERIOR_COLUMNS = ("std", *BagScores._fields)  # columns that need a posterior
+INTERVAL_COLUMNS = ("lower", "upper")  # columns that need a calibration
 SET = "set"  # likewise, of classes
-COLUMNS = (*OF_POSTERIOR, *OF_INTERVALS, SET, OUTSIDE)  # all that a prediction may have in addition
+COLUMNS = (
+    *POSTERIOR_COLUMNS,
+    *INTERVAL_COLUMNS,
+    SET,
+    OUTSIDE_COLUMN,
+)  # all that a prediction may have in addition
 
 
 class MoreColumns(NamedTuple):

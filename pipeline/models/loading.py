@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..core import Url, checked, constraints_of
 from ..core.errors import ModelError, refuse_exhaustion
 from ..core.saved import newer_error
-from ..data.storage.files import GROUP
+from ..data.storage.files import GROUP_FILE
 from ..data.storage.folders import read_one
 from ..data.storage.urls import normalize_url
 from .base import DoubleBasis, fit_parameters_of
@@ -67,7 +67,7 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     (2,)
     """
     url = normalize_url(url)
-    return read_one(url, lambda: _load(url), last=GROUP)
+    return read_one(url, lambda: _load(url), last=GROUP_FILE)
 
 
 class PythonFunction:
@@ -99,7 +99,7 @@ def is_network(url: str | os.PathLike[str]) -> bool:
         If no model exists at ``url``, or it is of an unsupported format version.
     """
     url = normalize_url(url)
-    return NETWORK in read_one(url, lambda: read_model_state(url), last=GROUP)
+    return NETWORK in read_one(url, lambda: read_model_state(url), last=GROUP_FILE)
 
 
 def read_network(url: str, values: Mapping[str, Any]) -> list[NDArray[np.float64]]:
@@ -132,7 +132,7 @@ def saved_state(url: str | os.PathLike[str]) -> tuple[ModelState, dict[str, str]
         If no model exists at ``url``, or it is damaged or of an unsupported format version.
     """
     url = normalize_url(url)
-    return read_one(url, lambda: _saved_state(url), last=GROUP)
+    return read_one(url, lambda: _saved_state(url), last=GROUP_FILE)
 
 
 def _saved_state(url: str) -> tuple[ModelState, dict[str, str]]:

@@ -23,9 +23,9 @@ from .model_state import OptionalPart
 from .ridge.ridge import RidgeSolution
 from .ridge.summary import Summary
 
-SHARES = np.arange(0, 1, 0.05)  # of σ² that are tried as that of bags
-LEAST_FREE = 1e-3  # of 1 - h, where a bag is fitted through
-ROUNDING = 1e-14  # eigenvalues below this share of the trace are not told from zero in double
+BAG_FRACTIONS = np.arange(0, 1, 0.05)  # fractions of σ² that are tried as the variance of bags
+MIN_FREE = 1e-3  # of 1 - h, where the fit passes through a bag's label
+ROUNDING = 1e-14  # eigenvalues below this fraction of the trace cannot be told from zero in double
 NO_POSTERIOR = (
     "standard deviations need a model with a posterior; fit it with uncertainty=True "
     "(model.uncertainty: true), which stores a matrix of features by features"
@@ -171,11 +171,11 @@ class Posterior(OptionalPart):
         mean = spread.mean(axis=0)
         if not (np.isfinite(self.noise).all() and (mean > 0).all()):
             return self
-        free = np.maximum(1 - leverage[:, None], LEAST_FREE)
+        free = np.maximum(1 - leverage[:, None], MIN_FREE)
         squares = in_units(residuals, exponents) ** 2 / free / self.noise
-        variances = 1 + SHARES[:, None, None] * (spread / mean - 1)
+        variances = 1 + BAG_FRACTIONS[:, None, None] * (spread / mean - 1)
         losses = (np.log(variances) + squares / variances).sum(axis=1)
-        share = SHARES[losses.argmin(axis=0)]
+        share = BAG_FRACTIONS[losses.argmin(axis=0)]
         of_bags = share * self.noise / mean
         return replace(self, noise=(1 - share) * self.noise, of_bags=of_bags.tolist())
 

@@ -33,10 +33,10 @@ from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from .base import DoubleBasis, Head
 from .conformal import conformalized
-from .fitted_model import COVERAGE, OF_INTERVALS, MoreColumns, PredictionArray
+from .fitted_model import COVERAGE, INTERVAL_COLUMNS, MoreColumns, PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.problem import Groups, TrainingBags
-from .intervals.fold_calibration import MOST_FOLDS
+from .intervals.fold_calibration import MAX_FOLDS
 from .judging import score_of
 from .outcomes.base import Target
 from .outcomes.reals import Reals
@@ -257,7 +257,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         both = model.apply(X, _Deviations(model), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
-    @checked(cv=Integer(2, MOST_FOLDS) | None_, progress=Function | None_)
+    @checked(cv=Integer(2, MAX_FOLDS) | None_, progress=Function | None_)
     def conformalize(
         self,
         X: TrainingBags,
@@ -344,7 +344,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         model = self._fitted
         model.require_calibration().rank(coverage)
         tail = (2, *model.outcome.stored()["predictions"].tail)
-        columns = MoreColumns(OF_INTERVALS, coverage)
+        columns = MoreColumns(INTERVAL_COLUMNS, coverage)
         both = model.apply(X, _StackedColumns(model, columns), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 

@@ -27,10 +27,10 @@ from ..execution.products import multiply
 from .fit_summary import embedding_in_words
 from .fitted_model import (
     FRAME_COLUMNS,
+    INTERVAL_COLUMNS,
     NO_COLUMNS,
-    OF_INTERVALS,
-    OF_POSTERIOR,
-    OUTSIDE,
+    OUTSIDE_COLUMN,
+    POSTERIOR_COLUMNS,
     SET,
     MoreColumns,
     PredictedRows,
@@ -63,7 +63,7 @@ NO_CALIBRATION = (
 
 # by the names that saved models have for the arrays of a `RidgeSolution`
 ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
-MEAN = "mean_coefficients"  # the array of the mean of the encoded labels
+MEAN_ARRAY = "mean_coefficients"  # the array of the mean of the encoded labels
 CALIBRATIONS: tuple[type[Calibration | FoldCalibration], ...] = (
     Calibration,
     FoldCalibration,
@@ -179,11 +179,13 @@ class RidgeModel:
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `with_columns`."""
         bags = self.in_fitted_order(bags)
-        scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
-        folded = not {*columns.names}.isdisjoint((*OF_INTERVALS, SET))
+        scored = not {*columns.names}.isdisjoint(POSTERIOR_COLUMNS)
+        folded = not {*columns.names}.isdisjoint((*INTERVAL_COLUMNS, SET))
         prediction = self.with_columns(self._rows(bags, scored, folded), columns)
-        if OUTSIDE in prediction.more and len(bags):
-            prediction.more[OUTSIDE][:] = self.features.embedding.count_outside(bags) / bags.sizes
+        if OUTSIDE_COLUMN in prediction.more and len(bags):
+            prediction.more[OUTSIDE_COLUMN][:] = (
+                self.features.embedding.count_outside(bags) / bags.sizes
+            )
         return prediction
 
     def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
@@ -209,7 +211,7 @@ class RidgeModel:
     def _column(
         self, name: str, rows: PredictedRows, ends: Callable[[], tuple[Floats, Floats]]
     ) -> Floats:
-        if name == OUTSIDE:
+        if name == OUTSIDE_COLUMN:
             return np.zeros(len(rows.values))  # `predicted` has the bags that it is of
         if name in BagScores._fields:
             self.require_posterior()
@@ -219,7 +221,7 @@ class RidgeModel:
             raise ModelError(f"a model of {self.outcome.kind} has no column {name!r}{hint}")
         if name == "std":
             return self.outcome.predict(self._deviations(rows)).values
-        return self.outcome.predict(ends()[OF_INTERVALS.index(name)]).values
+        return self.outcome.predict(ends()[INTERVAL_COLUMNS.index(name)]).values
 
     def _ends(self, rows: PredictedRows, coverage: float) -> tuple[Floats, Floats]:
         calibration = self.require_calibration()
@@ -424,7 +426,7 @@ class RidgeModel:
             attributes["weights"] = self.weights
         arrays = {name: getattr(self.solution, own) for name, own in ARRAYS.items()}
         if self.mean_targets is not None:
-            arrays[MEAN] = self.mean_targets
+            arrays[MEAN_ARRAY] = self.mean_targets
         arrays |= self.features.arrays()
         for part in (self.posterior, self.calibration, self.trees, self.line):
             own = ModelState({}, {}) if part is None else part.state()
@@ -434,7 +436,7 @@ class RidgeModel:
     @staticmethod
     def array_names(attributes: dict[str, Any], learns: type[Outcome]) -> list[str]:
         """Return the names of the arrays of a saved model with these attributes."""
-        own = [*ARRAYS, MEAN] if learns.keeps_mean else [*ARRAYS]
+        own = [*ARRAYS, MEAN_ARRAY] if learns.keeps_mean else [*ARRAYS]
         own += FeatureMap.array_names(attributes["features"])
         return own + [name for part in PARTS for name in part.array_names(attributes)]
 
@@ -470,7 +472,7 @@ class RidgeModel:
             values["report"],
             values["holdout"],
             values.get("weights"),
-            arrays[MEAN] if learns.keeps_mean else None,
+            arrays[MEAN_ARRAY] if learns.keeps_mean else None,
             Posterior.from_state(state, *sizes),
             next((part for part in calibrations if part is not None), None),
             values["versions"],

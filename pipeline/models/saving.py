@@ -42,8 +42,8 @@ from .fitting.feature_map import SECOND_BASIS
 from .model_state import ModelState
 
 FORMAT = Format("model")
-VERSIONS = "versions"  # of the packages that saved it
-MODEL_KEY = "bagbasis_model"  # of the Zarr group; empty until everything else is written
+VERSIONS = "versions"  # of the packages that saved the model
+MODEL_KEY = "bagbasis_model"  # attribute of the Zarr group; empty until everything else is written
 CHECKSUM = "bagbasis_model_checksum"  # of that attribute; models of earlier versions have none
 RUN_KEY = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names

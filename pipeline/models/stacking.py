@@ -40,14 +40,14 @@ from .ridge_model import RidgeModel
 RIDGE, STACK, TREES, LINE = "ridge", "stack", "trees", "line"
 N_FOLDS = 5
 SEED = 0
-MOST_RANDOMISED = 5000  # bags; more are boosted: a forest of them would take too much room
+MAX_RANDOMISED = 5000  # bags; more are boosted: a forest of them would take too much memory
 N_RANDOMISED = 200
-SPLIT_COLUMNS = 100  # at most, that are tried at a split; a third of fewer
-MOST_BYTES = 2**25  # of all trees, which are saved and travel: leaves grow until they fit
-NODE_BYTES = 48  # besides the values of a leaf
+SPLIT_COLUMNS = 100  # columns tried at a split at most; a third if there are fewer
+MAX_BYTES = 2**25  # size of all trees, which are saved and travel: leaves grow until they fit
+NODE_BYTES = 48  # in addition to the values of a leaf
 BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 20, "early_stopping": False}
-COPIES = 3  # of the rows: those that come in, those that are joined, those that trees make
-TIE = 0.5  # standard errors: a head that leads a cheaper one by less does not take its place
+COPIES = 3  # of the rows: the given ones, the joined ones, and those that trees make
+MIN_LEAD = 0.5  # standard errors by which a head has to lead to replace a cheaper one
 FEWER = "take fewer bags, a shorter embedding, or head='ridge'"
 
 
@@ -146,7 +146,7 @@ def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, 
     tried = [name for name in (RIDGE, TREES, STACK) if name in heads]
     errors, spreads = report["errors"], report["standard_errors"]
     least = min(errors[name] for name in tried)
-    chosen = next(name for name in tried if errors[name] <= least + TIE * spreads[name])
+    chosen = next(name for name in tried if errors[name] <= least + MIN_LEAD * spreads[name])
     made = replace(model, report={**model.report, "head": {**report, "head": chosen}})
     return _with_shares(made, chosen), chosen
 
@@ -201,7 +201,7 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
         np.ldexp(y, -exponents),
         None if (weights == weights[0]).all() else weights,
     )
-    if len(y) > MOST_RANDOMISED:
+    if len(y) > MAX_RANDOMISED:
         boosted = [
             HistGradientBoostingRegressor(**BOOSTING, random_state=SEED).fit(
                 inputs, target, sample_weight
@@ -212,7 +212,7 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
     node = NODE_BYTES + 8 * y.shape[1]
     forest = ExtraTreesRegressor(
         N_RANDOMISED,
-        min_samples_leaf=max(1, -(-2 * len(y) * N_RANDOMISED * node // MOST_BYTES)),
+        min_samples_leaf=max(1, -(-2 * len(y) * N_RANDOMISED * node // MAX_BYTES)),
         max_features=max(1, min(SPLIT_COLUMNS, inputs.shape[1] // 3)),
         random_state=SEED,
         n_jobs=n_cores,

@@ -28,7 +28,7 @@ from .ridge.penalties import Path, Penalties, warn_at_edge
 from .ridge.ridge import RidgeSolution, solve, solve_each, solve_gcv
 from .ridge.sums import RidgeStatistics, StatisticsBuilder
 
-NOISE = 1e-14  # rounding of sums in double, relative to their trace
+ROUNDING = 1e-14  # of sums in double, relative to their trace
 LARGEST, SMALLEST = 1e150, 1e-150  # numbers whose squares have sums in double
 EXACT = 2.0**53  # from here on floats leave out whole numbers
 
@@ -196,19 +196,19 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         if isinstance(chosen, str):
             penalties = self._penalties(total)
             if chosen == "gcv":
-                solution = solve_gcv(total, penalties, noise=NOISE)
+                solution = solve_gcv(total, penalties, noise=ROUNDING)
                 path = Path(solution.alphas, solution.scores)
             else:
                 if sum(part.n > 0 for part in self.folds_) < 2:
                     where = f"n_samples={total.n} in one fold"
                     raise DataError(f"{where}; alpha='folds' needs two folds")
                 path = Path(penalties.values, self._fold_errors(total, penalties.values))
-                solution = solve(total, path.best, NOISE)
+                solution = solve(total, path.best, ROUNDING)
                 path = replace(path, scores=path.scores / (_variation(total) or 1.0))
             if len(path.alphas) > 1:
                 warn_at_edge(path, penalties, "float64", True)
         else:
-            solution = solve(total, float(chosen), NOISE)
+            solution = solve(total, float(chosen), ROUNDING)
         if not np.isfinite(solution.coef).all() or not np.isfinite(solution.intercept).all():
             raise DataError(
                 "y has too large numbers for finite coefficients; divide y by a constant"
@@ -287,7 +287,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         for part in self.folds_:
             if part.n:
                 judge = part.judge()
-                for i, solution in enumerate(solve_each(total - part, alphas, NOISE)):
+                for i, solution in enumerate(solve_each(total - part, alphas, ROUNDING)):
                     errors[i] += part.n * np.mean(judge(solution.coef.T, solution.intercept))
         return errors
 

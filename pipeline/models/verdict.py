@@ -20,8 +20,8 @@ MOST_FREQUENT = "the most frequent class"
 ERROR_RATE = "error rate"  # the measure of classes, of which people read the accuracy
 HELD_OUT = " on bags held out"  # ends the measure of `judge_fit`
 RELATIVE = ", relative to the best constant's"
-MANY = 2.0  # times: a larger error is no longer told in percent
-NEAR = 2.0  # standard errors: closer errors are not told apart
+MAX_PERCENT_TIMES = 2.0  # a larger ratio of errors is not stated in percent
+NEAR_ERRORS = 2.0  # standard errors: closer errors are called alike
 
 
 def verdict(
@@ -112,12 +112,12 @@ def ordered(rivals: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
 def _beside(error: float, name: str, rival: float, spread: float | None) -> str:
     if not rival:
         return f"above {name} (0)"
-    if error >= MANY * rival:
+    if error >= MAX_PERCENT_TIMES * rival:
         times = error / rival
         shown = f"{times:.1f}" if times < 10 else f"{times:,.0f}" if times < 1000 else "over 1,000"
         return f"{shown} times the error of {name} ({rounded(rival)})"
     change = 100 * (error - rival) / rival
-    is_near = spread is not None and abs(error - rival) < NEAR * spread
+    is_near = spread is not None and abs(error - rival) < NEAR_ERRORS * spread
     near = ", within two standard errors" if is_near else ""
     side = f"{abs(change):.0f} % {'below' if change <= 0 else 'above'}"
     return f"{side if round(abs(change)) else 'level with'} {name} ({rounded(rival, spread)}{near})"

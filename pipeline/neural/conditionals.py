@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from .transformations import Transformation, small_net
 
-LEAST_LOG_SCALE = -7.0  # of a component, in standard deviations of a coordinate: e^−7 = .001
+# Log scale of a component, in standard deviations of a coordinate: e^−7 = .001.
+MIN_LOG_SCALE = -7.0
 LOG_ROOT_2_PI = 0.9189385332046727
-SPREAD = 2.0  # components' means begin at −2 … 2 standard deviations
+MEANS_RANGE = 2.0  # components' means begin at −2 … 2 standard deviations
 
 
 class Conditional(eqx.Module):
@@ -38,7 +39,7 @@ class Conditional(eqx.Module):
             keys = jax.random.split(jax.random.fold_in(key, i))
             logits, means, logs = self.mixture(self.states(z, condition)[i], i)
             k = jax.random.categorical(keys[0], logits)
-            scale = jnp.exp(jnp.maximum(logs[k], LEAST_LOG_SCALE))
+            scale = jnp.exp(jnp.maximum(logs[k], MIN_LOG_SCALE))
             return z.at[i].set(means[k] + scale * jax.random.normal(keys[1]))
 
         return jax.lax.fori_loop(0, n_dims, step, jnp.zeros(n_dims))
@@ -227,14 +228,16 @@ class TransformedDensity(eqx.Module):
 def log_mixture(z: jax.Array, mixture: jax.Array) -> jax.Array:
     """Return the log density of a mixture of normal distributions, (3, K), at a number."""
     logits, means, logs = mixture
-    logs = jnp.maximum(logs, LEAST_LOG_SCALE)
+    logs = jnp.maximum(logs, MIN_LOG_SCALE)
     terms = -0.5 * ((z - means) * jnp.exp(-logs)) ** 2 - logs - LOG_ROOT_2_PI
     return jax.nn.logsumexp(jax.nn.log_softmax(logits) + terms)
 
 
 def first_mixtures(n_dims: int, n_components: int) -> jax.Array:
     """Return mixtures that cover −2 … 2 evenly, shape (d, 3, K)."""
-    means = jnp.linspace(-SPREAD, SPREAD, n_components) if n_components > 1 else jnp.zeros(1)
+    means = (
+        jnp.linspace(-MEANS_RANGE, MEANS_RANGE, n_components) if n_components > 1 else jnp.zeros(1)
+    )
     logs = jnp.full(n_components, 0.0 if n_components == 1 else -0.5)
     mixture = jnp.stack([jnp.zeros(n_components), means, logs])
     return jnp.broadcast_to(mixture, (n_dims, 3, n_components))

@@ -27,10 +27,10 @@ from ..models.outcomes.base import Outcome
 from ..models.outcomes.reals import Reals
 from .training import TrainingBatch
 
-HELD_BYTES = 2**30  # of points: smaller stores are read once
+HELD_BYTES = 2**30  # points: smaller stores are read once
 RUNS_PER_BATCH = 8  # reads of a batch: neighbours in a store are often alike
 PREDICTED_AT_ONCE = 256  # bags
-SAMPLED = 4096  # bags that say where points lie, and how far apart
+SAMPLED_BAGS = 4096  # bags that show where points lie, and how far apart
 
 OutcomeKind = TypeVar("OutcomeKind", bound=Outcome)
 
@@ -163,7 +163,7 @@ class Examples:
 
     def sample(self) -> Bags:
         """Return some bags from all over the data."""
-        bags = list(self.bags.sample(RunSample.of_about(SAMPLED)))
+        bags = list(self.bags.sample(RunSample.of_about(SAMPLED_BAGS)))
         return concatenate(bags)
 
     @cached_property

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.errors import ModelError, StoreError, refuse_exhaustion
 from ..core.saved import newer_error
-from ..data.storage.files import GROUP
+from ..data.storage.files import GROUP_FILE
 from ..data.storage.folders import read_one
 from ..data.storage.urls import normalize_url
 from ..data.storage.zarr_stores import attributes_of
@@ -67,7 +67,7 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
     """
     url = normalize_url(path)
     if MODEL_KEY in attributes_of(url):
-        return read_one(url, lambda: _load_folder(url), last=GROUP)
+        return read_one(url, lambda: _load_folder(url), last=GROUP_FILE)
     leaves, header = read_arrays(path)
     kind = KINDS.get(str(header.get("kind")))
     if kind is None:

@@ -36,7 +36,7 @@ from .training import TrainingBatch
 from .transformations import CHAINS, make_chain
 
 JUDGED_AT_ONCE = 4096  # points
-MOST_VALIDATION = 20_000  # points that judge a step's network
+MAX_VALIDATION = 20_000  # points that judge a step's network
 
 
 @component
@@ -225,7 +225,7 @@ class PointBatches:
         rows = self.examples.held_out
         if not len(rows):
             return []
-        points = self._points(rows)[:MOST_VALIDATION]
+        points = self._points(rows)[:MAX_VALIDATION]
         return [(part,) for part in np.array_split(points, -(-len(points) // JUDGED_AT_ONCE))]
 
     def _points(self, rows: np.ndarray) -> np.ndarray:
@@ -270,18 +270,18 @@ def points_of(X: ArrayLike, n_dims: int, names: Names) -> Floats:
     return points
 
 
-NOTHING = jnp.zeros(0)  # the condition where there is none
+NO_CONDITION = jnp.zeros(0)  # the condition of an unconditional density
 
 
 @eqx.filter_jit
 def _log_densities(network: TransformedDensity, points: jax.Array) -> jax.Array:
-    return jax.vmap(network.log_density, (0, None))(points, NOTHING)
+    return jax.vmap(network.log_density, (0, None))(points, NO_CONDITION)
 
 
 @eqx.filter_jit
 def _samples(network: TransformedDensity, keys: jax.Array) -> jax.Array:
-    return jax.vmap(network.sample, (None, 0))(NOTHING, keys)
+    return jax.vmap(network.sample, (None, 0))(NO_CONDITION, keys)
 
 
 def _negative_log(network: TransformedDensity, batch: TrainingBatch, key: jax.Array) -> jax.Array:
-    return -jax.vmap(network.log_density, (0, None))(batch[0], NOTHING).mean()
+    return -jax.vmap(network.log_density, (0, None))(batch[0], NO_CONDITION).mean()

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from typing_extensions import override
 
-LEAK = 0.3  # slope of the leaky unit below 0: (8.9)'s α
-HIDDEN = 2  # layers of the nets m
+LEAKY_SLOPE = 0.3  # slope of the leaky unit below 0: α of (8.9)
+HIDDEN_LAYERS = 2  # layers of the nets m
 
 
 class Transformation(eqx.Module):
@@ -89,7 +89,7 @@ class Recurrent(Transformation):
 
         def step(s: jax.Array, x_i: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
             t = jnp.exp(self.log_y) * x_i + self.w @ s + self.b
-            slope = jnp.where(t >= 0, 1.0, LEAK)
+            slope = jnp.where(t >= 0, 1.0, LEAKY_SLOPE)
             return self._next(s, x_i), (slope * t, jnp.log(slope))
 
         _, (z, logs) = jax.lax.scan(step, jnp.zeros(len(self.w)), x)
@@ -99,7 +99,7 @@ class Recurrent(Transformation):
     def inverse(self, z: jax.Array, condition: jax.Array) -> jax.Array:
 
         def step(s: jax.Array, z_i: jax.Array) -> tuple[jax.Array, jax.Array]:
-            t = jnp.where(z_i >= 0, z_i, z_i / LEAK)
+            t = jnp.where(z_i >= 0, z_i, z_i / LEAKY_SLOPE)
             x_i = (t - self.w @ s - self.b) * jnp.exp(-self.log_y)
             return self._next(s, x_i), x_i
 
@@ -204,7 +204,7 @@ class Rescale(Transformation):
 
 def small_net(n_inputs: int, n_outputs: int, n_hidden: int, key: jax.Array) -> eqx.nn.MLP:
     """Return a fully connected net whose outputs are 0 before training, nearly."""
-    net = eqx.nn.MLP(n_inputs, n_outputs, n_hidden, HIDDEN, key=key)
+    net = eqx.nn.MLP(n_inputs, n_outputs, n_hidden, HIDDEN_LAYERS, key=key)
     last = net.layers[-1]
     small = eqx.tree_at(lambda layer: layer.weight, last, 0.1 * last.weight)
     return eqx.tree_at(lambda network: network.layers[-1], net, small)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..data.bags.box import Box
     from ..densities.series import Densities
 
-MOST_DOTS = 1000  # points of a bag that are drawn
-GRID = {1: 320, 2: 96}  # midpoints per dimension of a density that is drawn
+MAX_DOTS = 1000  # points of a bag that are drawn
+DENSITY_GRID = {1: 320, 2: 96}  # midpoints per dimension of a density that is drawn
 DENSITY = "density (0 where negative)"  # a series may dip below zero
 
 
@@ -93,7 +93,7 @@ def plot_bag(
     else:
         if density is not None:
             plot_densities(density, ax=ax, coordinate_names=names)
-        shown = points[:: -(-len(points) // MOST_DOTS)]
+        shown = points[:: -(-len(points) // MAX_DOTS)]
         part = f"{len(shown):,} of {len(points):,} points"
         label = part if len(shown) < len(points) else f"{len(points):,} points"
         color = BLUE if density is None else ORANGE
@@ -158,11 +158,11 @@ def plot_densities(
     n_dims = densities.n_dims
     names = _names_of(coordinate_names or densities.coordinate_names, n_dims)
     shown = densities if n_dims <= 2 else densities.marginal([0, 1])
-    values, box = shown.on_grid(GRID[min(n_dims, 2)])[index], shown.box
+    values, box = shown.on_grid(DENSITY_GRID[min(n_dims, 2)])[index], shown.box
     ax = axes_of(ax)
     ax.set_xlabel(label_of(names[0]))
     if n_dims == 1:
-        ax.plot(shown.grid_axes(GRID[1])[0], values, color=ORANGE, label="density")
+        ax.plot(shown.grid_axes(DENSITY_GRID[1])[0], values, color=ORANGE, label="density")
         ax.set_ylabel("density")
         return ax
     ax.figure.colorbar(draw_plane(ax, values, box), ax=ax, label=DENSITY)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_GROUPS, LEAST_GROUP = 10, 10  # of a calibration, and bags in each
+MAX_GROUPS, MIN_GROUP = 10, 10  # of a calibration, and bags in each
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CalibrationGroup:
 def groups_of(order_by: NDArray[np.float64], right: NDArray[np.bool_]) -> list[CalibrationGroup]:
     """Return groups of equally many bags, in the order of a number of each bag."""
     order = np.argsort(order_by, kind="stable")
-    n_groups = max(1, min(MOST_GROUPS, len(order) // LEAST_GROUP))
+    n_groups = max(1, min(MAX_GROUPS, len(order) // MIN_GROUP))
     groups = []
     for rows in np.array_split(order, n_groups):
         share = float(right[rows].mean())

@@ -14,7 +14,7 @@ from .style import BLUE, GREY, ORANGE, axes_of, label_of, plain_log
 if TYPE_CHECKING:
     from ..models.base import DoubleBasis
 
-MOST_CANDIDATES = 12
+MAX_CANDIDATES = 12
 
 
 def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
@@ -60,7 +60,7 @@ def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
         raise DataError("the embedding was given and nothing was compared; fit with 'auto'")
     best = {candidate["name"]: candidate for candidate in reversed(tried)}
     order = [candidate for candidate in tried if best[candidate["name"]] is candidate][
-        :MOST_CANDIDATES
+        :MAX_CANDIDATES
     ]
     names = [label_of(candidate["name"], 60) for candidate in order]
     ax = axes_of(ax, 8.0, 1.5 + 0.35 * len(order))

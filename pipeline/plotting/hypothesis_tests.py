@@ -16,9 +16,9 @@ from .style import BLUE, GREY, ORANGE, axes_of, label_of, plain_log
 if TYPE_CHECKING:
     from ..hypotheses.result import HypothesisResult
 
-FAR = 3.0  # times the null's range: a statistic beyond is named, not drawn
-SHORT_NAMES = 40  # letters of all names together
-MOST_COORDINATES = 20  # whose bars have room for their numbers
+FAR_TIMES = 3.0  # times the null's range: a statistic beyond is named, not drawn
+SHORT_LENGTH = 40  # letters of all names together
+MAX_COORDINATES = 20  # bars that leave space for their numbers
 COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
@@ -61,7 +61,7 @@ def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None
     ax.axvline(threshold, color=BLUE, linestyle="--", label=f"level {level:g}: {threshold:.3g}")
     width = float(np.ptp(values)) or 1.0
     label = f"statistic: {result.statistic:.3g}, p = {result.p_value:.3g}"
-    if result.statistic < values.max() + FAR * width:
+    if result.statistic < values.max() + FAR_TIMES * width:
         ax.axvline(result.statistic, color=ORANGE, linewidth=2, label=label)
     else:
         ax.plot([], [], color=ORANGE, label=f"{label}, far to the right")
@@ -184,13 +184,13 @@ def plot_coordinates(
     if not coordinates:
         raise DataError(f"{result.name} does not tell coordinates apart; use plot_null")
     lost = np.array(coordinates["lost_without"])
-    order = np.argsort(-lost, kind="stable")[:MOST_COORDINATES]
+    order = np.argsort(-lost, kind="stable")[:MAX_COORDINATES]
     ax = axes_of(ax)
     names = coordinates.get("names")
     labels = [str(k) if names is None else label_of(names[k]) for k in order.tolist()]
     ax.bar(range(len(order)), lost[order], color=BLUE)
     ax.set_xticks(range(len(order)), labels)
-    if sum(map(len, labels)) > SHORT_NAMES:  # which would stand in one another
+    if sum(map(len, labels)) > SHORT_LENGTH:  # which would stand in one another
         ax.tick_params(axis="x", labelrotation=90)
     first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
     ax.set_xlabel(f"coordinate{first}")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ..models.errors import Errors
     from ..models.evaluation.importance import Importance
 
-MOST_VALUES = 30  # of an integer target that gets one violin per value
-MOST_DOTS = 3000  # with more dots a scatter plot hides its density
-MOST_BARS = 30  # coordinates of a chart
+MAX_VALUES = 30  # values of an integer target that gets one violin per value
+MAX_DOTS = 3000  # with more dots a scatter plot hides its density
+MAX_BARS = 30  # coordinates in a chart
 OVERSHOOT = 0.25  # fraction of the true range: an axis shows predictions this far beyond it
 
 
@@ -110,9 +110,9 @@ def draw_predictions(ax: Axes, true: NDArray[Any], predicted: NDArray[Any], name
     beyond = int(((predicted < lo) | (predicted > hi)).sum())
     seen = (least - pad, most + pad, lo - pad, hi + pad)
     values = np.unique(true)
-    if len(values) <= MOST_VALUES and (values == np.round(values)).all():
+    if len(values) <= MAX_VALUES and (values == np.round(values)).all():
         _violins(ax, true, predicted, values)
-    elif len(true) > MOST_DOTS:
+    elif len(true) > MAX_DOTS:
         image = ax.hexbin(
             true, predicted, gridsize=55, cmap="viridis", mincnt=1, bins="log", extent=seen
         )
@@ -408,7 +408,7 @@ def plot_importance(
     name = next(iter(targets)) if target is None else target
     if name not in targets:
         raise ParameterError(f"target is {name!r}; expected one of {list(targets)}")
-    drops = targets[name]["drops"][:MOST_BARS]
+    drops = targets[name]["drops"][:MAX_BARS]
     names = [label_of(drop["coordinate"]) for drop in drops]
     heights: Floats = np.array([drop["drop"] for drop in drops])
     spreads = [drop["standard_error"] for drop in drops]

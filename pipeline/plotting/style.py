@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from ..core.errors import ParameterError, printable, shown
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
-MOST_LETTERS = 40  # of a name in a picture
+MAX_LETTERS = 40  # letters of a name in a figure
 NO_LETTERS = frozenset(("Cn", "Co", "Cs"))  # categories of characters that no font has
 
 
@@ -32,7 +32,7 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return ax
 
 
-def label_of(name: object, most: int = MOST_LETTERS) -> str:
+def label_of(name: object, most: int = MAX_LETTERS) -> str:
     """Return a name of the data as pictures show it: on one line, and shortened if long."""
     text = drawable("\\n".join(str(name).splitlines()))
     return text if len(text) <= most else f"{text[: most - 10]}…{text[-9:]}"

@@ -14,10 +14,11 @@ from ..core import Function, Integer, Real, Seed, checked
 from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, ParameterError
 
-MOST_PLACES = 10_000  # their covariance is 800 MB
-MOST_COMPONENTS = 1_000
-MOST_DRAWN = 2**28  # numbers of one set of draws: 2 GiB
-ROUNDING = 1e-8  # of the largest variance: more than this is no rounding of a kernel's values
+MAX_PLACES = 10_000  # their covariance is 800 MB
+MAX_COMPONENTS = 1_000
+MAX_DRAWN = 2**28  # numbers of one set of draws: 2 GiB
+# Relative to the largest variance: more than this is not rounding of a kernel's values.
+ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Field:
     @checked(
         kernel=Function,
         noise=Real(gt=0),
-        n_components=Integer(1, MOST_COMPONENTS),
+        n_components=Integer(1, MAX_COMPONENTS),
         prior_mean=Real(),
     )
     def __init__(
@@ -166,7 +167,7 @@ class Field:
         drawn anew (Matheron's rule): exact, and no matrix is factorised again.
         """
         n_draws = Integer(1).check("n_draws", n_draws)
-        if n_draws * self.mean.size > MOST_DRAWN:
+        if n_draws * self.mean.size > MAX_DRAWN:
             raise ParameterError(f"n_draws is {n_draws}: {n_draws * self.mean.size:,} numbers")
         rng = seeded(seed)
         normals = rng.standard_normal((n_draws, self.n_components, self._root.shape[1]))
@@ -199,9 +200,9 @@ def seeded(seed: object) -> np.random.Generator:
 
 def _as_places(places: ArrayLike) -> Floats:
     array = as_array("places", places, np.float64)
-    if array.ndim != 2 or array.size == 0 or len(array) > MOST_PLACES:
+    if array.ndim != 2 or array.size == 0 or len(array) > MAX_PLACES:
         raise DataError(
-            f"places have shape {array.shape}; expected (n_places, n_dims), up to {MOST_PLACES:,}"
+            f"places have shape {array.shape}; expected (n_places, n_dims), up to {MAX_PLACES:,}"
         )
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():

@@ -10,7 +10,7 @@ from ..core.arrays import Floats
 from .field import Field
 from .regions import RegionClassifier
 
-MOST_DRAWS = 10_000  # of each stage: errors of 1 % and less
+MAX_DRAWS = 10_000  # per stage: errors of 1 % and less
 
 
 class PatternSearch:
@@ -71,9 +71,9 @@ class PatternSearch:
         classifier=Instance("RegionClassifier"),
         threshold=Share,
         n_candidates=Integer(1) | None_,
-        n_outer=Integer(1, MOST_DRAWS),
-        n_inner=Integer(1, MOST_DRAWS),
-        n_draws=Integer(1, MOST_DRAWS),
+        n_outer=Integer(1, MAX_DRAWS),
+        n_inner=Integer(1, MAX_DRAWS),
+        n_draws=Integer(1, MAX_DRAWS),
         seed=Seed,
     )
     def __init__(

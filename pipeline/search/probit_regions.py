@@ -13,7 +13,7 @@ from typing_extensions import override
 from ..core import Integer, Real, checked
 from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError
-from .field import MOST_PLACES, Field
+from .field import MAX_PLACES, Field
 from .regions import RegionClassifier, as_regions
 
 
@@ -66,7 +66,7 @@ class ProbitRegions(RegionClassifier):
         self.regions = [np.flatnonzero(row.any(axis=1)) for row in array]
 
     @classmethod
-    @checked(n_places=Integer(1, MOST_PLACES), scale=Real(), offset=Real())
+    @checked(n_places=Integer(1, MAX_PLACES), scale=Real(), offset=Real())
     def of_means(
         cls, regions: Sequence[ArrayLike], n_places: int, scale: float, offset: float
     ) -> Self:

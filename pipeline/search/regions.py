@@ -15,9 +15,10 @@ from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.bags import Bags
 from ..models.classifier import DoubleBasisClassifier
-from .field import MOST_PLACES, Field
+from .field import MAX_PLACES, Field
 
-UNREACHED = 0.01  # of f's variance over a region: less than this an observation does not change it
+# Fraction of f's variance over a region below which an observation does not change it.
+MIN_VARIANCE = 0.01
 POINTS_PER_BATCH = 2**20  # of bags made at once: 32 MiB of four coordinates
 
 
@@ -90,7 +91,7 @@ class RegionClassifier(ABC):
 
         Equation 7.5 by its two stages: observations z* are drawn, then f given each. All candidates
         have the same draws of f, which are moved by each z* in closed form. A region that
-        would lose less than `UNREACHED` of its places' variance is taken as it is.
+        would lose less than `MIN_VARIANCE` of its places' variance is taken as it is.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class RegionClassifier(ABC):
         self, field: Field, place: int, gain: Floats, regions: Integers
     ) -> NDArray[np.bool_]:
         lost = gain * field.covariance[place]  # of the variance at each place
-        least = UNREACHED * field.variance
+        least = MIN_VARIANCE * field.variance
         places = (self.regions[i] for i in regions.tolist())
         return np.array(
             [lost[region].sum() >= least[region].sum() for region in places], dtype=bool
@@ -227,8 +228,8 @@ def as_regions(regions: Sequence[ArrayLike]) -> list[Integers]:
                 f"region {i} has shape {places.shape} and dtype {places.dtype}; expected the "
                 "places of it, integers"
             )
-        if places.min() < 0 or places.max() >= MOST_PLACES:
-            raise DataError(f"region {i} has places {shown(region)}; expected 0 to {MOST_PLACES}")
+        if places.min() < 0 or places.max() >= MAX_PLACES:
+            raise DataError(f"region {i} has places {shown(region)}; expected 0 to {MAX_PLACES}")
         arrays.append(places.astype(np.int64))
     if not arrays:
         raise DataError("there are no regions")

@@ -29,12 +29,12 @@ from .pairs import divergence_blocks
 
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")
 """Names of the distances between samples that `sample_distances` computes."""
-MOST_COMPONENTS = 9  # of a mixture, as in GloScope
+MAX_COMPONENTS = 9  # components of a mixture, as in GloScope
 # A sample of fewer different cells has one normal distribution with a shrunk covariance: distances
 # of mixtures between samples of one distribution were 10⁶ with as many cells as dimensions, and 4
 # with 7 cells a dimension.
 CELLS_PER_DIM = 10
-DRAWS = 10_000  # per sample, for the divergences of mixtures
+N_DRAWS = 10_000  # per sample, for the divergences of mixtures
 
 
 @checked(
@@ -139,7 +139,7 @@ def _of_mixtures(bags: Bags, seed: int) -> Floats:
     ]
     directed = np.empty((len(mixtures), len(mixtures)))
     for i, mixture in enumerate(mixtures):
-        draws = mixture.sample(DRAWS)[0]
+        draws = mixture.sample(N_DRAWS)[0]
         own = mixture.score(draws)
         directed[i] = [own - other.score(draws) for other in mixtures]
     np.fill_diagonal(directed, 0)
@@ -147,7 +147,7 @@ def _of_mixtures(bags: Bags, seed: int) -> Floats:
 
 
 def _mixture(points: Floats, seed: int) -> GaussianMixture:
-    most = min(MOST_COMPONENTS, max(1, len(points) // (2 * points.shape[1])))
+    most = min(MAX_COMPONENTS, max(1, len(points) // (2 * points.shape[1])))
     fitted = [GaussianMixture(n, random_state=seed).fit(points) for n in range(1, most + 1)]
     return min(fitted, key=lambda model: float(model.bic(points)))
 

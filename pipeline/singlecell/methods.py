@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
-VERSION = 1  # of the distances in ``uns``: one more where the numbers change
+VERSION = 1  # of the distances in ``uns``; it is increased if the numbers change
 
 
 class _NoCellsError(ModelError, RuntimeError):

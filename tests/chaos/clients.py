@@ -23,7 +23,7 @@ from tests.jobs.serving import Server
 
 PATIENCE = 60.0  # seconds for an answer to one bag
 END_SECONDS = 30.0  # from SIGTERM to the end of the server
-MOST_CLIENTS = 12  # of a trial
+MAX_CLIENTS = 12  # of a trial
 LARGE_BYTES = 2**20  # enough for a process of its own
 BAG = [[0.1, 0.6], [0.3, 0.9]]
 ONE = json.dumps({"bag": BAG}).encode()
@@ -130,7 +130,7 @@ class Clients(Campaign):
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
         clients = []
         try:
-            for _ in range(rng.integers(1, MOST_CLIENTS + 1)):
+            for _ in range(rng.integers(1, MAX_CLIENTS + 1)):
                 client = KINDS[rng.integers(len(KINDS))](self._server, rng)
                 tally.kills += 1
                 if rng.random() < 0.5:

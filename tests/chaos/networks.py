@@ -31,7 +31,7 @@ from tests.clusters.encrypted import certificates, profile
 
 N_WORKERS = 3
 LOST_JOBS = ("fit", "predict-zarr", "retrain")
-MOST_WRITES = 8  # of a worker, in these jobs: before one of them something is lost
+MAX_WRITES = 8  # of a worker, in these jobs: before one of them something is lost
 SUBNET = "10.213.77"  # of the namespaces
 CLONE_NEWNET = 0x40000000  # of linux/sched.h
 _numbers = itertools.count()  # of machines, in the names of their namespaces
@@ -130,7 +130,7 @@ class Machines(Files):
 
     def run_counted(self, function: Callable[..., Any], place: Place) -> tuple[End, int]:
         with self.cluster(place) as cluster:
-            return cluster.start(function).wait(), MOST_WRITES
+            return cluster.start(function).wait(), MAX_WRITES
 
 
 class Cluster:
@@ -199,7 +199,7 @@ class Lost(Killed):
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
         place = self.copy(folder)
         part = str(rng.choice(self.parts))
-        at, after = int(rng.integers(MOST_WRITES)), rng.uniform(0.3, 1.0) * self.seconds
+        at, after = int(rng.integers(MAX_WRITES)), rng.uniform(0.3, 1.0) * self.seconds
         done: list[str] = []
         with self.ground.cluster(place, at) as cluster:
 

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from pydantic import BaseModel
 
-from bagbasis.core.errors import MOST_CHARACTERS, ConfigError
+from bagbasis.core.errors import MAX_CHARACTERS, ConfigError
 from bagbasis.jobs.cli import run_job
 from bagbasis.jobs.configs.config import JobConfig, load_config
 from bagbasis.jobs.shell import JOBS, import_job
@@ -121,6 +121,6 @@ def test_values_that_no_key_wants(job, which, world, monkeypatch, capfd):
                 if code and seconds() > REFUSAL_SECONDS:
                     found = f"refused after {seconds():.1f} CPU seconds\n{found}"
             is_raw = "--debug shows where" in found
-            if is_raw or len(found.splitlines()) > 1 or len(found) > MOST_CHARACTERS + 10:
+            if is_raw or len(found.splitlines()) > 1 or len(found) > MAX_CHARACTERS + 10:
                 wrong.append(f"{key}={junk[:30]}: {found[:300]}")
     assert not wrong, "\n" + "\n".join(wrong)

@@ -21,7 +21,7 @@ from sklearn.exceptions import NotFittedError
 
 from bagbasis import connect
 from bagbasis.core import constraints_of
-from bagbasis.core.errors import MOST_CHARACTERS, BagbasisError, ClusterError
+from bagbasis.core.errors import MAX_CHARACTERS, BagbasisError, ClusterError
 from bagbasis.core.systems import addresses_needed
 from bagbasis.jobs.runs import LAUNCHERS
 from tests.contract.examples import EXAMPLES
@@ -85,7 +85,7 @@ def complaint_of_call(call, values, name, junk, is_open):
         if seconds() > REFUSAL_SECONDS:
             return f"refused after {seconds():.1f} CPU seconds"
         text = str(error)
-        if "\n" in text or not 0 < len(text) <= MOST_CHARACTERS:
+        if "\n" in text or not 0 < len(text) <= MAX_CHARACTERS:
             return f"a message of {len(text)} characters in {text.count(chr(10)) + 1} lines"
         if NUMBERS.search(text):
             return f"a message of numbers: {text[:150]}"

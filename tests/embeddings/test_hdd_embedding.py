@@ -9,7 +9,7 @@ import pytest
 
 from bagbasis import Bags, HDDEmbedding, ProjectionEmbedding
 from bagbasis.core.errors import DataError, ParameterError
-from bagbasis.embeddings.hdd import OF_BEST_BANDWIDTH
+from bagbasis.embeddings.hdd import BANDWIDTH_FACTOR
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import direct_embedding, midpoints
 from tests.oracles.series import index_set_by_loop
@@ -33,7 +33,7 @@ def test_defaults():
     assert out.dtype == np.float32
     spec = embedding.spec_
     assert spec.distance == "js"
-    best = HDDEmbedding("hellinger", n_per_dim=2).fit(UNIT).spec_.bandwidth / OF_BEST_BANDWIDTH
+    best = HDDEmbedding("hellinger", n_per_dim=2).fit(UNIT).spec_.bandwidth / BANDWIDTH_FACTOR
     assert spec.bandwidth == pytest.approx(0.7 * best)
     assert np.pi * spec.n_coefficients * spec.bandwidth >= 2.4 or spec.n_coefficients == 64
     direct = direct_embedding(

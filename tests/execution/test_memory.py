@@ -23,7 +23,7 @@ from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split
 from bagbasis.embeddings import EMBEDDINGS, FourierSpec, base
 from bagbasis.embeddings.base import ChoiceSample
-from bagbasis.embeddings.kernels.same_bits import AT_ONCE
+from bagbasis.embeddings.kernels.same_bits import NUMBERS_AT_ONCE
 from bagbasis.embeddings.random_features.fourier import frequency_bytes
 from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost, pass_limits
@@ -78,7 +78,7 @@ def test_embeddings(name, n_dims, marginals):
 def test_before_kernels_are_compiled(embedding, size, n_dims, monkeypatch):
     """NumPy stays below what is declared, with as many numbers as it takes at once."""
     monkeypatch.setattr(base, "weighted_edges", lambda offsets, seconds: [0, len(offsets) - 1])
-    n = AT_ONCE // (size * n_dims)
+    n = NUMBERS_AT_ONCE // (size * n_dims)
     bags = random_bags(n, size, n_dims)
     box = Box.of([(0, 0.9)] * n_dims, n_dims)
     spec = embedding.resolve(n_dims, box, ChoiceSample.whole(bags[:10]))
@@ -86,7 +86,7 @@ def test_before_kernels_are_compiled(embedding, size, n_dims, monkeypatch):
     out, outside = filled(spec, n)
     with never_compiled():
         peak = peak_of(lambda: spec.fill(bags, out, outside))
-    assert AT_ONCE * 8 < peak <= spec.scratch_bytes, peak / AT_ONCE
+    assert NUMBERS_AT_ONCE * 8 < peak <= spec.scratch_bytes, peak / NUMBERS_AT_ONCE
 
 
 def filled(spec, n):
@@ -240,7 +240,7 @@ def test_a_billion_features_are_refused(call, message):
 
 def test_a_smoother_in_memory_is_refused(monkeypatch):
     """Where N embeddings do not fit, before they are made."""
-    monkeypatch.setattr(passes, "SURE_BYTES", 0)
+    monkeypatch.setattr(passes, "AVAILABLE_BYTES", 0)
     monkeypatch.setattr(passes, "lane_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"keeping 30 embeddings needs .*: leave in_mem"):
         KernelSmoother(ProjectionEmbedding(n_per_dim=3), bandwidth=1.0, in_memory=True).fit(*FEW)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis.execution.lanes import use_cores
-from bagbasis.execution.pool import MOST_RANGES, even_edges, run_parts
+from bagbasis.execution.pool import MAX_RANGES, even_edges, run_parts
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
@@ -120,5 +120,5 @@ def test_edges(n, seconds):
     """Ranges that together are all units, each once, and never more than a pool has use for."""
     edges = even_edges(n, seconds)
     assert (edges[0], edges[-1]) == (0, n)
-    assert 2 <= len(edges) <= MOST_RANGES + 1
+    assert 2 <= len(edges) <= MAX_RANGES + 1
     assert n == 0 or (np.diff(edges) > 0).all()

@@ -65,7 +65,7 @@ def test_workers_all_the_time():
 
 
 def test_no_workers_any_more(monkeypatch):
-    monkeypatch.setattr(waiting, "PATIENCE", -1.0)
+    monkeypatch.setattr(waiting, "WAIT_SECONDS", -1.0)
     with pytest.raises(ClusterError, match="has had no workers for"):
         waiting.gathered(Slow([True, False, False]))
 
@@ -136,7 +136,7 @@ def test_cluster_without_workers(no_workers, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_cluster_that_stays_without_workers(no_workers, monkeypatch, caplog, way):
     """An error in the end; where no progress is shown the log says it before."""
-    monkeypatch.setattr(waiting, "PATIENCE", 0.5)
+    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.5)
     with caplog.at_level(logging.WARNING), pytest.raises(ClusterError, match="has had no workers"):
         WAYS[way][0]()
     assert [text[:17] for text in caplog.messages] == ["no workers since "]

@@ -183,7 +183,7 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
     ]
     embedding = MomentsEmbedding(box=[(-4, 4)] * 2)
     for limit in (4096, 20):
-        monkeypatch.setattr(comparison, "MOST_BUCKETS", limit)
+        monkeypatch.setattr(comparison, "MAX_BUCKETS", limit)
         for statistic in ("fourier", "me"):
             given = {"statistic": statistic, "embedding": embedding, "thin": 6, "seed": 3}
             one = two_sample_test(a, b, bandwidth=0.2, **given)

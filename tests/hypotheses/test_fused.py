@@ -92,7 +92,7 @@ def test_buckets_change_no_statistic(sizes, exact, monkeypatch):
 @pytest.mark.parametrize("matrices", [71, 7], ids=["each row", "few units"])
 def test_kernel_values_are_summed_tile_by_tile(matrices, monkeypatch):
     """Units of any size, in any order of the rows, over the edges of tiles: as of matrices."""
-    monkeypatch.setattr(unit_grams, "SIDE", 16)
+    monkeypatch.setattr(unit_grams, "TILE", 16)
     rows = np.vstack([X, Y])
     units = RNG.permutation(71) if matrices == 71 else RNG.choice([0, 1, 4, 5], 71)
     members = units == np.arange(matrices)[:, None]

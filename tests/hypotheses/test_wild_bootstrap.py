@@ -229,7 +229,7 @@ def test_buckets_are_fewer_units(monkeypatch):
         "n_permutations": 400,
     }
     one = two_sample_test(a, b, **given)
-    monkeypatch.setattr(comparison, "MOST_BUCKETS", 200)
+    monkeypatch.setattr(comparison, "MAX_BUCKETS", 200)
     two = two_sample_test(a, b, **given)
     assert two.statistic == pytest.approx(one.statistic)
     means = [r.null_distribution.mean() for r in (one, two)]

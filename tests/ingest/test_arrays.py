@@ -34,7 +34,7 @@ def test_a_generator_is_streamed_and_its_box_measured(arrays, url, batches):
 @pytest.mark.parametrize("with_targets", [False, True])
 def test_arrays_that_dask_is_to_make(arrays, tmp_path, lazy, with_targets, monkeypatch):
     """They are computed in order, a few at a time."""
-    monkeypatch.setattr(delayed, "AT_ONCE", 3)
+    monkeypatch.setattr(delayed, "VALUES_AT_ONCE", 3)
     items = [(lazy(a), i) if with_targets else lazy(a) for i, a in enumerate(arrays)]
     store = ingest_arrays(iter(items), tmp_path / "lazy.zarr")
     items = [(a, i) if with_targets else a for i, a in enumerate(arrays)]

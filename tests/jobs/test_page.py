@@ -118,7 +118,7 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
     assert all(title.startswith(f"bag {EVIL}") and ", n 9, " in title for title in titles)
     assert sum(", 100 % outside, " in title for title in titles) in (0, 2)
     assert f"Few bags: the model was fitted to {120 - n}." in page.worries
-    monkeypatch.setattr(bag_dots, "MOST_DOTS", 20)
+    monkeypatch.setattr(bag_dots, "MAX_DOTS", 20)
     urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
     for subset, is_warned in (("holdout", False), ("all", True)):
         done("evaluate", *urls, *settings(out_dir=tmp_path / "out", subset=subset))

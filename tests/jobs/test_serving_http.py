@@ -371,7 +371,7 @@ def test_the_end_of_a_server_beside_all_these(model, monkeypatch):
 
     monkeypatch.setattr(LargeBodies, "start", lambda self: None)
     monkeypatch.setattr(LargeBodies, "answer", never)
-    monkeypatch.setattr(champion_app, "MOST_LARGE", 1)
+    monkeypatch.setattr(champion_app, "MAX_LARGE", 1)
     champion = SimpleNamespace(served=Served("m", model), trouble=None, follow=lambda stop: None)
     here = Here(make_app(champion, TOKEN))
     with here.connect() as running, here.connect() as waiting, here.connect() as head:
@@ -423,7 +423,7 @@ def pieces(rng, depth=0):
 @pytest.mark.parametrize("piece", [1, 2**20])
 def test_both_readers_give_the_same_answer_or_refuse(piece, model, monkeypatch):
     """Random bodies: no error but those that are told, and none is answered by one reader alone."""
-    monkeypatch.setattr(body_parsing, "PIECE", piece)
+    monkeypatch.setattr(body_parsing, "PIECE_BYTES", piece)
     served, rng, n_answered = Served("m", model), random.Random(0), 0
 
     def small(body):

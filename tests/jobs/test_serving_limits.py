@@ -25,7 +25,7 @@ from bagbasis.jobs.commands.serving import (
     limits as serving_limits,
 )
 from bagbasis.jobs.commands.serving.body_parsing import parsed
-from bagbasis.jobs.commands.serving.champion_app import MOST_LARGE, make_app
+from bagbasis.jobs.commands.serving.champion_app import MAX_LARGE, make_app
 from bagbasis.jobs.commands.serving.large_bodies import Forks, LargeBodies
 from bagbasis.jobs.commands.serving.limits import PromptProtocol, Room, Turns
 from bagbasis.jobs.commands.serving.requests import Served, answer
@@ -118,7 +118,7 @@ def test_bytes_that_drip_in_buy_no_time(monkeypatch):
 
 def test_the_longest_silence_makes_way(monkeypatch):
     """With too many idle connections the oldest is closed, and the new one answered."""
-    monkeypatch.setattr(serving_limits, "MOST_WAITING", 3)
+    monkeypatch.setattr(serving_limits, "MAX_WAITING", 3)
 
     async def crowd():
         async with listening() as (state, connect):
@@ -211,10 +211,10 @@ def test_large_bodies_are_bounded_in_all(monkeypatch):
 
     async def flood():
         app = app_of()
-        callers = [Caller(app, [], parts=2) for _ in range(MOST_LARGE + 1)]
+        callers = [Caller(app, [], parts=2) for _ in range(MAX_LARGE + 1)]
         for caller in callers:
             caller.give()
-        for caller in callers[:MOST_LARGE]:
+        for caller in callers[:MAX_LARGE]:
             await caller.asked_again.wait()
         for _ in range(20):
             await asyncio.sleep(0)
@@ -241,13 +241,13 @@ async def answered(self, name, url, body):
 def test_too_many_large_bodies(monkeypatch):
     """Beyond those that may wait a client is told to come again, unless one of them has gone."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
-    monkeypatch.setattr(champion_app, "MOST_WAITING_LARGE", 2)
+    monkeypatch.setattr(champion_app, "MAX_WAITING_LARGE", 2)
     monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.05)  # waiting takes none of it
     monkeypatch.setattr(LargeBodies, "answer", answered)
 
     async def wait():
         app = app_of()
-        held = [Caller(app, [], parts=2) for _ in range(MOST_LARGE)]
+        held = [Caller(app, [], parts=2) for _ in range(MAX_LARGE)]
         for caller in held:
             caller.give()
             await caller.asked_again.wait()
@@ -360,10 +360,10 @@ def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
         for k, caller in enumerate(callers):
             caller.give(f"[{k}]".encode())
             await asyncio.sleep(0)
-        while len(worked) < MOST_LARGE:
+        while len(worked) < MAX_LARGE:
             await asyncio.sleep(0)
         staying = callers.pop(10)
-        for caller in callers[MOST_LARGE:]:
+        for caller in callers[MAX_LARGE:]:
             caller.is_gone = True
         gate.set()
         await staying.task
@@ -381,10 +381,10 @@ def test_answers_that_nobody_reads(monkeypatch):
     monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
 
     async def large(self, name, url, body):
-        return 200, b" " * 3 * champion_app.PIECE
+        return 200, b" " * 3 * champion_app.PIECE_BYTES
 
     monkeypatch.setattr(LargeBodies, "answer", large)
-    monkeypatch.setattr(champion_app, "LEAST_RATE", 2**40)
+    monkeypatch.setattr(champion_app, "MIN_RATE", 2**40)
 
     class Unread(Caller):
         async def send(self, message):
@@ -400,14 +400,17 @@ def test_answers_that_nobody_reads(monkeypatch):
 
     async def ask():
         app = app_of()
-        unread = [Unread(app, []) for _ in range(MOST_LARGE)]
+        unread = [Unread(app, []) for _ in range(MAX_LARGE)]
         for caller in unread:
             caller.give()
         reading = Caller(app, [])
         reading.give()
         await reading.task
         assert reading.status == 200
-        assert len(b"".join(part["body"] for part in reading.answers[1:])) == 3 * champion_app.PIECE
+        assert (
+            len(b"".join(part["body"] for part in reading.answers[1:]))
+            == 3 * champion_app.PIECE_BYTES
+        )
         for caller in unread:
             await caller.task
             assert caller.is_dropped.is_set()
@@ -667,10 +670,10 @@ def test_the_process_dies(saved, large):
         ("{" + '"bags": [' + "[[1]]," * 10**5 + "[[1]]]}", "100,001 bags"),
     ],
 )
-@pytest.mark.parametrize("piece", [1, body_parsing.PIECE])
+@pytest.mark.parametrize("piece", [1, body_parsing.PIECE_BYTES])
 def test_large_bodies_that_are_not_bags(body, reason, piece, monkeypatch):
     """The reader of large bodies refuses them with a reason, wherever they are cut into pieces."""
-    monkeypatch.setattr(body_parsing, "PIECE", max(piece, len(body) // 10))
+    monkeypatch.setattr(body_parsing, "PIECE_BYTES", max(piece, len(body) // 10))
     with pytest.raises(ValueError, match=re.escape(reason)):
         parsed(body.encode())
 
@@ -686,10 +689,10 @@ def test_large_bodies_that_are_not_bags(body, reason, piece, monkeypatch):
         '{"bags": [[[1], [2]], [[3]], [[4], [5]]]}',
     ],
 )
-@pytest.mark.parametrize("piece", [1, 9, body_parsing.PIECE])
+@pytest.mark.parametrize("piece", [1, 9, body_parsing.PIECE_BYTES])
 def test_both_readers_agree(body, encoding, piece, monkeypatch):
     """Numbers of any size and any encoding of JSON."""
-    monkeypatch.setattr(body_parsing, "PIECE", piece)
+    monkeypatch.setattr(body_parsing, "PIECE_BYTES", piece)
     bags, is_single, names = parsed(body.encode(encoding))
     values = json.loads(body)
     expected = [values["bag"]] if is_single else values["bags"]
@@ -706,7 +709,7 @@ def test_large_bodies_that_drip_lose_their_slot(monkeypatch):
 
     async def drip():
         app = app_of()
-        slow = [Caller(app, [], parts=2) for _ in range(3 * MOST_LARGE)]
+        slow = [Caller(app, [], parts=2) for _ in range(3 * MAX_LARGE)]
         for caller in slow:
             caller.give()
         quick = Caller(app, [])
@@ -725,7 +728,7 @@ def test_large_bodies_that_come_at_the_least_rate(monkeypatch):
     """What has arrived gives more time: the rest of a body may come later than a drip's."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.0)
-    monkeypatch.setattr(champion_app, "LEAST_RATE", 0.1)
+    monkeypatch.setattr(champion_app, "MIN_RATE", 0.1)
     monkeypatch.setattr(LargeBodies, "answer", answered)
 
     async def send():
@@ -753,7 +756,7 @@ def test_a_body_that_does_not_come(monkeypatch):
 
 def test_numbers_in_place_of_points(monkeypatch):
     """A bag in one dimension may be a list of numbers, which is cut between them."""
-    monkeypatch.setattr(body_parsing, "PIECE", 1)
+    monkeypatch.setattr(body_parsing, "PIECE_BYTES", 1)
     bags, is_single, _ = parsed(b'{"bag": [1, 2.5, -3, 4]}')
     assert is_single
     np.testing.assert_array_equal(bags[0], [[1], [2.5], [-3], [4]])
@@ -765,8 +768,8 @@ def test_numbers_in_place_of_points(monkeypatch):
 @pytest.mark.parametrize("name", [b"bag", b"bags"])
 def test_memory_of_a_large_body(item, name, monkeypatch):
     """The parser takes some times a piece, however long the body is; numbers take eight bytes."""
-    monkeypatch.setattr(body_parsing, "PIECE", 2**14)
-    monkeypatch.setattr(body_parsing, "MOST_BAGS", 2**21)
+    monkeypatch.setattr(body_parsing, "PIECE_BYTES", 2**14)
+    monkeypatch.setattr(body_parsing, "MAX_BAGS", 2**21)
     size = 2**20
     body = b'{"%s": [' % name + b",".join([item] * (size // (len(item) + 1))) + b"]}"
     before = pyarrow.default_memory_pool()
@@ -787,17 +790,17 @@ def test_memory_of_a_large_body(item, name, monkeypatch):
 )  # fmt: skip
 def test_a_value_of_a_large_body_is_bounded(body, monkeypatch):
     """What has no comma cannot be cut, and would be parsed at once: many times its bytes."""
-    monkeypatch.setattr(body_parsing, "PIECE", 50)
-    monkeypatch.setattr(body_parsing, "MOST_VALUE", 300)
+    monkeypatch.setattr(body_parsing, "PIECE_BYTES", 50)
+    monkeypatch.setattr(body_parsing, "MAX_VALUE_BYTES", 300)
     parsed(body.replace(b"1" * 300, b"1" * 30))
-    monkeypatch.setattr(body_parsing, "MOST_VALUE", 200)
+    monkeypatch.setattr(body_parsing, "MAX_VALUE_BYTES", 200)
     with pytest.raises(ValueError, match="a value of more than 200 bytes; expected numbers"):
         parsed(body)
 
 
 def test_numbers_of_a_large_body_are_bounded(monkeypatch):
     """Sixteen millions of one digit would be a quarter of the bytes that they take as numbers."""
-    monkeypatch.setattr(body_parsing, "MOST_NUMBERS", 5)
+    monkeypatch.setattr(body_parsing, "MAX_NUMBERS", 5)
     assert len(parsed(b'{"bag": [[1, 2], [3, 4]]}')[0][0]) == 2
     with pytest.raises(ValueError, match="more than 5 numbers; send fewer bags or points"):
         parsed(b'{"bag": [[1, 2], [3, 4], [5, 6]]}')

@@ -118,7 +118,7 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
     texts = Page(tmp_path / "tune" / "report.html").texts
     [worry] = [text for text in texts if "not clearly better than" in text]
     assert re.search(r"than \d+ others, .* first: less than", worry), "one is named, others counted"
-    named, others = report["leads"][: tune.NAMED_LEADS], report["leads"][tune.NAMED_LEADS :]
+    named, others = report["leads"][: tune.N_SHOWN], report["leads"][tune.N_SHOWN :]
     assert f"{len(others)} more are further behind" in printed
     assert others
     for lead in named:

@@ -10,7 +10,7 @@ from bagbasis import DoubleBasisRegressor, as_bags, load_model
 from bagbasis.data.labelled.splits import IndexFolds
 from bagbasis.models.intervals import fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
-from bagbasis.models.intervals.error_scale import MOST_SCALED_TARGETS, ErrorRows, ErrorScale
+from bagbasis.models.intervals.error_scale import MAX_SCALED_TARGETS, ErrorRows, ErrorScale
 from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.ridge_model import RidgeModel
 from tests.models.predicting import bases, regressor
@@ -75,7 +75,7 @@ NO_SCALES = {
     "few errors": rows(SCALES["sizes"], 99),
     "no errors": rows(lambda z, n: np.zeros(len(n))),
     "infinite errors": rows(lambda z, n: np.full(len(n), np.inf)),
-    "many targets": rows(SCALES["sizes"], n_targets=MOST_SCALED_TARGETS + 1),
+    "many targets": rows(SCALES["sizes"], n_targets=MAX_SCALED_TARGETS + 1),
     "nothing to depend on": ErrorRows(
         np.arange(200) % 5, np.arange(200.0)[:, None], np.full(200, 7.0), np.ones((200, 4))
     ),
@@ -145,11 +145,11 @@ def test_of_bags_with_many_points(monkeypatch):
     model, source = regressor().fit(BAGS, Y), Reals.label(BAGS, Y, None)
     folded, n_points = model.model_.folded(1e-9), sum(map(len, BAGS))
     every = folded.learn_scale(source, 5)
-    monkeypatch.setattr(fold_calibration, "MOST_POINTS", int(0.8 * n_points))
+    monkeypatch.setattr(fold_calibration, "MAX_POINTS", int(0.8 * n_points))
     some = folded.learn_scale(source, 5)
     assert (some.coef != every.coef).any()
     assert some.sizes != every.sizes
-    monkeypatch.setattr(fold_calibration, "MOST_POINTS", 1)
+    monkeypatch.setattr(fold_calibration, "MAX_POINTS", 1)
     assert folded.learn_scale(source, 5) is not None
 
 

@@ -90,7 +90,7 @@ def test_boosted_trees_are_scikit_learns_to_the_bit():
 @pytest.mark.parametrize("name", ["_predictors", "_baseline_prediction"])
 def test_boosted_trees_of_another_form_are_refused(monkeypatch, name):
     """A later scikit-learn may keep its nodes elsewhere: said so, and what to do."""
-    monkeypatch.setattr(stacking, "MOST_RANDOMISED", 40)
+    monkeypatch.setattr(stacking, "MAX_RANDOMISED", 40)
     kind = stacking.HistGradientBoostingRegressor
     fit = kind.fit
 
@@ -111,7 +111,7 @@ def test_inputs_are_moments_extremes_and_a_short_embedding(monkeypatch):
     assert found.dtype == np.float32
     assert np.array_equal(found[:, :5], features.embed(BAGS[:7], np.float32)[0])
     assert np.allclose(found[3, -3:-1], BAGS[3].max(axis=0))
-    monkeypatch.setattr("bagbasis.models.heads.trees.MOST_EMBEDDED", 4)
+    monkeypatch.setattr("bagbasis.models.heads.trees.MAX_EMBEDDED", 4)
     assert np.array_equal(TreeInputs(features).of(BAGS[:7]), found[:, 5:])
     assert TreeInputs(features).of(BAGS[:0]).shape == (0, found.shape[1] - 5)
 
@@ -271,7 +271,7 @@ def test_filters_of_warnings_are_left_as_they_are(monkeypatch):
 
 @pytest.mark.long
 def test_many_bags_are_boosted(monkeypatch):
-    monkeypatch.setattr(stacking, "MOST_RANDOMISED", 40)
+    monkeypatch.setattr(stacking, "MAX_RANDOMISED", 40)
     model = estimator(head="trees").fit(BAGS, np.stack([STEPS, LINEAR], axis=1))
     assert model.report_["head"]["kind"] == "boosted"
     assert model.model_.trees.n_trees == 200

@@ -32,7 +32,7 @@ OPTIONS = (
     "-o", "addopts=--import-mode=importlib",
 )  # fmt: skip
 SURVIVED, KILLED = 0, (1, 2, 3, 4)  # exit codes of pytest: a test failed, or cannot be imported
-MOST_SECONDS = 120  # of CPU, where the tests of a trial take some twenty: a loop without an end
+MAX_SECONDS = 120  # of CPU, where the tests of a trial take some twenty: a loop without an end
 PATIENCE = 900.0  # seconds: all wait for each other
 
 _fork = multiprocessing.get_context("fork")
@@ -74,7 +74,7 @@ class Trial:
 
 def _run(mutant: Mutant | None, arguments: Sequence[str], folder: Path) -> None:
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 10))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 10))
     output = os.open(folder / "output", os.O_CREAT | os.O_WRONLY)
     os.dup2(output, 1)
     os.dup2(output, 2)

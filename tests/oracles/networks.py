@@ -65,7 +65,7 @@ def lstm(unit, points):
 
 def recurrent_transformation(one, x):
     """z and log |det| of (8.9) and (8.11), coordinate by coordinate."""
-    from bagbasis.neural.transformations import LEAK
+    from bagbasis.neural.transformations import LEAKY_SLOPE
 
     y, w, b, u, V, a = (
         np.asarray(value, np.float64)
@@ -74,8 +74,8 @@ def recurrent_transformation(one, x):
     s, z, log_det = np.zeros(len(w)), [], 0.0
     for x_i in x:
         t = y * x_i + w @ s + b
-        z.append(t if t >= 0 else LEAK * t)
-        log_det += np.log(y) + (0.0 if t >= 0 else np.log(LEAK))
+        z.append(t if t >= 0 else LEAKY_SLOPE * t)
+        log_det += np.log(y) + (0.0 if t >= 0 else np.log(LEAKY_SLOPE))
         s = np.maximum(u * x_i + V @ s + a, 0)
     return np.array(z), log_det
 

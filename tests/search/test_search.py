@@ -132,7 +132,7 @@ def test_nested_monte_carlo_has_the_closed_forms(monkeypatch):
     candidates, (n, n_inner) = np.array([1, 2, 4]), (400, 1_000)  # the fewer, the more blur
     unreached = drawn.expected_rewards(far, candidates, EVERY[2:], 0.6, (2, 500), rng)
     np.testing.assert_array_equal(unreached, exact.chances(far, EVERY[2:], 0, rng)[0] > 0.6)
-    monkeypatch.setattr("bagbasis.search.regions.UNREACHED", 0.0)
+    monkeypatch.setattr("bagbasis.search.regions.MIN_VARIANCE", 0.0)
     found, expected = (
         kind.expected_rewards(far, candidates, EVERY[:2], 0.6, (n, n_inner), rng)
         for kind in (drawn, exact)

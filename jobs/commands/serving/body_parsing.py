@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from bagbasis import Bags, as_bags
 
-from .requests import EXPECTED, MOST_BAGS, check_n_bags
+from .requests import EXPECTED, MAX_BAGS, check_n_bags
 
 if TYPE_CHECKING:
     import pyarrow
 
-PIECE = 2**20  # bytes that are parsed at once
-MOST_VALUE = 2**22  # bytes of one value, and of the blanks around it: it is parsed at once
-MOST_NUMBERS = 2**24  # of a body: 128 MiB
-MOST_QUOTES = 2**18  # of the names of as many coordinates as a store may have
-MOST_NAMES = 2**22  # bytes of the names, and of all else that is not the bags
+PIECE_BYTES = 2**20  # bytes parsed at once
+MAX_VALUE_BYTES = 2**22  # one value and the blanks around it, which are parsed at once
+MAX_NUMBERS = 2**24  # per body: 128 MiB
+MAX_QUOTES = 2**18  # the names of as many coordinates as a store may have
+MAX_NAME_BYTES = 2**22  # the names, and everything else that is not the bags
 NUMBERS = "expected numbers"
 NOT_BAGS = f"the body is not one object with a bag or bags; expected {EXPECTED}"
 
@@ -47,16 +47,16 @@ def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
         body = bytes(body).decode(encoding).encode()
     _check(body)
     start, stop = _without_quotes(body)
-    if start + len(body) - stop > MOST_NAMES:
+    if start + len(body) - stop > MAX_NAME_BYTES:
         raise ValueError(NOT_BAGS)
     lists = Lists(most_numbers=body.count(b",") + 1)
     begin, opening, depth = 0, b"", 0
     while True:
-        cut = BETWEEN.search(body, max(start, begin + PIECE), stop)
+        cut = BETWEEN.search(body, max(start, begin + PIECE_BYTES), stop)
         end = len(body) if cut is None else cut.end() - 1
-        if end - max(start, begin) > PIECE + MOST_VALUE:
+        if end - max(start, begin) > PIECE_BYTES + MAX_VALUE_BYTES:
             raise ValueError(
-                f"the body holds a value of more than {MOST_VALUE:,} bytes; expected numbers"
+                f"the body holds a value of more than {MAX_VALUE_BYTES:,} bytes; expected numbers"
             )
         closing, depth_before = b"", depth
         if cut is not None:
@@ -76,17 +76,16 @@ def _check(body: bytes | bytearray) -> None:
     """Raise ValueError for bodies that are refused before they are parsed."""
     if not re.match(rb"\s*\{", body):  # Arrow's reader dies of a null
         raise ValueError(f"the body is not an object; expected {EXPECTED}")
-    if body.count(b"[[") > MOST_BAGS + 1:  # many bags are not parsed to be refused
+    if body.count(b"[[") > MAX_BAGS + 1:  # many bags are not parsed to be refused
         raise ValueError(
-            f"the body holds more than {MOST_BAGS:,} lists of lists; send at most {MOST_BAGS:,} "
+            f"the body holds more than {MAX_BAGS:,} lists of lists; send at most {MAX_BAGS:,} "
             "bags at a time"
         )
-    if body.count(b",") >= MOST_NUMBERS:
+    if body.count(b",") >= MAX_NUMBERS:
         raise ValueError(
-            f"the body holds more than {MOST_NUMBERS:,} numbers; send fewer bags or points at a "
-            "time"
+            f"the body holds more than {MAX_NUMBERS:,} numbers; send fewer bags or points at a time"
         )
-    if body.count(b'"') > MOST_QUOTES:
+    if body.count(b'"') > MAX_QUOTES:
         raise ValueError(NOT_BAGS)
 
 
@@ -145,9 +144,9 @@ class Lists:
         if self.key == "bag":
             points, offsets = lists, np.array([0, len(lists)])
         else:
-            if depth_after and first + len(lists) > MOST_BAGS:
+            if depth_after and first + len(lists) > MAX_BAGS:
                 raise ValueError(
-                    f"the body holds more than {MOST_BAGS:,} bags; send fewer bags at a time"
+                    f"the body holds more than {MAX_BAGS:,} bags; send fewer bags at a time"
                 )
             check_n_bags(first + len(lists))
             if lists.null_count:

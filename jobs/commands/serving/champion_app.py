@@ -28,7 +28,7 @@ from .limits import IS_LARGE, QueueFullError, Room, Turns, client_of
 from .requests import (
     BODY,
     COLUMNS,
-    MOST_SMALL_VALUES,
+    MAX_SMALL_VALUES,
     LargeAnswerError,
     Served,
     answer,
@@ -39,23 +39,24 @@ from .requests import (
 
 T = TypeVar("T")
 
-LOOK_SECONDS = 1.0  # between two looks at who is champion
+POLL_SECONDS = 1.0  # interval at which the champion is looked up
 MAX_BODY = 64 * 2**20  # bytes of a request: some ten million coordinates
 SMALL_BODY = 2**18  # bytes of a body that the server itself answers
-MOST_LARGE = 2  # larger bodies that are read or answered at once; further ones wait
-MOST_WAITING_LARGE = (
+MAX_LARGE = 2  # larger bodies that are read or answered at once; further ones wait
+MAX_WAITING_LARGE = (
     32  # clients with a large body that wait; each has sent little more than a small one
 )
-SMALL_MEMORY = 2**26  # bytes that small bodies may take as Python's numbers, all at once
-LEAST_ROOM = SMALL_MEMORY // 64  # of a request, so that there are at most so many at once
-MOST_ROOM = SMALL_MEMORY // 4  # of a body that the server itself answers
+SMALL_MEMORY = 2**26  # bytes that all small bodies together may take as Python numbers
+# Counted for each request, which limits how many run at once.
+MIN_REQUEST_BYTES = SMALL_MEMORY // 64
+MAX_REQUEST_BYTES = SMALL_MEMORY // 4  # counted for a body that the server itself answers
 # of a body as Python's numbers and NumPy's arrays: of each byte, and of each list besides
 MEMORY_OF_BYTE, MEMORY_OF_LIST = 36, 480
-ALL_BODIES = MOST_LARGE * MAX_BODY
-BODY_SECONDS = 60.0  # for a body to arrive, and for a large answer to be read
-SLOW_SECONDS = 10.0  # that a large body or answer may be behind the least rate
-LEAST_RATE = 2**20  # bytes a second of a large body or answer, which holds a turn meanwhile
-PIECE = 2**18  # bytes of a large answer that are written at once
+ALL_BODIES = MAX_LARGE * MAX_BODY
+BODY_SECONDS = 60.0  # timeout for a body to arrive, and for a large answer to be read
+SLOW_SECONDS = 10.0  # how far a large body or answer may be behind the least rate
+MIN_RATE = 2**20  # bytes a second of a large body or answer, which occupies one slot meanwhile
+PIECE_BYTES = 2**18  # bytes of a large answer written at once
 RETRY_SECONDS = 10
 
 logger = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class Champion:
 
     def follow(self, stop: threading.Event) -> None:
         """Look again and again, until the event is set."""
-        while not stop.wait(LOOK_SECONDS):
+        while not stop.wait(POLL_SECONDS):
             self.look()
 
     def _load(self, name: str) -> Served:
@@ -164,7 +165,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     # pages of documentation would load scripts from elsewhere; /openapi.json is there
     app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, token=token)
-    turns, large = Turns(MOST_LARGE, MOST_WAITING_LARGE), LargeBodies()
+    turns, large = Turns(MAX_LARGE, MAX_WAITING_LARGE), LargeBodies()
     predictions = Predictions(champion, Room(SMALL_MEMORY), turns, large)
 
     @app.get("/health")
@@ -226,7 +227,7 @@ class Predictions:
             served = self._champion.served
             if len(body) <= SMALL_BODY:
                 with suppress(LargeAnswerError):
-                    if memory_of(body) <= MOST_ROOM:
+                    if memory_of(body) <= MAX_REQUEST_BYTES:
                         return await self._small(served, body, request, send)
                 await _take(self._turns, request, turn)
             try:
@@ -239,7 +240,7 @@ class Predictions:
     async def _small(self, served: Served, body: bytearray, request: Request, send: Send) -> None:
         async with self._room.taking(memory_of(body)):
             try:
-                values = await run_in_threadpool(answer, served, body, MOST_SMALL_VALUES)
+                values = await run_in_threadpool(answer, served, body, MAX_SMALL_VALUES)
             except (BagbasisError, ValueError, RecursionError) as error:
                 raise HTTPException(422, reason_of(error)) from error
         await JSONResponse(values)(request.scope, request.receive, send)
@@ -248,7 +249,7 @@ class Predictions:
 def memory_of(body: bytearray) -> int:
     """Return the room that a small body takes: about the most memory that its answer needs."""
     n_bytes = MEMORY_OF_BYTE * len(body) + MEMORY_OF_LIST * body.count(b"[")
-    return max(LEAST_ROOM, n_bytes)
+    return max(MIN_REQUEST_BYTES, n_bytes)
 
 
 async def _send_at_least_rate(request: Request, send: Send, status: int, content: bytes) -> None:
@@ -258,10 +259,10 @@ async def _send_at_least_rate(request: Request, send: Send, status: int, content
         (b"content-length", str(len(content)).encode()),
     ]
     try:
-        async with asyncio.timeout(min(BODY_SECONDS, SLOW_SECONDS + len(content) / LEAST_RATE)):
+        async with asyncio.timeout(min(BODY_SECONDS, SLOW_SECONDS + len(content) / MIN_RATE)):
             await send({"type": "http.response.start", "status": status, "headers": headers})
-            for start in range(0, len(content), PIECE):
-                piece = content[start : start + PIECE]
+            for start in range(0, len(content), PIECE_BYTES):
+                piece = content[start : start + PIECE_BYTES]
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
     except TimeoutError:
@@ -312,7 +313,7 @@ async def _body(request: Request, turns: Turns, stack: AsyncExitStack) -> bytear
                     await _take(turns, request, stack)
                     is_large, taken = True, loop.time()
                 if is_large:
-                    seconds = SLOW_SECONDS + (len(body) - SMALL_BODY) / LEAST_RATE
+                    seconds = SLOW_SECONDS + (len(body) - SMALL_BODY) / MIN_RATE
                     limit.reschedule(taken + min(BODY_SECONDS, seconds))
     except ClientDisconnect as gone:
         raise HTTPException(400, "the client went away") from gone
@@ -320,7 +321,7 @@ async def _body(request: Request, turns: Turns, stack: AsyncExitStack) -> bytear
         what = f"the body did not arrive within {BODY_SECONDS:g} seconds; send fewer bags at a time"
         if is_large:
             what = (
-                f"the body came too slowly; send at least {LEAST_RATE:,} bytes a second, or at "
+                f"the body came too slowly; send at least {MIN_RATE:,} bytes a second, or at "
                 f"most {SMALL_BODY:,} bytes at a time"
             )
         raise HTTPException(408, what, {"Connection": "close"}) from late
@@ -334,7 +335,7 @@ async def _take(turns: Turns, request: Request, stack: AsyncExitStack) -> None:
     try:
         await stack.enter_async_context(turns.taking(client_of(state).is_gone))
     except QueueFullError as busy:
-        what = f"{MOST_WAITING_LARGE} other large bodies wait to be answered; try again later"
+        what = f"{MAX_WAITING_LARGE} other large bodies wait to be answered; try again later"
         raise HTTPException(503, what, {"Retry-After": str(RETRY_SECONDS)}) from busy
     except ConnectionError as gone:
         raise HTTPException(400, str(gone)) from gone

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .requests import Served
 
-PIECE = 2**18  # bytes that are handed over at once
+PIECE_BYTES = 2**18  # bytes handed over at once
 NICENESS = 3  # small requests go first, but on busy cores this gets half of what they get
-MOST_TASK = 2**16  # bytes of the name and the URL of a model
+MAX_TASK_BYTES = 2**16  # the name and the URL of a model
 
 
 class LargeBodies:
@@ -104,8 +104,8 @@ class LargeBodies:
 async def _ask(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytearray
 ) -> tuple[int, bytes]:
-    for start in range(0, len(body), PIECE):
-        writer.write(bytes(memoryview(body)[start : start + PIECE]))
+    for start in range(0, len(body), PIECE_BYTES):
+        writer.write(bytes(memoryview(body)[start : start + PIECE_BYTES]))
         await writer.drain()
     body.clear()  # the child has it now
     head = json.loads(await reader.readuntil(b"\n"))
@@ -142,7 +142,7 @@ class Forks:
                     self._poll.unregister(fd)
             if control not in ready:  # the last, as a new client may have the number of an old one
                 continue
-            task, fds, *_ = socket.recv_fds(self._control, MOST_TASK, 1)
+            task, fds, *_ = socket.recv_fds(self._control, MAX_TASK_BYTES, 1)
             if not task:
                 for _, child in self._clients.values():
                     os.kill(child, signal.SIGKILL)

@@ -14,13 +14,15 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_SECONDS = 10.0  # for the head of a request, and for the rest of a body that nobody reads
-UNREAD_SECONDS = 10.0  # that a client may leave what is written to it unread
-MOST_WAITING = 256  # connections without a request; Linux gives a process 1,024 files
+# Timeout for the head of a request, and for the rest of a body that nobody reads.
+HEAD_SECONDS = 10.0
+UNREAD_SECONDS = 10.0  # how long a client may leave an answer unread
+MAX_WAITING = 256  # connections without a request; Linux gives a process 1,024 files
 
 
 CLIENT = "client"  # key of a request's state: its `PromptProtocol`
-IS_LARGE = "is_large"  # key of a request's state: its work ends when the client closes its side
+# Key in a request's state: its work is cancelled if the client closes the connection.
+IS_LARGE = "is_large"
 
 
 class PromptProtocol(H11Protocol):
@@ -57,7 +59,7 @@ class PromptProtocol(H11Protocol):
             for other in self.connections
             if isinstance(other, PromptProtocol) and other.deadline is not None
         }
-        if len(waiting) > MOST_WAITING:
+        if len(waiting) > MAX_WAITING:
             min(waiting, key=waiting.__getitem__).transport.abort()
 
     def data_received(self, data: bytes) -> None:

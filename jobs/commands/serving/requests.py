@@ -19,9 +19,9 @@ from ...files import plain
 if TYPE_CHECKING:
     from ..model_place import FittedModel
 
-MOST_BAGS = 100_000  # of a request: their answer is one text
-MOST_VALUES = 2_500_000  # numbers of an answer: some 50 MiB of JSON
-MOST_SMALL_VALUES = 2**16  # of an answer that the server itself makes
+MAX_BAGS = 100_000  # per request: the answer is one text
+MAX_VALUES = 2_500_000  # numbers per answer: some 50 MiB of JSON
+MAX_SMALL_VALUES = 2**16  # numbers of an answer that the server itself makes
 ENCODINGS = ("utf-8", "utf-16", "utf-32", "us-ascii")  # that JSON's readers recognize by themselves
 BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
 COLUMNS = "columns"  # another key of a body: the names of the coordinates
@@ -106,10 +106,10 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
     """
     if names is not None:
         bags = bags.named(_column_names(names, bags.n_dims))
-    if len(bags) * served.n_values > MOST_VALUES:
+    if len(bags) * served.n_values > MAX_VALUES:
         raise ValueError(
             f"the answer to {len(bags):,} bags would hold {len(bags) * served.n_values:,} numbers; "
-            f"send at most {max(1, MOST_VALUES // served.n_values):,} bags at a time"
+            f"send at most {max(1, MAX_VALUES // served.n_values):,} bags at a time"
         )
     with np.errstate(all="ignore"):  # what overflows is refused below
         arrays: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
@@ -144,8 +144,8 @@ def warm(model: FittedModel) -> int:
 
 def check_n_bags(n: int) -> None:
     """Raise ValueError for more bags than a request may hold."""
-    if n > MOST_BAGS:
-        raise ValueError(f"the body holds {n:,} bags; send at most {MOST_BAGS:,} at a time")
+    if n > MAX_BAGS:
+        raise ValueError(f"the body holds {n:,} bags; send at most {MAX_BAGS:,} at a time")
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
-LEAST_TOKEN = 16  # characters, of a token that nobody guesses
-MOST_TOKEN = 4096  # bytes of its file
-GRACE_SECONDS = 15  # for requests to be answered, once the server is asked to end
+MIN_TOKEN_LENGTH = 16  # characters: a shorter token can be guessed
+MAX_TOKEN_BYTES = 4096  # size of the token's file
+GRACE_SECONDS = 15  # time for answering requests after the server is asked to stop
 
 
 def serve_registry(
@@ -140,17 +140,17 @@ def own_token(path: Path) -> str:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ConfigError(f"{path}: not a regular file; give a file for the token")
-            content = file.read(MOST_TOKEN + 1)
+            content = file.read(MAX_TOKEN_BYTES + 1)
     if status.st_mode & 0o077 or status.st_uid != os.geteuid():
         raise ConfigError(f"{path}: other accounts can read this token; chmod 600, or another file")
     again = "; delete the file, and the next start makes a new one"
     if not content.isascii():
         raise ConfigError(f"{path}: the token is not ASCII, which headers of HTTP are{again}")
     token = content.decode("ascii").strip()
-    if len(token) < LEAST_TOKEN or len(content) > MOST_TOKEN:
+    if len(token) < MIN_TOKEN_LENGTH or len(content) > MAX_TOKEN_BYTES:
         raise ConfigError(
-            f"{path}: expected a token of at least {LEAST_TOKEN} characters of ASCII, in a file of "
-            f"at most {MOST_TOKEN:,} bytes{again}"
+            f"{path}: expected a token of at least {MIN_TOKEN_LENGTH} characters of ASCII, in a "
+            f"file of at most {MAX_TOKEN_BYTES:,} bytes{again}"
         )
     if not token.isprintable() or len(token.split()) > 1:
         raise ConfigError(

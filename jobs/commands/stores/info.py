@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from ..model_place import FittedModel
 
-MOST_CLASSES = 10  # whose names are listed; a report has all of them
-QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}  # of sizes
+MAX_CLASSES = 10  # names listed; a report has all of them
+# Of the sizes of bags.
+QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}
 
 
 class Config(ReportConfig):
@@ -87,7 +88,7 @@ def _without_missing(source: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _short(names: Sequence[str]) -> Sequence[str] | str:
-    if len(names) <= MOST_CLASSES:
+    if len(names) <= MAX_CLASSES:
         return names
     return f"{len(names):,} classes: {', '.join(names[:3])}, …, {names[-1]}"
 

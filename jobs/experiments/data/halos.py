@@ -22,7 +22,8 @@ Owners = NDArray[np.int64]
 
 CRITICAL = 2.775e11  # h² M☉/Mpc³; the mean density of a halo is 200 times this
 MASSES = (14.0, 15.3)  # log10 of the mass, uniform: the paper draws rare heavy halos more often
-RICHNESS, SLOPE, FEWEST = 25.0, 0.8, 10  # median galaxies at 10^14, their growth, and the least
+RICHNESS, SLOPE = 25.0, 0.8  # median number of galaxies at 10^14, and its growth
+MIN_GALAXIES = 10
 COMPLETENESS = 0.6  # deviation of the logarithm of their number: spectra are taken of some only
 EXTENT = 2.0  # R200 to which galaxies are members; nothing ends at R200 itself
 CONCENTRATION = (6.0, -0.085, 0.14)  # at 10^14, its growth with mass, and its scatter in dex
@@ -79,7 +80,7 @@ def clusters(n: int, has_interlopers: bool, rng: np.random.Generator) -> Cluster
 def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, Owners]:
     """Return (|v|, R) of the members within the cylinder, and their halos."""
     expected = RICHNESS * (mass / 1e14) ** SLOPE * rng.lognormal(0, COMPLETENESS, len(mass))
-    counts = np.maximum(FEWEST, rng.poisson(expected))
+    counts = np.maximum(MIN_GALAXIES, rng.poisson(expected))
     owner = np.repeat(np.arange(len(mass)), counts)
     places, velocities = galaxies(mass, owner, rng)
     seen = np.column_stack([np.abs(velocities[:, 2]), np.hypot(*places[:, :2].T)])

@@ -20,7 +20,7 @@ RARE = 0.85  # quantile of windows' means that is a plume's level
 N_LEARNT = 120  # places that the kernel's parameters are learnt from, of another field
 N_FEATURES = 64  # D of the classifier of flows
 SHAPES = ("vortex", "saddle", "shear")
-FEWEST = 3  # windows that match: a flow with fewer is drawn again
+MIN_WINDOWS = 3  # windows that match: a flow with fewer is drawn again
 THRESHOLD = 0.7  # θ of the paper
 CURL = 1.0  # the level of |curl|; a vortex of strength 1 has 2 at its centre
 
@@ -98,7 +98,7 @@ def vortices(
     classifier = BagRegions(model, windows(side, window, stride), "vortex", places)
     every = np.arange(len(classifier.regions))
     truth = flow(places, window, rng)
-    while (classifier.salience(truth[None], every) > THRESHOLD).sum() < FEWEST:
+    while (classifier.salience(truth[None], every) > THRESHOLD).sum() < MIN_WINDOWS:
         truth = flow(places, window, rng)
 
     def curl(field: Field) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ import pandas as pd
 from .experiment import Result, ResultTable
 
 REPEATS = ("repeat", "data_seed")  # parameters over which a table has medians
-MOST_COLUMNS = 10  # of values in a table; more stand below each other
+MAX_COLUMNS = 10  # columns of values in a table; further ones stand below each other
 
 
 def select(results: Sequence[Result], **params: object) -> list[Result]:
@@ -62,7 +62,7 @@ def summary(results: Sequence[Result], measure: str = "") -> ResultTable:
         medians = values.groupby(index, sort=False, dropna=False).median()
     else:
         medians = values.median().to_frame().T
-    if len(medians.columns) > MOST_COLUMNS:
+    if len(medians.columns) > MAX_COLUMNS:
         long = pd.Series(medians.stack(future_stack=True))
         medians = long.rename_axis([*medians.index.names, "number"]).dropna().to_frame("value")
     rows = medians.reset_index() if index or "value" in medians else medians

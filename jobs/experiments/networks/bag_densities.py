@@ -19,7 +19,7 @@ from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Bars
 
 METHODS = ("BagDensity", "Triple-Basis", "smoother", "truth")
-LEAST = 1e-3  # density that a series is lifted to, in units of the uniform one
+MIN_DENSITY = 1e-3  # density that a series is lifted to, in units of the uniform one
 BOX = 4.0  # each way
 TENSOR_DIMS = 3  # up to which a series has all products of cosines; beyond, those of norm up to 2
 
@@ -85,7 +85,7 @@ class BagDensities(Experiment[Sizes]):
             by_method["truth"].append(float(family.log_density(i, x).mean()))
             for name, estimator in series.items():
                 values = estimator.predict_density([first[i]], at=x)[0] * (2 * BOX) ** p["d"]
-                logs = np.log(np.maximum(values, LEAST))
+                logs = np.log(np.maximum(values, MIN_DENSITY))
                 by_method[name].append(float(logs.mean() - p["d"] * np.log(2 * BOX)))
         return by_method
 

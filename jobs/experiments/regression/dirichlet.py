@@ -25,7 +25,7 @@ from ..kit.plots import Curves
 from ..kit.timing import least_in_turn
 
 N_CATEGORIES = 3  # the paper does not say how many
-MOST_STEPS, MOST_HALVINGS = 100, 40  # of Newton's method, and of one step
+MAX_STEPS, MAX_HALVINGS = 100, 40  # of Newton's method, and of one step
 TOLERANCE = 1e-8  # of a parameter, relative
 
 
@@ -90,7 +90,7 @@ def fit_dirichlets(proportions: Floats, offsets: NDArray[np.int64]) -> Floats:
     variances = np.add.reduceat(proportions**2, offsets[:-1]) / n - means**2
     alpha = _by_moments(means, np.maximum(variances, np.finfo(np.float64).tiny))
     moving = np.arange(len(alpha))
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         before = alpha[moving]
         after = _step(before, mean_logs[moving])
         alpha[moving] = after
@@ -124,7 +124,7 @@ def _step(alpha: Floats, mean_logs: Floats) -> Floats:
     least -= 1e-12 * np.abs(least)
     after = alpha - step
     worse = np.arange(len(alpha))
-    for _ in range(MOST_HALVINGS):
+    for _ in range(MAX_HALVINGS):
         positive = (after[worse] > 0).all(axis=1)
         accepted = np.zeros(len(worse), dtype=bool)
         inside = worse[positive]

@@ -22,7 +22,7 @@ from ..kit.learning import Geometries, Learner, describe_all, draw_bags, errors
 from ..kit.plots import Curves
 from .mixture_order import CRITERIA, orders_by_criteria
 
-MOST_COMPONENTS = 10  # of EM fits, as of the mixtures
+MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
 BOX = [(-10, 10)] * 2  # of the dataset
 
 Labelled = tuple[Bags, Floats]
@@ -133,7 +133,7 @@ class ComponentCounting(Experiment[Sizes]):
         n, (_, test) = p["n_em"], self._data(p)
         begun, orders = time.perf_counter(), []
         for i in range(n):
-            orders.append(orders_by_criteria(test[0][i], MOST_COMPONENTS, self.seed))
+            orders.append(orders_by_criteria(test[0][i], MAX_COMPONENTS, self.seed))
             progress(i + 1, n)
         seconds = time.perf_counter() - begun
         scores = {

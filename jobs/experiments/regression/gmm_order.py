@@ -21,7 +21,7 @@ from ..kit.over_sizes import OverSizes
 from ..kit.plots import Curves
 from .mixture_order import order_by_cross_validation, orders_by_criteria
 
-MOST_COMPONENTS = 10  # of EM fits, as of the mixtures
+MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
 N_FOLDS = 5  # of cross-validation
 
 
@@ -47,9 +47,9 @@ class GMMOrder(OverSizes):
         fits, seconds = [], []
         with threadpool_limits(1):  # threads only cost time where matrices are this small
             for i in range(n_bags):
-                criteria, once = _timed(orders_by_criteria, bags[i], MOST_COMPONENTS, 0)
+                criteria, once = _timed(orders_by_criteria, bags[i], MAX_COMPONENTS, 0)
                 crossed, often = _timed(
-                    order_by_cross_validation, bags[i], MOST_COMPONENTS, N_FOLDS, 0
+                    order_by_cross_validation, bags[i], MAX_COMPONENTS, N_FOLDS, 0
                 )
                 fits.append((criteria["aic"], criteria["bic"], crossed))
                 seconds.append((once, once, often))

@@ -36,7 +36,7 @@ N_COMPONENTS = 5  # of spectra; the background is made of four
 FLOOR = 1e-3  # photons per bin and second, where the background has next to none
 PENALTIES = 10.0 ** np.arange(0, 6)  # of regressions on counts, chosen by leave-one-out errors
 N_KNOWN = 20_000  # photons of a source that its spectrum is known from
-LEAST = 0.5  # photons that are predicted, so that scores are finite
+MIN_PHOTONS = 0.5  # photons predicted at least, so that scores are finite
 MULTIPLIERS = (1.0, 4.0)  # σ over the median distance, to choose from
 QUIET = 0.3  # share of the training seconds without a source, of those that learn its share
 
@@ -154,7 +154,7 @@ class Detectors:
 
 def excess(seen: Floats, predicted: Floats) -> Floats:
     """Return (y − ŷ) / √ŷ, the paper's score."""
-    expected = np.maximum(predicted, LEAST)
+    expected = np.maximum(predicted, MIN_PHOTONS)
     return np.asarray((seen - expected) / np.sqrt(expected))
 
 

@@ -31,7 +31,7 @@ from sklearn.svm import LinearSVC
 from bagbasis import Bags
 from bagbasis.core.arrays import Floats
 from bagbasis.models.bag_summaries import MomentsAndExtremes
-from bagbasis.models.evaluation.forest import SHARE_OF_FEATURES
+from bagbasis.models.evaluation.forest import FEATURE_FRACTION
 
 from ..data.real.recipe import Kind, LabelledSet
 
@@ -39,7 +39,7 @@ Splits = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 INNER_FOLDS = 3
 BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 5}  # sets are small
-MOST_CONCEPTS = 400  # training points that MILES compares bags with
+MAX_CONCEPTS = 400  # training points that MILES compares bags with
 CONCEPT_WIDTHS = (0.1, 0.3, 1.0)  # over the median distance of points
 
 
@@ -88,7 +88,7 @@ def _trees(
     n_trees: int,
     seed: int,
 ) -> Floats:
-    share = {} if kind == "classification" else {"max_features": SHARE_OF_FEATURES}
+    share = {} if kind == "classification" else {"max_features": FEATURE_FRACTION}
     rows = MomentsAndExtremes(test.n_dims)
     model = kinds[kind](n_trees, random_state=seed, **share)
     predicted: Floats = model.fit(rows.of(train.bags), train.labels).predict(rows.of(test))
@@ -124,7 +124,7 @@ def _miles(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) 
     scaler = StandardScaler().fit(train.bags.points)
     points = scaler.transform(train.bags.points)
     rng = np.random.default_rng(seed)
-    concepts = points[np.sort(rng.permutation(len(points))[:MOST_CONCEPTS])]
+    concepts = points[np.sort(rng.permutation(len(points))[:MAX_CONCEPTS])]
     nearest = [_nearest(scaler, bags, concepts) for bags in (train.bags, test)]
     median = np.median(euclidean_distances(concepts, squared=True)) or 1.0
     splits = folds(train, kind, INNER_FOLDS, seed)

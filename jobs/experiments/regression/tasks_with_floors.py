@@ -31,8 +31,8 @@ from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Bars
 
 JUDGED_ON, TUNED_ON = "judged on", "tuned on"
-LEAST_PROBABILITY = 1e-6  # in a log loss, of all methods
-LEAST_LEAF = 2  # bags of a leaf
+MIN_PROBABILITY = 1e-6  # in the log loss of every method
+MIN_LEAF = 2  # bags per leaf
 PENALTIES = np.logspace(-4, 4, 17)
 N_FOLDS = 3  # of the logistic regression
 
@@ -116,14 +116,14 @@ def _error_of(task: FloorTask, truth: Floats) -> Any:  # noqa: ANN401 - a functi
 
     def logarithmic(predicted: Floats) -> float:
         of_true = predicted[np.arange(len(truth)), truth.astype(int)]
-        return float(-np.log(of_true.clip(LEAST_PROBABILITY, 1)).mean())
+        return float(-np.log(of_true.clip(MIN_PROBABILITY, 1)).mean())
 
     return squared if _is_number(task) else logarithmic
 
 
 def _peers(task: FloorTask, n_trees: int, seed: int) -> dict[str, Any]:
     """Return the other methods, not fitted: on means, covariances, extremes and log n of bags."""
-    trees = {"min_samples_leaf": LEAST_LEAF, "random_state": seed}
+    trees = {"min_samples_leaf": MIN_LEAF, "random_state": seed}
     if _is_number(task):
         return {
             "forest": RandomForestRegressor(n_trees, max_features=0.5, **trees),

@@ -14,12 +14,12 @@ from ...core.arrays import Integers, as_array
 from ...core.errors import DataError, ParameterError, shown
 
 BOUNDS = ListOf(Pair(Real(), Real()), 1)
-MOST_DIMS = 10_000  # a box is 20,000 numbers in JSON then; nothing here learns from so many
-MARGIN = 0.01  # of the data's range, on each side of a measured box
-QUANTILE = 0.001  # of the points, on each side of what a measured box is laid around
-REACH = 0.25  # of the distance between the quantiles: how far beyond them a box may reach
-SAMPLE_VALUES = 2**18  # coordinates by which quantiles are estimated: some MiB …
-WIDTH = 512  # numbers of a row that are compared at once, by vector instructions
+MAX_DIMS = 10_000  # a box then has 20,000 numbers in JSON; nothing here learns from so many
+MARGIN = 0.01  # fraction of the data's range, on each side of a measured box
+QUANTILE = 0.001  # fraction of the points on each side of the central range of a measured box
+MAX_REACH = 0.25  # how far a box may reach beyond the quantiles, as a fraction of their distance
+SAMPLE_VALUES = 2**18  # coordinates from which quantiles are estimated: some MiB …
+VECTOR_LENGTH = 512  # numbers of a row that are compared at once, by vector instructions
 SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
 
 
@@ -60,9 +60,9 @@ class Box:
         _check_ranges(self.lo, self.hi, "box")
 
     @classmethod
-    @checked(n_dims=Integer(1, MOST_DIMS))
+    @checked(n_dims=Integer(1, MAX_DIMS))
     def unit(cls, n_dims: int) -> Box:
-        """Return [0, 1]^d; ParameterError for n_dims beyond `MOST_DIMS`."""
+        """Return [0, 1]^d; ParameterError for n_dims beyond `MAX_DIMS`."""
         return cls((0.0,) * n_dims, (1.0,) * n_dims)
 
     @classmethod
@@ -79,7 +79,7 @@ class Box:
         DataError
             Another number of dimensions, or a range that is not finite with lo < hi.
         ParameterError
-            ``n_dims`` beyond `MOST_DIMS`, without a box.
+            ``n_dims`` beyond `MAX_DIMS`, without a box.
         """
         if box is None and n_dims is not None:
             return cls.unit(n_dims)
@@ -127,7 +127,7 @@ class Box:
                 raise DataError(f"sample is {shown(sample)}; expected an array (n, {len(low)})")
         if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
             first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
-            reach = REACH * (last - first)
+            reach = MAX_REACH * (last - first)
             cut = reach > 0  # else nearly all points are equal, and only the others have a range
             low = np.where(cut, np.maximum(low, first - reach), low)
             high = np.where(cut, np.minimum(high, last + reach), high)
@@ -184,7 +184,7 @@ def range_of(points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     Many rows are compared as one wide row: with few coordinates numpy takes 35 times as long per
     row.
     """
-    rows = max(1, WIDTH // points.shape[1])
+    rows = max(1, VECTOR_LENGTH // points.shape[1])
     whole = len(points) // rows * rows
     if whole:
         wide = points[:whole].reshape(len(points) // rows, -1)

@@ -22,7 +22,7 @@ FRACTIONS = np.dtype(np.uint16)
 WHOLE = np.dtype(np.uint8)
 PACKED = (FRACTIONS, WHOLE)
 LARGEST = 255  # whole number of 8 bits
-ROWS_TOGETHER = 128  # that are decoded in one loop
+ROWS_AT_ONCE = 128  # rows decoded in one loop
 GIVE_BOX = "give the box of points and of responses, before any is written"
 
 
@@ -87,7 +87,7 @@ def decode(codes: NDArray[Any], box: Box) -> NDArray[np.float32]:
     from .fraction_kernels import LAST, decode_fractions  # noqa: PLC0415
 
     points = np.empty(codes.shape, np.float32)
-    lo, width = (np.tile(side, ROWS_TOGETHER) for side in _sides(box))
+    lo, width = (np.tile(side, ROWS_AT_ONCE) for side in _sides(box))
     decode_fractions(codes.reshape(-1), lo, width / LAST, points.reshape(-1))
     return points
 

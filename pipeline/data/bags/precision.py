@@ -12,7 +12,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError
 from .box import range_of
 
-STEPS = 2**12  # fewer steps of float32 within the range of a coordinate merge points
+MIN_STEPS = 2**12  # float32 merges points if the range of a coordinate has fewer of its steps
 
 
 def merged_by_float32(
@@ -55,7 +55,7 @@ def steps_of(lo: Floats, hi: Floats, span: Floats | None = None) -> Floats:
         step = np.spacing(largest).astype(np.float64)
         width = np.fmax(hi - lo, 0.0 if span is None else span)
         width = np.where(width > 0, width, 1.0)
-        return np.asarray(np.where(np.isfinite(largest), step * STEPS / width, 0.0))
+        return np.asarray(np.where(np.isfinite(largest), step * MIN_STEPS / width, 0.0))
 
 
 def check_integers_apart(
@@ -79,7 +79,7 @@ def check_integers_apart(
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.maximum(np.abs(lo), np.abs(hi))
         step, width = np.spacing(largest), np.where(hi > lo, hi - lo, 1.0)
-        merged = (step > 1) & (step * STEPS > width) & are_integers
+        merged = (step > 1) & (step * MIN_STEPS > width) & are_integers
     for j in np.flatnonzero(merged)[:1]:
         name = repr(names[j]) if names else str(j)
         raise DataError(

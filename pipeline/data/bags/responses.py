@@ -12,14 +12,14 @@ from ...core import Integer, None_, checked
 from ...core.arrays import Integers, check_dtype
 from ...core.errors import DataError, shown
 from .bags import Bags, Ragged, in_one_order, offsets_of
-from .box import MOST_DIMS
+from .box import MAX_DIMS
 from .checks import IdsLike, as_bag
 from .coordinates import Names
 from .frames import names_of_table
 from .ids import as_ids
 from .precision import IntegerRange, check_array_apart
 
-MOST_BAGS = 2**28  # made at once: their offsets take 2 GiB
+MAX_BAGS = 2**28  # made at once: their offsets take 2 GiB
 
 
 class Responses(Ragged):
@@ -62,7 +62,7 @@ class Responses(Ragged):
     OWNER: ClassVar[str] = "the response of "
 
     @classmethod
-    @checked(n_bags=Integer(0, MOST_BAGS), n_dims=Integer(1, MOST_DIMS))
+    @checked(n_bags=Integer(0, MAX_BAGS), n_dims=Integer(1, MAX_DIMS))
     def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
         """Make the responses of bags of which none has one."""
         dtype = check_dtype("dtype", dtype)

@@ -13,7 +13,7 @@ from ...core.arrays import Integers
 from .columns import Column
 from .splits import hash_values
 
-FOLD_SEED = 6  # apart from those of `splits`
+FOLD_SEED = 6  # differs from the seeds in `splits`
 N_FOLDS = 5
 
 

@@ -16,8 +16,8 @@ from ..store.store import BagStore
 from .alignment import aligned
 
 ROWS_PER_READ = 2**20  # bags whose values are read at a time
-MOST_HELD = 2**17  # bags whose values travel with every task: 1 MiB
-GAP = 2**14  # bags between two runs that are read apart
+MAX_HELD_BAGS = 2**17  # bags whose values travel with every task: 1 MiB
+MAX_GAP = 2**14  # bags between two runs that are read separately
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Column:
     def held(self) -> Column:
         """Return the column with its values in memory if there are few: they are read often."""
         store = self.store
-        if store is None or store.n_bags > MOST_HELD or store.meta.n_changes:
+        if store is None or store.n_bags > MAX_HELD_BAGS or store.meta.n_changes:
             return self
         return Column(self.name, values=self.members(0, store.n_bags))
 
@@ -99,7 +99,7 @@ class Column:
             values: NDArray[Any] = self.values[index]
             return values
         steps = np.diff(index)
-        ends = np.flatnonzero((steps < 1) | (steps > GAP)) + 1
+        ends = np.flatnonzero((steps < 1) | (steps > MAX_GAP)) + 1
         runs = [run for run in np.split(index, ends) if len(run)]
         parts = [self.members(int(run[0]), int(run[-1]) + 1)[run - run[0]] for run in runs]
         return np.concatenate(parts) if parts else np.empty(0)

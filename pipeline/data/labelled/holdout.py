@@ -25,7 +25,7 @@ KEYS = ("fraction", "groups", "after", "time", "below", "mask")
 EXPECTED = (
     'a share, {"fraction": share, "groups": column} or {"after": date or number, "time": column}'
 )
-MOST_OFF = 2.0  # factor by which whole groups may miss the share of bags that was asked for
+MAX_FACTOR = 2.0  # factor by which whole groups may miss the requested fraction of bags
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ def _limit(bags: LabelledBags, column: Column, fraction: float, seed: int) -> fl
     order = np.argsort(hashes)
     shares = np.cumsum(sizes[order])[:-1] / max(1, sizes.sum())
     best = int(np.abs(shares - fraction).argmin()) if len(shares) else -1
-    if best < 0 or not fraction / MOST_OFF <= shares[best] <= fraction * MOST_OFF:
+    if best < 0 or not fraction / MAX_FACTOR <= shares[best] <= fraction * MAX_FACTOR:
         largest = sizes.max(initial=0) / max(1, sizes.sum())
         raise DataError(
             f"{bags.url or 'bags in memory'}: groups of {column.name!r} are too large to be held "

@@ -17,8 +17,8 @@ from ..store.plan import Range
 from ..store.reading import pair_partitions, partitions
 from ..store.store import BagStore
 
-FEW = 3  # labelled bags that a fit should have at least
-ROUNDING = 1e-14  # of labels, relative to their mean, squared: a smaller spread is none
+FEW_BAGS = 3  # a fit with fewer labelled bags is warned of
+ROUNDING = 1e-14  # squared spread of labels relative to their mean: a smaller one counts as zero
 
 LabelBlock = TypeVar("LabelBlock")
 """The labels of a range of bags: an array, or `Responses`."""
@@ -145,7 +145,7 @@ class ResponseBags:
 
 def warn_of_few(n_bags: int, url: str | None) -> bool:
     """Warn of a fit to one or two labelled bags; return whether it has so few."""
-    if n_bags >= FEW:
+    if n_bags >= FEW_BAGS:
         return False
     bags = "1 labelled bag" if n_bags == 1 else f"{n_bags} labelled bags"
     warn(

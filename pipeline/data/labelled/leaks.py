@@ -12,10 +12,10 @@ from ..store.sampling import RunSample
 from .labelled import LabelledBags
 from .labels import Targets
 
-IN_MEMORY = RunSample(32, 32)  # bags that are compared with their labels
-STORED = RunSample(4, 8)  # of a store: a few reads in addition to those of the fit
-LEAST_LABELS = 5  # distinct ones that lie on a line by chance only where they are counts or classes
-SAME = 1 - 1e-8  # correlation of a float32 coordinate with a linear function of it
+MEMORY_SAMPLE = RunSample(32, 32)  # bags in memory that are compared with their labels
+STORE_SAMPLE = RunSample(4, 8)  # bags of a store: a few reads next to those of the fit
+MIN_LABELS = 5  # fewer distinct labels may lie on a line by chance: they are counts or classes
+LEAK_CORRELATION = 1 - 1e-8  # correlation of a float32 coordinate with a linear function of it
 
 
 def warn_of_leaks(source: LabelledBags, are_classes: bool) -> None:
@@ -26,7 +26,7 @@ def warn_of_leaks(source: LabelledBags, are_classes: bool) -> None:
     """
     if not isinstance(source.labels, Targets):
         return
-    runs = IN_MEMORY if source.in_memory else STORED
+    runs = MEMORY_SAMPLE if source.in_memory else STORE_SAMPLE
     firsts, labels, sizes = [], [], []
     constant = np.ones(source.n_dims, dtype=bool)
     for batch in source.batches_of(runs.ranges(source.start, source.end)):
@@ -62,7 +62,7 @@ def _link(values: NDArray[Any], y: NDArray[Any], are_classes: bool) -> str | Non
         n_pairs = len(np.unique(np.column_stack([values, y]), axis=0))
         is_named = n_pairs == len(np.unique(values)) == len(np.unique(y))
         return "has one value per class of" if is_named else None
-    if len(np.unique(y)) > LEAST_LABELS and abs(np.corrcoef(values, y)[0, 1]) > SAME:
+    if len(np.unique(y)) > MIN_LABELS and abs(np.corrcoef(values, y)[0, 1]) > LEAK_CORRELATION:
         return "is a linear function of"
     return None
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ...core.arrays import Floats, Integers
 from ...core.saved import Saved
 
-HOLDOUT_SEED = 1  # of the bags that no model is fitted to
-VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
-FOLD_SEED = 7  # of folds that intervals come from; those of groups have another one
+HOLDOUT_SEED = 1  # for the bags that no model is fitted to
+VALIDATION_SEED = 2  # for the bags on which a penalty is chosen
+FOLD_SEED = 7  # for the folds of prediction intervals; those of groups have another seed
 
 
 class Membership(Protocol):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ..store.store import BagStore
 from .holdout import Holdout
 
-MOST_READ = 2000  # bags; groups of the first ones are signs enough
-LEAST_GROUPS = 8  # of fewer, a column is a class rather than a day or a patient
-LEAST_SIZE = 1.5  # bags per group, on average
+MAX_BAGS_READ = 2000  # the first bags are enough to recognise groups
+MIN_GROUPS = 8  # a column with fewer values is a class rather than a day or a patient
+MIN_GROUP_SIZE = 1.5  # bags per group, on average
 LAST_PART = re.compile(r"[-_./:| ][^-_./:| ]*$")  # of an id
 
 
@@ -24,7 +24,7 @@ def suspect_groups(store: BagStore, learnt: Collection[str], holdout: Holdout) -
     Signs are a column of classes besides those learnt, whose values recur, and ids that have the
     same beginning before their last part.
     """
-    n = min(store.n_bags, MOST_READ)
+    n = min(store.n_bags, MAX_BAGS_READ)
     if not n or holdout.groups is not None or holdout.after is not None:
         return None
     for name in store.meta.class_names:
@@ -53,5 +53,5 @@ def suspect_groups(store: BagStore, learnt: Collection[str], holdout: Holdout) -
 def _recur(values: NDArray[Any]) -> bool:
     """Whether most values are those of several bags, and there are several of them."""
     _, counts = np.unique(values, return_counts=True)
-    several = len(counts) >= LEAST_GROUPS and len(values) >= LEAST_SIZE * len(counts)
+    several = len(counts) >= MIN_GROUPS and len(values) >= MIN_GROUP_SIZE * len(counts)
     return bool(several and 2 * counts[counts > 1].sum() > len(values))

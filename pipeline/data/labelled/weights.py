@@ -111,7 +111,7 @@ class Weights:
         return replace(self, column=Column.of(data, "sample_weight", self.column.name))
 
 
-LEAST, MOST = 1e-30, 1e30  # of weights that are not 0: float32 has sums of up to 3e38
+MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # of weights that are not 0: float32 has sums of up to 3e38
 
 
 def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
@@ -123,11 +123,11 @@ def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
     if bad.any():
         i = int(bad.argmax())
         raise DataError(f"{name}: the weight of bag {index[i]} is {weights[i]:g}; expected ≥ 0")
-    far = (weights > 0) & ~((weights >= LEAST) & (weights <= MOST))
+    far = (weights > 0) & ~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))
     if far.any():
         i = int(far.argmax())
         raise DataError(
             f"{name}: the weight of bag {index[i]} is {weights[i]:g}; expected 0, or from "
-            f"{LEAST:g} to {MOST:g}: divide all by their mean"
+            f"{MIN_WEIGHT:g} to {MAX_WEIGHT:g}: divide all by their mean"
         )
     return weights

@@ -19,12 +19,13 @@ from .labelled import LABELS_PER_READ, LabelledBags
 from .labels import ResponseBags
 
 SAMPLE = RunSample(32, 8)  # 256 bags say how far bags usually reach
-LEAST_BAGS = 8  # of fewer none is usual
-MUCH_WIDER = 100.0  # times as far as the others: heavy tails rarely reach that
-UNKNOWN = "one bag"  # of a store's, which is not among the sampled ones
-MOST_READ = 10_000_000  # points of a store: some seconds
-FEW = 100  # one bag of so many may be one of those that are much wider
-WIDENED = 10.0  # times as far as all labelled bags, whose differences are a tenth of the box then
+MIN_BAGS = 8  # with fewer bags, no bag is typical
+MAX_TIMES_WIDER = 100.0  # times as far as the others: heavy tails rarely reach that
+UNNAMED_BAG = "one bag"  # a bag of a store that is not in the sample
+MAX_POINTS_READ = 10_000_000  # points read from a store: some seconds
+BAGS_PER_WIDE = 100  # one in so many bags may be among those that are much wider
+# Times as far as all labelled bags, whose differences are then a tenth of the box.
+MIN_WIDENING = 10.0
 
 
 def warn_of_wide_bag(source: LabelledBags, box: Box) -> None:
@@ -45,16 +46,16 @@ def warn_of_wide_bag(source: LabelledBags, box: Box) -> None:
     if source.labels is not None and _warn_of_unlabelled(source, box):
         return
     places, low, high = _ends(source)
-    if len(places) < LEAST_BAGS or _warn_of_code(source, low, high):
+    if len(places) < MIN_BAGS or _warn_of_code(source, low, high):
         return
     middle = np.median((low + high) / 2, axis=0)
     reach = np.sort(np.maximum(high - middle, middle - low), axis=0)
-    usual = reach[-1 - max(1, len(reach) // FEW)]
+    usual = reach[-1 - max(1, len(reach) // BAGS_PER_WIDE)]
     lo, hi = np.array(box.lo), np.array(box.hi)
     whole = np.maximum(hi - middle, middle - lo)
     times = np.divide(whole, usual, out=np.zeros_like(whole), where=usual > 0)
     j = int(np.argmax(times))
-    if not times[j] > MUCH_WIDER:
+    if not times[j] > MAX_TIMES_WIDER:
         return
     names = source.coordinate_names
     coordinate = str(j) if names is None else repr(names[j])
@@ -96,7 +97,7 @@ def _warn_of_code(source: LabelledBags, low: Floats, high: Floats) -> bool:
     ends = np.where(is_repeated, codes, inner)
     times = _reach(*ends, *inner)
     j = int(np.argmax(times))
-    if not times[j] > MUCH_WIDER:
+    if not times[j] > MAX_TIMES_WIDER:
         return False
     side = int(ends[1, j] - inner[1, j] > inner[0, j] - ends[0, j])
     names = source.coordinate_names
@@ -137,7 +138,7 @@ def warn_of_wide_response(source: LabelledBags, box: Box) -> None:
 
 def _warn_of_unlabelled(source: LabelledBags, box: Box) -> bool:
     """Warn of bags without a label that are much wider than all labelled ones; say whether."""
-    if not source.in_memory and source.n_points > MOST_READ:
+    if not source.in_memory and source.n_points > MAX_POINTS_READ:
         return False
     counts = np.empty(source.n_bags, dtype=bool)
     for first in range(source.start, source.end, LABELS_PER_READ):
@@ -206,7 +207,7 @@ def _may_widen(source: LabelledBags, box: Box, counts: NDArray[np.bool_]) -> boo
         return False
     ranges = [(int(part[0]), int(part[-1]) + 1) for part in chosen]
     low, high, _ = _reached(source, np.concatenate(chosen), ranges)
-    return bool((_reach(np.array(box.lo), np.array(box.hi), low, high) > WIDENED).any())
+    return bool((_reach(np.array(box.lo), np.array(box.hi), low, high) > MIN_WIDENING).any())
 
 
 def _widening(
@@ -216,13 +217,13 @@ def _widening(
 
     ``counts`` and ``others`` have shape (n_bags,); the points of these bags are read once.
     """
-    if counts.sum() < LEAST_BAGS or not others.any():
+    if counts.sum() < MIN_BAGS or not others.any():
         return None
     lo, hi, places = _reached(source, source.start + np.flatnonzero(others))
     low, high, _ = _reached(source, source.start + np.flatnonzero(counts))
     times = _reach(np.maximum(lo, box.lo), np.minimum(hi, box.hi), low, high)
     j = int(np.argmax(times))
-    if not times[j] > WIDENED:
+    if not times[j] > MIN_WIDENING:
         return None
     side = int(hi[j] - high[j] >= low[j] - lo[j])
     return Widening(
@@ -313,7 +314,7 @@ def _name(
     """Return what messages call the widest bag of a coordinate, if it is known."""
     data = source.data
     if source.weightless is not None:
-        return UNKNOWN
+        return UNNAMED_BAG
     if isinstance(data, Bags):
         column = source.ordered(data).points[:, j].astype(np.float64, copy=False)
         row = int(np.argmax(np.abs(column - middle)))
@@ -321,7 +322,7 @@ def _name(
         return _called(source, place)
     reach = np.maximum(high[:, j] - middle, middle - low[:, j])
     widest = int(np.argmax(reach))
-    is_sampled = reach[widest] > MUCH_WIDER / 2 * np.median(reach) and places[widest] >= 0
+    is_sampled = reach[widest] > MAX_TIMES_WIDER / 2 * np.median(reach) and places[widest] >= 0
     if not is_sampled:
-        return UNKNOWN
+        return UNNAMED_BAG
     return _called(source, int(places[widest]))

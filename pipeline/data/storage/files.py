@@ -24,7 +24,7 @@ from ...core.systems import flush_name, replace_file
 from .partials import is_partial, partial_path, sweep, sweep_within
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
-GROUP = "zarr.json"  # the attributes of a Zarr group, without which a folder is of no kind
+GROUP_FILE = "zarr.json"  # the attributes of a Zarr group; a folder without it is not a store
 PUBLIC, PRIVATE = 0o666, 0o600  # modes of local files, of which the umask takes away
 
 PAGE_STARTS = (b"<!doctype html", b"<html")
@@ -102,7 +102,7 @@ def check_answers(url: str) -> None:
     Its bucket does not exist, or a page of HTML answers whatever is asked for.
     """
     if local_path(normalize_url(url)) is None:
-        read_bytes(f"{url}/{GROUP}")
+        read_bytes(f"{url}/{GROUP_FILE}")
 
 
 def _refuse_missing_bucket(url: str, error: FileNotFoundError) -> None:
@@ -385,7 +385,7 @@ def remove(url: str | os.PathLike[str]) -> None:
         if path is None:
             fs, remote = filesystem(url)
             fs.invalidate_cache()  # others write there
-            inner = [name for name in fs.find(remote) if name != f"{remote}/{GROUP}"]
+            inner = [name for name in fs.find(remote) if name != f"{remote}/{GROUP_FILE}"]
             if inner:
                 fs.rm(inner)  # what says of which kind a folder is goes last
             if fs.exists(remote):

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ...core.systems import exchange_paths, move_folder
 from .files import (
-    GROUP,
+    GROUP_FILE,
     discard,
     fsync,
     fsync_folder,
@@ -71,10 +71,10 @@ def writing_folder(
 
 def _forget_attributes(url: str) -> None:
     """Empty the attributes of a Zarr group: it keeps its kind, and counts as unfinished."""
-    metadata = read_json(f"{url}/{GROUP}", dict)
+    metadata = read_json(f"{url}/{GROUP_FILE}", dict)
     if metadata and metadata.get("attributes"):
         metadata["attributes"] = {name: {} for name in metadata["attributes"]}
-        write_json(f"{url}/{GROUP}", metadata)
+        write_json(f"{url}/{GROUP_FILE}", metadata)
 
 
 @contextmanager

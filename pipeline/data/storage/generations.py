@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from ...core.errors import StoreError, WriterBusyError
-from .files import GROUP, discard, json_bytes, read_json, storage_errors, write_json
+from .files import GROUP_FILE, discard, json_bytes, read_json, storage_errors, write_json
 from .lock import Hold, can_compare
 from .partials import STALE_SECONDS
 from .urls import filesystem
@@ -43,7 +43,7 @@ def writing_generation(url: str, overwrite: bool) -> Iterator[str]:
     place = f"{url}/{name}"
     try:
         yield place
-        metadata = read_json(f"{place}/{GROUP}", dict)
+        metadata = read_json(f"{place}/{GROUP_FILE}", dict)
         if metadata is None:
             raise FileNotFoundError(errno.ENOENT, "what was written is gone", place)
     except BaseException:
@@ -62,13 +62,13 @@ def writing_generation(url: str, overwrite: bool) -> Iterator[str]:
 def _replace(url: str, metadata: dict[str, object], overwrite: bool) -> str | None:
     """Write the metadata of a group; return what the group pointed to before."""
     if not can_compare(url):
-        write_json(f"{url}/{GROUP}", metadata)
+        write_json(f"{url}/{GROUP_FILE}", metadata)
         return None
     hold = Hold(url)
     while True:
-        content = hold.read(GROUP) if overwrite else None
+        content = hold.read(GROUP_FILE) if overwrite else None
         try:
-            hold.write(GROUP, json_bytes(metadata))
+            hold.write(GROUP_FILE, json_bytes(metadata))
         except WriterBusyError:
             if not overwrite:
                 raise
@@ -89,7 +89,7 @@ def _delete_others(url: str, current: str, replaced: str | None) -> None:
                 path
             )
         for name, paths in paths_by_name.items():
-            if name in (GROUP, current):
+            if name in (GROUP_FILE, current):
                 continue
             if is_generation(name) and name != replaced:  # its writer may live
                 last = max(fs.modified(path) for path in paths)

@@ -25,11 +25,12 @@ from .files import PRIVATE, PUBLIC, discard, read_bytes, storage_errors, writing
 from .urls import filesystem, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
-REMOVED = b"removed "  # begins an object that counts as deleted: a delete cannot be conditional
-NOTHING = "nothing was committed"  # a refused lock
+# First bytes of an object that counts as deleted: a delete cannot be conditional.
+REMOVED_PREFIX = b"removed "
+REFUSED_LOCK = "nothing was committed"  # a refused lock
 # of flock: NFS without its lock daemon, Lustre mounted without flock, others that have none
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-OVERTAKEN = ""  # no object has this ETag: the next conditional write is refused
+NO_ETAG = ""  # no object has this ETag: the next conditional write is refused
 REFUSALS = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")  # S3's codes
 
 # an ETag of S3; the content itself on the filesystem memory://
@@ -66,7 +67,7 @@ class Hold:
         # read before the content: a write in between then looks like a change, which is safe
         self._seen[name] = _version(url)
         content = read_bytes(url)
-        return None if content is None or content.startswith(REMOVED) else content
+        return None if content is None or content.startswith(REMOVED_PREFIX) else content
 
     def write(self, name: str, content: bytes) -> None:
         """Replace a file in one step, unless it changed since it was last read or written here.
@@ -84,7 +85,7 @@ class Hold:
     def remove(self, name: str) -> None:
         """Remove a file, unless it changed since it was last read or written here."""
         with suppress(WriterBusyError):
-            self.write(name, REMOVED + uuid.uuid4().hex.encode())
+            self.write(name, REMOVED_PREFIX + uuid.uuid4().hex.encode())
 
 
 class LocalHold(Hold):
@@ -103,7 +104,7 @@ class LocalHold(Hold):
         except FileNotFoundError:
             ours = False
         if not ours:
-            raise WriterBusyError(f"{self.url}: the store was replaced; {NOTHING}")
+            raise WriterBusyError(f"{self.url}: the store was replaced; {REFUSED_LOCK}")
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None where there is none."""
@@ -149,14 +150,14 @@ def writer_lock(
         return
     lock = path / lock_name
     mode = PRIVATE if private else PUBLIC
-    with storage_errors(url, "cannot be written", NOTHING):
+    with storage_errors(url, "cannot be written", REFUSED_LOCK):
         if make:
             path.mkdir(0o700 if private else 0o777, parents=True, exist_ok=True)
         if lock.parent != path and lock.parent.is_symlink():
             raise StoreError(f"{lock.parent} is a link; put what it leads to in its place")
         lock.parent.mkdir(exist_ok=True)
     with lock_file(lock, url, mode) as fd:
-        with storage_errors(url, "cannot be written", NOTHING):
+        with storage_errors(url, "cannot be written", REFUSED_LOCK):
             take_lock(fd, url)
         hold = LocalHold(url, fd, lock, mode)
         hold.check()
@@ -172,7 +173,7 @@ def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
     StoreError
         It cannot be opened, or is a link: that would lead to a file of somebody else's.
     """
-    with storage_errors(url, "cannot be written", NOTHING):
+    with storage_errors(url, "cannot be written", REFUSED_LOCK):
         fd = open_no_link(lock, os.O_RDWR | os.O_CREAT, mode)
     try:
         status = os.fstat(fd)
@@ -269,7 +270,7 @@ def _put_if(fs: AbstractFileSystem, path: str, url: str, content: bytes, seen: V
     if isinstance(answer, dict) and "ETag" in answer:
         return str(answer["ETag"])
     version = _version(url)  # before the content, as in `Hold.read`
-    return version if read_bytes(url) == content else OVERTAKEN
+    return version if read_bytes(url) == content else NO_ETAG
 
 
 def _changed(url: str) -> WriterBusyError:

@@ -24,7 +24,7 @@ from zarr.abc.store import Store
 from zarr.core.sync import sync
 
 from ...core.errors import StoreError, WriterBusyError, needing_extra
-from .files import GROUP, check_answers, staged, storage_errors
+from .files import GROUP_FILE, check_answers, staged, storage_errors
 from .folders import replace_folder
 from .lock import Hold, lock_file, take_lock
 from .urls import ICECHUNK, filesystem
@@ -34,10 +34,13 @@ if TYPE_CHECKING:
     import icechunk
 
 BRANCH = "main"
-LOCK = "commit.lock"  # of a repository on local files
+LOCK_NAME = "commit.lock"  # lock file of a repository on local files
 COMMITTING = ("committing failed", NOTHING_COMMITTED)
-UNKNOWN = ("committing failed", "nobody answers whether it was done; look before you write again")
-MARK = "writer"  # of a commit, in its metadata
+OUTCOME_UNKNOWN = (
+    "committing failed",
+    "nobody answers whether it was done; look before you write again",
+)
+WRITER_KEY = "writer"  # key of the writer's mark in the metadata of a commit
 NO_STORE = "exists and is not a bag store; remove it or choose another place"
 
 
@@ -154,9 +157,9 @@ class Transaction(WriterStore):
         before, mark = self._session.snapshot_id, uuid.uuid4().hex
         with storage_errors(self._url, *COMMITTING), _one_commit_at_a_time(self._url):
             try:
-                return str(self._session.commit("bagbasis", metadata={MARK: mark}))
+                return str(self._session.commit("bagbasis", metadata={WRITER_KEY: mark}))
             except Exception as error:  # whatever it is, it may be the answer alone that failed
-                with storage_errors(self._url, *UNKNOWN):
+                with storage_errors(self._url, *OUTCOME_UNKNOWN):
                     done = _find_commit(self._url, mark, before)
                 if done is not None:
                     return done
@@ -170,7 +173,7 @@ def _find_commit(url: str, mark: str, before: str) -> str | None:
     for snapshot in _repository(url).ancestry(branch=BRANCH):
         if snapshot.id == before:
             return None
-        if snapshot.metadata.get(MARK) == mark:
+        if snapshot.metadata.get(WRITER_KEY) == mark:
             return str(snapshot.id)
     return None
 
@@ -202,7 +205,7 @@ def _readable(session: icechunk.Session) -> Store:
     Icechunk reads the snapshot with the first key and keeps it. If that fails, its `get` tells Zarr
     that there is no such key: with a bad network the store would look empty.
     """
-    sync(session.store.exists(GROUP))
+    sync(session.store.exists(GROUP_FILE))
     return session.store
 
 
@@ -301,6 +304,6 @@ def _one_commit_at_a_time(url: str) -> Iterator[None]:
     if path is None:
         yield
         return
-    with lock_file(path / LOCK, url) as fd:
+    with lock_file(path / LOCK_NAME, url) as fd:
         take_lock(fd, url, wait=True)
         yield

@@ -33,9 +33,9 @@ from zarr.storage import FsspecStore, LocalStore
 from ...core.errors import StoreError
 from .files import PAGE, check_regular, is_page
 
-MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
-MOST_CHUNKS = 2**20  # in one object: its index takes 16 bytes for each
-MOST_RATIO = 256  # of text that LZ4 compresses; one byte of it stands for up to 255
+MAX_CHUNK_BYTES = 2**31 - 2**16  # Blosc compresses no larger buffer at once
+MAX_CHUNKS = 2**20  # chunks in one object: its index takes 16 bytes for each
+MAX_RATIO = 256  # highest compression ratio of text by LZ4: one byte stands for up to 255
 CHECKED_ZSTD = (ZstdCodec(), Crc32cCodec())  # of written arrays: a flipped bit fails the checksum
 BLOSC_HEADER, ZSTD_MAGIC = 16, b"\x28\xb5\x2f\xfd"
 
@@ -80,7 +80,7 @@ class CheckedBlosc(BloscCodec):
             if chunk is not None:
                 head = chunk[:BLOSC_HEADER].to_bytes()
                 stated = int.from_bytes(head[4:8], "little") if len(head) == BLOSC_HEADER else None
-                _check_stated(stated, spec, MOST_RATIO * len(chunk))
+                _check_stated(stated, spec, MAX_RATIO * len(chunk))
         return await super().decode(chunks)
 
 
@@ -177,9 +177,9 @@ def _check_chunks(array: zarr.Array) -> None:
     fits = min(chunks, default=1) > 0 and not any(
         shard % chunk for shard, chunk in zip(shards, chunks, strict=True)
     )
-    if not fits or math.prod(chunks) * array.dtype.itemsize > MOST_CHUNK_BYTES:
+    if not fits or math.prod(chunks) * array.dtype.itemsize > MAX_CHUNK_BYTES:
         raise ValueError(f"{array.path!r} has chunks of shape {chunks}, not from bagbasis")
-    if math.prod(shards) // max(1, math.prod(chunks)) > MOST_CHUNKS:
+    if math.prod(shards) // max(1, math.prod(chunks)) > MAX_CHUNKS:
         raise ValueError(f"{array.path!r} has {shards} rows in an object of chunks {chunks}")
 
 
@@ -191,7 +191,7 @@ def _checked_codec(codec: Codec) -> Codec:
     return CheckedZstd.from_dict(codec.to_dict()) if type(codec) is ZstdCodec else codec
 
 
-def _check_stated(stated: int | None, spec: Any, most: int = MOST_CHUNK_BYTES) -> None:  # noqa: ANN401 - zarr's ArraySpec is private
+def _check_stated(stated: int | None, spec: Any, most: int = MAX_CHUNK_BYTES) -> None:  # noqa: ANN401 - zarr's ArraySpec is private
     """Raise ValueError for a compressed chunk that states another size than that of its chunk.
 
     ``most`` are the bytes that a chunk of texts may state, in addition to those of their lengths.
@@ -202,7 +202,7 @@ def _check_stated(stated: int | None, spec: Any, most: int = MOST_CHUNK_BYTES) -
     expected = None if itemsize is None else math.prod(spec.shape) * itemsize
     if expected is not None and stated != expected:
         raise ValueError(f"the compressed chunk states {stated} bytes; its chunk has {expected}")
-    most = min(MOST_CHUNK_BYTES, most + 4 * math.prod(spec.shape) + 4)
+    most = min(MAX_CHUNK_BYTES, most + 4 * math.prod(spec.shape) + 4)
     if expected is None and stated > most:
         raise ValueError(f"the compressed chunk states {stated} bytes of text; at most {most} fit")
 

@@ -13,7 +13,7 @@ from zarr.abc.store import Store
 
 from ...core.errors import ModelError, StoreError
 from . import transactions
-from .files import GROUP, check_answers, names_in, storage_errors
+from .files import GROUP_FILE, check_answers, names_in, storage_errors
 from .generations import CURRENT, GENERATION, is_generation
 from .lock import LOCK_NAME
 from .partials import is_partial, put_back
@@ -207,7 +207,7 @@ def check_no_foreign_files(url: str, arrays: str = "[^/]+") -> None:
     """
     if is_transactional(url):
         return
-    group = rf"(?:{GENERATION}/)?(?:{GROUP}|(?:{arrays})/(?:{GROUP}|c(?:/\d+)*))"
+    group = rf"(?:{GENERATION}/)?(?:{GROUP_FILE}|(?:{arrays})/(?:{GROUP_FILE}|c(?:/\d+)*))"
     ours = re.compile(rf"{group}|{LOCK_NAME}|{PART.pattern}")
     with storage_errors(url, "cannot be read"):
         fs, root = filesystem(url)

@@ -19,7 +19,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from ...core.errors import StoreError
 from ...core.systems import flush, replace_file
-from .files import GROUP, fsync, fsync_folder, storage_errors
+from .files import GROUP_FILE, fsync, fsync_folder, storage_errors
 from .lock import LOCK_NAME
 from .partials import is_partial, partial_path, sweep
 from .urls import local_path
@@ -172,7 +172,7 @@ class WriterStore(WrapperStore[Store]):
             self._folders.update(f for f in path.parents if f == root or root in f.parents)
 
     def _clear(self, root: Path) -> None:
-        own = {root / GROUP, root / LOCK_NAME, (root / LOCK_NAME).parent}
+        own = {root / GROUP_FILE, root / LOCK_NAME, (root / LOCK_NAME).parent}
         for path in sorted(root.rglob("*"), reverse=True):  # what is in a folder before the folder
             if path in own:
                 continue

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Floats, Integers
 
-REMOVED = -1.0  # stands where a change has the column of a target
+REMOVED_COLUMN = -1.0  # column number that stands for a removed bag in the list of changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Changes:
     @cached_property
     def removed(self) -> Integers:
         """Indices of the bags that were removed, ascending."""
-        return np.unique(self.rows[self.rows[:, 1] == REMOVED, 0]).astype(np.int64)
+        return np.unique(self.rows[self.rows[:, 1] == REMOVED_COLUMN, 0]).astype(np.int64)
 
     def since(self, n: int) -> Changes:
         """Return what came after the first ``n`` changes."""
@@ -80,7 +80,7 @@ class Changes:
         """Return all targets of the bags from ``start`` on as they are now."""
         first, last = np.searchsorted(self._by_bag[:, 0], [start, start + len(targets)])
         rows = self._by_bag[first:last]
-        out, labels = targets.copy(), rows[rows[:, 1] != REMOVED]
+        out, labels = targets.copy(), rows[rows[:, 1] != REMOVED_COLUMN]
         # of several values for one place numpy keeps the last
         out[labels[:, 0].astype(np.int64) - start, labels[:, 1].astype(np.int64)] = labels[:, 2]
         out[~self.present(start, start + len(targets))] = np.nan
@@ -89,7 +89,7 @@ class Changes:
 
 def removals(bags: Integers) -> Floats:
     """Return the rows of the log that remove these bags."""
-    return np.column_stack([bags, np.full(len(bags), REMOVED), np.zeros(len(bags))])
+    return np.column_stack([bags, np.full(len(bags), REMOVED_COLUMN), np.zeros(len(bags))])
 
 
 def relabellings(bags: Integers, column: int, values: Floats) -> Floats:

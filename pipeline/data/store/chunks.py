@@ -16,7 +16,7 @@ from zarr.core.sync import sync
 from ...core.errors import StoreError, refuse_exhaustion
 from ...core.units import surely_finite
 
-MOST_UNSEEN = 8  # objects that a read may touch before anybody looks whether they are there
+MAX_UNSEEN = 8  # objects that a read may touch before their presence is checked
 SIZES_AT_ONCE = 64
 ATTEMPTS = 3  # an append replaces the last object once per commit: two readings may meet two
 
@@ -49,7 +49,7 @@ def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     ChunkError
         A chunk that is missing or damaged.
     """
-    if (stop - 1) // shard_rows(array) - start // shard_rows(array) >= MOST_UNSEEN:
+    if (stop - 1) // shard_rows(array) - start // shard_rows(array) >= MAX_UNSEEN:
         check_objects(array, start, stop)  # before memory is filled for objects that are missing
     try:
         rows = np.asarray(array[start:stop])

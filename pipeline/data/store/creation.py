@@ -10,13 +10,13 @@ from numpy.typing import DTypeLike
 from ...core import Integer, ListOf, MappingOf, None_, Text, checked
 from ...core.arrays import check_dtype
 from ...core.errors import ParameterError, StoreError, shown
-from ..bags.box import MOST_DIMS
+from ..bags.box import MAX_DIMS
 from ..bags.packed_points import FRACTIONS, PACKED
 from ..storage.files import check_answers, storage_errors
 from ..storage.lock import Hold
 from ..storage.transactions import NO_STORE
 from ..storage.urls import ICECHUNK
-from ..storage.zarr_reading import MOST_CHUNK_BYTES
+from ..storage.zarr_reading import MAX_CHUNK_BYTES
 from ..storage.zarr_stores import (
     check_no_foreign_files,
     check_no_link,
@@ -42,11 +42,11 @@ NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARR
 
 
 @checked(
-    n_dims=Integer(1, MOST_DIMS),
+    n_dims=Integer(1, MAX_DIMS),
     target_names=ListOf(Text),
     class_names=MappingOf(Text, ListOf(Text)),
     chunk_points=Integer() | None_,
-    response_dims=Integer(1, MOST_DIMS) | None_,
+    response_dims=Integer(1, MAX_DIMS) | None_,
 )
 def check_creation(
     n_dims: int,
@@ -58,11 +58,11 @@ def check_creation(
 ) -> None:
     """Raise ParameterError for what `BagStore.create` cannot use."""
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
-    most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
+    most = MAX_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
     (Integer(1, most) | None_).check("chunk_points", chunk_points)
-    if len(target_names) * 8 > MOST_CHUNK_BYTES:
+    if len(target_names) * 8 > MAX_CHUNK_BYTES:
         raise ParameterError(
-            f"{len(target_names)} target names: a bag has at most {MOST_CHUNK_BYTES // 8} targets"
+            f"{len(target_names)} target names: a bag has at most {MAX_CHUNK_BYTES // 8} targets"
         )
     if "" in target_names:
         raise ParameterError(f"a target name is empty: {shown(list(target_names))}; name each")

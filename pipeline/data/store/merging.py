@@ -18,7 +18,7 @@ from .reading import partitions
 from .schema import MEDIANS, medians_of
 from .store import BagStore
 
-SAME = ("n_dims", "target_names", "response_dims", "stored_dtype")
+EQUAL_FIELDS = ("n_dims", "target_names", "response_dims", "stored_dtype")
 
 
 @checked(stores=ListOf(Instance("BagStore") | Url), url=Url, overwrite=Boolean)
@@ -72,7 +72,7 @@ def merge_stores(
         raise ParameterError("stores is empty; give the stores to merge")
     first = opened[0]
     for store in opened[1:]:
-        pairs = {name: (getattr(first, name), getattr(store, name)) for name in SAME}
+        pairs = {name: (getattr(first, name), getattr(store, name)) for name in EQUAL_FIELDS}
         pairs["class_names"] = first.meta.class_names, store.meta.class_names
         for name, (ours, theirs) in pairs.items():
             if ours != theirs:

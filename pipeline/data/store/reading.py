@@ -11,8 +11,9 @@ from ..bags.bags import Bags
 from .plan import Range, plan_partitions
 from .snapshot import Snapshot
 
-PARTITION_BYTES = 2**25  # of points read at a time: half a second from an object store
-GAP_VALUES = 2**17  # coordinates that are read sooner than another read begins, which takes 2 ms
+PARTITION_BYTES = 2**25  # points read at a time: half a second from an object store
+# Coordinates whose reading is cheaper than starting another read, which takes 2 ms.
+GAP_VALUES = 2**17
 
 T = TypeVar("T")
 

@@ -10,7 +10,8 @@ from scipy.spatial.distance import pdist
 
 from .plan import Range, sample_ranges
 
-MEDIAN_ROWS = 1024  # for a median pairwise distance: half a million pairs, exact to about 0.1 %
+# Rows for a median pairwise distance: half a million pairs, exact to about 0.1 %.
+MEDIAN_ROWS = 1024
 
 
 class RunSample(NamedTuple):
@@ -32,7 +33,7 @@ class RunSample(NamedTuple):
 
 CHOICE_SAMPLE = RunSample(32, 128)  # 4,096 bags: index sets, bandwidths, a drift
 DISTANCE_SAMPLE = RunSample(32, 32)  # 1,024 bags, as `MEDIAN_ROWS`: distances between bags
-JUDGED_SAMPLE = RunSample(128, 40)  # 5,120 bags, of which those held out judge densities
+JUDGED_SAMPLE = RunSample(128, 40)  # 5,120 bags, whose held-out part judges densities
 
 
 def spread_rows(rows: NDArray[Any], n_rows: int) -> NDArray[Any]:

@@ -40,24 +40,24 @@ from ...core.errors import (
     shown,
 )
 from ...core.saved import Format, NewerError, Saved
-from ..bags.box import MOST_DIMS, Box
+from ..bags.box import MAX_DIMS, Box
 from ..bags.packed_points import FRACTIONS, WHOLE
 from ..storage.zarr_reading import open_group
 from ..storage.zarr_stores import exists, is_empty, zarr_store
 from .checksums import checksum_of_rows, checksum_of_values
 
 FORMAT = Format("bag store", 1, (2,))
-WITH_RESPONSES = Format("bag store", 2, (1,))  # a reader that knows no responses refuses it
+WITH_RESPONSES = Format("bag store", 2, (1,))  # readers that do not know responses refuse it
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 # keys of `StoreMeta.source`: names of the coordinates of points, and of points of responses
 COORDINATES, RESPONSE_COORDINATES = "coordinates", "response_coordinates"
-MEDIANS = "medians"  # of coordinates whose missing cells hold them, by name
-STORE_KEY = "bagbasis"  # the one attribute of the group that is ours
-CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
+MEDIANS = "medians"  # attribute with the medians that replace missing cells, by coordinate
+STORE_KEY = "bagbasis"  # the one attribute of the group that bagbasis writes
+CHUNK_BYTES = 2**21  # points that are read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
 ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag; fewer where rows are wide
-CHECKSUM = "checksum"  # of all other attributes of ours
-MOST_ROWS = 2**62  # of an array
+CHECKSUM = "checksum"  # attribute with the checksum of all other attributes of bagbasis
+MAX_ROWS = 2**62  # rows of an array
 # by kind of dtype: missing rows never read as a value; of packed points it is the largest code
 FILLS = {"f": np.nan, "i": -1, "T": ""}
 
@@ -177,7 +177,7 @@ class StoreMeta(Saved):
                 raise ValueError(f"responses in format {version}")
             check_ranges(values.get("ranges", {}), values["n_dims"], values.get("response_dims"))
             for name in counts:
-                Integer(0, MOST_ROWS).check(name, values[name])
+                Integer(0, MAX_ROWS).check(name, values[name])
             meta = cls(**values)
             check_ranges(meta.ranges, meta.n_dims, meta.response_dims)
             meta._check_consistent()
@@ -203,10 +203,10 @@ class StoreMeta(Saved):
             raise ValueError("points are both fractions and whole numbers")
 
 
-_COUNT = Integer(0, MOST_ROWS)
+_COUNT = Integer(0, MAX_ROWS)
 FIELDS: dict[str, Constraint[Any]] = {  # what each may be, as JSON has it
-    "n_dims": Integer(1, MOST_DIMS),
-    "response_dims": Integer(1, MOST_DIMS),
+    "n_dims": Integer(1, MAX_DIMS),
+    "response_dims": Integer(1, MAX_DIMS),
     "target_names": ListOf(Text),
     "class_names": MappingOf(Text, ListOf(Text)),
     "box": ListOf(ListOf(Real())),

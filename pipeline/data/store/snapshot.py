@@ -21,7 +21,7 @@ from ..bags.box import Box
 from ..bags.coordinates import checked_names
 from ..bags.packed_points import PACKED, WHOLE, decode, points_dtype
 from ..bags.responses import Responses
-from ..storage.files import GROUP, check_answers
+from ..storage.files import GROUP_FILE, check_answers
 from ..storage.urls import ICECHUNK, filesystem, is_transactional, local_path
 from ..storage.zarr_reading import checked_array
 from ..storage.zarr_stores import zarr_store
@@ -162,7 +162,7 @@ class Snapshot(Stored):
         if self.snapshot is not None:
             return self.snapshot
         fs, path = filesystem(self.url)
-        return str(fs.ukey(f"{path}/{GROUP}"))
+        return str(fs.ukey(f"{path}/{GROUP_FILE}"))
 
     def __len__(self) -> int:
         """Return the number of committed bags."""
@@ -475,7 +475,7 @@ class Snapshot(Stored):
                 status = path.stat()
                 return status.st_dev, status.st_ino, status.st_ctime_ns
             fs, root = filesystem(self.url)
-            info = fs.info(f"{root}/{GROUP}")
+            info = fs.info(f"{root}/{GROUP_FILE}")
         except OSError:  # whoever computes the array is told
             return uuid.uuid4().hex
         named = [

@@ -49,9 +49,10 @@ from .schema import (
 from .snapshot import Snapshot
 from .targets import TargetsLike, targets_in_order, targets_matrix
 
-MOSTLY = 0.5  # of the points of an append: the box is then plainly not theirs
-SHOWN_DIMS = 3  # of a box in a message
-FIRST_POINTS = 4096  # stored points by which the range of a store is judged
+# Fraction of an append's points outside the box, above which the box belongs to other data.
+FOREIGN_FRACTION = 0.5
+SHOWN_DIMS = 3  # coordinates of a box in a message
+FIRST_POINTS = 4096  # stored points from which the range of a store is estimated
 WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
 
 ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
@@ -475,7 +476,7 @@ class AppendSession:
         """Warn of an append of which most points lie outside the box that was given."""
         for array in points_of(self._meta):
             seen, outside = self._outside.get(array.name, (0, 0))
-            if array.name not in self._meta.ranges and outside > MOSTLY * seen:
+            if array.name not in self._meta.ranges and outside > FOREIGN_FRACTION * seen:
                 box = array.box(self._meta).bounds[:SHOWN_DIMS]
                 warn(
                     f"{self._url}: {outside:,} of {seen:,} appended {array.name} lie outside the "

@@ -17,8 +17,8 @@ from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec
 from .resources import require_memory
 
-MOST_SCALE = 1e150  # its square is a double still
-SCALE = Real(gt=0, le=MOST_SCALE) | OneOf("median")
+MAX_SCALE = 1e150  # its square still fits into a double
+SCALE = Real(gt=0, le=MAX_SCALE) | OneOf("median")
 
 
 @checked(scale=SCALE)

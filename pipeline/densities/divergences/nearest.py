@@ -8,9 +8,9 @@ from ...core.arrays import Floats
 from ...execution.lanes import one_blas_thread
 from .nearest_kernels import kth_distances
 
-MANY_DIMS = 10  # from which trees of some thousand points visit most of them
-PRODUCTS_AT_ONCE = 3 << 17  # in single precision: about what a core has for itself
-PANEL = 16  # queries at a time, and multiples: BLAS takes fewer at the speed of as many
+MANY_DIMS = 10  # from here on, trees of some thousand points visit most of them
+PRODUCTS_AT_ONCE = 3 << 17  # single-precision products: about what one core's cache holds
+PANEL = 16  # queries at a time, and multiples: BLAS is no faster with fewer
 LARGEST = 1e15  # squares of coordinates beyond do not fit in single precision with their products
 
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from ...core.compiling import kernel
 
 LANES = 32  # products that are compared at a time
-HALVINGS = 20  # of the range in which a bound is sought: a millionth of it is left
-MORE = 3  # blocks than k that a bound may let through: to look at them costs less than to halve
+HALVINGS = 20  # halvings of the range of a bound: a millionth of it remains
+# Blocks beyond k that a bound may let through: visiting them is cheaper than another halving.
+EXTRA_BLOCKS = 3
 FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
@@ -59,7 +60,7 @@ def bound_of_kth(values: NDArray[np.float32], k: int, guess: np.float32) -> np.f
 
     Halving has no branches that a processor must foresee; of sorting they are most of the time.
     """
-    if len(values) <= k + MORE:
+    if len(values) <= k + EXTRA_BLOCKS:
         return np.float32(np.inf)
     low, high = extremes(values)
     middle = min(max(guess, low), high)
@@ -69,7 +70,7 @@ def bound_of_kth(values: NDArray[np.float32], k: int, guess: np.float32) -> np.f
             low = middle
         else:
             high = middle
-            if n <= k + MORE:
+            if n <= k + EXTRA_BLOCKS:
                 break
         middle = (low + high) / np.float32(2)
     return high

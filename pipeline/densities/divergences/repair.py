@@ -15,12 +15,12 @@ from ...core.sklearn_bases import BaseEstimator, TransformerMixin, validated
 from .resources import require_memory
 
 REPAIRS = ("clip", "flip", "shift", "square")
-REMOVED = {"clip": 1.0, "flip": 2.0}  # times the negative part
+REMOVED_TIMES = {"clip": 1.0, "flip": 2.0}  # times the negative part
 NYSTROEM_METHODS = ("standard", "flip", "clip")
-INDEFINITE = 1e-6  # of the largest eigenvalue; kernels computed in float32 stay above
+MIN_EIGENVALUE = 1e-6  # relative to the largest eigenvalue; kernels computed in float32 stay above
 EIGEN_MATRICES = 5  # the copy that is overwritten, the vectors, LAPACK's two, and a result
-SYMMETRY = 1e-8  # of the largest entry
-SLACK = 10  # errors of the entries add up; those of LAPACK have a constant too
+SYMMETRY = 1e-8  # tolerated asymmetry, relative to the largest entry
+SLACK = 10  # errors of the entries add up, and LAPACK's have a constant as well
 
 
 class KernelDecomposition(TransformerMixin, BaseEstimator):
@@ -110,7 +110,7 @@ class PSDRepair(KernelDecomposition):
             return repaired
         if self.method == "square":
             return matrix @ matrix.T
-        removed = REMOVED[self.method] * self.eigenvalues_[: self.negative_vectors_.shape[1]]
+        removed = REMOVED_TIMES[self.method] * self.eigenvalues_[: self.negative_vectors_.shape[1]]
         return matrix - (self.negative_vectors_ * removed) @ self.negative_vectors_.T
 
     def transform(self, X: ArrayLike) -> Floats:
@@ -122,7 +122,7 @@ class PSDRepair(KernelDecomposition):
         if self.method == "square":
             return rows @ self.kernel_
         along = rows @ self.negative_vectors_
-        return rows - REMOVED[self.method] * along @ self.negative_vectors_.T
+        return rows - REMOVED_TIMES[self.method] * along @ self.negative_vectors_.T
 
     def _fit(self, X: ArrayLike) -> Floats:
         OneOf(*REPAIRS).check("method", self.method)
@@ -207,7 +207,7 @@ class PrecomputedNystroem(KernelDecomposition):
         matrix, precision = check_square(self, X, "the anchors' kernel")
         values, vectors = eigendecomposition(matrix)
         tolerance = rounding(values, precision)
-        if self.method == "standard" and values[0] < -max(tolerance, INDEFINITE * values[-1]):
+        if self.method == "standard" and values[0] < -max(tolerance, MIN_EIGENVALUE * values[-1]):
             raise DataError(
                 f"the anchors' kernel has an eigenvalue {values[0]:.6g} and is indefinite; use "
                 "method='flip' or 'clip'"

@@ -15,7 +15,7 @@ from ...core.errors import DataError
 from ...execution.lanes import lane_cores, one_blas_thread
 from ...execution.memory import available_memory
 
-BLOCK_POINTS = 1 << 16  # of whole bags at a time, in each thread: some megabytes of distances
+BLOCK_POINTS = 1 << 16  # whole bags at a time, in each thread: some megabytes of distances
 
 
 def n_threads() -> int:

@@ -39,7 +39,7 @@ from .row_moments import (
 
 # Deviations that are less, over the largest and over the mean, are rounding of coefficients in
 # float32, which whitening would blow up.
-LEAST_DEVIATION = 1e-5, 1e-7
+MIN_DEVIATION = 1e-5, 1e-7
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         rows = partial(_finite_rows, spec, sample.mapped)
         mean, variances, axes = _principal(source, rows, spec, wanted, ranges, sample.progress)
         deviations = np.sqrt(variances)
-        least = max(np.array(LEAST_DEVIATION) * (deviations[0], np.abs(mean).max()))
+        least = max(np.array(MIN_DEVIATION) * (deviations[0], np.abs(mean).max()))
         rank = int((deviations > least).sum())
         n_kept = count_axes(variances, wanted) if isinstance(wanted, float) else wanted
         components = axes[: max(1, min(n_kept, rank))]

@@ -25,7 +25,7 @@ from ...data.bags.bags import Bags
 from .row_moments import RowMoments, count_axes, principal_axes, signed
 
 EPS = float(np.finfo(np.float64).eps)
-LEAST_DEVIATION = 1e-7  # of the largest: smaller ones are rounding, which whitening would enlarge
+MIN_DEVIATION = 1e-7  # relative to the largest: whitening would amplify rounding errors below it
 # By the names that saved models and configs have of them.
 FUNCTIONS: dict[str, Any] = {
     kind.__name__: kind for kind in (np.log, np.log1p, np.log10, np.sqrt, np.cbrt, np.arcsinh)
@@ -329,7 +329,7 @@ def _components(pca: PCA, moments: RowMoments) -> PointStep:
         asked = count_axes(variances, Share.check("n_components", asked))
     n_axes = Integer(1, most).check("n_components", most if asked is None else asked)
     deviations = np.sqrt(variances[:n_axes])
-    alike = deviations <= LEAST_DEVIATION * deviations[0]  # no division by rounding
+    alike = deviations <= MIN_DEVIATION * deviations[0]  # no division by rounding
     return PointStep(
         center=tuple(moments.mean.tolist()),
         axes=tuple(map(tuple, signed(axes[:n_axes]).tolist())),

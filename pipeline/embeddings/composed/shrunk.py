@@ -24,8 +24,8 @@ from ..remembering import fill_once
 from .inner import ITEM, InnerSpec
 
 SECONDS_PER_NUMBER = 4e-9  # of an embedding that is shrunk
-HELD = 4  # arrays as large as the embeddings, at once, while they are shrunk
-SEED = 4004  # of the halves; apart from the seeds of embeddings
+ARRAYS_HELD = 4  # arrays of the size of the embeddings that exist at once while they are shrunk
+SEED = 4004  # for drawing the halves; differs from the seeds of embeddings
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ShrunkSpec(InnerSpec):
     def cost(self) -> Cost:
         # weights stand next to the output
         s = self.n_features
-        own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=HELD * ITEM * s)
+        own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=ARRAYS_HELD * ITEM * s)
         return self.embedding.cost + own
 
     @override

@@ -36,10 +36,10 @@ from ..moments import MomentsEmbedding
 from ..remembering import fill_once
 from ..transforms import NO_ARRAYS, Arrays
 
-JOINS = {"product": " × ", "sum": " + "}  # of the kernels, and how a description says it
-PART_BYTES = 8  # of a number of a part, which is embedded by itself and then copied
+JOINS = {"product": " × ", "sum": " + "}  # how a description joins kernels
+PART_BYTES = 8  # bytes per number of a part, which is embedded by itself and then copied
 
-LEVEL = 1  # of unions, see `embedding`
+UNION_LEVEL = 1  # nesting level of unions, see `embedding`
 
 Named = tuple[str, Embedding[Any]]
 Join = Annotated[str, OneOf("product", "sum")]
@@ -150,12 +150,12 @@ class UnionSpec(EmbeddingSpec):
         if "parts" in values:
             values = {
                 **values,
-                "parts": tuple(from_name(part, nesting=LEVEL) for part in values["parts"]),
+                "parts": tuple(from_name(part, nesting=UNION_LEVEL) for part in values["parts"]),
             }
         return super().from_dict(values, arrays)
 
 
-@embedding("union", UnionSpec, nesting=LEVEL)
+@embedding("union", UnionSpec, nesting=UNION_LEVEL)
 class EmbeddingUnion(Embedding[UnionSpec]):
     """Several embeddings of a bag, joined: A(X) = [√w₁ A₁(X) / s₁, √w₂ A₂(X) / s₂, …].
 
@@ -277,7 +277,7 @@ def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
 def named_parts(parts: object) -> list[Named]:
     """Return the parts with their names, as far as they have some: none of what is refused."""
     members = list(parts) if isinstance(parts, (list, tuple)) else []
-    if all(is_below(type(member), LEVEL) for member in members):
+    if all(is_below(type(member), UNION_LEVEL) for member in members):
         return name_parts(members)
     pairs = [pair for pair in members if isinstance(pair, (list, tuple)) and len(pair) == 2]
     return [
@@ -292,11 +292,11 @@ def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
     expected = "expected embeddings, or (name, embedding) pairs, as [('js', HDDEmbedding('js'))]"
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ParameterError(f"parts is {shown(parts)}; {expected}")
-    if all(is_below(type(part), LEVEL) for part in parts):
+    if all(is_below(type(part), UNION_LEVEL) for part in parts):
         parts = named_parts(parts)
     for pair in parts:
         is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
-        if not is_pair or not is_below(type(pair[1]), LEVEL):
+        if not is_pair or not is_below(type(pair[1]), UNION_LEVEL):
             raise ParameterError(f"a part is {shown(pair)}; {expected}; no union is a part")
         name, part = pair
         if part.box is not None or part.out_of_box != "clip":

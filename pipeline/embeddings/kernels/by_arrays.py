@@ -22,17 +22,23 @@ from ..launching import substitutes
 from .hdd_kernels import POWERS
 from .mean_map_kernels import MEAN_MAPS
 from .moments_kernels import moments
-from .same_bits import AT_ONCE, count_outside, moments_by_arrays, quantiles_by_arrays, scaled
+from .same_bits import (
+    NUMBERS_AT_ONCE,
+    count_outside,
+    moments_by_arrays,
+    quantiles_by_arrays,
+    scaled,
+)
 from .sliced_kernels import sliced_quantiles
 from .spread_kernels import spread_bags
 
-MOST_POINTS = 200_000  # of a sample that arrays embed; times the coordinates beyond ten
+MAX_POINTS = 200_000  # largest sample that is embedded by arrays; times the coordinates beyond ten
 MANY_DIMS = 10
 
 
 def is_small(n_points: int, n_dims: int) -> bool:
     """Return whether so many points are embedded by arrays, where a choice is made."""
-    return n_points * max(1.0, n_dims / MANY_DIMS) <= MOST_POINTS
+    return n_points * max(1.0, n_dims / MANY_DIMS) <= MAX_POINTS
 
 
 @contextmanager
@@ -254,7 +260,7 @@ def _most(beyond: NDArray[np.bool_], edges: Integers, groups: Integers) -> Integ
 
 def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
     """Cut a range of rows of so many numbers into blocks that fit a cache."""
-    step = max(1, AT_ONCE // width)
+    step = max(1, NUMBERS_AT_ONCE // width)
     for first in range(start, stop, step):
         yield first, min(first + step, stop)
 

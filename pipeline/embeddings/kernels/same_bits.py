@@ -18,9 +18,9 @@ from numpy.typing import DTypeLike, NDArray
 from ...core.arrays import EitherPrecision, Floats, Integers
 
 ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
-AT_ONCE = 2**17  # numbers of an array in between: it stays in a core's cache
-MOST_BYTES = 96 * AT_ONCE  # of all arrays in between, and of the pieces that are kept
-MOST_KEPT = 512  # points, and intervals, whose pieces are kept
+NUMBERS_AT_ONCE = 2**17  # numbers of an intermediate array: it stays in one core's cache
+MAX_BYTES = 96 * NUMBERS_AT_ONCE  # all intermediate arrays, and the pieces that are cached
+MAX_CACHED = 512  # numbers of points, and of intervals, whose pieces are cached
 
 
 def are_few_points(
@@ -31,7 +31,7 @@ def are_few_points(
     *others: object,
 ) -> bool:
     """Return whether the points of some bags are few numbers."""
-    return int(offsets[end] - offsets[begin]) * points.shape[1] <= AT_ONCE
+    return int(offsets[end] - offsets[begin]) * points.shape[1] <= NUMBERS_AT_ONCE
 
 
 def are_few_values(
@@ -50,7 +50,7 @@ def are_few_values(
 ) -> bool:
     """Return whether the points of each bag are few numbers along the directions, too."""
     longest = int(np.diff(offsets[begin : end + 1]).max(initial=0))
-    few = max(longest, 4 * n_intervals) * directions.shape[1] <= AT_ONCE
+    few = max(longest, 4 * n_intervals) * directions.shape[1] <= NUMBERS_AT_ONCE
     return few and are_few_points(begin, end, points, offsets)
 
 
@@ -136,7 +136,7 @@ def quantiles_by_arrays(
 
 
 def _pieces(n: int, m: int) -> Iterable[tuple[Integers, Floats]]:
-    return _kept_pieces(n, m) if max(n, m, 16 * n // m) <= MOST_KEPT else _all_pieces(n, m)
+    return _kept_pieces(n, m) if max(n, m, 16 * n // m) <= MAX_CACHED else _all_pieces(n, m)
 
 
 @lru_cache(maxsize=128)

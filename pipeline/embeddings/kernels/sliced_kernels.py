@@ -9,9 +9,9 @@ from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .confine_kernels import confine
 from .same_bits import ROUNDING, are_few_values, quantiles_by_arrays
 
-LANES = 16  # directions that are sorted together, by vectors
-FEW = 8  # of them: then points are along the vectors where they are projected
-AT_ONCE = 2**14  # values that are sorted together: they stay in the nearest caches
+LANES = 16  # directions that are sorted together, by vector instructions
+FEW_DIRECTIONS = 8  # with fewer directions, vectors run over points where they are projected
+VALUES_AT_ONCE = 2**14  # values sorted together: they stay in the fastest caches
 
 
 @kernel(quantiles_by_arrays, are_few_values)
@@ -67,9 +67,9 @@ def sliced_quantiles(
         longest = size if size > longest else longest
     point = np.empty(len(columns), np.float64)
     unit = np.empty((len(columns), longest), np.float64)
-    size = AT_ONCE if longest * LANES > AT_ONCE else longest * LANES
+    size = VALUES_AT_ONCE if longest * LANES > VALUES_AT_ONCE else longest * LANES
     values = np.empty(size if size > longest else longest, np.float64)
-    merged = np.empty(longest if longest > AT_ONCE else 0, np.float64)
+    merged = np.empty(longest if longest > VALUES_AT_ONCE else 0, np.float64)
     totals = np.empty(LANES, np.float64)
     n_directions = directions.shape[1]
     for i in range(begin, end):
@@ -87,15 +87,15 @@ def sliced_quantiles(
         n_outside[i] = outside
         if n_kept == 0:
             quantiles[:] = np.nan
-        together = AT_ONCE // n_kept if n_kept > 0 and AT_ONCE // n_kept > 1 else 1
+        together = VALUES_AT_ONCE // n_kept if n_kept > 0 and VALUES_AT_ONCE // n_kept > 1 else 1
         together = together if together < LANES else LANES
         for k in range(0, n_directions if n_kept > 0 else 0, together):
             lanes = together if together < n_directions - k else n_directions - k
             _project(unit, directions, k, n_kept, lanes, values)
-            for start in range(0, n_kept, AT_ONCE):
-                rows = AT_ONCE if n_kept - start > AT_ONCE else n_kept - start
+            for start in range(0, n_kept, VALUES_AT_ONCE):
+                rows = VALUES_AT_ONCE if n_kept - start > VALUES_AT_ONCE else n_kept - start
                 _sort_columns(values, start, rows, lanes)
-            if n_kept > AT_ONCE:
+            if n_kept > VALUES_AT_ONCE:
                 _merge(values, n_kept, merged)
             if n_intervals > 0:
                 _interval_means(values, n_kept, lanes, n, scale, totals, quantiles, k * n)
@@ -114,11 +114,11 @@ def _project(unit, directions, k, n_kept, lanes, values):
     for at in range(n_kept * lanes):
         values[at] = 0.0
     for j in range(len(unit)):
-        for lane in range(lanes if lanes < FEW else 0):
+        for lane in range(lanes if lanes < FEW_DIRECTIONS else 0):
             length = directions[j, k + lane]
             for row in range(n_kept):
                 values[_U(row * lanes + lane)] += unit[j, row] * length
-        for row in range(n_kept if lanes >= FEW else 0):
+        for row in range(n_kept if lanes >= FEW_DIRECTIONS else 0):
             coordinate = unit[j, row]
             for lane in range(lanes):
                 values[_U(row * lanes + lane)] += coordinate * directions[j, _U(k + lane)]
@@ -154,8 +154,8 @@ def _sort_columns(values, begin, n, lanes):
 
 @subkernel()
 def _merge(values, n, merged):
-    """Sort n values of which each `AT_ONCE` are sorted, in place; ``merged`` is scratch."""
-    width = AT_ONCE
+    """Sort n values of which each `VALUES_AT_ONCE` are sorted, in place; ``merged`` is scratch."""
+    width = VALUES_AT_ONCE
     while width < n:
         for start in range(0, n, 2 * width):
             middle = start + width if start + width < n else n

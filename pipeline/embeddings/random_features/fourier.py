@@ -34,8 +34,8 @@ from .registered import random_features
 
 SECONDS_PER_SINE = 2e-9  # and its cosine
 SECONDS_PER_SUM = 3e-9  # of a number of a Hadamard product, in all its steps
-STRUCTURED_INPUTS = 64  # of a block; Hadamard products of fewer are far from Gaussian ones
-OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
+STRUCTURED_INPUTS = 64  # inputs of a block; Hadamard products of fewer are far from Gaussian ones
+BLOCK_KEYS = 2**63  # first key of the blocks' seeds, beyond those of frequencies
 
 
 Waves = Annotated[int, Integer(2, even=True)]
@@ -227,7 +227,7 @@ def split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
     first, ends = 0, _share_out(spec.n_features // 2, [w for _, w in spec.blocks])
     for i, (n, weight) in enumerate(spec.blocks):
         start, stop = (ends[i - 1] if i else 0), ends[i]
-        key = np.array([spec.seed, OF_BLOCKS + i], np.uint64)
+        key = np.array([spec.seed, BLOCK_KEYS + i], np.uint64)
         seed = int(np.random.Philox(key=key).random_raw())
         scale, count = spec.scale * weight**0.5, 2 * (stop - start)
         fast = spec.structure == "hadamard" and n >= STRUCTURED_INPUTS

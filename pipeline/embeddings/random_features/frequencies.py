@@ -28,7 +28,7 @@ FREQUENCIES_PER_BLOCK = 256  # drawn by one counter-based generator; part of the
 # A matrix of this order is decomposed whole however few of its columns are used: saved models of
 # so many inputs keep the bits of earlier versions. It takes .2 s; of 5,863 inputs it took 30.
 DECOMPOSED_WHOLE = 1024
-NUMBERS_AT_ONCE = 2**22  # that are drawn and held, of a matrix of which a few columns are used
+NUMBERS_AT_ONCE = 2**22  # numbers drawn and held, of a matrix of which a few columns are used
 
 
 def draw_frequencies(

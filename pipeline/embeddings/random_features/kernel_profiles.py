@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gamma, kv
 
 KERNELS_OF_DISTANCES = ("gaussian", "laplacian", "matern", "cauchy")
-LAPLACIAN = "laplacian"  # the one of L1 distances
+LAPLACIAN = "laplacian"  # the kernel of L1 distances
 
 
 def kernel_profile(name: str, distances: NDArray[Any], nu: float) -> NDArray[Any]:

@@ -31,17 +31,18 @@ logger = logging.getLogger(__name__)
 # Multiples of the width that is given: sweeps begin where the evidence is largest, for from a width
 # that is far off they hardly move.
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-MOST_FULL = 100  # inputs; a covariance of more takes more numbers than there are frequencies
+MAX_FULL_INPUTS = 100  # a covariance of more inputs has more numbers than there are frequencies
 ROWS_PER_BLOCK = 4096  # of `fit`
-STATE = ("buffer_pos", "has_uint32", "uinteger")  # of a generator, apart from its arrays
-SWEEP = "sweep"  # name of what a keeper keeps
-OF_SWEEPS = 2**62  # key of the sweeps' generator, beyond those of frequencies
+# Fields of a generator's state, in addition to its arrays.
+STATE_KEYS = ("buffer_pos", "has_uint32", "uinteger")
+SWEEP = "sweep"  # name of a checkpoint
+SWEEP_KEYS = 2**62  # key of the generator of sweeps, beyond those of frequencies
 NEEDS_LABELS = (
     "learned frequencies follow the labels of what is fitted: they have a fit(X, y) and that of an "
     "estimator; features without labels take another kind of random features"
 )
 
-MOST_PRIOR = 1e4  # of concentration and tightness: a draw of the mixture takes as many steps
+MAX_PRIOR = 1e4  # bound of concentration and tightness: a draw of the mixture takes as many steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +157,8 @@ class LearnedFourierFeatures(RandomFeatures):
     n_sweeps: Annotated[int, Integer(0, 10_000)] = 20
     n_bags: Annotated[int, Integer(1)] = 100_000
     covariance: Annotated[str, OneOf("diagonal", "full")] = "diagonal"
-    concentration: Annotated[float, Real(gt=0, le=MOST_PRIOR)] = 1.0
-    tightness: Annotated[float, Real(gt=0, le=MOST_PRIOR)] = 0.1
+    concentration: Annotated[float, Real(gt=0, le=MAX_PRIOR)] = 1.0
+    tightness: Annotated[float, Real(gt=0, le=MAX_PRIOR)] = 0.1
     learns = True
 
     def resolve(
@@ -209,7 +210,7 @@ class LearnedFourierFeatures(RandomFeatures):
         omega = draw_frequencies("gaussian", n_inputs, m, 1.0, self.seed).T
         if self.scale == "median":
             scale *= self._best_width(omega / scale, labelled)
-        generator = _pack(np.random.Philox(key=[self.seed, OF_SWEEPS]))
+        generator = _pack(np.random.Philox(key=[self.seed, SWEEP_KEYS]))
         begun = Sweep(0, omega, np.zeros(m, np.int64), scale, -np.inf, generator)
         return self._kept(begun, labelled)
 
@@ -282,10 +283,10 @@ class LearnedFourierFeatures(RandomFeatures):
         d = self.n_features
         if blocks:
             raise ParameterError("learned frequencies are of one kernel: join='product'")
-        if self.covariance == "full" and n_inputs > MOST_FULL:
+        if self.covariance == "full" and n_inputs > MAX_FULL_INPUTS:
             raise ParameterError(
-                f"covariance='full' takes up to {MOST_FULL} inputs, and there are {n_inputs:,}: "
-                "take 'diagonal', or an embedding of fewer coefficients"
+                f"covariance='full' takes up to {MAX_FULL_INPUTS} inputs, and there are "
+                f"{n_inputs:,}: take 'diagonal', or an embedding of fewer coefficients"
             )
         needed = 8 * (4 * (2 * d) ** 2 + 8 * n_inputs * d)
         check_memory(f"learning {d:,} frequencies", needed, "take fewer features")
@@ -303,7 +304,7 @@ class LearnedFourierFeatures(RandomFeatures):
 def _pack(generator: np.random.BitGenerator) -> NDArray[np.uint64]:
     """Return the state of a Philox generator: counter, key, buffer and three numbers."""
     state: Any = generator.state
-    rest = [state[name] for name in STATE]
+    rest = [state[name] for name in STATE_KEYS]
     parts = (state["state"]["counter"], state["state"]["key"], state["buffer"], rest)
     return np.concatenate([np.asarray(part, np.uint64) for part in parts])
 
@@ -316,7 +317,7 @@ def _unpack(packed: NDArray[np.uint64]) -> np.random.Generator:
         "bit_generator": "Philox",
         "state": {"counter": counter, "key": key},
         "buffer": buffer,
-        **dict(zip(STATE, rest.tolist(), strict=True)),
+        **dict(zip(STATE_KEYS, rest.tolist(), strict=True)),
     }
     philox.state = state
     return np.random.Generator(philox)

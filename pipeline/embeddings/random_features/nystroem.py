@@ -43,11 +43,12 @@ SECONDS_PER_GAP = 1e-9  # of a coordinate of a distance that is not a matrix pro
 # Whitening is put off to the sums for all but the first landmarks: enough of them that what these
 # leave of the kernel has a mean square far below its least eigenvalue. Float32 sums are then about
 # as exact as those of whitened features, whose errors are those of the kernel values.
-FIRST_SHARES = (16, 8, 4)  # of all landmarks, that are tried; of half of them there is no gain
-MOST_SQUARE = 0.1  # over the least eigenvalue
-LEAST_PUT_OFF = 256  # landmarks: fewer are whitened in no time
-PROBES = 32  # columns of the kernel left that its mean square is taken from
-POWER_STEPS = 8  # to its least eigenvalue
+# Fractions of all landmarks that are tried; half of them would gain nothing.
+FIRST_FRACTIONS = (16, 8, 4)
+MAX_SQUARE = 0.1  # relative to the least eigenvalue
+MIN_DEFERRED = 256  # with fewer landmarks, whitening takes no time
+PROBES = 32  # columns of the residual kernel from which its mean square is estimated
+POWER_STEPS = 8  # power iterations towards its least eigenvalue
 FARTHEST = 1e15  # in widths: squares of what is farther away would leave float32
 
 
@@ -354,10 +355,10 @@ def _split(spec: NystroemSpec) -> tuple[Floats, Completion]:
     """Return R, and what completes features that are begun."""
     factor: Floats = lapack.dtrtri(spec.whitening.T, lower=1)[0].T
     d = len(factor)
-    for first in (d // share for share in FIRST_SHARES if d >= LEAST_PUT_OFF):
+    for first in (d // share for share in FIRST_FRACTIONS if d >= MIN_DEFERRED):
         rest, inverse = factor[first:, first:], spec.whitening[first:, first:]
         columns = rest[:, spread_rows(np.arange(len(rest)), PROBES)]
-        if np.mean((rest.T @ columns) ** 2) * _largest_eigenvalue(inverse) <= MOST_SQUARE:
+        if np.mean((rest.T @ columns) ** 2) * _largest_eigenvalue(inverse) <= MAX_SQUARE:
             return factor, Completion(first, np.asfortranarray(rest))
     return factor, COMPLETE
 

@@ -20,9 +20,9 @@ from ...core.arrays import Floats, Integers
 
 Generator = np.random.Generator
 
-FREE = 2  # ν₀ beyond the dimension of Σ_k: the least whole number that its mean exists for
-LEAST_STEP = 0.03  # of a short step, in units of a component's width; the longest is 1
-LEAST_STICK = 1e-12  # what is left of GEM(α) below it is given to the last component
+FREE_DIMS = 2  # ν₀ beyond the dimension of Σ_k: the least integer for which its mean exists
+MIN_STEP = 0.03  # length of a short step, in units of a component's width; the longest step is 1
+MIN_STICK = 1e-12  # a remainder of GEM(α) below it is given to the last component
 
 
 class Family(Protocol):
@@ -56,8 +56,8 @@ class Diagonal:
         m, total, kappa = len(members), members.sum(axis=0), self.tightness + len(members)
         mean = total / kappa
         # Ψ₀ + S + κ₀m/(κ₀+m) W̄² in one sum, without cancellation
-        squares = (FREE - 1) + ((members - mean) ** 2).sum(axis=0) + self.tightness * mean**2
-        root = np.sqrt(squares / generator.chisquare(1 + FREE + m, len(mean)))
+        squares = (FREE_DIMS - 1) + ((members - mean) ** 2).sum(axis=0) + self.tightness * mean**2
+        root = np.sqrt(squares / generator.chisquare(1 + FREE_DIMS + m, len(mean)))
         return mean + root * generator.standard_normal(len(mean)) / np.sqrt(kappa), root
 
     def whiten(self, offsets: Floats, root: Floats) -> tuple[Floats, float]:
@@ -85,10 +85,14 @@ class Full:
         kappa = self.tightness + m
         mean = members.sum(axis=0) / kappa
         centred = members - mean
-        scale = (FREE - 1) * np.eye(d) + centred.T @ centred + self.tightness * np.outer(mean, mean)
+        scale = (
+            (FREE_DIMS - 1) * np.eye(d)
+            + centred.T @ centred
+            + self.tightness * np.outer(mean, mean)
+        )
         # Σ⁻¹ ~ W(ν, Ψ⁻¹) by Bartlett: C⁻ᵀAAᵀC⁻¹ for Ψ = CCᵀ and A of normal and χ numbers
         lower = np.tril(generator.standard_normal((d, d)), -1)
-        lower[np.diag_indices(d)] = np.sqrt(generator.chisquare(d + FREE + m - np.arange(d)))
+        lower[np.diag_indices(d)] = np.sqrt(generator.chisquare(d + FREE_DIMS + m - np.arange(d)))
         turned = solve_triangular(lower, np.linalg.cholesky(scale).T, lower=True)
         root = np.linalg.cholesky(turned.T @ turned)
         return mean + root @ generator.standard_normal(d) / np.sqrt(kappa), root
@@ -108,8 +112,8 @@ FAMILIES: dict[str, Callable[[float], Family]] = {"diagonal": Diagonal, "full": 
 
 def _log_student(squares: Floats, d: int, tightness: float) -> Floats:
     """Return the log density of ν₀ − d + 1 degrees of freedom in d dimensions, by ‖ω‖²."""
-    df = FREE + 1
-    spread = (FREE - 1) * (1 + 1 / tightness)  # df times the squared scale
+    df = FREE_DIMS + 1
+    spread = (FREE_DIMS - 1) * (1 + 1 / tightness)  # df times the squared scale
     constant = gammaln((df + d) / 2) - gammaln(df / 2) - 0.5 * d * np.log(np.pi * spread)
     log_values: Floats = constant - 0.5 * (df + d) * np.log1p(squares / spread)
     return log_values
@@ -191,7 +195,7 @@ class Mixture:
         anywhere = generator.random(m) < 0.5
         elsewhere = np.minimum(np.searchsorted(ends, picks), len(ends) - 1)
         labels = np.where(anywhere, elsewhere, self.labels)
-        steps = np.where(anywhere, 1.0, np.exp(np.log(LEAST_STEP) * generator.random(m)))
+        steps = np.where(anywhere, 1.0, np.exp(np.log(MIN_STEP) * generator.random(m)))
         shares = np.where(anywhere, 1.0, d ** -generator.random(m))
         steps = steps[:, None] * (generator.random((m, d)) < shares[:, None])
         normal, out = generator.standard_normal((m, d)), np.empty((m, d))
@@ -208,7 +212,7 @@ class Mixture:
         drawn = generator.dirichlet([*counts, self.concentration]).tolist()
         weights, rest = drawn[:-1], drawn[-1]
         means, roots = [*self.means], [*self.roots]
-        while sum(weights) < needed and rest > LEAST_STICK:
+        while sum(weights) < needed and rest > MIN_STICK:
             weights.append(rest * generator.beta(1, self.concentration))
             rest -= weights[-1]
             mean, root = self.family.draw(np.empty((0, d)), generator)

@@ -26,7 +26,7 @@ from ...core.arrays import Floats, Integers
 from .kernels.exchange_kernels import drop_first, solve_columns
 
 SHAPE, RATE = 1e-3, 1e-3  # a₀ and b₀, of targets with variance 1: hardly any prior of the noise
-PENALTIES = np.geomspace(1e-8, 1.0, 49)  # λ per row that are tried: sums allow no smaller ones
+PENALTIES = np.geomspace(1e-8, 1.0, 49)  # values of λ per row: sums allow no smaller ones
 
 
 @dataclass(frozen=True, eq=False)

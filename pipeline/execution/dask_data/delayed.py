@@ -7,7 +7,7 @@ from typing import Any
 
 from ..lazy_dask import dask
 
-AT_ONCE = 64  # whose values are held together
+VALUES_AT_ONCE = 64  # delayed values computed together
 
 
 def computed(items: Iterable[Any]) -> Iterator[Any]:
@@ -21,7 +21,7 @@ def computed(items: Iterable[Any]) -> Iterator[Any]:
             yield item
             continue
         held.append(item)
-        if len(held) == AT_ONCE:
+        if len(held) == VALUES_AT_ONCE:
             yield from dask.compute(*held)
             held = []
     if held:

@@ -31,7 +31,7 @@ from ..two_samples.fused import (
 from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of each variable
-EXACT_PAIRS = 2048  # ten matrices of 32 MiB, however few permutations there are
+EXACT_PAIRS = 2048  # ten matrices of 32 MiB, for any number of permutations
 
 
 @dataclass(frozen=True)

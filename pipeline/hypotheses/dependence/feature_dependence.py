@@ -16,7 +16,7 @@ from ...core.arrays import Floats
 from ...core.errors import ParameterError
 from ...core.sums import Sums
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..declared import MOST_FEATURES
+from ..declared import MAX_FEATURES
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
 from ..kernels.pair_grams import CentredGram
@@ -25,8 +25,9 @@ from ..registry import Measured
 from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs, product_null
 from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
-LEAST_SHARE = 1e-6  # of a direction of KCCA: smaller ones change no correlation
-RANK = 1e-4  # of RDC's largest singular value: smaller ones are powers that n rows do not resolve
+MIN_SHARE = 1e-6  # share of a direction of KCCA: smaller ones change no correlation
+# Relative to RDC's largest singular value: smaller ones are powers that n rows do not resolve.
+MIN_SINGULAR_VALUE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class HSICFourier(FeatureHSIC):
     """
 
     name: ClassVar[str] = "hsic_fourier"
-    n_features: Annotated[int, Integer(2, MOST_FEATURES, even=True)] = 200
+    n_features: Annotated[int, Integer(2, MAX_FEATURES, even=True)] = 200
 
     @override
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
@@ -234,7 +235,7 @@ class KCCA(Correlation):
         for kernel, rows in zip(pairs.kernels, pairs.rows, strict=True):
             values, vectors = eigh(CentredGram.of(kernel, rows).whole(), overwrite_a=True)
             shares = values / (values + n * self.ridge / 2)
-            strong = shares > LEAST_SHARE
+            strong = shares > MIN_SHARE
             if not strong.any():
                 raise ParameterError(
                     f"ridge is {self.ridge:g}, which leaves nothing of a kernel: take less"
@@ -275,7 +276,7 @@ class KCCAFourier(Correlation):
 
     name: ClassVar[str] = "kcca_fourier"
     ridge: Annotated[float, Real(gt=0)] = 0.01
-    n_features: Annotated[int, Integer(2, MOST_FEATURES, even=True)] = 200
+    n_features: Annotated[int, Integer(2, MAX_FEATURES, even=True)] = 200
 
     @override
     def _row_pair(self, pairs: Pairs) -> RowPair:
@@ -321,7 +322,7 @@ class RDC(Correlation):
 
     name: ClassVar[str] = "rdc"
     kernels: ClassVar[tuple[str, ...]] = ()
-    n_features: Annotated[int, Integer(1, MOST_FEATURES)] = 20
+    n_features: Annotated[int, Integer(1, MAX_FEATURES)] = 20
     scale: Annotated[float, Real(gt=0)] = 1 / 6
 
     @override
@@ -332,7 +333,7 @@ class RDC(Correlation):
             weights = generator.standard_normal((ranks.shape[1], self.n_features))
             features = np.sin(self.scale / ranks.shape[1] * ranks @ weights)
             vectors, values, _ = svd(features - features.mean(axis=0), full_matrices=False)
-            sides.append(vectors[:, values > RANK * values[0]] * n**0.5)
+            sides.append(vectors[:, values > MIN_SINGULAR_VALUE * values[0]] * n**0.5)
         return RowPair(sides[0], sides[1], correlation=True)
 
 

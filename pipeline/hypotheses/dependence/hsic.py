@@ -22,8 +22,8 @@ from .pairs import INDEPENDENCE, DependenceStatistic, Pairs, product_null
 # are as 2 to 14 of one size, and p ≤ .05 in 12 % of tests of them; 50 normal ones are as 24 or
 # more. With 30 instead of 60, 200 numbers of Student's t of 2 or 3 degrees have 7 or 8 %; with 60
 # 5 %.
-LEAST_PAIRS, LEAST_SHARE = 60, 1 / 3
-LEAST_BLOCK = 4  # rows of an unbiased HSIC
+MIN_PAIRS, MIN_SHARE = 60, 1 / 3
+MIN_BLOCK = 4  # rows of an unbiased HSIC
 
 
 @INDEPENDENCE.register
@@ -174,7 +174,7 @@ class DistanceCovariance(HSICb):
         # of heavy tails a few pairs have nearly all of the distances
         own = np.diagonal(gram)
         many = own.sum() ** 2 / max(float((own**2).sum()), np.finfo(float).tiny)
-        if many < min(LEAST_PAIRS, LEAST_SHARE * len(gram)):
+        if many < min(MIN_PAIRS, MIN_SHARE * len(gram)):
             raise DataError(
                 f"a few of the {len(pairs)} pairs have nearly all of the distances, as if there "
                 f"were {many:.0f}: the distribution of null 'spectral' is not theirs; take "
@@ -216,12 +216,12 @@ class HSICBlock(DependenceStatistic):
     name: ClassVar[str] = "hsic_block"
     nulls: ClassVar[tuple[str, ...]] = ("normal",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
-    block: Annotated[int, Integer(LEAST_BLOCK)] | None = None
+    block: Annotated[int, Integer(MIN_BLOCK)] | None = None
 
     @override
     def measure(self, pairs: Pairs) -> Measured:
         n = len(pairs)
-        block = max(LEAST_BLOCK, int(n**0.5)) if self.block is None else self.block
+        block = max(MIN_BLOCK, int(n**0.5)) if self.block is None else self.block
         if n < 2 * block:
             raise DataError(f"{n} pairs are less than two blocks of {block}; take smaller blocks")
         kernels, products = pairs.kernels, []

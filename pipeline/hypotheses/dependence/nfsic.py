@@ -22,7 +22,7 @@ from ...core.saved import Saved
 from ...core.sums import Sums
 from ...data.store.sampling import MEDIAN_ROWS, spread_rows
 from ...execution.costs import Cost
-from ..declared import MOST_LOCATIONS
+from ..declared import MAX_LOCATIONS
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, gamma_null, weighted_chi_square_null
 from ..nulls.draws import near_rows
@@ -36,12 +36,12 @@ RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 t
 # whose number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7
 # %, by the distribution of Σ̂ alone.
 LEARNING_RIDGE = 1e-2
-MOST_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 29 % of tests of 100 pairs of rare zeros and ones
+MAX_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 29 % of tests of 100 pairs of rare zeros and ones
 # From so many bags of a store on the χ² distribution is near enough, and takes one pass. Of
 # points in memory permutations are exact: of 60 samples of 100 pairs that depend on each other they
 # find 75 %, the χ² distribution 63 %.
 MANY_BAGS = 1000
-LEAST_VARIANCE = 1e-12  # of a product of kernels; below it is rounding
+MIN_VARIANCE = 1e-12  # variance of a product of kernels; below it there is only rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class LocationSums(Sums):
         joint = self.ss / n - np.outer(mean, mean)
         independent = joint[J : 2 * J, J : 2 * J] * joint[2 * J :, 2 * J :]
         expected = float(np.trace(independent))
-        if values[-1] < LEAST_VARIANCE or expected > MOST_EXPECTED * values.sum():
+        if values[-1] < MIN_VARIANCE or expected > MAX_EXPECTED * values.sum():
             raise DataError(
                 f"too few of the {n} pairs are near the locations for null 'chi_square'; take "
                 "null='permutation'"
@@ -275,7 +275,7 @@ class NFSIC(DependenceStatistic):
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square", "shift")
     null_in_pass: ClassVar[tuple[str, int] | None] = ("chi_square", MANY_BAGS)
     kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
-    n_locations: Annotated[int, Integer(1, MOST_LOCATIONS)] = 10
+    n_locations: Annotated[int, Integer(1, MAX_LOCATIONS)] = 10
     learn: Annotated[float, ShareOrZero] = 0.0
 
     @override

@@ -19,7 +19,7 @@ from ..nulls.distributions import Null, mixture_null, permutation_null
 from ..nulls.orders import permuted_orders, shifted_orders
 from ..registry import Measured, Statistic
 
-MOST_WEIGHTS = 300  # of a mixture; what the others add varies by less than the simulation
+MAX_WEIGHTS = 300  # weights of a mixture; the others add less than the error of the simulation
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +138,9 @@ def product_null(
     """
     products = np.outer(*(np.maximum(values, 0.0) for values in spectra))
     weights = np.sort(products.ravel() / n)[::-1]
-    small = float(weights[MOST_WEIGHTS:].sum())
+    small = float(weights[MAX_WEIGHTS:].sum())
     shift = small - float(weights.sum()) if centred else small
-    return mixture_null(observed, weights[:MOST_WEIGHTS], pairs.n_permutations, pairs.seed, shift)
+    return mixture_null(observed, weights[:MAX_WEIGHTS], pairs.n_permutations, pairs.seed, shift)
 
 
 INDEPENDENCE: ComponentRegistry[DependenceStatistic] = ComponentRegistry(

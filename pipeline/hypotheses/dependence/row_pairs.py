@@ -14,7 +14,8 @@ from scipy.linalg import eigh
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
 
-LEAST_EIGENVALUE = 1e-10  # of the largest: Nyström features leave out rounding
+# Relative to the largest: Nyström features leave out directions that are rounding.
+MIN_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,7 @@ def nystroem_rows(gram: Floats, columns: Floats) -> Floats:
         Kernel values of the rows and the landmarks.
     """
     values, vectors = eigh(gram)
-    positive = values > LEAST_EIGENVALUE * values[-1]
+    positive = values > MIN_EIGENVALUE * values[-1]
     return columns @ (vectors[:, positive] / np.sqrt(values[positive]))
 
 
@@ -143,7 +144,7 @@ def _turned(rows: Floats) -> tuple[Floats, Floats]:
     rows = rows - rows.mean(axis=0)
     n, p = rows.shape
     values, vectors = eigh((rows @ rows.T if n < p else rows.T @ rows) / n)
-    positive = values > LEAST_EIGENVALUE * values[-1]
+    positive = values > MIN_EIGENVALUE * values[-1]
     values, vectors = values[positive], vectors[:, positive]
     return vectors * np.sqrt(n * values) if n < p else rows @ vectors, values
 

@@ -15,7 +15,7 @@ from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError, ParameterError, shown
 from ...densities.series import Densities
 
-STEP = 1e-6  # of a box's side: differences of a series then have nine digits
+DIFFERENCE_STEP = 1e-6  # fraction of a box's side: differences of a series then have nine digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ class SeriesScore:
         for j in range(points.shape[1]):
             ends = [points.copy(), points.copy()]
             for end, sign in zip(ends, (-1, 1), strict=True):
-                end[:, j] = np.clip(end[:, j] + sign * STEP * (hi - lo)[j], lo[j], hi[j])
+                end[:, j] = np.clip(end[:, j] + sign * DIFFERENCE_STEP * (hi - lo)[j], lo[j], hi[j])
             rise = self.density.at(ends[1])[0] - self.density.at(ends[0])[0]
             others = np.delete(heights, j, axis=1).prod(axis=1)
             slopes[:, j] = b * rise / (ends[1][:, j] - ends[0][:, j]) / p

@@ -22,7 +22,7 @@ from .pairing_kernels import permuted_products, permuted_products_of_widths
 
 SECONDS_PER_PAIR = 1e-9  # of rows, in a product of two matrices
 SECONDS_PER_WIDTHS = 8e-9  # in the products of five matrices with five others
-SKEW_ROWS = 1024  # that a third moment is of: it errs by a few percent, in a tenth of a second
+SKEW_ROWS = 1024  # rows of a third moment: it errs by a few percent, in a tenth of a second
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,11 +26,12 @@ from .kernels import Kernel
 from .scale_kernels import add_waves
 
 N_WIDTHS = 10  # per kernel: neighbours differ by a factor of about 1.5
-QUANTILES = (0.05, 0.95)  # of the distances: half the first, to twice the second
+# Of the distances: bandwidths range from half the first to twice the second.
+QUANTILES = (0.05, 0.95)
 BLOCK = 1024  # rows whose phases are in memory: 1 MiB of 128 frequencies
 SECONDS_PER_WAVE = 1.5e-9  # of a sine and its cosine at one scale, on one core
 SECONDS_PER_PHASE = 1e-10  # of a product in double precision
-MOST_UNITS = 1024  # whose sums a pass holds
+MAX_UNITS = 1024  # units whose sums a pass holds
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class Scales(Saved):
         return Cost(
             seconds_per_bag=seconds,
             bytes_per_bag=16 * len(self.centre),
-            bytes_per_task=4 * 8 * self.n_features * MOST_UNITS,
+            bytes_per_task=4 * 8 * self.n_features * MAX_UNITS,
         )
 
 

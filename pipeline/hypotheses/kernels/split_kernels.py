@@ -12,9 +12,9 @@ import numpy as np
 
 from ...core.compiling import kernel
 
-COLUMNS = 64  # that are summed at a time: 16 sums of them are 8 KiB
-SETS = 512  # whose sums are in the cache: 256 KiB
-TABLES = 4  # of four rows each, of which a set takes one sum each per pass over its own sums
+COLUMNS_AT_ONCE = 64  # columns summed at a time: 16 sums of them are 8 KiB
+SETS_AT_ONCE = 512  # sets whose sums are in the cache: 256 KiB
+TABLES_AT_ONCE = 4  # tables of four rows; a set takes one sum from each per pass over its own sums
 
 
 @kernel()
@@ -33,31 +33,31 @@ def sum_over_sets(gram, sets, bits, out):
     """
     n_sets, n = sets.shape
     n_groups = 2 * bits.shape[0]
-    tables = np.empty((TABLES, 16, COLUMNS))
-    sums, row = np.empty((SETS, COLUMNS)), np.zeros(COLUMNS)
+    tables = np.empty((TABLES_AT_ONCE, 16, COLUMNS_AT_ONCE))
+    sums, row = np.empty((SETS_AT_ONCE, COLUMNS_AT_ONCE)), np.zeros(COLUMNS_AT_ONCE)
     for p in range(n_sets):
         out[p] = 0.0
-    for first_column in range(0, n, COLUMNS):
-        width = min(COLUMNS, n - first_column)
-        for start in range(0, n_sets, SETS):
-            m = min(SETS, n_sets - start)
+    for first_column in range(0, n, COLUMNS_AT_ONCE):
+        width = min(COLUMNS_AT_ONCE, n - first_column)
+        for start in range(0, n_sets, SETS_AT_ONCE):
+            m = min(SETS_AT_ONCE, n_sets - start)
             for p in range(m):
-                for j in range(COLUMNS):
+                for j in range(COLUMNS_AT_ONCE):
                     sums[p, j] = 0.0
-            for group in range(first_column // 4, n_groups, TABLES):
-                for k in range(TABLES):
+            for group in range(first_column // 4, n_groups, TABLES_AT_ONCE):
+                for k in range(TABLES_AT_ONCE):
                     first = 4 * (group + k)
                     # rows next to the columns are there with both halves, others below them once
-                    times = 1.0 if first < first_column + COLUMNS else 2.0
-                    for j in range(COLUMNS):
+                    times = 1.0 if first < first_column + COLUMNS_AT_ONCE else 2.0
+                    for j in range(COLUMNS_AT_ONCE):
                         tables[k, 0, j] = 0.0
                     for bit in range(4):
                         size = 1 << bit
-                        for j in range(COLUMNS):
+                        for j in range(COLUMNS_AT_ONCE):
                             inside = j < width and first + bit < n
                             row[j] = times * gram[first + bit, first_column + j] if inside else 0.0
                         for i in range(size):
-                            for j in range(COLUMNS):
+                            for j in range(COLUMNS_AT_ONCE):
                                 tables[k, size + i, j] = tables[k, i, j] + row[j]
                 byte = group // 2
                 other = min(byte + 1, bits.shape[0] - 1)  # beyond the last one all sums are 0
@@ -66,7 +66,7 @@ def sum_over_sets(gram, sets, bits, out):
                     a, b = tables[0, first_byte & 15], tables[1, first_byte >> 4]
                     c, d = tables[2, second_byte & 15], tables[3, second_byte >> 4]
                     own = sums[p]
-                    for j in range(COLUMNS):
+                    for j in range(COLUMNS_AT_ONCE):
                         own[j] += (a[j] + b[j]) + (c[j] + d[j])
             for p in range(m):
                 own, chosen = sums[p], sets[start + p]

@@ -17,8 +17,9 @@ from ...core.arrays import Floats
 from .draws import generator_of
 from .permutation import p_values
 
-QUANTILES = 999  # of a distribution that is known: enough for a histogram
-NEGLIGIBLE = 1e-9  # of the largest weight of a mixture: smaller ones change no digit of a p-value
+N_QUANTILES = 999  # quantiles of a known distribution: enough for a histogram
+# Relative to the largest weight of a mixture: smaller ones change no digit of a p-value.
+MIN_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ def mixture_null(
     shift : float
         −Σ w_i for unbiased statistics, which are 0 on average.
     """
-    weights = weights[weights > NEGLIGIBLE * max(0.0, float(weights.max(initial=0.0)))]
+    weights = weights[weights > MIN_WEIGHT * max(0.0, float(weights.max(initial=0.0)))]
     generator = generator_of(seed, "simulation")
     values = generator.chisquare(1.0, (n_draws, len(weights))) @ weights + shift
     return Null("spectral", float(p_values(observed, values)), np.sort(values))
@@ -126,6 +127,6 @@ def chi_square_null(observed: float, n_features: float, degrees: float, scale: f
 
 
 def _of_distribution(name: str, observed: float, distribution: Any) -> Null:  # noqa: ANN401 - scipy has no types
-    values = distribution.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    values = distribution.ppf((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES)
     # no p-value is 0: beyond the smallest number a distribution's tail is unknown
     return Null(name, max(float(distribution.sf(observed)), np.finfo(float).tiny), values)

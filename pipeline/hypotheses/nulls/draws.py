@@ -19,7 +19,7 @@ USES = {
     "scales": 6,
     "learning": 7,  # the units that locations are learnt on
 }
-FAR = 10.0  # median distances
+FAR_DISTANCE = 10.0  # in median distances
 
 
 def generator_of(seed: int, use: str) -> np.random.Generator:
@@ -36,5 +36,5 @@ def near_rows(rows: Floats) -> Floats:
     are.
     """
     distances = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
-    limit = FAR * np.median(distances)
+    limit = FAR_DISTANCE * np.median(distances)
     return rows[distances <= limit] if limit else rows

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Floats
-from ..declared import MOST_PERMUTATIONS
+from ..declared import MAX_PERMUTATIONS
 from .permutation import p_values, split_blocks
 
-ENOUGH = 10  # permutations that reach the statistic: p is known to a third, and no stage follows
-STAGE = 10  # times the permutations of the stage before
+# Permutations that reach the statistic: p is then known to a third, and no stage follows.
+MIN_EXCEEDANCES = 10
+STAGE_FACTOR = 10  # permutations of a stage, relative to the stage before
 RESOLUTION = 2  # permutations of the last stage times the level: one may reach the statistic
 
 
@@ -96,13 +97,13 @@ def staged_p_values(
     observed: Floats = np.empty(0)
     p = np.ones(rows.shape[1])
     open_, n = np.arange(rows.shape[1]), n_permutations
-    last = n if not level else max(n, min(MOST_PERMUTATIONS, math.ceil(RESOLUTION / level)))
+    last = n if not level else max(n, min(MAX_PERMUTATIONS, math.ceil(RESOLUTION / level)))
     while len(open_):
         values = _differences(rows[:, open_], is_first, n, seed)
         observed = observed if len(observed) else values[0]
         p[open_] = [float(p_values(column[0], column[1:])) for column in values.T]
-        open_ = open_[p[open_] * (1 + n) <= ENOUGH] if n < last else open_[:0]
-        n = min(STAGE * n, last)
+        open_ = open_[p[open_] * (1 + n) <= MIN_EXCEEDANCES] if n < last else open_[:0]
+        n = min(STAGE_FACTOR * n, last)
     return observed, p
 
 

@@ -12,7 +12,7 @@ from ...execution.passes import check_memory
 from .draws import generator_of
 
 VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB
-TIE = 1e-12  # splits of equal statistics may differ by rounding, and count as equal
+TIE_TOLERANCE = 1e-12  # splits of equal statistics may differ by rounding, and count as equal
 
 
 def split_sums(
@@ -113,7 +113,7 @@ def p_values(observed: ArrayLike, permuted: Floats) -> Floats:
     permuted : shape (n_permutations,)
     """
     ranked = np.sort(permuted)
-    smaller = np.searchsorted(ranked, np.asarray(observed) - TIE, side="left")
+    smaller = np.searchsorted(ranked, np.asarray(observed) - TIE_TOLERANCE, side="left")
     return (1 + len(ranked) - smaller) / (1 + len(ranked))
 
 

@@ -10,9 +10,9 @@ from scipy.linalg import solve
 from ...core.arrays import Floats
 from .variable_features import Moments, alignments
 
-LASSO_STEPS = 60  # penalties of the path, from the one that selects nothing down to 10⁻⁴ of it
-SWEEPS = 50  # of coordinate descent, for each penalty
-RIDGE = 1e-3  # of the additive model, per row, where features have about this variance: 1 / 2 L
+LASSO_STEPS = 60  # penalties of the path, from one that selects nothing down to 10⁻⁴ of it
+SWEEPS = 50  # sweeps of coordinate descent, for each penalty
+RIDGE = 1e-3  # penalty of the additive model per row; features have about this variance, 1 / 2 L
 
 Scores = tuple[list[int], Floats]
 """The variables in the order in which they were selected, and a score of all of them."""

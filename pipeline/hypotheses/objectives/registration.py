@@ -16,14 +16,15 @@ from ...core.errors import DataError
 from ...execution.lanes import lane
 from .variable_features import VariableFeatures
 
-RIDGE = 1e-3  # of the canonical correlation, of features whose variance is about 1 / 2L
-LEAST_OVERLAP = 0.3  # of the reference's pixels: a smaller overlap can look dependent by chance
-MOST_PIXELS = 2**14  # of the reference that are compared, evenly spread
-SMOOTHED = (4.0, 2.0, 0.8)  # pixels: images are blurred, coarse to fine
+RIDGE = 1e-3  # penalty of the canonical correlation, of features whose variance is about 1 / 2L
+# Fraction of the reference's pixels: a smaller overlap can look dependent by chance.
+MIN_OVERLAP = 0.3
+MAX_PIXELS = 2**14  # pixels of the reference that are compared, evenly spread
+BLUR_PIXELS = (4.0, 2.0, 0.8)  # standard deviations of the blur, coarse to fine
 LONGEST_SHIFT = 1e6  # pixels, more than an image has
-MEDIAN = 3  # pixels each way of the filter
-STARTS = 3  # best motions of the coarse grid that are followed
-PER_AXIS = 7  # of the coarse grid, for each shift and the angle; three scales
+MEDIAN_PIXELS = 3  # size of the median filter in each direction
+N_STARTS = 3  # best motions of the coarse grid, from which searches start
+N_PER_AXIS = 7  # values on the coarse grid for each shift and the angle; three scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +147,11 @@ def register_images(
     [ 2. -1.]
     """
     images = _image("reference", reference), _image("image", image)
-    fixed, moving = (median_filter(pixels, MEDIAN) for pixels in images)
+    fixed, moving = (median_filter(pixels, MEDIAN_PIXELS) for pixels in images)
     limits = np.array([max_shift, max_shift, max_angle, np.log(max_scale)])
     with lane():
         motions: list[Floats] = []
-        for width in SMOOTHED:
+        for width in BLUR_PIXELS:
             blurred = [gaussian_filter(pixels, width) for pixels in (fixed, moving)]
             step = max(1, round(width / 2))  # neighbours of a blurred pixel say little more
             overlap = Overlap.of(blurred[0], blurred[1], measure, n_features, step)
@@ -158,7 +159,7 @@ def register_images(
                 motions = _coarse(overlap, limits)
             refined = [_refine(overlap, motion, limits, width) for motion in motions]
             refined.sort(key=overlap)
-            motions = refined[:1] if width != SMOOTHED[0] else refined
+            motions = refined[:1] if width != BLUR_PIXELS[0] else refined
         best = motions[0]
     return Registration(
         (float(best[0]), float(best[1])),
@@ -185,7 +186,7 @@ class Overlap:
         cls, fixed: Floats, moving: Floats, measure: str, n_features: int, least: int
     ) -> Overlap:
         """Take the features of the reference, of every ``least``-th pixel or fewer."""
-        step = max(least, int(np.ceil((fixed.size / MOST_PIXELS) ** 0.5)))
+        step = max(least, int(np.ceil((fixed.size / MAX_PIXELS) ** 0.5)))
         pixels = np.indices(fixed.shape)[:, ::step, ::step].reshape(2, -1).astype(np.float64)
         values = fixed[::step, ::step].reshape(-1, 1)
         rows = VariableFeatures.of(values, n_features, 0)(values)
@@ -197,7 +198,7 @@ class Overlap:
         places = _move(self.pixels, self.shape, motion)
         ends = np.array(self.moving.shape)[:, None] - 1
         inside = ((places >= 0) & (places <= ends)).all(axis=0)
-        if inside.mean() < LEAST_OVERLAP:
+        if inside.mean() < MIN_OVERLAP:
             return 1.0
         values = map_coordinates(self.moving, places[:, inside], order=1)
         return -dependence(self.fixed[inside], self.features(values[:, None]), self.measure)
@@ -228,11 +229,11 @@ def _coarse(overlap: Overlap, limits: Floats) -> list[Floats]:
     """Return the best motions of a grid."""
     axes = [
         np.linspace(-limit, limit, n if limit else 1)
-        for limit, n in zip(limits, (PER_AXIS, PER_AXIS, PER_AXIS, 3), strict=True)
+        for limit, n in zip(limits, (N_PER_AXIS, N_PER_AXIS, N_PER_AXIS, 3), strict=True)
     ]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 4)
     values = [overlap(motion) for motion in grid]
-    return [grid[i] for i in np.argsort(values, kind="stable")[:STARTS]]
+    return [grid[i] for i in np.argsort(values, kind="stable")[:N_STARTS]]
 
 
 def _refine(overlap: Overlap, motion: Floats, limits: Floats, width: float) -> Floats:

@@ -30,7 +30,7 @@ from ..samples.variables import as_rows, target_rows
 from .criteria import SELECTION_CRITERIA
 from .variable_features import Moments, VariableFeatures
 
-EMBEDDED = 5  # cosines per coordinate of bags where no embedding is given
+N_COSINES = 5  # cosines per coordinate of bags if no embedding is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +338,7 @@ def _read(
             raise DataError(f"y has {len(t)} rows, there are {len(bags)} bags")
         labelled = LabelledBags(bags, Targets((), t))
     chosen = (
-        ProjectionEmbedding(n_per_dim=EMBEDDED, marginals=1) if embedding is None else embedding
+        ProjectionEmbedding(n_per_dim=N_COSINES, marginals=1) if embedding is None else embedding
     )
     spec = chosen.resolve(labelled.n_dims, labelled.box, ChoiceSample(labelled))
     names, columns = variables_of(spec)

@@ -24,9 +24,10 @@ from ...data.bags.point_rows import known_points, new_points
 from ...execution.lanes import lane
 from .variable_features import Moments, VariableFeatures, alignments
 
-MOST_ITERATIONS = 1000  # of FastICA
-RANK = 1e-10  # of the largest singular value: smaller ones are of coordinates that others give
-SURE = 4.0  # times the alignment that independent components have by chance: dependent
+MAX_ITERATIONS = 1000  # iterations of FastICA
+# Relative to the largest: smaller ones belong to coordinates that others determine.
+MIN_SINGULAR_VALUE = 1e-10
+MIN_ALIGNMENT = 4.0  # times the alignment that independent components have by chance
 
 
 @component
@@ -108,7 +109,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
             components = (x - self.mean_) @ unmixing.T
             aligned = _dependence(components, parameters["n_features"])
         if sizes is None:
-            groups = _linked(aligned, SURE * _by_chance(n))
+            groups = _linked(aligned, MIN_ALIGNMENT * _by_chance(n))
         else:
             groups = _grouped(aligned, sizes)
         order = np.concatenate(groups)
@@ -147,13 +148,13 @@ def _sizes(dims: int | list[int] | None, d: int) -> list[int] | None:
 
 def _components(x: Floats, seed: int) -> tuple[Floats, Floats]:
     values = svdvals(x - x.mean(axis=0))
-    if values[-1] <= RANK * values[0]:
+    if values[-1] <= MIN_SINGULAR_VALUE * values[0]:
         raise DataError("coordinates of X determine each other: leave one out")
     with warnings.catch_warnings():
         # within a subspace components may turn for ever; which of them are found is no matter
         warnings.simplefilter("ignore", ConvergenceWarning)
         ica = FastICA(
-            whiten="unit-variance", max_iter=MOST_ITERATIONS, random_state=seed % 2**32
+            whiten="unit-variance", max_iter=MAX_ITERATIONS, random_state=seed % 2**32
         ).fit(x)
     return ica.components_, ica.mean_
 

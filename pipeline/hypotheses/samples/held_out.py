@@ -16,9 +16,9 @@ from ..nulls.draws import generator_of
 Criterion = Callable[[Sequence[Floats], Sequence[float]], tuple[float, Floats]]
 """From locations and bandwidths to a value, and its gradient in (locations, log σ), flat."""
 
-LEAST_UNITS = 4  # to learn on, or to test
-MOST_STEPS = 100  # of the search, each two passes over the rows that it learns on
-WIDTHS = 10.0  # a learnt bandwidth is at most so many times the first one, or that part of it
+MIN_UNITS = 4  # units to learn on, or to test
+MAX_STEPS = 100  # steps of the search, each two passes over the rows that it learns from
+MAX_WIDTH_FACTOR = 10.0  # a learnt bandwidth differs from the first one by at most this factor
 
 
 def split_units(units: Integers, share: float, seed: int) -> tuple[Integers, Integers]:
@@ -35,10 +35,10 @@ def split_units(units: Integers, share: float, seed: int) -> tuple[Integers, Int
         return np.arange(len(units)), np.arange(len(units))
     n_units = int(units.max()) + 1
     chosen = generator_of(seed, "learning").permutation(n_units) < share * n_units
-    if min(chosen.sum(), (~chosen).sum()) < LEAST_UNITS:
+    if min(chosen.sum(), (~chosen).sum()) < MIN_UNITS:
         raise DataError(
             f"learn={share:g} leaves {int(chosen.sum())} of {n_units} units to learn on and "
-            f"{int((~chosen).sum())} to test; both need {LEAST_UNITS}"
+            f"{int((~chosen).sum())} to test; both need {MIN_UNITS}"
         )
     return np.flatnonzero(chosen[units]), np.flatnonzero(~chosen[units])
 
@@ -66,11 +66,11 @@ def climb(
         value, gradient = criterion(*unpacked(theta))
         return -value, -gradient
 
-    logs, reach = np.log(bandwidths), np.log(WIDTHS)
+    logs, reach = np.log(bandwidths), np.log(MAX_WIDTH_FACTOR)
     bounds = [(None, None)] * int(ends[-1]) + [(log - reach, log + reach) for log in logs]
     optimum: Any = minimize(
         loss, np.concatenate([*(v.ravel() for v in locations), logs]), jac=True,
-        method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS},
+        method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_STEPS},
     )  # fmt: skip
     return unpacked(optimum.x)
 

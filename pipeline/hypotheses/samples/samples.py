@@ -31,9 +31,10 @@ from .thinning import BagSet, as_bag_set, in_same_order, thinning_size
 SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """An array or frame (n, d) or (n,) is a sample of points; anything else, as a groupby, of bags."""
 
-CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
-CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
-FEATURE_ROWS = 4096  # whose features are made at a time: some tens of MiB
+# The default embedding's box has these quantiles of each coordinate as edges.
+CENTRAL_QUANTILES = (0.001, 0.999)
+CENTRAL_SAMPLE = 2**18  # points from which the quantiles are taken: exact enough, and fast
+FEATURE_ROWS = 4096  # rows whose features are made at a time: some tens of MiB
 UNIT = OneOf("bag", "point")
 POOLING = (
     "points of one bag are alike, so a test that takes each of them for a unit of its own finds a "
@@ -342,7 +343,7 @@ def resolve_embedding(
     if embedding is None:
         embedding = MeanMapEmbedding(seed=seed)
         points = spread_rows(bags.points, CENTRAL_SAMPLE)
-        box = Box.around(*np.quantile(points, CENTRAL, axis=0))
+        box = Box.around(*np.quantile(points, CENTRAL_QUANTILES, axis=0))
     if isinstance(embedding, EmbeddingSpec):
         return embedding
     if hasattr(embedding, "spec_"):

@@ -27,8 +27,8 @@ from .samples import (
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
 
-LEAST_PAIRED_ROWS = 4  # which the unbiased HSIC needs
-MOST_CLASSES = 1024  # of a variable: a column each
+MIN_PAIRED_ROWS = 4  # which the unbiased HSIC needs
+MAX_CLASSES = 1024  # classes of a variable: one column each
 
 
 def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed: int) -> list[Any]:
@@ -72,9 +72,9 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
             raise DataError(f"{name}: all rows are alike, so that nothing can depend on it")
     n_given = next(iter(lengths.values()))
     sample = as_sample("the pairs", variables[0], unit, groups, paired, n_given)
-    if sample.n_units < LEAST_PAIRED_ROWS:
+    if sample.n_units < MIN_PAIRED_ROWS:
         raise DataError(
-            f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRED_ROWS}"
+            f"{sample.n_units} pairs of {unit}s; a test of independence needs {MIN_PAIRED_ROWS}"
         )
     return [*variables, sample]
 
@@ -137,9 +137,9 @@ def _utc(moment: datetime) -> datetime:
 
 def class_columns(classes: Sequence[Any] | NDArray[Any], codes: NDArray[Any], name: str) -> Floats:
     """Return a column of 0 and 1 per class; NaN where the code is NaN."""
-    if len(classes) > MOST_CLASSES:
+    if len(classes) > MAX_CLASSES:
         raise DataError(
-            f"{name} has {len(classes):,} classes; at most {MOST_CLASSES:,} are compared"
+            f"{name} has {len(classes):,} classes; at most {MAX_CLASSES:,} are compared"
         )
     columns = np.equal.outer(codes, np.arange(len(classes))).astype(np.float64)
     columns[np.isnan(codes)] = np.nan

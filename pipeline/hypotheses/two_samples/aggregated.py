@@ -22,9 +22,9 @@ from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, permutation_null
 from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples
-from .fused import SPREAD, ManyScales
+from .fused import MIN_FEATURE_SPREAD, ManyScales
 
-LEVEL = 0.05  # at which the report counts the scales that reject
+LEVEL = 0.05  # level at which the report counts the scales that reject
 
 
 @TWO_SAMPLE.register
@@ -71,12 +71,13 @@ class Aggregate(ManyScales):
         aggregated = aggregate(values, drawn, samples.null)
         within = sums.spread_within()
         top = aggregated.top
+        effect = values[top] / within[top] if within[top] > MIN_FEATURE_SPREAD else float("nan")
         names = [k.name for k in scales.kernels]
         widths = [k.bandwidth for k in scales.kernels]
         return Measured(
             statistic=aggregated.statistic,
             null=aggregated.null,
-            effect=float(values[top] / within[top]) if within[top] > SPREAD else float("nan"),
+            effect=float(effect),
             details={
                 **aggregated.counted([f"{n}, bandwidth {w:.4g}" for n, w in zip(names, widths,
                                                                              strict=True)]),

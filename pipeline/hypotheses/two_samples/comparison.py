@@ -28,9 +28,10 @@ from ..registry import Measured, Statistic
 from ..samples.held_out import split_units
 from ..samples.samples import Sample
 
-MOST_BUCKETS = 4096  # units that sums are kept of: 512 features of each are 16 MiB
-LEAST_BUCKETS = 16  # of a sample compared with a very large one
-LEAST_LEFT = 0.5  # of the variance about a mean: few draws of few units would leave less, even none
+MAX_BUCKETS = 4096  # units whose sums are kept: 512 features of each are 16 MiB
+MIN_BUCKETS = 16  # units of a sample next to a very large one
+# Fraction of the variance about a mean: few draws of few units would leave less, even none.
+MIN_VARIANCE_LEFT = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +132,7 @@ class TwoSamples:
             waves = wild_waves(sample.n_units, self.n_permutations, length, self.seed + seed)
             means = waves @ sample.unit_sizes / len(sample)
             # what the mean takes from the variance, as n − 1 for n does of independent units
-            least = LEAST_LEFT * centred_variance(sample.unit_sizes, length)
+            least = MIN_VARIANCE_LEFT * centred_variance(sample.unit_sizes, length)
             remaining = max(1 - float((means**2).mean()), least)
             parts.append(sign * (waves - means[:, None]) / (len(sample) * remaining**0.5))
             variances.append(1 / len(sample))
@@ -140,14 +141,14 @@ class TwoSamples:
         joint = sum(variances) ** 2 / sum(v**2 / n for v, n in zip(variances, degrees, strict=True))
         return np.hstack(parts), joint
 
-    def in_buckets(self, most: int = MOST_BUCKETS) -> TwoSamples:
+    def in_buckets(self, most: int = MAX_BUCKETS) -> TwoSamples:
         """Return the samples with neighbours joined to units where these are very many.
 
         Then sums over units fit in memory, whatever the number of rows, and permutations of
         buckets of one length are as good as those of rows.
         """
         n_rows = len(self.first) + len(self.second)
-        few = min(len(self.first), len(self.second)) // LEAST_BUCKETS
+        few = min(len(self.first), len(self.second)) // MIN_BUCKETS
         length = max(1, min(-(-n_rows // most), few))
         return replace(
             self, first=self.first.in_buckets(length), second=self.second.in_buckets(length)

@@ -24,11 +24,12 @@ STARTS = (
     0.3,
     0.1,
 )  # times the median distance: a fine difference is no slope of a wide kernel
-REACH = 100.0  # of a bandwidth, in standard deviations of its coordinate, and its inverse
-MOST_STEPS = 60
-ROUNDING = 1e-24  # of a variance: kernels so narrow that no row sees another have none
-MOST_ASKED = 16  # coordinates, of the narrowest kernels: others are not part of it
-MOST_NAMED = 3  # coordinates in the report's line
+# Ratio of a bandwidth to the standard deviation of its coordinate, and its inverse.
+MAX_WIDTH_RATIO = 100.0
+MAX_STEPS = 60
+ROUNDING = 1e-24  # a variance: kernels so narrow that no row sees another have none
+MAX_COORDINATES = 16  # coordinates with the narrowest kernels: the others are left out
+MAX_NAMED = 3  # coordinates in the report's line
 
 
 def choose_widths(samples: TwoSamples) -> tuple[Floats, float]:
@@ -49,12 +50,12 @@ def choose_widths(samples: TwoSamples) -> tuple[Floats, float]:
         value, slope = power_slopes(samples, scaled, logs)
         return -value, -slope
 
-    reach, best = np.log(REACH), None
+    reach, best = np.log(MAX_WIDTH_RATIO), None
     for start in STARTS:
         begin = np.full(scaled.shape[1], np.log(start * median))
         optimum: Any = minimize(
             loss, begin, jac=True, method="L-BFGS-B", bounds=[(-reach, reach)] * len(begin),
-            options={"maxiter": MOST_STEPS},
+            options={"maxiter": MAX_STEPS},
         )  # fmt: skip
         if best is None or optimum.fun < best.fun:
             best = optimum
@@ -159,10 +160,10 @@ def coordinate_details(widths: Floats, spread: Floats, tested: TwoSamples) -> di
         Rows that the widths were not chosen on, over their widths.
     """
     seen = (spread / widths) ** 2
-    order = np.argsort(-seen, kind="stable")[:MOST_ASKED]
+    order = np.argsort(-seen, kind="stable")[:MAX_COORDINATES]
     lost = np.zeros(len(widths))
     lost[order] = lost_without(tested, order)
-    named = [k for k in np.argsort(-lost, kind="stable")[:MOST_NAMED] if lost[k] > 0]
+    named = [k for k in np.argsort(-lost, kind="stable")[:MAX_NAMED] if lost[k] > 0]
     names = tested.first.names
     differing = [f"{names[k] if names else k}: {lost[k]:.0%}" for k in named]
     coordinates: dict[str, Any] = {"bandwidth": widths.tolist(), "lost_without": lost.tolist()}

@@ -19,12 +19,12 @@ from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
 from ..kernels.kernels import AnyKernel, Kernel, NegativeDistance, tiles
 from ..nulls.distributions import Null, gamma_null, mixture_null, pearson_null, permutation_null
-from ..nulls.permutation import TIE, draw_splits
+from ..nulls.permutation import TIE_TOLERANCE, draw_splits
 from ..nulls.wild_bootstrap import WILD, wild_null
 from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 
-SPECTRUM_ROWS = 2048  # evenly spread rows that the spectrum of a null is estimated of
+SPECTRUM_ROWS = 2048  # evenly spread rows from which the spectrum of a null is estimated
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,11 @@ class PairStatistic(TwoSampleStatistic):
             null = self._null_distribution(values[0], sums, samples, used)
         within = sums.spread_within()
         error = samples.standard_error(sums.witness(samples.units), float(null.values.var()))
-        effect = float(sums.mmd(True)[0] / within) if within > TIE * sums.scale else float("nan")
+        effect = (
+            float(sums.mmd(True)[0] / within)
+            if within > TIE_TOLERANCE * sums.scale
+            else float("nan")
+        )
         measured = Measured(float(values[0]), null, error, effect)
         return measured.times_power(used.exponent, self.name)
 

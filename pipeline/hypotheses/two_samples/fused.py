@@ -21,11 +21,11 @@ from typing_extensions import override
 from ...core import Integer
 from ...core.arrays import Floats
 from ...execution.products import multiply
-from ..declared import MOST_PERMUTATIONS
+from ..declared import MAX_PERMUTATIONS
 from ..kernels.kernels import Kernel
-from ..kernels.scales import MOST_UNITS, Scales
+from ..kernels.scales import MAX_UNITS, Scales
 from ..nulls.distributions import Null, permutation_null
-from ..nulls.mean_difference import ENOUGH, RESOLUTION, STAGE
+from ..nulls.mean_difference import MIN_EXCEEDANCES, RESOLUTION, STAGE_FACTOR
 from ..nulls.wild_bootstrap import WILD, spread_squares, wild_null
 from ..registry import Measured
 from ..samples.samples import as_sample
@@ -34,22 +34,24 @@ from .unit_grams import seconds_of_pairs
 from .unit_sums import UnitSums, choose_rows
 
 BOTH = "gaussian and laplacian"
-EXACT_SECONDS = 5.0  # of one core: kernels of all pairs of 12,700 rows of the plane
-EXACT_UNITS = 512  # whose sums of 20 kernels are 42 MB; 1,024 find no more, in twice the time
-EXACT_ROWS = 400  # of `fuse_rows`, whose callers say how many frequencies there are
+EXACT_SECONDS = 5.0  # on one core: kernels of all pairs of 12,700 rows of the plane
+# Units whose sums of 20 kernels are 42 MB; 1,024 detect no more, in twice the time.
+EXACT_UNITS = 512
+EXACT_ROWS = 400  # for `fuse_rows`, whose callers say how many frequencies there are
 # Sharpness of the soft maximum, times √(n(n − 1)). One or two of ten widths of a kernel see a fine
 # difference, and a sharpness of 1 lets the others hide it. In 100 perturbed uniforms of the plane 4
 # finds 41 %, 1 finds 36 %; in mixtures and on the line they find as many (of 40 each).
 SHARPNESS = 4.0
-CHOICE_ROWS = 512  # that widths and norms are chosen on: 130,000 distances
-MOST_FREQUENCIES = 4096  # of each kernel: a permutation of 1.3 MB
-STAGED_UNITS = 256  # where up to a million permutations follow: buckets cost no power that is seen
+CHOICE_ROWS = 512  # rows on which widths and norms are chosen: 130,000 distances
+MAX_FREQUENCIES = 4096  # per kernel: a permutation then takes 1.3 MB
+# Units where up to a million permutations follow: buckets then cost no visible power.
+STAGED_UNITS = 256
 # Sharpness of the soft maximum of standard scores. That of MMD-FUSE, √(n(n − 1)) over norms, is
 # about √2 for scores. In 50 samples of 200 pairs whose sines of two periods depend, √2 finds 41 and
 # this 48; for lines, circles, spreads and eight dimensions both find as many.
 SHARPNESS_OF_SCORES = 4 * 2**0.5
-LEAST_SPREAD = 1e-12  # over permutations, of statistics of kernels of size 1: less is rounding
-SPREAD = 1e-6  # of features in single precision, of norm 1: less is rounding
+MIN_SPREAD = 1e-12  # over permutations, of statistics of kernels of size 1: less is rounding
+MIN_FEATURE_SPREAD = 1e-6  # features of norm 1 in single precision: less is rounding
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class ManyScales(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     kernels: ClassVar[tuple[str, ...]] = (BOTH, "gaussian", "laplacian", "matern")
     has_widths: ClassVar[bool] = True
-    n_frequencies: Annotated[int, Integer(1, MOST_FREQUENCIES)] = 128
+    n_frequencies: Annotated[int, Integer(1, MAX_FREQUENCIES)] = 128
     exact: bool | None = None
 
     @property
@@ -86,7 +88,7 @@ class ManyScales(TwoSampleStatistic):
         rows = choose_rows(samples, CHOICE_ROWS)
         return Scales.choose(names, rows, self.n_frequencies, samples.seed)
 
-    def unit_sums(self, samples: TwoSamples, scales: Scales, most: int = MOST_UNITS) -> UnitSums:
+    def unit_sums(self, samples: TwoSamples, scales: Scales, most: int = MAX_UNITS) -> UnitSums:
         """Return the sums that splits of the units are computed of."""
         n_rows = len(samples.first) + len(samples.second)
         seconds = seconds_of_pairs(n_rows, samples.n_dims, scales.kernels)
@@ -188,17 +190,17 @@ def fuse_rows(
     samples = TwoSamples(first, second, "permutation", n_permutations, seed, kernel=BOTH)
     statistic = Fuse(n_frequencies, exact=not level and len(rows) <= EXACT_ROWS)
     scales = statistic.choose_scales(samples)
-    most = STAGED_UNITS if level else MOST_UNITS
+    most = STAGED_UNITS if level else MAX_UNITS
     sums = statistic.unit_sums(samples, scales, most)
     n, last = n_permutations, n_permutations
     if level:
-        last = max(n, min(MOST_PERMUTATIONS, math.ceil(RESOLUTION / level)))
+        last = max(n, min(MAX_PERMUTATIONS, math.ceil(RESOLUTION / level)))
     while True:
         fused_sums = fuse_sums(sums, scales, sums.permuted(n, seed))
         p = fused_sums.null.p_value
-        if n == last or p * (1 + n) > ENOUGH:
+        if n == last or p * (1 + n) > MIN_EXCEEDANCES:
             break
-        n = min(STAGE * n, last)
+        n = min(STAGE_FACTOR * n, last)
     effect = 0.0 if math.isnan(fused_sums.effect) else fused_sums.effect
     return FusedDifference(fused_sums.statistic, p, effect, (fused_sums.details or {})["scales"])
 
@@ -242,7 +244,7 @@ def fused(values: Floats, norms: Floats, temperature: float) -> Floats:
 def standard_scores(every: Floats) -> Floats:
     """Return columns less their means, over their standard deviations; 0 where these are 0."""
     spread = every.std(axis=0)
-    scores: Floats = (every - every.mean(axis=0)) / np.where(spread > LEAST_SPREAD, spread, np.inf)
+    scores: Floats = (every - every.mean(axis=0)) / np.where(spread > MIN_SPREAD, spread, np.inf)
     return scores
 
 
@@ -253,7 +255,7 @@ def temperature_of(n: int) -> float:
 
 def effect_of(values: Floats, weights: Floats, within: Floats) -> float:
     """Return the MMD² in units of the spread within the samples, weighted over scales."""
-    known = within > SPREAD
+    known = within > MIN_FEATURE_SPREAD
     if not known.any():
         return float("nan")
     return float((weights[known] * values[known] / within[known]).sum() / weights[known].sum())
@@ -280,7 +282,7 @@ def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
     The latter has shape (n_permutations, K): a draw per row, a scale per column.
     """
     grouped = samples.first.unit == "group"
-    series = samples if grouped else samples.in_buckets(MOST_UNITS)
+    series = samples if grouped else samples.in_buckets(MAX_UNITS)
     sums = series.feature_sums(scales)
     blocks = sums.reshape(len(sums), len(scales.kernels), -1).transpose(1, 0, 2)
     blocks = np.concatenate([blocks, np.zeros((len(blocks), 2, blocks.shape[2]))], axis=1)

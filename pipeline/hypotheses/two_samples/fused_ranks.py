@@ -18,7 +18,7 @@ from scipy.special import softmax
 from typing_extensions import override
 
 from ..kernels.kernels import Kernel
-from ..kernels.scales import MOST_UNITS
+from ..kernels.scales import MAX_UNITS
 from ..registry import Measured
 from ..samples.row_sources import ArrayRows
 from .aggregated import aggregate
@@ -99,7 +99,7 @@ class FuseRanks(ManyScales):
         ]
         details: dict[str, Any] = {}
         if all(isinstance(s.data, ArrayRows) for s in (samples.first, samples.second)):
-            marginals = MarginalDifferences.of(samples, EXACT_UNITS if sums.is_gram else MOST_UNITS)
+            marginals = MarginalDifferences.of(samples, EXACT_UNITS if sums.is_gram else MAX_UNITS)
             joined.append(marginals.largest)
             details["largest_of_coordinates"] = marginals.described
         table = np.column_stack(joined)

@@ -10,13 +10,15 @@ import numpy as np
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 
-ROUNDING = 1e-12  # of the squares of features: smaller variances are those of equal ones
-RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T² finite
+# Relative to the squares of features: smaller variances are those of equal features.
+ROUNDING = 1e-12
+RIDGE = 1e-9  # relative to the mean variance: T² stays finite for dependent features
 # With both samples' covariance: directions of less variance are those of a few rows, whose mean is
 # not normal. With it p ≤ .05 in 3 to 6 % of tests of ten features of 20 Cauchy numbers against 40
 # and of 30 against 150, without it in 2 to 7 % (400 or 500 data sets each).
 POOLED_RIDGE = 1e-2
-LEARNING_RIDGE = 1e-5  # of a row's features, whose variances are from about 1e-3 to 0.25
+# Added to the variances of a row's features, which are from about 1e-3 to 0.25.
+LEARNING_RIDGE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)

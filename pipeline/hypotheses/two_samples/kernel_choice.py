@@ -24,10 +24,10 @@ from .exact_mmd import PairSums, null_variance, u_centred
 KERNEL_CRITERIA = ("max_mmd", "t", "tau")
 ARD = "ard"
 WIDTHS = np.logspace(-1.5, 1.5, 13)  # times the median distance
-ROWS = 1024  # units of each sample that choose, at most, and about as many rows
-ARD_ROWS = 512  # that choose a bandwidth per coordinate: a step takes a tenth of a second
-N_PERMUTATIONS = 200  # that τ's threshold is a quantile of
-LEVEL = 0.05  # of that threshold
+CHOICE_ROWS = 1024  # units of each sample that choose, at most, and about as many rows
+ARD_ROWS = 512  # rows that choose a bandwidth per coordinate: a step takes a tenth of a second
+N_PERMUTATIONS = 200  # permutations of which τ's threshold is a quantile
+LEVEL = 0.05  # level of that threshold
 
 
 def choose_kernel(
@@ -106,7 +106,7 @@ def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) ->
     return np.array(criteria)
 
 
-def _few(sample: Sample, most: int = ROWS) -> Sample:
+def _few(sample: Sample, most: int = CHOICE_ROWS) -> Sample:
     """Return a sample of few of its units, and of large units each so many-th row."""
     chosen = spread_rows(np.arange(sample.n_units), most)
     rows = np.flatnonzero(np.isin(sample.units, chosen))

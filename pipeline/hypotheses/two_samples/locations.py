@@ -31,8 +31,8 @@ from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
 # Limits of "chi_square": 20 units of ten features against 150 have p ≤ .01 in 2 % of tests (400
 # data sets) of Cauchy numbers, 10 units of five features in 2 %, and in 3 % for lognormal numbers.
 # From these bounds on it is .4 to 2.2 %, 1 % on average, and p ≤ .05 in 2 to 7 %, 5 % on average.
-LEAST_PER_FEATURE = 3  # units of the smaller sample …
-MOST_TIMES = 2  # … unless the larger has at most so many times as many
+MIN_PER_FEATURE = 3  # units of the smaller sample …
+MAX_TIMES = 2  # … unless the larger has at most so many times as many
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,11 @@ class LocationStatistic(TwoSampleStatistic):
         T² is then that of the few, whose mean of bounded features is not a normal number.
         """
         few, many = sorted((samples.first.n_units, samples.second.n_units))
-        if few < LEAST_PER_FEATURE * n_features and many > MOST_TIMES * few:
+        if few < MIN_PER_FEATURE * n_features and many > MAX_TIMES * few:
             raise DataError(
                 f"the samples have {few} and {many} units; null 'chi_square' of {self.name!r} with "
-                f"{n_features} features needs {LEAST_PER_FEATURE * n_features} of both, or at most "
-                f"{MOST_TIMES} times as many of one: take null='permutation'"
+                f"{n_features} features needs {MIN_PER_FEATURE * n_features} of both, or at most "
+                f"{MAX_TIMES} times as many of one: take null='permutation'"
             )
 
     def _null(self, samples: TwoSamples, squared: TSquared) -> Null:

@@ -15,13 +15,13 @@ from numpy.polynomial.legendre import legvander
 
 from ...core.arrays import Floats
 from ...execution.pool import run_parts
-from ..kernels.scales import MOST_UNITS
+from ..kernels.scales import MAX_UNITS
 from ..nulls.permutation import split_blocks
 from .comparison import TwoSamples
 from .unit_sums import bucket_labels, choose_rows, plan_units
 
 ASPECTS = ("location", "spread", "skewness", "tails")  # by degree, from 1
-N_RANKED = 512  # rows that ranks are taken among: an error of .02 of a rank, and reads of a cache
+N_RANKED = 512  # rows among which ranks are taken: an error of .02 of a rank, read from a cache
 ROWS_PER_BLOCK = 4096
 CONSTANT = 1e-9  # of a variance of ranks between −1 and 1: less is rounding
 
@@ -76,7 +76,7 @@ class MarginalDifferences:
     largest: Floats
 
     @classmethod
-    def of(cls, samples: TwoSamples, most: int = MOST_UNITS) -> MarginalDifferences:
+    def of(cls, samples: TwoSamples, most: int = MAX_UNITS) -> MarginalDifferences:
         """Compare the samples with the permutations of their units that `UnitSums` has.
 
         Parameters

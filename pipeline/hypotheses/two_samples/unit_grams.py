@@ -16,7 +16,7 @@ from ..kernels.kernels import Kernel, tiles
 from ..kernels.scale_kernels import add_pairs
 from ..kernels.split_kernels import mirror
 
-SIDE = 256  # of a tile: its distances, and a kernel's values of them, stay in a core's own cache
+TILE = 256  # rows: the distances of a pair of tiles, and a kernel of them, stay in one core's cache
 SECONDS_PER_VALUE = 3e-9  # of a kernel, and to add it to the sum of its units; on one core
 SECONDS_PER_GAP = 5e-10  # of a coordinate of the distance of two rows, of one metric
 
@@ -39,8 +39,8 @@ def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Ke
     rows, units = rows[order], units[order]
     out = np.zeros((len(kernels), n_units, n_units))
     metrics = {kernel.name: kernel for kernel in kernels}
-    for i in tiles(len(rows), SIDE):
-        for j in tiles(i.stop, SIDE):
+    for i in tiles(len(rows), TILE):
+        for j in tiles(i.stop, TILE):
             distances = {
                 name: metric.distances(rows[i], rows[j]) for name, metric in metrics.items()
             }

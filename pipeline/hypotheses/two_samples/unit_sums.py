@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...core.arrays import Floats, Integers
 from ...execution.pool import run_parts
 from ...execution.products import multiply
-from ..kernels.scales import MOST_UNITS, Scales
+from ..kernels.scales import MAX_UNITS, Scales
 from ..kernels.split_kernels import sum_over_sets
 from ..nulls.draws import generator_of
 from ..nulls.permutation import split_blocks
@@ -66,7 +66,7 @@ class UnitSums:
 
     @classmethod
     def of(
-        cls, samples: TwoSamples, scales: Scales, exact: bool, most: int = MOST_UNITS
+        cls, samples: TwoSamples, scales: Scales, exact: bool, most: int = MAX_UNITS
     ) -> UnitSums:
         """Sum over the rows of both samples, joined to at most so many units."""
         both = samples.first, samples.second

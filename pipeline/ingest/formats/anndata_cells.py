@@ -60,7 +60,7 @@ ANNDATA_RULES = FormatRules(
 
 logger = logging.getLogger(__name__)
 
-MOST_CELLS = 65_536  # per batch
+MAX_CELLS = 65_536  # per batch
 CELL_SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 30, less than a GiB
 VALUES_PER_BATCH = 2**25  # of a matrix, which may be sparse: 128 MiB where it is dense
 
@@ -307,7 +307,7 @@ def _batches(
 
 def _cells_per_batch(matrices: Sequence[CellMatrix]) -> int:
     """Return how many rows are read at a time: whole chunks of the first matrix that has any."""
-    step = MOST_CELLS
+    step = MAX_CELLS
     for matrix in matrices:
         step = max(1, min(step, VALUES_PER_BATCH // max(1, matrix.shape[1])))
     for matrix in matrices:

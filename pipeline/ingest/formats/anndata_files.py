@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 HDF5 = (".h5ad", ".h5", ".hdf5")
-MOST_BYTES = 2**29  # of the asked genes of a matrix that is stored by genes
+MAX_BYTES = 2**29  # size of the selected genes of a matrix that is stored by genes
 RUNS_CODE = "pickle"  # a codec of Zarr's format 2 that runs what a file holds
 
 
@@ -160,10 +160,10 @@ def matrix_columns(matrix: Any, numbers: NDArray[np.int64], place: str) -> NDArr
     Raises
     ------
     DataError
-        They take more than `MOST_BYTES`.
+        They take more than `MAX_BYTES`.
     """
     size = matrix.shape[0] * len(numbers) * matrix.dtype.itemsize
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise DataError(
             f"{place}: {len(numbers)} genes of {matrix.shape[0]} cells are stored by genes (CSC) "
             f"and take {size / 2**20:,.0f} MiB at once; store them by cells: "

@@ -41,7 +41,7 @@ NETCDF_FILLS = {
     "u8": 18446744073709551614, "f4": 9.969209968386869e36, "f8": 9.969209968386869e36,
 }  # fmt: skip
 
-MOST_LINKS = 16  # soft links that lead to each other
+MAX_LINKS = 16  # soft links that lead to each other
 
 HDF5_RULES = FormatRules(
     name="HDF5 and netCDF-4 files",
@@ -340,7 +340,7 @@ def check_stored_within(group: Any, name: str, where: str) -> None:
     import h5py  # noqa: PLC0415
 
     names = [name]
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         place, item = f"{where}: {name!r}", group.file if names[0].startswith("/") else group
         steps = [step for step in names[0].split("/") if step]
         for i, step in enumerate(steps):

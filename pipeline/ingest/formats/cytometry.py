@@ -24,7 +24,7 @@ from .folders import check_finite_rows, reading_bag
 SPILLOVER = ("spillover", "spill")  # keys of the matrix, as FlowIO has them
 WIDTHS = ("8", "16", "32")  # bits of integers that FlowIO reads
 BYTE_ORDERS = ("1,2,3,4", "4,3,2,1", "1,2", "2,1")  # FlowIO takes any other for this machine's
-MOST_NAMED = 9  # channels in a line of the log
+MAX_NAMED = 9  # channels in a line of the log
 
 RULES = FormatRules(
     name="FCS files",
@@ -284,8 +284,8 @@ def _log_channels(
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more if names else "none"
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more if names else "none"
 
 
 def _read(url: str, compensate: bool) -> _Events:

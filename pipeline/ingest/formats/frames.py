@@ -78,8 +78,8 @@ FRAME_RULES = FormatRules(
     ignored={"attrs, metadata": "they change no values"},
 )
 
-ROWS_AT_ONCE = 1000  # of a data set, as HuggingFace's own batches have
-ROW = "row"  # the id of a bag without one
+ROWS_AT_ONCE = 1000  # rows of a data set, as in HuggingFace's own batches
+ROW_ID = "row"  # the id of a bag without one
 TABLES = {"points": "points", "target_table": "targets", "responses": "responses"}
 
 
@@ -177,7 +177,7 @@ def ingest_rows(
             rows = _reader(frames[role], role, folder)
             if role == "points" and id_column is None:
                 rows = _numbered(rows)
-                parameters["id_column"] = ROW
+                parameters["id_column"] = ROW_ID
             with arrow_errors(role):
                 write = write_batches if isinstance(rows, NamedBatches) else write_parquet
                 parameters[role] = write(rows, path)
@@ -320,7 +320,7 @@ def _numbered(rows: FrameBatches) -> FrameBatches:
         schema, named = first[1].schema, chain([first], named)
     else:
         schema, named = rows.schema, (("", batch) for batch in rows)
-    if ROW in schema.names or not any(is_list(field.type) for field in schema):
+    if ROW_ID in schema.names or not any(is_list(field.type) for field in schema):
         raise ParameterError("id_column is missing: rows are points; name the column of their bags")
 
     def batches() -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -328,11 +328,11 @@ def _numbered(rows: FrameBatches) -> FrameBatches:
         for place, batch in named:
             numbers = pa.array(range(start, start + len(batch)), pa.int64())
             start += len(batch)
-            yield place, batch.append_column(ROW, numbers)
+            yield place, batch.append_column(ROW_ID, numbers)
 
     if isinstance(rows, NamedBatches):
         return NamedBatches(batches(), rows.what)
-    schema = schema.append(pa.field(ROW, pa.int64()))
+    schema = schema.append(pa.field(ROW_ID, pa.int64()))
     return pa.RecordBatchReader.from_batches(schema, (batch for _, batch in batches()))
 
 

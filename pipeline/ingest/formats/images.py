@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from ...core import Boolean, Integer, Items, Url, checked, is_iterable
 from ...core.arrays import as_array, check_dtype
 from ...core.errors import DataError, ParameterError, needing_extra, shown
-from ...data.bags.box import MOST_DIMS, Box
+from ...data.bags.box import MAX_DIMS, Box
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_points import PACKED, WHOLE, box_of
 from ...data.storage.hidden import visible_files
@@ -62,7 +62,7 @@ CLASS = "class"  # the target of images in a folder per class
 @checked(
     images=Url | Items,
     url=Url,
-    patch=Integer(1, int(MOST_DIMS**0.5)),
+    patch=Integer(1, int(MAX_DIMS**0.5)),
     positions=Boolean,
     grey=Boolean,
     overwrite=Boolean,

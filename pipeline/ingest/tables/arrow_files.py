@@ -20,7 +20,7 @@ from ...data.bags.arrow_arrays import plain_column
 ARROW = (".feather", ".arrow", ".ipc")
 JSON = (".jsonl", ".ndjson")  # an object per line
 COPIED = ARROW + JSON
-JSON_BYTES = 2**24  # of lines that are read at a time
+JSON_BYTES = 2**24  # lines read at a time
 
 
 def copy_as_parquet(file: IO[bytes], path: str, url: str, is_json: bool) -> None:

@@ -20,10 +20,10 @@ from .values import LOCKED
 
 QueryReport = Callable[[float], None]  # the share of a query that is done
 
-BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
+BATCH_ROWS = 2**17  # rows fetched from DuckDB at once: some MiB
 SECONDS_BETWEEN_REPORTS = 0.5
-LEAST_BYTES = 2**28  # that it has, however little is free: sorting takes some of each thread
-NO_MEMORY = "bad allocation"  # of the system; beyond its own limit DuckDB spills, or says so
+MIN_BYTES = 2**28  # memory of DuckDB, however little is free: each thread needs some to sort
+NO_MEMORY = "bad allocation"  # the system's message; beyond its own limit DuckDB spills, or says so
 DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
 # DuckDB takes both from the machine, and functions of a time with a zone follow them
 CLOCK = {"TimeZone": "UTC", "Calendar": "gregorian"}
@@ -39,7 +39,7 @@ class Database:
     def __init__(self, memory: int, spill: str = "") -> None:
         self.files = DuckFiles()
         self._spill = spill
-        memory = min(memory, max(LEAST_BYTES, available_memory() // 2))
+        memory = min(memory, max(MIN_BYTES, available_memory() // 2))
         limits = {"memory_limit": f"{memory}B", "temp_directory": spill}
         config = {**LOCKED, **limits, "threads": lane_cores()}
         self._connection = duckdb.connect(config=config)

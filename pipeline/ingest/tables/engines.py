@@ -34,10 +34,10 @@ from .surveys import (
 )
 from .values import Columns
 
-SORT_BYTES = 2**30  # of memory that DuckDB may use for a table; what is beyond is sorted on disk
+SORT_BYTES = 2**30  # memory that DuckDB may use for a table; the rest is sorted on disk
 PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads at once
-RANGE_BYTES = 2**25  # of rows that a worker sorts at once
-ID_BYTES = 32  # of a text id, about
+RANGE_BYTES = 2**25  # rows that a worker sorts at once
+ID_BYTES = 32  # approximate size of a text id
 SPILL_PREFIX = "bagbasis-ingest-"
 
 R = TypeVar("R")

@@ -41,12 +41,12 @@ logger = logging.getLogger(__name__)
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 KINDS = PARQUET + COPIED + CSV
-HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
+HEADERS_AT_ONCE = 16  # files: object stores take some 100 ms to answer
 ROWS_TO_MEASURE = 16  # read at a time until one has a vector: a row may be a slide of 100,000
-SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
+SAMPLE_BYTES = 2**16  # part of a CSV file from which the length of its rows is estimated
 # DuckDB plans each column of text: 3,000 took 29 s and 1.1 GiB, 9,000 more than 190 s
-MOST_TEXT_COORDINATES = 4_000
-MOST_HEADER_BYTES = 2**26  # of names, in a file with very many columns
+MAX_TEXT_COORDINATES = 4_000
+MAX_HEADER_BYTES = 2**26  # names, in a file with very many columns
 
 # In Thrift's compact form a header begins with kind, size and size compressed, each 0x15 ("the
 # next field, an integer") and a variable length of bytes; the checksum is a field of its own.
@@ -299,7 +299,7 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
 def _sample_of(file: IO[bytes], n_skipped: int) -> bytes:
     """Return the beginning of a CSV file, with its whole header however many columns it names."""
     sample = file.read(SAMPLE_BYTES)
-    while sample.count(b"\n") <= n_skipped and len(sample) < MOST_HEADER_BYTES:
+    while sample.count(b"\n") <= n_skipped and len(sample) < MAX_HEADER_BYTES:
         more = file.read(len(sample))
         if not more:
             break
@@ -346,10 +346,10 @@ def _entries_of(parquet: pa.parquet.ParquetFile, name: str, url: str) -> tuple[s
 def _fit(file: TableFile, columns: Columns) -> TableFile:
     """Return a file with what is needed of folders and lists; refuse columns that do not fit."""
     parts, used = dict(file.parts), columns.names
-    if not file.is_parquet and len(columns.coordinates) > MOST_TEXT_COORDINATES:
+    if not file.is_parquet and len(columns.coordinates) > MAX_TEXT_COORDINATES:
         raise DataError(
             f"{file.url}: {len(columns.coordinates):,} coordinates of a CSV file; at most "
-            f"{MOST_TEXT_COORDINATES:,} can be read: save the table as Parquet, or give "
+            f"{MAX_TEXT_COORDINATES:,} can be read: save the table as Parquet, or give "
             "ingest_arrays its arrays"
         )
     n_columns = Counter(file.names)

@@ -61,8 +61,8 @@ from .scans import guess_types
 from .surveys import CheckedTable
 from .values import MEDIAN, Columns, names_of, values_of
 
-FIRST_POINTS = 4096  # of a store that is appended to
-DEFAULT_DTYPE = "float32"  # where nobody chose one and nothing needs more
+FIRST_POINTS = 4096  # points of a store that is appended to
+DEFAULT_DTYPE = "float32"  # if no dtype is given and the data need no other
 TABLE_RULES = FormatRules(
     name="Tables (CSV, Parquet, Arrow, JSON lines)",
     calls=("TableIngest", "ingest_tables"),

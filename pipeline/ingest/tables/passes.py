@@ -25,8 +25,8 @@ from .scans import Coding
 from .surveys import CheckedTable, ColumnKind, check_table, resolve_kinds, sort_labels
 from .values import MEDIAN, Columns
 
-FAR = 2.0  # times the box's side: data that reach so far are worth a warning …
-MANY = 0.01  # … and so is this share of the points outside
+FAR_TIMES = 2.0  # times the box's side: data that reach so far are warned of …
+MANY_OUTSIDE = 0.01  # … and so is this fraction of the points outside
 
 logger = logging.getLogger(__name__)
 
@@ -220,8 +220,8 @@ def warn_of(
         logger.warning("%s: %s", store.url, text)
     reaches = _reaches(points, store.box)
     far = int(np.argmax(reaches))
-    many = tally.points_outside_box > MANY * tally.points
-    if tally.points_outside_box and (many or reaches[far] > FAR):
+    many = tally.points_outside_box > MANY_OUTSIDE * tally.points
+    if tally.points_outside_box and (many or reaches[far] > FAR_TIMES):
         lo, hi = (float(end[far]) for end in points.range)
         what = "lie outside the box"
         if is_measured:

@@ -15,9 +15,10 @@ from ...core import Integer, ListOf, MappingOf, OneOf, Text, keep_checked
 from ...core.errors import ParameterError, closest
 
 DELIMITERS = (",", ";", "\t", "|")  # the first by which the header has most of the columns
-MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # of the order of bytes
+BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 OTHER_ENCODING = "; give its encoding: read: {encoding: latin-1}, or utf-16"
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
+# Unquoted cells of CSV that have no value.
+MISSING_CELLS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 NUMBER_TYPES = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
 TYPES = (*NUMBER_TYPES, "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "VARCHAR")
 SIGNS = ("delim", "quote", "escape", "comment", "thousands")
@@ -40,7 +41,7 @@ class ReadOptions:
     encoding: Annotated[str, OneOf("utf-8", "latin-1", "utf-16")] = "utf-8"
     decimal_separator: Annotated[str, OneOf(".", ",")] = "."
     thousands: str = ""
-    nullstr: Annotated[Sequence[str], ListOf(Text)] = MISSING
+    nullstr: Annotated[Sequence[str], ListOf(Text)] = MISSING_CELLS
     types: Annotated[Mapping[str, str], MappingOf(Text, Text)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -127,7 +128,7 @@ class ReadOptions:
                 raise ValueError(f"skip: {line[:80]!r} has a quote without an end; remove it")
         lines = (line for line in text if not (self.comment and line.startswith(self.comment)))
         begins = self.comment and sample.decode(encoding, "ignore").startswith(self.comment)
-        if begins and sample.startswith(MARKS):
+        if begins and sample.startswith(BYTE_ORDER_MARKS):
             what = "begins with a byte-order mark and a comment, which DuckDB takes for a row"
             raise ValueError(f"{what}: give skip instead of comment")
         doubled = self.quote == self.escape

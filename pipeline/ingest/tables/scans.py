@@ -18,7 +18,8 @@ from .reading import NUMBER_TYPES
 from .values import Columns, Value, alias, inputs_of, moment_of, quoted
 
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
-ROWS_TO_GUESS = 20_480  # of CSV, for the types of columns in expressions; as DuckDB looks at
+# Rows of CSV that show the types of columns in expressions; DuckDB reads as many.
+ROWS_TO_GUESS = 20_480
 ROW = "file_row_number"
 WRITTEN, ITEMS = "written", "items"  # of lists: the row of the file, and how long its lists are
 SECONDS_PER_DAY = 86400.0

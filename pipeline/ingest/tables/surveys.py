@@ -38,7 +38,7 @@ from .values import MEDIAN, Columns, flag_of
 
 logger = logging.getLogger(__name__)
 
-SAMPLED_CELLS = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
+SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a shuffle are made
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
 SortedLabels = dict[str, set[str]]  # the texts of each target

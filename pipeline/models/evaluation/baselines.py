@@ -27,10 +27,11 @@ from ..judging import evaluate_together
 from ..outcomes.base import Outcome
 from ..outcomes.classes import Classes
 from ..verdict import HELD_OUT, RELATIVE
-from .forest import MOST_LABELS, ForestFeatures, MomentsForest
+from .forest import MAX_LABELS, ForestFeatures, MomentsForest
 from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
 
-PENALTIES = tuple(np.logspace(-4, 4, 17).tolist())  # of standardised means, chosen by GCV
+# For standardised means; GCV chooses one.
+BASELINE_PENALTIES = tuple(np.logspace(-4, 4, 17).tolist())
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class MeansRidge:
         cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool
     ) -> MeansRidge:
         """Fit the summaries "means" of a sample."""
-        ridge = make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
+        ridge = make_pipeline(StandardScaler(), RidgeCV(BASELINE_PENALTIES))
         mean, variances = sample.mean_and_variance()
         units = outcome.units()
         if units is None:
@@ -273,11 +274,11 @@ def judge_rivals(
 def fit_rivals(
     bags: LabelledBags, outcome: Outcome, weights: Weights | None, *, forest: bool = True
 ) -> tuple[MeansRidge, MomentsForest | None] | None:
-    """Fit ridge regression on means and, to at most `MOST_LABELS` columns, a forest.
+    """Fit ridge regression on means and, to at most `MAX_LABELS` columns, a forest.
 
     Both learn from a sample of the bags; None where too few are labelled.
     """
-    has_forest = forest and outcome.n_targets <= MOST_LABELS
+    has_forest = forest and outcome.n_targets <= MAX_LABELS
     kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
     if has_forest:
         kinds["moments"] = ForestFeatures(bags.n_dims)

@@ -43,9 +43,9 @@ from ..ridge.sums import RidgeStatistics
 from ..ridge_model import RidgeModel
 from .scoring import OF_PROBABILITIES, Scorer, scorer_of
 
-FOLD_SEED = 4  # apart from those of the splits in `bags`
-ROUNDING = 1e-14  # of sums of squares, relative to them
-MOST_FOLDS = 100  # each has sums of its own
+FOLD_SEED = 4  # differs from the seeds of the splits in `bags`
+ROUNDING = 1e-14  # relative to sums of squares
+MAX_FOLDS = 100  # each fold has sums of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class _Folds:
 @checked(
     estimator=Instance("DoubleBasis"),
     target=Text | ListOf(Text) | None_,
-    cv=Integer(2, MOST_FOLDS),
+    cv=Integer(2, MAX_FOLDS),
     scoring=Text | None_,
     progress=Function | None_,
 )

@@ -19,11 +19,11 @@ from ..outcomes.base import Outcome
 from .summaries import SampledRows
 
 N_TREES = 100
-MOST_BYTES = 2**27  # of all trees, which travel to the workers: leaves grow until they fit
-NODE_BYTES = 64  # besides the labels of a node
-SHARE_OF_FEATURES = 1 / 3  # tried at a split, as Breiman advises for regression
-MOST_WORK = 10**7  # bags · numbers per bag · log2(bags): half a minute of a core
-MOST_LABELS = 200  # columns: with more, as of densities, trees take minutes
+MAX_BYTES = 2**27  # size of all trees, which travel to the workers: leaves grow until they fit
+NODE_BYTES = 64  # in addition to the labels of a node
+FEATURE_FRACTION = 1 / 3  # tried at a split, as Breiman advises for regression
+MAX_WORK = 10**7  # bags · numbers per bag · log2(bags): half a minute on one core
+MAX_LABELS = 200  # columns: with more, such as those of densities, trees take minutes
 SECONDS_PER_BAG = 5e-5
 SEED = 0
 
@@ -36,7 +36,7 @@ class ForestFeatures(MomentsAndExtremes):
     @override
     def cost(self) -> Cost:
         # a task holds the trees
-        return super().cost + Cost(seconds_per_bag=SECONDS_PER_BAG, bytes_per_task=2 * MOST_BYTES)
+        return super().cost + Cost(seconds_per_bag=SECONDS_PER_BAG, bytes_per_task=2 * MAX_BYTES)
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class MomentsForest:
         with lane() as n_cores:
             forest = RandomForestRegressor(
                 N_TREES,
-                min_samples_leaf=-(-2 * len(rows) * N_TREES * node // MOST_BYTES),
-                max_features=SHARE_OF_FEATURES,
+                min_samples_leaf=-(-2 * len(rows) * N_TREES * node // MAX_BYTES),
+                max_features=FEATURE_FRACTION,
                 random_state=SEED,
                 n_jobs=n_cores,
             )
@@ -106,13 +106,13 @@ class MomentsForest:
 
 
 def thinned(sample: SampledRows) -> SampledRows:
-    """Return a sample of which a forest takes no more than `MOST_WORK`: all, or some of its bags.
+    """Return a sample of which a forest takes no more than `MAX_WORK`: all, or some of its bags.
 
     If no bag that is left weighs anything, all of them.
     """
     rows = sample.summaries["moments"]
     n = most = len(rows)
-    while most > 1 and most * rows.shape[1] * np.log2(most) > MOST_WORK:
+    while most > 1 and most * rows.shape[1] * np.log2(most) > MAX_WORK:
         most = int(0.9 * most)
     places = spread_rows(np.arange(n), most)
     if most == n or np.count_nonzero(sample.weights[places]) < 2:

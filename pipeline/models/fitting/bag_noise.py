@@ -13,8 +13,8 @@ from ...core.arrays import Floats
 from ...data.bags.bags import Bags
 from .feature_map import FeatureMap
 
-N_DRAWS = 32  # a power of two; up to so many numbers of an embedding are told apart exactly
-SEED = 4005  # of the signs
+N_DRAWS = 32  # a power of two; with up to so many features, their noise is exact
+SEED = 4005  # for drawing the signs
 
 
 def bag_variances(

@@ -38,8 +38,8 @@ from .plan import FitPlan
 T = TypeVar("T")
 
 FORMAT = Format("checkpoint", key="format")
-SECONDS = 300.0  # of work on one core between two checkpoints of a lane
-ABANDONED = timedelta(days=1)  # since the last write: nobody comes back for these
+CHECKPOINT_SECONDS = 300.0  # work on one core between two checkpoints of a lane
+ABANDONED_AFTER = timedelta(days=1)  # time since the last write: these checkpoints are deleted
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
 DESCRIPTION = "fit.json"
 FOLDER = re.compile(r"fit-[0-9a-f]{32}")
@@ -91,7 +91,7 @@ class Checkpoints:
     """
 
     @checked(url=Url, seconds=Real())
-    def __init__(self, url: str | os.PathLike[str], seconds: float = SECONDS) -> None:
+    def __init__(self, url: str | os.PathLike[str], seconds: float = CHECKPOINT_SECONDS) -> None:
         self.url = normalize_url(url)
         self.seconds = Real(gt=0).check("seconds", seconds)
         self._used: set[str] = set()
@@ -161,7 +161,7 @@ CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
 
 
 def checkpoints_of(
-    checkpoints: CheckpointsLike, seconds: float = SECONDS
+    checkpoints: CheckpointsLike, seconds: float = CHECKPOINT_SECONDS
 ) -> AbstractContextManager[Checkpoints | None]:
     """Yield the checkpoints of ``checkpoints=``; a URL's are removed when the block succeeds.
 
@@ -262,7 +262,7 @@ def _abandoned(url: str) -> Iterator[str]:
         _, path = filesystem(f"{url}/{name}")
         with suppress(OSError, NotImplementedError):  # a fit that ends, or times nobody knows
             times = [fs.modified(f"{path}/{file}") for file in names_in(f"{url}/{name}")]
-            if times and datetime.now(UTC) - max(map(_aware, times)) > ABANDONED:
+            if times and datetime.now(UTC) - max(map(_aware, times)) > ABANDONED_AFTER:
                 yield f"{url}/{name}"
 
 

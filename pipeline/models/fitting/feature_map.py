@@ -36,8 +36,8 @@ from ..ridge.linear_columns import LinearColumns
 # is ten times that: bags hardly differ in their features; below .01 each is like itself alone.
 USUAL_SIMILARITY = (0.01, 0.995)
 SECOND_BASIS, BESIDE = "random_features", "beside"  # in descriptions
-MUCH_OUTSIDE = 0.01  # of the points: a user should know
-SHOWN_DIMS = 3  # of a box in a message
+MAX_OUTSIDE = 0.01  # fraction of the points: a larger one is warned of
+SHOWN_DIMS = 3  # coordinates of a box in a message
 FEW_BAGS = 20  # with fewer bags the mean similarity says little
 MAPPED_ROWS = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
@@ -286,14 +286,14 @@ def warn_of_scale(features: FeatureMap, mean: Floats, n: int) -> None:
 
 
 def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None:
-    """Warn if the box leaves out more than `MUCH_OUTSIDE` of the fitted points.
+    """Warn if the box leaves out more than `MAX_OUTSIDE` of the fitted points.
 
     A `PointTransformer` measures the box, which leaves out a share of each coordinate and so, in
     many dimensions, a larger share of the points: there it is that share of every coordinate.
     """
-    embedding, much = features.embedding, MUCH_OUTSIDE
+    embedding, much = features.embedding, MAX_OUTSIDE
     if isinstance(embedding, PointTransformerSpec):
-        much = 1 - (1 - MUCH_OUTSIDE) ** embedding.embedding.n_dims
+        much = 1 - (1 - MAX_OUTSIDE) ** embedding.embedding.n_dims
     if n_outside > much * n_points:
         bounds = features.embedding.box.bounds[:SHOWN_DIMS]
         warn(

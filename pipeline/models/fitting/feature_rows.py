@@ -29,8 +29,8 @@ from ..outcomes.base import Outcome
 from .feature_map import FeatureMap
 from .plan import FitPlan
 
-ROW_BLOCK_BYTES = 2**26  # of the features that are in memory at a time
-KEPT_SHARE = 0.4  # of a lane's memory that kept rows may take: Dask spills from .6 on
+ROW_BLOCK_BYTES = 2**26  # features that are in memory at a time
+KEPT_FRACTION = 0.4  # fraction of a lane's memory for cached rows: Dask spills from .6 on
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Keeping:
         machine = psutil.virtual_memory().available // max(1, len(workers))
         memory = lane_memory(here)
         known = workers and memory < sys.maxsize
-        most = int(KEPT_SHARE * (memory if known else min(memory, machine)))
+        most = int(KEPT_FRACTION * (memory if known else min(memory, machine)))
         spare = most * max(1, len(workers)) - n_rows * narrow
         return cls(token, min(1.0, max(0.0, spare / max(1, n_rows * (wide - narrow)))), most)
 

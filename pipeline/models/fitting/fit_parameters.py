@@ -26,13 +26,13 @@ from .fold_errors import choice_bytes
 
 AUTO = "auto"  # the embedding, or the way to choose a penalty, that is chosen from the data
 GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
-FOLDED_BAGS = 4096  # four per landmark; of 3,000 whose noise differs GCV's error is 1 % larger
-MOST_TARGETS = 2**16  # columns: all genes of a genome; every pass, report and answer has them all
+FOLDED_BAGS = 4096  # four per landmark; with 3,000 bags of unequal noise, GCV's error is 1 % larger
+MAX_TARGETS = 2**16  # columns: all genes of a genome; every pass, report and answer has them all
 # Landmarks of a fit that is given no random features. Twice as many random frequencies had more
 # error on digits, mixtures, filters and groups (`bags experiment embeddings`), and took more time.
-MOST_LANDMARKS = 1024
+MAX_LANDMARKS = 1024
 FEWER_TARGETS = "fit some of the columns at a time (target=[...]), with one embedding for all fits"
-MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
+MAX_ALPHA = 1e100  # squares of penalties, times sums of squares, still fit into a double
 
 PenaltiesLike = Sequence[float] | Floats
 
@@ -173,17 +173,17 @@ class FitParameters:
         the data decide their number.
         """
         features = self.random_features
-        d = min(n_bags, MOST_LANDMARKS) if features is None else getattr(features, "n_features", 1)
+        d = min(n_bags, MAX_LANDMARKS) if features is None else getattr(features, "n_features", 1)
         n_features = int(d) if isinstance(d, (int, np.integer)) else 1
         n_rows = n_bags if rows_serve(n_bags, n_features, self.is_path) else None
         needed = targets_bytes(n_features, n_targets, 1, n_rows)
         if self.is_automatic:
             needed += choice_bytes(n_bags, n_targets)
         what = f"a fit of {n_targets:,} target columns to {n_bags:,} bags"
-        if n_targets > MOST_TARGETS:
+        if n_targets > MAX_TARGETS:
             raise ParameterError(
                 f"{what} needs at least {needed / GIB:.3g} GiB: {FEWER_TARGETS}, at most "
-                f"{MOST_TARGETS:,} in a fit"
+                f"{MAX_TARGETS:,} in a fit"
             )
         if n_targets > n_features:
             check_memory(what, needed, FEWER_TARGETS)
@@ -197,9 +197,9 @@ class FitParameters:
             named = " or ".join(f"'{name}'" for name in ways)
             raise ParameterError(f"alphas is the grid of alpha={named}")
         grid = self.given_penalties()
-        if not (grid <= MOST_ALPHA).all():
+        if not (grid <= MAX_ALPHA).all():
             penalties = self.alpha if self.alphas is None else self.alphas
-            most = f"finite numbers ≥ 0, at most {MOST_ALPHA:g}"
+            most = f"finite numbers ≥ 0, at most {MAX_ALPHA:g}"
             raise ParameterError(f"penalties are {shown(penalties)}; expected {most}")
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")

@@ -19,39 +19,39 @@ from sklearn.utils.extmath import randomized_svd
 from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
 
-MOST_JUDGED_BAGS = 2000  # of a sample that embeddings are compared on
+MAX_JUDGED_BAGS = 2000  # bags of the sample on which embeddings are compared
 LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
-JITTER = 1e-8  # of the kernel of landmarks, so that equal bags leave it positive definite
-EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: what sums in float32 resolve
+JITTER = 1e-8  # added to the kernel of landmarks, so that equal bags leave it positive definite
+EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: sums in float32 resolve no more
 FIRST = int(np.flatnonzero(EXPONENTS == -3.0)[0])  # where a search begins
 # Columns of labels that kernels are judged by: principal components of more. Then a fold's solution
 # takes no longer than its factor, however many columns there are.
-MOST_COLUMNS = 64
+MAX_COLUMNS = 64
 COMPONENTS_SEED, N_POWERS = 0, 2  # of the randomised singular value decomposition
-MOST_FOLDS = 5
-FOLD_SEED = 5  # apart from those of the splits in `bags` and of `cross_val_score`
-REPEATED_BAGS = 1000  # fewer bags are cut into folds several times, which costs little
-MOST_REPEATS = 4
+MAX_FOLDS = 5
+FOLD_SEED = 5  # differs from those of the splits in `bags` and of `cross_val_score`
+REPEATED_BAGS = 1000  # fewer bags are split into folds several times, which costs little
+MAX_REPEATS = 4
 # A kernel whose error in the first repeat is this many times a rival's, and worse by this many
 # standard errors, cannot win: other repeats, which take most of the time, are not judged.
 BEHIND, ERRORS_BEHIND = 1.25, 3.0
 # With fewer bags the least error is often that of a penalty far too small: the largest penalty
 # within one standard error is taken.
-FEW = 100
+FEW_BAGS = 100
 
 
 def choice_bytes(n_bags: int, n_targets: int) -> int:
     """Return the memory of labels and of the sums of `FoldJudge` for a sample of so many bags."""
-    n, m = min(n_bags, MOST_JUDGED_BAGS), min(n_bags, LANDMARKS)
-    n_rows, width = _sizes_of_sums(m, min(n_targets, MOST_COLUMNS))
-    sums = 8 * _n_repeats(n) * ((MOST_FOLDS + 1) * n_rows * width + n * width)
+    n, m = min(n_bags, MAX_JUDGED_BAGS), min(n_bags, LANDMARKS)
+    n_rows, width = _sizes_of_sums(m, min(n_targets, MAX_COLUMNS))
+    sums = 8 * _n_repeats(n) * ((MAX_FOLDS + 1) * n_rows * width + n * width)
     # the sums of fewer features have memory of their own
-    return 2 * sums + 8 * n * n_targets * (1 + 2 * (n_targets > MOST_COLUMNS))
+    return 2 * sums + 8 * n * n_targets * (1 + 2 * (n_targets > MAX_COLUMNS))
 
 
 def _n_repeats(n: int) -> int:
     """Return how often so many bags are cut into folds."""
-    return int(np.clip(REPEATED_BAGS // max(1, n), 1, MOST_REPEATS))
+    return int(np.clip(REPEATED_BAGS // max(1, n), 1, MAX_REPEATS))
 
 
 def _sizes_of_sums(m: int, k: int) -> tuple[int, int]:
@@ -94,21 +94,21 @@ class FoldRows:
         return spread_rows(np.arange(len(self)), LANDMARKS)
 
     def of_components(self) -> FoldRows:
-        """Return rows with the principal components of more than `MOST_COLUMNS` columns of labels.
+        """Return rows with the principal components of more than `MAX_COLUMNS` columns of labels.
 
         Squared errors of linear models, added up over all columns, are those of all components.
         The last components, which have the least variance, are left out; their share of the
         variance is left out of the units, too.
         """
         k = self.y.shape[1]
-        if k <= MOST_COLUMNS:
+        if k <= MAX_COLUMNS:
             return self
         y = self.y / np.sqrt(self.units)
         y -= self.weights @ y / self.weights.sum()
         weighted = np.sqrt(self.weights)[:, None] * y
         total = float(np.vdot(weighted, weighted))
         _, values, vectors = randomized_svd(
-            weighted, MOST_COLUMNS, n_iter=N_POWERS, random_state=COMPONENTS_SEED
+            weighted, MAX_COLUMNS, n_iter=N_POWERS, random_state=COMPONENTS_SEED
         )
         share = float(values @ values) / total if total > 0 else 1.0
         units = np.full(len(vectors), k * share / len(vectors))
@@ -162,7 +162,7 @@ def choose_folds(
         if classes is not None:
             order = order[np.argsort(classes[order], kind="stable")]
         if groups is None:
-            folds[repeat, order] = np.arange(n) % min(MOST_FOLDS, n)
+            folds[repeat, order] = np.arange(n) % min(MAX_FOLDS, n)
         else:
             folds[repeat] = _folds_of_groups(groups, order)
     return folds
@@ -173,7 +173,7 @@ def _folds_of_groups(groups: Integers, order: Integers) -> Integers:
     sizes = np.bincount(groups)
     _, first = np.unique(groups[order], return_index=True)
     by_size = np.lexsort((first, -sizes))
-    n_folds = min(MOST_FOLDS, len(sizes))
+    n_folds = min(MAX_FOLDS, len(sizes))
     filled, of_group = np.zeros(n_folds), np.empty(len(sizes), dtype=np.int64)
     for group in by_size.tolist():
         of_group[group] = int(filled.argmin())
@@ -280,7 +280,7 @@ class FoldJudge:
             for repeat in others:
                 repeat.take(z)
             best, losses = _downhill(losses_at, rows.mean, best)
-            if len(rows) <= FEW:
+            if len(rows) <= FEW_BAGS:
                 best, losses = self._smoothest(losses_at, best, losses)
         return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
 

@@ -25,21 +25,21 @@ from .choice.sample import count_labelled
 from .fit_parameters import FOLDED_BAGS, FitParameters
 from .problem import Problem
 
-LEAST_LABELS = 20  # fewer have no quartiles to speak of
+MIN_LABELS = 20  # with fewer labels, quartiles mean little
 # Interquartile ranges beyond the quartiles (Tukey 1977): between the fences a label is outside,
 # beyond the outer one far outside. One in 430,000 labels of a normal distribution is far outside.
 INNER_FENCE, OUTER_FENCE = 1.5, 3.0
-MOST_FAR = 0.1  # of all labels: more of them are a part of the distribution
+MAX_FAR_FRACTION = 0.1  # fraction of all labels: more of them are a part of the distribution
 # The far labels of a long tail follow on many that are outside. Outliers stand apart: there are at
 # most half as many labels between the fences, and the farthest is twice as far as the fence.
-MOST_BETWEEN, LEAST_APART = 0.5, 2.0
+MAX_BETWEEN, MIN_APART = 0.5, 2.0
 # Far labels of a symmetric long tail are at least so many, and their sum is within so many standard
 # errors of 0.
-LEAST_BALANCED, BALANCE = 4, 2.0
+MIN_BALANCED, BALANCE = 4, 2.0
 # Predictions of far labels must lie on the side of these labels: by standard errors of their mean,
 # and, as several outliers do by chance, by a share of the deviation of all predictions.
-PREDICTED, LEAST_SHARE = 1.5, 0.75
-MOST_COLUMNS = 16  # with outliers: each takes a forest
+PREDICTED, MIN_SHARE = 1.5, 0.75
+MAX_COLUMNS = 16  # columns with outliers: each takes a forest
 N_TREES = 100
 SEED = 0
 
@@ -48,7 +48,7 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
     """Return the problem with limits of labels, where some are outliers; else the problem itself.
 
     Only a penalty that is chosen automatically, for numbers of at most 4,096 bags, has limits: more
-    bags average outliers away. Nor do labels have limits where more than `MOST_COLUMNS` columns of
+    bags average outliers away. Nor do labels have limits where more than `MAX_COLUMNS` columns of
     them have outliers: each would take a forest. A warning says which labels are ignored.
     """
     source, weights = problem.fitted, problem.weights or Weights()
@@ -61,9 +61,9 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
     y = np.concatenate(blocks).astype(np.float64)
     limits = _limits_of(y)
     beyond = (y < limits[0]) | (y > limits[1])
-    if not 0 < np.count_nonzero(beyond.any(axis=1)) <= MOST_FAR * len(y):
+    if not 0 < np.count_nonzero(beyond.any(axis=1)) <= MAX_FAR_FRACTION * len(y):
         return problem
-    if np.count_nonzero(beyond.any(axis=0)) > MOST_COLUMNS:
+    if np.count_nonzero(beyond.any(axis=0)) > MAX_COLUMNS:
         return problem
     inputs = _summaries(source)
     for j in np.flatnonzero(beyond.any(axis=0)):
@@ -85,7 +85,7 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
 def _limits_of(y: Floats) -> Floats:
     """Return the outer fences of columns with outliers, shape (2, k); infinities of others."""
     limits = np.tile([[-np.inf], [np.inf]], (1, y.shape[1]))
-    if len(y) < LEAST_LABELS:
+    if len(y) < MIN_LABELS:
         return limits
     with np.errstate(over="ignore", invalid="ignore"):
         quartiles = np.quantile(y, [0.25, 0.75], axis=0)
@@ -104,15 +104,13 @@ def _are_outliers(distances: Floats) -> bool:
     sizes = np.abs(distances)
     is_beyond = distances[sizes > OUTER_FENCE]
     n = len(is_beyond)
-    if n == 0 or n > MOST_FAR * len(distances):
+    if n == 0 or n > MAX_FAR_FRACTION * len(distances):
         return False
     n_between = np.count_nonzero((sizes > INNER_FENCE) & (sizes <= OUTER_FENCE))
-    if n_between <= MOST_BETWEEN * n and np.abs(is_beyond).max() > LEAST_APART * OUTER_FENCE:
+    if n_between <= MAX_BETWEEN * n and np.abs(is_beyond).max() > MIN_APART * OUTER_FENCE:
         return True
     balanced = abs(is_beyond.sum()) <= BALANCE * np.sqrt((is_beyond**2).sum())
-    return bool(
-        n >= LEAST_BALANCED and balanced and (is_beyond > 0).any() and (is_beyond < 0).any()
-    )
+    return bool(n >= MIN_BALANCED and balanced and (is_beyond > 0).any() and (is_beyond < 0).any())
 
 
 def _summaries(source: LabelledBags) -> Floats:
@@ -135,5 +133,5 @@ def _is_predicted(inputs: Floats, y: Floats, beyond: NDArray[np.bool_]) -> bool:
     expected = forest.fit(inputs, ranks).oob_prediction_
     expected = expected - expected.mean()
     sides = np.sign(ranks[beyond]) * expected[beyond]
-    least = max(PREDICTED / np.sqrt(len(sides)), LEAST_SHARE)
+    least = max(PREDICTED / np.sqrt(len(sides)), MIN_SHARE)
     return bool(sides.mean() > least * expected.std())

@@ -30,7 +30,7 @@ from ...execution.keepers import StateKeeper
 from ...execution.lanes import lane
 from ...execution.passes import FEWER_FEATURES, Collector, Reduction, check_memory, run_pass
 from ...execution.progress import Progress, note
-from ..ridge.conjugate_gradients import MOST_STEPS, ConjugateGradients, Iterate, Preconditioner
+from ..ridge.conjugate_gradients import MAX_STEPS, ConjugateGradients, Iterate, Preconditioner
 from ..ridge.moments import RidgeMoments
 from ..ridge.penalties import Path, Penalties
 from ..ridge.ridge import RidgeSolution, as_solution, check_held_out, check_rows, relative_error
@@ -40,10 +40,10 @@ from .feature_rows import FeatureRows, Keeping, discard_everywhere
 from .plan import FitPlan
 from .product_passes import FirstPass, FirstSums, Product, ProductSums, block_rows, product_cost
 
-MOST_RANK = 2048  # rows of the preconditioner: a factor of them takes a tenth of a second
-RANK_BYTES = 2**30  # of these rows in double
-COLUMN_BYTES = 2**27  # of the coefficients of a group of penalties
-STABLE = 1e-3  # a score that falls by less than this in a step cannot become the best
+MAX_RANK = 2048  # rows of the preconditioner: factoring them takes a tenth of a second
+RANK_BYTES = 2**30  # these rows in double
+COLUMN_BYTES = 2**27  # coefficients of a group of penalties
+MIN_IMPROVEMENT = 1e-3  # a score that falls by less than this in a step cannot become the best
 SAMPLE_SEED = 3  # of the hash that samples rows
 
 R = TypeVar("R")
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 def default_rank(n_bags: int, n_features: int) -> int:
     """Return how many rows a preconditioner is made from."""
-    return max(1, min(n_bags, n_features // 4, MOST_RANK, RANK_BYTES // (8 * n_features)))
+    return max(1, min(n_bags, n_features // 4, MAX_RANK, RANK_BYTES // (8 * n_features)))
 
 
 @dataclass
@@ -149,7 +149,7 @@ class MatrixFreeFit:
         k = self.plan.outcome.n_targets
         stored = self.keeper.load(name) if self.keeper else None
         now = gradients.begin(start) if stored is None else Iterate.of(stored)
-        while (active := _active(now, k)).any() and now.step < MOST_STEPS:
+        while (active := _active(now, k)).any() and now.step < MAX_STEPS:
             now = gradients.step(now, np.repeat(active, k))
             text = f"step {now.step}, objective lower by {_largest(now):.1g}"
             if np.isfinite(now.scores[0]).all():
@@ -158,7 +158,7 @@ class MatrixFreeFit:
             note(self.progress, text)
             if self.keeper and time.perf_counter() - self._saved >= self.keeper.seconds:
                 self._keep(name, now)
-        if now.step >= MOST_STEPS:
+        if now.step >= MAX_STEPS:
             warn(
                 f"conjugate gradients stopped after {now.step} steps, the last of which lowered "
                 f"the objective by {_largest(now):.1g}: take a larger penalty or rank, or "
@@ -304,7 +304,7 @@ def _active(now: Iterate, n_targets: int) -> NDArray[np.bool_]:
     going: NDArray[np.bool_] = ~np.all(now.converged.reshape(-1, n_targets), axis=1)
     if np.isfinite(now.scores).all():
         score, before = (_by_penalty(scores, n_targets) for scores in now.scores)
-        going &= (score <= score.min()) | (before - score >= STABLE * score)
+        going &= (score <= score.min()) | (before - score >= MIN_IMPROVEMENT * score)
     return going
 
 

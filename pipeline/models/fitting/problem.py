@@ -40,7 +40,7 @@ Groups = str | ArrayLike | None
 
 TrainingBags = BagsLike | LabelledBags
 
-N_FOLDS = 5  # of bags that no groups keep together
+N_FOLDS = 5  # for bags without groups
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply
 from ..ridge.moments import MomentsBuilder, RidgeMoments
-from ..ridge.product_kernels import STRIPES, row_products
+from ..ridge.product_kernels import N_STRIPES, row_products
 from ..ridge.summary import Summary
 from .accumulate import FitStatistics
 from .feature_rows import ROW_BLOCK_BYTES, FeatureRows, RowBlock
@@ -198,9 +198,9 @@ class ProductSums:
     def _multiply_one(self, z: NDArray[Any], weights: Floats | None) -> None:
         """Count rows with one direction: by a kernel, as BLAS would read them twice."""
         product, d = self._product, z.shape[1]
-        sums, totals = np.zeros((STRIPES, d), z.dtype), np.zeros(STRIPES)
+        sums, totals = np.zeros((N_STRIPES, d), z.dtype), np.zeros(N_STRIPES)
         direction, shift = np.ascontiguousarray(product.directions[:, 0]), float(product.shift[0])
-        edges = even_edges(STRIPES, SECONDS_PER_NUMBER * z.size / STRIPES)
+        edges = even_edges(N_STRIPES, SECONDS_PER_NUMBER * z.size / N_STRIPES)
         weights = np.empty(0) if weights is None else weights
         run_kernel(row_products, edges, z, weights, direction, shift, sums, totals)
         self._products += sums.sum(axis=0, dtype=np.float64)[:, None]

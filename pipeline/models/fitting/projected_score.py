@@ -13,7 +13,7 @@ from ...core.errors import DataError
 from ...data.bags.bags import Bags, concatenate
 from ...data.store.sampling import JUDGED_SAMPLE
 from ...densities.series import Densities
-from ...densities.valid_densities import MOST_GRID_DIMS, quasi_random_points
+from ...densities.valid_densities import MAX_GRID_DIMS, quasi_random_points
 from ...embeddings.projection import ProjectionSpec
 from ..ridge.ridge import RidgeSolution
 from .plan import FitPlan
@@ -78,7 +78,7 @@ class ProjectedScore:
 
 def _values_over_box(densities: Densities) -> Floats:
     """Values where `Densities.valid` solves: their means are means over the box."""
-    if densities.n_dims <= MOST_GRID_DIMS:
+    if densities.n_dims <= MAX_GRID_DIMS:
         return densities.on_grid()
     lo, hi = np.array(densities.box.lo), np.array(densities.box.hi)
     return densities.at(lo + quasi_random_points(densities.n_dims) * (hi - lo))

@@ -21,7 +21,7 @@ HEAD_PENALTIES = np.logspace(-2, 4, 7)  # of standardised means: from hardly any
 # a hundred bags are about the same (`bags experiment real-bags`). More follows noise; 0 keeps what
 # is bad.
 SPREAD = 0.12
-ALIKE = 1e-12  # of all errors: below, members are the same but for rounding
+ERROR_TOLERANCE = 1e-12  # relative to all errors: below it, members differ only by rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def best_shares(
     total = float(np.trace(gram))
     if not total > 0:
         return equal
-    gram[np.diag_indices(m)] += ALIKE * total
+    gram[np.diag_indices(m)] += ERROR_TOLERANCE * total
     free = _least(gram, np.zeros(m))
     noise = float(free @ gram @ free) / (y.shape[1] * len(np.unique(clusters)))
     gram[np.diag_indices(m)] += noise / SPREAD**2

@@ -25,8 +25,8 @@ from .tree_kernels import add_trees
 SECONDS_PER_TREE = 2e-7  # of a row: some ten comparisons far apart in memory
 LARGEST = float(np.finfo(np.float32).max)
 LEAF = -1.0
-HEADS_HELD = 5  # predictions of ridge, trees and line, and what joins them
-MOST_EMBEDDED = 256  # columns of an embedding in addition to those of moments
+HEADS_HELD = 5  # predictions of ridge, trees and the linear head, and what joins them
+MAX_EMBEDDED = 256  # columns of an embedding next to those of moments
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TreeInputs:
     def n_embedded(self) -> int:
         """Columns of the embedding that the trees see: all of them, or none."""
         s = self.features.embedding.n_features
-        return s if s <= MOST_EMBEDDED else 0
+        return s if s <= MAX_EMBEDDED else 0
 
     def means(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the columns of rows that are the means of bags, shape (n, n_dims)."""

@@ -32,13 +32,13 @@ from ..fitted_model import ScoringModel
 from ..fitting.feature_map import FeatureMap
 from ..model_state import ModelState, OptionalPart
 from ..outcomes.base import Outcome
-from .error_scale import LEAST_SCALE_ROWS, MOST_SCALED_TARGETS, ErrorRows, ErrorScale, rows_to_learn
+from .error_scale import MAX_SCALED_TARGETS, MIN_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
 
-CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than serve
-N_FOLDS = 5  # by which a scale is judged
+CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than are needed
+N_FOLDS = 5  # folds by which a scale is judged
 SCALE, SCALED = "scale", "scaled_"  # a field of calibrations, and the prefix of their saved key
 SCALE_ARRAYS = ErrorScale.arrays
-MOST_BAGS = 10_000  # the coverage of more differs from what is promised by less than .003
+MAX_BAGS = 10_000  # the coverage of more differs from the nominal one by less than .003
 
 
 class CalibratedModel(ScoringModel, Protocol):
@@ -212,7 +212,7 @@ def calibration_of(
     ----------
     model : RidgeModel
     bags : LabelledBags
-        The errors of at most `MOST_BAGS` of them count.
+        The errors of at most `MAX_BAGS` of them count.
     groups : Column, optional
         A value for every bag of the data.
     progress : callable, optional
@@ -244,7 +244,7 @@ def calibration_of(
 
 def can_have_scale(outcome: Outcome) -> bool:
     """Return whether errors are of a few targets that are numbers."""
-    return outcome.has_intervals and outcome.n_targets <= MOST_SCALED_TARGETS
+    return outcome.has_intervals and outcome.n_targets <= MAX_SCALED_TARGETS
 
 
 def count_below(errors: Floats, values: Floats) -> Integers:
@@ -274,7 +274,7 @@ def rank_of(m: int, coverage: float) -> int:
 def choose_calibrating(
     bags: LabelledBags, n_labels: int, groups: Column | None
 ) -> LabelledBags | None:
-    """Return the labelled bags whose errors count, at most `MOST_BAGS`; None if there are none.
+    """Return the labelled bags whose errors count, at most `MAX_BAGS`; None if there are none.
 
     One of each group, where bags have ``groups``; a hash decides.
 
@@ -298,7 +298,7 @@ def choose_calibrating(
         rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED + 1))]
     if not len(rows):
         return None
-    return replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MOST_BAGS])))
+    return replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MAX_BAGS])))
 
 
 def _learn_from_third(
@@ -308,7 +308,7 @@ def _learn_from_third(
     assert isinstance(chosen.only, ListedBags)
     index, d = chosen.only.index, model.features.n_features
     learning = spread_rows(index[1::3], rows_to_learn(d))
-    if len(learning) < LEAST_SCALE_ROWS:
+    if len(learning) < MIN_SCALE_ROWS:
         return None, chosen
     cost = model.prediction_cost + model.features.cost_in(model.precision)
     cost += Cost(bytes_per_bag=8 * (1 + d))

@@ -27,18 +27,18 @@ from ...execution.costs import SECONDS_PER_PRODUCT
 from ...execution.pool import even_edges, run_kernel
 from ..ridge.statistics_kernels import linear_predictions
 
-LEAST_SCALE_ROWS = 100  # errors: fewer do not tell one bag's scale from another's
-MOST_ROWS = 2000  # that a scale is learnt from
-MOST_NUMBERS = 2**24  # of the features of these rows: 128 MiB
-MOST_SCALED_TARGETS = 32  # each has a scale; errors of more are taken as they are
-N_COMPONENTS = 20  # of 10, 30 and 80 none had more even coverage
-SIZES = 2  # columns of the number of points: its logarithm and the square of that
-LEAST_SPREAD = 0.05  # standard deviation of log n of bags that are not taken for equally large
-OF_FEATURES = 0.1, 1.0, 10.0, 100.0, np.inf  # penalties, in bags; infinity leaves the columns out
-OF_SIZES = 1.0, np.inf
-LEAST_ERROR = 1e-3  # of the mean error, added to each
-MOST_STEPS = 30
-TOLERANCE = 1e-7  # of the loss of a row
+MIN_SCALE_ROWS = 100  # with fewer errors, scales of single bags cannot be told apart
+MAX_ROWS = 2000  # rows from which a scale is learnt
+MAX_NUMBERS = 2**24  # numbers of the features of these rows: 128 MiB
+MAX_SCALED_TARGETS = 32  # each has a scale; with more targets, errors are not scaled
+N_COMPONENTS = 20  # principal components: 10, 30 and 80 gave no more even coverage
+N_SIZE_COLUMNS = 2  # columns of the number of points: its logarithm and the square of it
+MIN_SPREAD = 0.05  # standard deviation of log n above which bags count as unequally large
+FEATURE_PENALTIES = 0.1, 1.0, 10.0, 100.0, np.inf  # in bags; infinity leaves the columns out
+SIZE_PENALTIES = 1.0, np.inf
+MIN_ERROR = 1e-3  # fraction of the mean error, added to each error
+MAX_STEPS = 30
+TOLERANCE = 1e-7  # of the loss per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class ErrorScale:
         a standard error, or there are too few rows or too many targets.
         """
         m, k = rows.errors.shape
-        if m < LEAST_SCALE_ROWS or k > MOST_SCALED_TARGETS or not np.isfinite(rows.errors).all():
+        if m < MIN_SCALE_ROWS or k > MAX_SCALED_TARGETS or not np.isfinite(rows.errors).all():
             return None
         offset, directions = _components(rows.features)
         sizes = _of_sizes(rows.sizes)
@@ -136,7 +136,7 @@ class ErrorScale:
         expected = {
             "offset": (r,),
             "directions": (r, n_features),
-            "coef": (n_folds, n_targets, r + SIZES),
+            "coef": (n_folds, n_targets, r + N_SIZE_COLUMNS),
             "intercept": (n_folds, n_targets),
             "limits": (n_folds, n_targets, 2),
         }
@@ -149,7 +149,7 @@ class ErrorScale:
 
 def rows_to_learn(n_features: int) -> int:
     """Return the number of rows of so many features that a scale is learnt from at most."""
-    return max(LEAST_SCALE_ROWS, min(MOST_ROWS, MOST_NUMBERS // max(1, n_features)))
+    return max(MIN_SCALE_ROWS, min(MAX_ROWS, MAX_NUMBERS // max(1, n_features)))
 
 
 def _components(features: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -167,7 +167,7 @@ def _components(features: NDArray[Any]) -> tuple[Floats, Floats]:
 def _of_sizes(sizes: Floats) -> tuple[float, float, float, float]:
     logs = np.log(np.maximum(sizes, 1))
     spread = float(logs.std())
-    slope = 1 / spread if spread > LEAST_SPREAD else 0.0
+    slope = 1 / spread if spread > MIN_SPREAD else 0.0
     return float(logs.mean()), slope, float(logs.min()), float(logs.max())
 
 
@@ -202,8 +202,10 @@ def _fitted(
     mean = float((errors / (errors.max() or 1.0)).mean())
     if not mean > 0:
         return constant
-    values = errors / (errors.max() * mean) + LEAST_ERROR
-    grid = list(product(OF_FEATURES[::-1], OF_SIZES[::-1]))  # one scale of all bags comes first
+    values = errors / (errors.max() * mean) + MIN_ERROR
+    grid = list(
+        product(FEATURE_PENALTIES[::-1], SIZE_PENALTIES[::-1])
+    )  # one scale of all bags comes first
     if n_columns == n_components or not inputs[:, n_components:].any():
         grid = [pair for pair in grid if pair[1] == np.inf]
     penalties = [
@@ -243,7 +245,7 @@ def _gamma_regression(inputs: Floats, values: Floats, penalties: Floats) -> Floa
         return float((logs + ratios).sum() + 0.5 * ridge @ coef**2), ratios
 
     loss, ratios = loss_of(coef)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         step = scipy.linalg.cho_solve(information, columns.T @ (1 - ratios) + ridge * coef)
         before = loss
         for share in 0.5 ** np.arange(12):

@@ -48,13 +48,13 @@ from ..ridge.statistics_kernels import linear_predictions
 from ..ridge.summary import Summary
 from ..ridge.sums import RidgeStatistics
 from .calibration import ScaledPart, can_have_scale, choose_calibrating, count_below, rank_of
-from .error_scale import LEAST_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
+from .error_scale import MIN_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
 from .interval_kernels import interval_ends
 
-MOST_FOLDS = 100  # each has sums of its own
+MAX_FOLDS = 100  # each fold has sums of its own
 FEWER = "take fewer folds or random features"
-MOST_POINTS = 2**22  # of the bags that teach a scale: seconds of a core
-MOST_ANEW = 100  # bags: with more the choice hardly depends on one fold, and takes seconds
+MAX_POINTS = 2**22  # points of the bags from which a scale is learnt: seconds on one core
+MAX_RECHOSEN = 100  # with more bags the choice hardly depends on one fold, and takes seconds
 SECONDS_PER_ERROR = 1e-9  # of a bag's interval: halving the bracket, of which a search is a part
 
 FitWithout = Callable[[LabelledBags], ScoringModel]
@@ -279,7 +279,7 @@ class FoldedModel:
 
     def _can_learn(self, chosen: LabelledBags) -> bool:
         assert isinstance(chosen.only, ListedBags)
-        return len(chosen.only.index) >= LEAST_SCALE_ROWS and can_have_scale(self.outcome)
+        return len(chosen.only.index) >= MIN_SCALE_ROWS and can_have_scale(self.outcome)
 
     def _learnt_scale(
         self,
@@ -402,12 +402,12 @@ def without_each(parts: Sequence[Summary]) -> Iterator[Summary]:
 
 
 def _few_points(bags: LabelledBags) -> LabelledBags:
-    """Return the labelled bags, or some with about `MOST_POINTS` points, yet not too few bags."""
-    share = MOST_POINTS / max(1, bags.n_points)
+    """Return the labelled bags, or some with about `MAX_POINTS` points, yet not too few bags."""
+    share = MAX_POINTS / max(1, bags.n_points)
     if share >= 1:
         return bags
     places = bags.labelled_positions()
-    few = spread_rows(np.sort(places), max(LEAST_SCALE_ROWS, int(share * len(places))))
+    few = spread_rows(np.sort(places), max(MIN_SCALE_ROWS, int(share * len(places))))
     return replace(bags, left_out=None, only=ListedBags(few))
 
 

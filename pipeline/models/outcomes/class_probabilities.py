@@ -24,9 +24,9 @@ from ...data.store.sampling import spread_rows
 
 SHARPNESS = 2.0 ** np.arange(-1, 6)
 POWERS = 2.0 ** np.arange(-2, 6.25, 0.5)
-MOST_CALIBRATION_ROWS = 2000  # two numbers are fitted
-MISTAKEN = 0.5  # bags of each class that count as bags of the others, at most half of them
-ADDED = 0.5  # bags of all classes alike
+MAX_CALIBRATION_ROWS = 2000  # two numbers are fitted
+MISTAKEN_BAGS = 0.5  # bags of each class that count as bags of the others, at most half of them
+ADDED_BAGS = 0.5  # bags added to every class alike
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ProbabilityMap(Saved):
         weights = np.ones(len(scores)) if weights is None else weights
         rows = np.flatnonzero((targets.sum(axis=1) > 0) & (weights > 0))
         n_bags = float(len(rows))
-        rows = spread_rows(rows, MOST_CALIBRATION_ROWS)
+        rows = spread_rows(rows, MAX_CALIBRATION_ROWS)
         if not len(rows):
             return cls(n_bags)
         scores, targets = scores[rows], weights[rows, None] * _with_mistakes(targets[rows])
@@ -71,7 +71,7 @@ class ProbabilityMap(Saved):
         def likelihood(made: ProbabilityMap) -> float:
             return float(np.vdot(targets, np.log(made(scores))))
 
-        maps = [cls(n_bags, float(t), float(c), ADDED) for c in POWERS for t in SHARPNESS]
+        maps = [cls(n_bags, float(t), float(c), ADDED_BAGS) for c in POWERS for t in SHARPNESS]
         return max(maps, key=likelihood)
 
     def __call__(self, scores: Floats) -> Floats:
@@ -80,7 +80,7 @@ class ProbabilityMap(Saved):
         if self.sharpness is None or self.power is None:
             shares = positive_shares(scores)
         else:
-            logs = self.power * np.log(np.logaddexp(0.0, self.sharpness * scores) + TINY)
+            logs = self.power * np.log(np.logaddexp(0.0, self.sharpness * scores) + SMALLEST)
             shares = np.exp(logs - logs.max(axis=1, keepdims=True))
             shares /= shares.sum(axis=1, keepdims=True)
         if k == 1:
@@ -89,15 +89,15 @@ class ProbabilityMap(Saved):
         return (self.n_bags * shares + n_added / k) / (self.n_bags + n_added)
 
 
-TINY = 1e-300  # a number whose logarithm is finite
+SMALLEST = 1e-300  # a number whose logarithm is finite
 
 
 def _with_mistakes(targets: Floats) -> Floats:
-    """Return indicators (n, K), `MISTAKEN` bags of each class divided among the other classes."""
+    """Return indicators (n, K): `MISTAKEN_BAGS` bags of a class are divided among the others."""
     k = targets.shape[1]
     if k == 1:
         return targets
-    shares = np.minimum(MISTAKEN / np.maximum(targets.sum(axis=0), 1.0), 0.5)
+    shares = np.minimum(MISTAKEN_BAGS / np.maximum(targets.sum(axis=0), 1.0), 0.5)
     mistaken = (targets @ shares)[:, None]
     smoothed: Floats = targets * (1 - mistaken) + (1 - targets) * mistaken / (k - 1)
     return smoothed

@@ -25,7 +25,7 @@ from ...embeddings.base import Embedding
 from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
 from .class_probabilities import ProbabilityMap, positive_shares
 from .details import (
-    LEAST_PROBABILITY,
+    MIN_PROBABILITY,
     SAMPLED_CLASSES,
     ClassDetails,
     ErrorSums,
@@ -263,7 +263,7 @@ class Classes(Outcome):
         shares = self.probabilities(scores)
         unknown = 1 - targets.sum(axis=1)  # of no class of ours
         brier = ((shares - targets) ** 2).sum(axis=1) + unknown
-        of_true = np.clip((shares * targets).sum(axis=1), LEAST_PROBABILITY, 1)
+        of_true = np.clip((shares * targets).sum(axis=1), MIN_PROBABILITY, 1)
         log_losses = np.where(unknown > 0, np.inf, -np.log(of_true))
         weights = np.ones(len(true)) if w is None else w
         log_loss = float((weights * log_losses)[weights > 0].sum())

@@ -39,9 +39,9 @@ from .details import (
 NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
 
 RESPONSE_BASIS, BALL = "cosine", "ball"  # of the third basis that is chosen
-LEAST_PER_DIM = 10  # functions, as far as 1,024 in all allow
+MIN_PER_DIM = 10  # functions per dimension, as far as 1,024 in all allow
 RESPONSE_SAMPLE = RunSample(32, 8)  # 256 responses have scores that hardly vary
-MOST_WORK = 2.0**31  # points times functions, some seconds
+MAX_WORK = 2.0**31  # points times functions, some seconds
 
 
 @dataclass(frozen=True)
@@ -221,13 +221,13 @@ def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
     """
     n_dims, box = pairs.response_dims, pairs.response_box
     sample = ChoiceSample(pairs, RESPONSE_SAMPLE, responses=True)
-    _, least = largest_set(n_dims, BALL, RESPONSE_BASIS, MAX_CHOSEN_FUNCTIONS, LEAST_PER_DIM)
+    _, least = largest_set(n_dims, BALL, RESPONSE_BASIS, MAX_CHOSEN_FUNCTIONS, MIN_PER_DIM)
     assert least is not None
     chosen: float | None = None
     try:
         with lane():
             _, chosen = choose_index_set(
-                sample(), BALL, RESPONSE_BASIS, np.arange(n_dims)[None], box, max_work=MOST_WORK
+                sample(), BALL, RESPONSE_BASIS, np.arange(n_dims)[None], box, max_work=MAX_WORK
             )
     except DataError:  # no response has two points
         pass

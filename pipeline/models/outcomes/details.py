@@ -21,10 +21,10 @@ from ..verdict import r2_error, share_error
 
 Rows = Floats
 
-SAMPLED_TARGETS = 9  # remembered for pictures; more are never drawn
-SAMPLED_CLASSES = 50  # whose probabilities are remembered for the AUC: 20 MB of 50,000 bags
+SAMPLED_TARGETS = 9  # remembered for figures; more are never drawn
+SAMPLED_CLASSES = 50  # whose probabilities are remembered for the AUC: 20 MB for 50,000 bags
 SHARE, BRIER, WEIGHT, FIRST_CLASS = 1, 2, 3, 4  # columns of what is remembered of a class
-LEAST_PROBABILITY = np.finfo(np.float64).eps  # in log losses, as scikit-learn has it
+MIN_PROBABILITY = np.finfo(np.float64).eps  # in log losses, as in scikit-learn
 
 
 def weighted_sum(rows: Rows, weights: Rows | None) -> Rows:
@@ -355,7 +355,7 @@ class ClassDetails:
         probabilities, places = sample.predicted[:, FIRST_CLASS:], _places(sample.true, self.known)
         if not probabilities.shape[1] or (places < 0).any():
             return spreads
-        of_true = probabilities[np.arange(len(places)), places].clip(LEAST_PROBABILITY)
+        of_true = probabilities[np.arange(len(places)), places].clip(MIN_PROBABILITY)
         spreads["log_loss"] = float(np.log(of_true).std()) / n**0.5
         judged = range(1, 2) if len(self.known) == 2 else range(len(self.known))
         moved = [_placements(probabilities[:, j], places == j) for j in judged]

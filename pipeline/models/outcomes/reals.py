@@ -33,7 +33,7 @@ from .details import (
 )
 from .training_labels import n_targets_of
 
-ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts as none
+ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts as zero
 
 
 @dataclass(frozen=True)

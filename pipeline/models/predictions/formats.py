@@ -22,7 +22,8 @@ FORMAT = Format("predictions", key="bagbasis_predictions")
 N_PREDICTED = "n_predicted"  # how many bags were predicted; earlier versions did not write it
 COLUMNS = "columns"  # the names of a table's columns, kept a second time in Parquet
 ID = "id"  # the column of a table with the bags' ids
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # begins a cell that spreadsheet programs run
+# First characters of a cell that spreadsheet programs execute.
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 PREDICTION_FORMATS = ("zarr", "parquet", "csv")
 ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
@@ -99,7 +100,9 @@ def write_csv(url: str, blocks: Iterable[tuple[int, dict[str, Any]]]) -> None:
             frame.to_csv(
                 file, index=False, header=i == 0, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
             )
-    formulas = [text for frame in frames for text in _texts(frame) if text.startswith(FORMULA)]
+    formulas = [
+        text for frame in frames for text in _texts(frame) if text.startswith(FORMULA_SIGNS)
+    ]
     if formulas:
         warn(
             f"{url}: {len(formulas):,} texts, such as {shown(formulas[0])}, begin with =, +, - or "

@@ -25,7 +25,7 @@ from ...core.sums import Sums
 from ...data.bags.bags import Bags
 from ...data.bags.box import Box, range_of
 from ...data.labelled.labelled import LabelledBags
-from ...data.labelled.leaks import STORED
+from ...data.labelled.leaks import STORE_SAMPLE
 from ...data.store.store import BagStore
 from ...embeddings.base import EmbeddingSpec
 from ...execution.computations import (
@@ -35,14 +35,15 @@ from ...execution.computations import (
     sent_to_client,
 )
 
-MANY = 0.05  # share of a bag's points: boxes that are measured leave out single points
-USUAL = 5.0  # times the share that lay outside at the fit, where that is more
-MOST = 0.5  # a bag with more than half of its points outside is always told of
-SHOWN = 3  # bags in a message
+MANY_OUTSIDE = 0.05  # fraction of a bag's points: measured boxes leave out single points
+MAX_TIMES_USUAL = 5.0  # times the fraction that lay outside during the fit, where that is more
+MAX_FRACTION = 0.5  # a bag with more than half of its points outside is always named
+N_SHOWN = 3  # bags in a message
 EFFECTS = {"drop": "these points are left out, and "}
-MARGIN = 0.25  # of a side: how far beyond the box the extremes of similar bags may lie
-CLOSE = 1e-6  # of a value: float32 rounds it
-FEW = 0.25  # share of the bags: with more of them outside, the data differ from those of the fit
+MARGIN = 0.25  # fraction of a side: how far beyond the box the extremes of similar bags may lie
+ROUNDING = 1e-6  # relative to a value: float32 rounds it
+# Fraction of the bags: with more of them outside, the data differ from those of the fit.
+FEW_BAGS = 0.25
 
 
 class FarBag(NamedTuple):
@@ -104,7 +105,7 @@ class Outside(Sums):
         A single point of a bag of several is not told of.
         """
         sizes = bags.sizes
-        share = max(MANY, min(MOST, USUAL * usual))
+        share = max(MANY_OUTSIDE, min(MAX_FRACTION, MAX_TIMES_USUAL * usual))
 
         def are_many(n_outside: Integers, n_points: Integers) -> NDArray[np.bool_]:
             is_whole = n_outside == n_points
@@ -145,13 +146,13 @@ class Outside(Sums):
                 f"{where}: {', '.join(self.changed)}: nothing is known of other values, and "
                 "predictions may be wrong: check the columns, or fit to bags in which they differ"
             )
-        if not self.n_beyond and self.n_far <= FEW * self.n_bags:
+        if not self.n_beyond and self.n_far <= FEW_BAGS * self.n_bags:
             return
         shown = ", ".join(
             f"bag {_id_of(data, bag.row)!r}: {bag.n_outside} of {bag.n_points}"
             for bag in self.worst
         )
-        rest = f", and {self.n_far - SHOWN} more" if self.n_far > SHOWN else ""
+        rest = f", and {self.n_far - N_SHOWN} more" if self.n_far > N_SHOWN else ""
         have = "has" if self.n_far == 1 else "have"
         warn(
             f"{'bags in memory' if isinstance(data, Bags) else data.url}: {self.n_far} of "
@@ -162,7 +163,7 @@ class Outside(Sums):
 
 
 def _worst(bags: list[FarBag]) -> tuple[FarBag, ...]:
-    return tuple(heapq.nlargest(SHOWN, bags, key=lambda bag: bag.rank))
+    return tuple(heapq.nlargest(N_SHOWN, bags, key=lambda bag: bag.rank))
 
 
 def _id_of(data: Bags | BagStore, row: int) -> object:
@@ -309,10 +310,10 @@ def constants_of(source: LabelledBags) -> list[tuple[int, float]]:
     lo, hi = np.array(source.box.bounds).T
     values = (lo + hi) / 2
     flat = np.array([Box.around([value], [value]).bounds[0] for value in values])
-    is_flat = np.isclose(hi - lo, flat[:, 1] - flat[:, 0], rtol=CLOSE, atol=0)
+    is_flat = np.isclose(hi - lo, flat[:, 1] - flat[:, 0], rtol=ROUNDING, atol=0)
     if is_flat.any():  # points that differ may have a box of this width, too
-        for bags in source.sample(STORED):
-            is_flat &= np.isclose(bags.points, values, rtol=CLOSE, atol=CLOSE).all(axis=0)
+        for bags in source.sample(STORE_SAMPLE):
+            is_flat &= np.isclose(bags.points, values, rtol=ROUNDING, atol=ROUNDING).all(axis=0)
     return [(int(j), float(values[j])) for j in np.flatnonzero(is_flat)]
 
 
@@ -322,7 +323,7 @@ def _changed(bags: Bags, constants: Sequence[Sequence[float]]) -> tuple[str, ...
     for place, value in constants:
         j = int(place)
         column = bags.points[:, j]
-        others = np.flatnonzero(~np.isclose(column, value, rtol=CLOSE, atol=CLOSE))
+        others = np.flatnonzero(~np.isclose(column, value, rtol=ROUNDING, atol=ROUNDING))
         if len(others):
             names = bags.coordinate_names
             called = repr(names[j]) if names else str(j)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...core import Url, checked
 from ...core.errors import BagbasisError, ModelError, refuse_exhaustion, shown
 from ...core.saved import newer_error
-from ...data.storage.files import GROUP, check_regular, reading, storage_errors
+from ...data.storage.files import GROUP_FILE, check_regular, reading, storage_errors
 from ...data.storage.folders import read_one
 from ...data.storage.urls import filesystem, local_path, normalize_url
 from ...data.storage.zarr_reading import array_of
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 AGAIN = "write the predictions again"
-FIELD = re.compile(rb'("(?:[^"]|"")*"|[^",\n]*)(,|\n)')  # of CSV, and what ends it
+# A field of CSV, and the character that ends it.
+CSV_FIELD = re.compile(rb'("(?:[^"]|"")*"|[^",\n]*)(,|\n)')
 
 
 @checked(url=Url)
@@ -77,7 +78,7 @@ def read_predictions(url: str | os.PathLike[str]) -> DataFrame:
     """
     url = normalize_url(url)
     pandas_for(url)
-    return read_one(url, lambda: _read(url), last=GROUP)
+    return read_one(url, lambda: _read(url), last=GROUP_FILE)
 
 
 def _read(url: str) -> DataFrame:
@@ -267,7 +268,7 @@ def _first_lines(content: bytes, n: int) -> Iterator[list[tuple[bytes, bool]]]:
     line: list[tuple[bytes, bool]] = []
     at = 0
     while n and at < len(content):
-        field = FIELD.match(content, at)
+        field = CSV_FIELD.match(content, at)
         if field is None:  # the rest is no whole line
             return
         text, at = field[1], field.end()

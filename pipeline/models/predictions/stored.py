@@ -121,7 +121,7 @@ class PredictedBlock:
 
 
 # for a range without predicted bags, or whose predictions are written already
-NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
+NO_BAGS = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
 class _Predictions:
@@ -140,7 +140,7 @@ class _Predictions:
             self._blocks.append(PredictedBlock(batch.index, *values, counted.outside))
 
     def finish(self) -> PredictedBlock:
-        return _join(self._blocks) if self._blocks else NOTHING
+        return _join(self._blocks) if self._blocks else NO_BAGS
 
 
 class _WrittenPredictions(_Predictions):
@@ -162,7 +162,7 @@ class _WrittenPredictions(_Predictions):
     def finish(self) -> PredictedBlock:
         block = super().finish()
         if not len(block.rows):
-            return NOTHING
+            return NO_BAGS
         start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
         ids = self._store.ids(start, stop)[block.rows - start]
         if self._format == "zarr":
@@ -176,7 +176,7 @@ class _WrittenPredictions(_Predictions):
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
                 frame.to_parquet(file, index=False, write_page_checksum=True)
-        return replace(NOTHING, outside=block.outside)  # no predictions travel back
+        return replace(NO_BAGS, outside=block.outside)  # no predictions travel back
 
 
 def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:

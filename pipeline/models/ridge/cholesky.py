@@ -19,9 +19,11 @@ from ...execution.blas import add_gram, add_product, factorise, solve_from_left,
 from ...execution.lanes import one_blas_thread
 from ...execution.pool import run_parts
 
-COLUMNS = 256  # that are factored at a time: the longer this takes, the longer other cores wait
-ROWS = 512  # of a part of what is left, which the columns are then taken out of
-TARGETS_AT_ONCE = 64  # columns of a right side that are solved for at a time
+# Columns factored at a time: the longer this takes, the longer other cores wait.
+PANEL_COLUMNS = 256
+# Rows of a part of the remaining matrix, from which the columns are then subtracted.
+PANEL_ROWS = 512
+TARGETS_AT_ONCE = 64  # columns of a right-hand side that are solved for at a time
 
 
 def cholesky(matrix: Floats) -> Floats:
@@ -44,8 +46,8 @@ def cholesky(matrix: Floats) -> Floats:
     """
     size = len(matrix)
     with one_blas_thread():
-        for start in range(0, size, COLUMNS):
-            stop = min(size, start + COLUMNS)
+        for start in range(0, size, PANEL_COLUMNS):
+            stop = min(size, start + PANEL_COLUMNS)
             corner = matrix[start:stop, start:stop]
             if not factorise(corner):
                 raise scipy.linalg.LinAlgError("the matrix is not positive definite")
@@ -58,7 +60,7 @@ def cholesky(matrix: Floats) -> Floats:
 def _take_out(matrix: Floats, start: int, stop: int) -> None:
     """Finish a panel of columns whose corner is a factor, and take it out of those after it."""
     corner = matrix[start:stop, start:stop]
-    below = list(_cut(stop, len(matrix), ROWS))
+    below = list(_cut(stop, len(matrix), PANEL_ROWS))
     pairs = [(i, j) for k, j in enumerate(below) for i in below[k:]]
 
     def finish_rows(part: int) -> None:
@@ -97,7 +99,7 @@ def inverse_squares(factor: NDArray[Any]) -> float:
     It is computed in the factor's precision and summed in double; L⁻¹ is never there as a whole.
     """
     size = len(factor)
-    panels = list(_cut(0, size, COLUMNS))
+    panels = list(_cut(0, size, PANEL_COLUMNS))
     squares = np.empty(len(panels))
 
     def invert(part: int) -> None:

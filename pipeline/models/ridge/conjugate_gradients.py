@@ -20,10 +20,11 @@ from .cholesky import cholesky, inverse_squares, solve_by_factor
 
 # Sampled rows per degree of freedom they show: with fewer, M̂ has large errors where M is small.
 ROWS_PER_FREEDOM = 4
-SHIFT_STEP = 4.0  # between shifts that are tried
-SHIFT_LEVEL = 64.0  # between shifts of different penalties: one up to it too large costs no step
-TOLERANCE = 3e-4  # of the objective, by the last two steps: the error of predictions moves less
-MOST_STEPS = 200
+SHIFT_STEP = 4.0  # ratio of shifts that are tried
+# Ratio of the shifts of different penalties: one up to it too large costs no step.
+SHIFT_LEVEL = 64.0
+TOLERANCE = 3e-4  # of the objective, over the last two steps: the error of predictions changes less
+MAX_STEPS = 200
 
 Multiply = Callable[[Floats, Floats], tuple[Floats, Floats | None]]
 """From directions and coefficients (D, c) to M times the directions, and the score of each

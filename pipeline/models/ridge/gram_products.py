@@ -25,7 +25,7 @@ PANEL = 1024
 # enough for eight cores. With more panels the pairs are enough.
 CHUNKS = (8, 4, 2)
 SECONDS_PER_SUM = 5e-10  # of two numbers of a large triangle: memory is read
-PANEL_STRIPE = 64  # rows of the triangle that one thread adds up at a time
+PANEL_STRIPE = 64  # rows of the triangle that one thread adds at a time
 
 
 class GramProducts:

@@ -36,7 +36,8 @@ from .summary import Summary
 from .sums import RidgeStatistics
 
 RidgeSums = RidgeStatistics | RidgeRows
-ROUNDING = 1e-6  # columns with a lesser share of variance in their squares are constant, in float32
+# Columns with a lesser fraction of variance in their squares are constant, in float32.
+ROUNDING = 1e-6
 
 
 class Beside(NamedTuple):

@@ -26,7 +26,7 @@ LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 LEVEL = 1e-2
 # Or of the variance of the labels, which scores are in units of: where a model leaves nearly
 # nothing unexplained, less is no matter to warn of.
-LEAST_GAIN = 5e-3
+MIN_GAIN = 5e-3
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bo
     if least < best < largest or not len(inner):
         return
     beside = inner[np.abs(np.log(path.alphas[path.alphas != best] / best)).argmin()]
-    if path.scores.min() >= min((1 - LEVEL) * beside, beside - LEAST_GAIN):
+    if path.scores.min() >= min((1 - LEVEL) * beside, beside - MIN_GAIN):
         return
     which, other = ("smallest", "smaller") if best == least else ("largest", "larger")
     remedy = f"try {other} ones with alphas="

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...core.compiling import kernel
 
-STRIPES = 16  # of rows, with sums of their own: as many whatever the number of threads
+N_STRIPES = 16  # stripes of rows with sums of their own: as many for any number of threads
 
 
 @kernel(fastmath={"contract", "reassoc"})
@@ -28,7 +28,7 @@ def row_products(begin, end, z, weights, direction, shift, sums, totals):
     """
     n, d = z.shape
     for stripe in range(begin, end):
-        start, stop = stripe * n // STRIPES, (stripe + 1) * n // STRIPES
+        start, stop = stripe * n // N_STRIPES, (stripe + 1) * n // N_STRIPES
         target = sums[stripe]
         for i in range(start, stop, 2):
             first, second = z[i], z[min(i + 1, stop - 1)]

@@ -23,12 +23,12 @@ from .rows import RidgeRows
 from .spectrum import SPECTRUM_FACTORS, Factors, ShiftedSystem, Spectrum, Truncated
 from .summary import Summary
 
-ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
-FOLD_BYTES = 2**30  # of the solvers of all folds
-PART_SIZE = 512  # rows, or features, of the part that says where a search begins
+ROWS_BYTES = 2**31  # memory that any process has for a fit from rows, even if sums would take less
+FOLD_BYTES = 2**30  # solvers of all folds
+PART_SIZE = 512  # rows, or features, of the part on which a search begins
 # Shares of the rows that must be left as degrees of freedom. Residuals of sums are differences,
 # with a rounding of 1e-13 of the squares, which the score divides by the square of this share.
-LEAST_FREEDOM, LEAST_FREEDOM_OF_SUMS = 1e-9, 1e-5
+MIN_FREEDOM, MIN_FREEDOM_OF_SUMS = 1e-9, 1e-5
 # Products whose rounding is a larger share of the trace are in float32.
 FLOAT32_NOISE = 1e-10
 # A factor serves as it is where the least eigenvalue is so many times the rounding. In double that
@@ -347,7 +347,7 @@ def _gcv_score(
         return np.inf
     rss, df = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha, df)
     freedom = 1.0 - (1.0 + df) / summary.n_weighted
-    if not freedom > (LEAST_FREEDOM_OF_SUMS if _is_summed(summary) else LEAST_FREEDOM):
+    if not freedom > (MIN_FREEDOM_OF_SUMS if _is_summed(summary) else MIN_FREEDOM):
         return np.inf
     return float(np.mean(relative_error(summary, rss / summary.weight, units)) / freedom**2)
 

@@ -17,7 +17,7 @@ from ...execution.products import gram_matrix, multiply
 from .summary import MeanSquaredError
 from .sums import RidgeStatistics, StatisticsBuilder, are_graded, squared_singular_values
 
-DOUBLE_NOISE = 1e-14  # eigenvalues below this share of the trace are rounding of double products
+DOUBLE_NOISE = 1e-14  # eigenvalues below this fraction of the trace are rounding of double products
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from .gram_products import GramProducts, add_upper, gram_bytes, unpacked
 from .moments import MomentsBuilder, RidgeMoments
 from .summary import MeanSquaredError
 
-BLOCK_ROWS = 8192  # rows of the block that is multiplied at once: with fewer products are slower
-BLOCK_BYTES = 2**28  # of it, at most
-ALIKE = 1e3  # features whose root mean squares differ by less have one bound of rounding
+BLOCK_ROWS = 8192  # rows of the block that is multiplied at once: with fewer, products are slower
+BLOCK_BYTES = 2**28  # largest size of that block
+MAX_RATIO = 1e3  # features whose root mean squares differ by less have one bound of rounding
 
 
 @dataclass(frozen=True)
@@ -275,9 +275,9 @@ def squared_singular_values(root: Floats, full: bool = False) -> tuple[Floats, F
 
 
 def are_graded(squares: Floats) -> bool:
-    """Whether sums of squares of features differ by more than those `ALIKE`."""
+    """Whether sums of squares of features differ by more than those `MAX_RATIO`."""
     positive = squares[squares > 0]
-    return bool(len(positive) and positive.max() > ALIKE**2 * positive.min())
+    return bool(len(positive) and positive.max() > MAX_RATIO**2 * positive.min())
 
 
 def _block_rows(n_features: int, itemsize: int) -> int:

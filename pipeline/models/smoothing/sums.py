@@ -20,7 +20,7 @@ from ...execution.products import multiply
 from ..fitting.feature_map import FeatureMap
 from ..outcomes.base import Outcome
 
-SMOOTHED_ROWS = 2048  # training bags whose closeness to all queries is in memory at a time
+SMOOTHED_ROWS = 2048  # training bags whose weights for all queries are in memory at a time
 SECONDS_PER_WEIGHT = 5e-9  # subtract, multiply, exp and sum of a number, on one core
 
 

@@ -16,7 +16,7 @@ from ..fitting.plan import FitPlan
 from ..fitting.solver import SOLVERS, SOLVES_SUMS, Solved, Solver
 from .seconds import seconds_of_gradients
 
-LEAST_PENALTY = 1e-6  # per bag: smaller ones take many steps, and are solved exactly where possible
+MIN_PENALTY = 1e-6  # per bag: smaller ones take many steps, and are solved exactly where possible
 VALIDATION = "validation"  # the only way to choose a penalty without degrees of freedom
 
 
@@ -52,7 +52,7 @@ class GradientSolver(Solver):
         chosen = parameters.alpha if isinstance(parameters.alpha, str) else None
         if exact or parameters.of_sums or parameters.is_path != (chosen == VALIDATION):
             return None
-        if chosen is None and parameters.given_penalties().min() < LEAST_PENALTY * n:
+        if chosen is None and parameters.given_penalties().min() < MIN_PENALTY * n:
             return None
         d, k = plan.features.n_features, plan.outcome.n_targets
         return seconds_of_gradients(n, d, parameters.is_path, k)

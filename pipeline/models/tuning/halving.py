@@ -62,7 +62,7 @@ from .search import Search
 
 HELD_STATISTICS_BYTES = 2**30  # between rungs; what does not fit is accumulated again
 SCORES = "scores.json"  # in the folder of checkpoints
-LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
+MIN_HELD_OUT = 10  # bags: the errors of fewer tell candidates apart only by chance
 
 
 @checked(
@@ -335,11 +335,11 @@ class _Tuner:
         train, held_out = statistics.train, statistics.validation
         assert held_out is not None
         rung, share = self.rungs[r], self.parameters.validation_fraction
-        if held_out.n < LEAST_HELD_OUT or train.n < LEAST_HELD_OUT:
+        if held_out.n < MIN_HELD_OUT or train.n < MIN_HELD_OUT:
             raise DataError(
                 f"{self.source.url or 'X'}: of {rung.n_bags} bags {train.n + held_out.n} are "
                 f"labelled, {held_out.n} of them in the held-out share of {share:g}; comparing "
-                f"candidates needs {LEAST_HELD_OUT}: label more bags, or take more with first_bags"
+                f"candidates needs {MIN_HELD_OUT}: label more bags, or take more with first_bags"
             )
         with lane():
             penalties = self._penalties(train, rung)

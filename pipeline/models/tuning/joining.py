@@ -18,8 +18,8 @@ from .records import Lead, Score
 from .search import Search
 
 WEIGHTS = (1.0, 0.3)  # weights of an added part, relative to the parts of weight 1
-LEAST_LEAD = 1.0  # standard errors by which a union has to lead; a smaller lead is often chance
-MOST_COMPARED = 3  # of the unions with one part more, on as many bags as the last rung has
+MIN_LEAD = 1.0  # standard errors by which a union has to lead; a smaller lead is often chance
+MAX_COMPARED = 3  # unions with one part more, compared on as many bags as the last rung has
 
 
 class Tune(Protocol):
@@ -75,11 +75,11 @@ class Joining:
                 union = EmbeddingUnion(named, join=join, weights=[*weights, weight])
                 added = self._add(union, widths)
                 made[min(added, key=self._first_error)] = (other, weight)
-            few = sorted(made, key=self._first_error)[:MOST_COMPARED]
+            few = sorted(made, key=self._first_error)[:MAX_COMPARED]
             new = min(few, key=self._error)
             finalists.append(new)
             gain, standard_error = self._differ(new, best)
-            if gain <= LEAST_LEAD * standard_error:
+            if gain <= MIN_LEAD * standard_error:
                 break
             best, (other, weight) = new, made[new]
             compared.append(best)

@@ -21,7 +21,7 @@ from .records import Score
 
 LARGEST_GAP = 10.0  # between two penalties; one decade is little where the error is level
 RIDGE = "ridge"
-LEAST_LOSS = 0.02  # of the least error: what a penalty may cost on the bags held out
+MAX_LOSS = 0.02  # fraction of the least error: what a penalty may cost on the held-out bags
 ERRORS_OF_COST = 2.0  # standard errors: few bags held out have their own best penalty by chance
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def penalty_that_costs(score: Score, model: DoubleBasis) -> float | None:
         return None
     nearest = int(np.abs(np.log(np.array(score.alphas) / model.alpha_)).argmin())
     gap = max(score.alpha / model.alpha_, model.alpha_ / score.alpha)
-    is_level = score.errors[nearest] <= (1 + LEAST_LOSS) * score.error
+    is_level = score.errors[nearest] <= (1 + MAX_LOSS) * score.error
     return None if gap <= LARGEST_GAP or is_level else float(score.alphas[nearest])
 
 

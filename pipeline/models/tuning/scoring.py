@@ -28,7 +28,8 @@ from ..ridge.sums import statistics_cost
 from .cache import OpenCache, RowCache
 from .order import MAX_BLOCK_BYTES, RunOrder
 
-POINTS_AT_ONCE = 2**21  # of small blocks that are read, embedded and counted together: about 1 s
+# Points of small blocks that are read, embedded and counted together: about 1 s.
+POINTS_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ...data.bags.bags import Bags
 from ...hypotheses.nulls.permutation import p_values
 
 LARGEST_SHIFT = 1e9  # where the bags of each set are all alike
-ROUNDING = 1e-12  # of a coordinate's largest value: what varies by less is constant
+ROUNDING = 1e-12  # relative to a coordinate's largest value: what varies by less is constant
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...core.arrays import Integers
 from ...hypotheses.nulls.draws import generator_of
 
-SMALL = 2**16  # rows whose order is drawn and held
-ROUNDS = 6  # of the Feistel network: enough that neighbours have nothing in common
+SMALL_ROWS = 2**16  # rows whose permutation is drawn and held
+N_ROUNDS = 6  # rounds of the Feistel network: neighbours then have nothing in common
 MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # splitmix64's
 
 
@@ -38,7 +38,7 @@ class Deal:
 
     def ranks(self, positions: Integers) -> Integers:
         """Return the place of each row in the order, from 0 to n_rows − 1."""
-        if self.n_rows <= SMALL:
+        if self.n_rows <= SMALL_ROWS:
             return _order(self.n_rows, self.seed)[positions]
         half = max(1, ((self.n_rows - 1).bit_length() + 1) // 2)
         mask = np.uint64((1 << half) - 1)
@@ -46,7 +46,7 @@ class Deal:
         far = np.ones(len(ranks), bool)
         while far.any():  # a value beyond the rows is ciphered again: the order stays one to one
             left, right = ranks[far] >> np.uint64(half), ranks[far] & mask
-            for turn in range(ROUNDS):
+            for turn in range(N_ROUNDS):
                 left, right = right, left ^ (_mixed(right, self.seed, turn) & mask)
             ranks[far] = (left << np.uint64(half)) | right
             far = ranks >= self.n_rows

@@ -29,10 +29,10 @@ from ...data.bags.html import html_table
 from ...embeddings.base import Embedding, EmbeddingSpec
 from ...execution.lanes import lane
 from ...hypotheses.declared import Permutations
-from ...hypotheses.kernels.scales import MOST_UNITS, Scales
+from ...hypotheses.kernels.scales import MAX_UNITS, Scales
 from ...hypotheses.nulls.draws import generator_of
 from ...hypotheses.result import LEVEL, HypothesisResult, p_text
-from ...hypotheses.two_samples.comparison import LEAST_BUCKETS
+from ...hypotheses.two_samples.comparison import MIN_BUCKETS
 from ...hypotheses.two_samples.fused import CHOICE_ROWS, fuse_sums
 from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
 from .dealing import Deal
@@ -43,9 +43,9 @@ from .watched import StoredBags, Watched, WatchedRows, WatchedSource
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CHOICE_SHARE = 4  # of a small reference one row in so many
-KEPT_VALUES = 2**18  # of single rows of the reference: 2 MiB
-BUCKETS = 256  # of a reference of more rows: 5 MiB of sums
+ROWS_PER_CHOICE = 4  # one row in so many of a small reference chooses
+KEPT_VALUES = 2**18  # values of single rows of the reference: 2 MiB
+N_BUCKETS = 256  # for a reference with more rows: 5 MiB of sums
 FREQUENCIES, FREQUENCIES_OF_FEW = 64, 256  # of many rows; of a reference whose rows are all kept
 
 
@@ -205,19 +205,19 @@ class DriftDetector(BaseEstimator):
         n = len(source)
         if n < 4:
             raise DataError(f"the reference has {n} rows or bags; a detector needs four")
-        n_apart = min(CHOICE_ROWS, n // CHOICE_SHARE)
+        n_apart = min(CHOICE_ROWS, n // ROWS_PER_CHOICE)
         apart, rest = self._sampled(source, n_apart)
         unit = np.ones(apart.shape[1])
         if watched.kind == "points" and self.standardize:
             spread = apart.std(axis=0)
             unit = np.where(spread > 0, spread, 1.0)
         n_apart = 0 if isinstance(source, StoredBags) else n_apart
-        n_kept = min(n - n_apart, max(MOST_UNITS // 2, KEPT_VALUES // apart.shape[1]))
+        n_kept = min(n - n_apart, max(MAX_UNITS // 2, KEPT_VALUES // apart.shape[1]))
         all_kept = n_apart + n_kept == n
         n_frequencies = self.n_frequencies or (FREQUENCIES_OF_FEW if all_kept else FREQUENCIES)
         scales = Scales.choose(("gaussian", "laplacian"), apart / unit, n_frequencies, self.seed)
-        length = 1 if all_kept else max(1, (n - n_apart) // BUCKETS)
-        count = 0 if all_kept else BUCKETS
+        length = 1 if all_kept else max(1, (n - n_apart) // N_BUCKETS)
+        count = 0 if all_kept else N_BUCKETS
         deal = Deal(n, n_apart, length, count, self.seed)
         kept_rows = rest(n_apart, n_kept) / unit
         if all_kept:
@@ -311,8 +311,8 @@ class DriftDetector(BaseEstimator):
         """Return the sums that are permuted: of single rows, or of buckets as the reference has."""
         m, n_kept = len(source), len(reference.rows)
         n_buckets = m // reference.length
-        if reference.length > 1 and m > n_kept and n_buckets >= LEAST_BUCKETS:
-            count = min(n_buckets, MOST_UNITS - len(reference.sizes))
+        if reference.length > 1 and m > n_kept and n_buckets >= MIN_BUCKETS:
+            count = min(n_buckets, MAX_UNITS - len(reference.sizes))
             new, sizes = source.sums(
                 reference.scales, Deal(m, 0, reference.length, count, self.seed + 1), reference.unit
             )
@@ -328,7 +328,7 @@ class DriftDetector(BaseEstimator):
                 drawn = generator_of(self.seed + 1, "buckets").choice(m, n_kept, replace=False)
                 rows = source.block(np.sort(drawn))
             source, m = WatchedRows(rows), len(rows)
-        length, (count, n_new) = plan_units(n_kept, m, MOST_UNITS)
+        length, (count, n_new) = plan_units(n_kept, m, MAX_UNITS)
         deals = Deal(n_kept, 0, length, count, self.seed), Deal(m, 0, length, n_new, self.seed + 1)
         single, sizes = WatchedRows(reference.rows).sums(
             reference.scales, deals[0], np.ones(len(reference.unit))

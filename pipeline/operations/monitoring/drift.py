@@ -37,7 +37,7 @@ from ...hypotheses.samples.thinning import (
 from ...hypotheses.two_samples.fused import FusedDifference, fuse_rows
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
-SHOWN = 3  # coordinates that a printed result names
+N_SHOWN = 3  # coordinates that a printed result names
 
 
 @renamed_fields
@@ -130,7 +130,8 @@ class DriftResult(Saved):
             key=lambda shift_with_p: shift_with_p[0],
         )
         differing = (
-            ", ".join(_moved(shift_with_p) for _, shift_with_p in moved[:SHOWN]) or "none by itself"
+            ", ".join(_moved(shift_with_p) for _, shift_with_p in moved[:N_SHOWN])
+            or "none by itself"
         )
         return {
             "bags": f"{self.n_reference:,} of the reference, {self.n_new:,} new"

@@ -23,7 +23,7 @@ from ...hypotheses.samples.thinning import as_bag_set, in_same_order
 from .dealing import Deal
 
 ROWS_PER_READ = 8192  # converted at a time: 2 MiB of 32 columns
-BAGS_IN_MEMORY = 2**16  # whose embeddings are held: 134 MB of 256 numbers each
+BAGS_IN_MEMORY = 2**16  # bags whose embeddings are held: 134 MB of 256 numbers each
 
 
 @dataclass(frozen=True, eq=False)

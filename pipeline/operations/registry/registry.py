@@ -25,7 +25,7 @@ from ...core import Instance, Integer, MappingOf, None_, Open, Text, Url, checke
 from ...core.errors import ModelError, ParameterError, WriterBusyError
 from ...core.saved import NewerError
 from ...data.bags.html import html_rows, html_table
-from ...data.storage.files import GROUP, names_in, read_bytes, storage_errors
+from ...data.storage.files import GROUP_FILE, names_in, read_bytes, storage_errors
 from ...data.storage.folders import publish, staging
 from ...data.storage.lock import writer_lock
 from ...data.storage.urls import normalize_url
@@ -228,7 +228,7 @@ class Registry:
         else:
             state = state_of(model)
         with self._errors("the model was not registered"):
-            if read_bytes(f"{self.url}/{GROUP}") is not None:
+            if read_bytes(f"{self.url}/{GROUP_FILE}") is not None:
                 raise ModelError(
                     f"{self.url}: a store or a model, not a registry; choose another place"
                 )
@@ -249,7 +249,7 @@ class Registry:
         registration[CHECKSUM] = checksum_of_values(registration)
         group.update_attributes({**attributes_with(state), REGISTRATION: registration})
         with suppress(FileExistsError):  # the same model, which somebody else has just registered
-            publish(staged, self.model_url(name), last=GROUP, overwrite=there)
+            publish(staged, self.model_url(name), last=GROUP_FILE, overwrite=there)
         damage = self._damage(name)
         if damage is not None:
             raise ModelError(
@@ -369,7 +369,7 @@ class Registry:
     def _record(self, name: str, pointer: Pointer) -> ModelRecord | None:
         """None for a model that is not there, or that is only being written."""
         url = self.model_url(name)
-        content = read_bytes(f"{url}/{GROUP}")
+        content = read_bytes(f"{url}/{GROUP_FILE}")
         if content is None:
             return None
         times = [change.at for change in pointer.history if change.name == name]

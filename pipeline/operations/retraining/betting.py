@@ -20,10 +20,11 @@ from scipy.special import logsumexp
 from ...core.arrays import Floats
 from ...core.saved import Saved
 
-MEMORIES = np.array([4.0, 32.0, 256.0])  # rounds over which a player forgets what he learnt
-STAKES = np.array([0.8, 0.4, 0.2, 0.1, 0.05])  # λ: large where differences are, small for long
-WIDTH = 2.0  # standard deviations of what g is of, at which g ends
-MOST_BLOCKS, LEAST_PAIRS = 4, 8  # of a round: players learn after each block
+MEMORIES = np.array([4.0, 32.0, 256.0])  # rounds over which a bettor's estimates are averaged
+# Λ: large stakes win where differences are large, small ones over many rounds.
+STAKES = np.array([0.8, 0.4, 0.2, 0.1, 0.05])
+PAYOFF_RANGE = 2.0  # standard deviations at which the payoff g is clipped
+MAX_BLOCKS, MIN_PAIRS = 4, 8  # of a round: players learn after each block
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ class Betting(Saved):
             self.spread * retained,
         )
         n_pairs, a, b = new.shape[-3], new.shape[-2], reference.shape[-2]
-        n_blocks = min(MOST_BLOCKS, max(1, n_pairs // LEAST_PAIRS))
+        n_blocks = min(MAX_BLOCKS, max(1, n_pairs // MIN_PAIRS))
         for block in np.array_split(np.arange(n_pairs), n_blocks):
             at = slice(int(block[0]), int(block[-1]) + 1)
             x, y = new[..., at, :, :], reference[..., at, :, :]
@@ -98,7 +99,7 @@ class Betting(Saved):
             gap = x.mean(axis=-2).sum(axis=-2) - y.mean(axis=-2).sum(axis=-2)
             learnt = learnt + a * b / (a + b) * gap[..., None, :]
             both = np.concatenate([_flat(_products(rows, learnt)) for rows in (x, y)], axis=-2)
-            centre, spread = both.mean(axis=-2), WIDTH * both.std(axis=-2)
+            centre, spread = both.mean(axis=-2), PAYOFF_RANGE * both.std(axis=-2)
         return Betting(t, learnt, centre, spread, capital)
 
 

@@ -44,7 +44,7 @@ ALARMS = {
     "labels": "the new labels drifted",
 }
 N_FEATURES = 256  # of embeddings, of labels, and of the products of features and residuals
-LEAST_ROWS = 2  # of a set
+MIN_ROWS = 2  # rows of a set
 
 
 @dataclass(frozen=True)
@@ -168,12 +168,12 @@ def measure_drift(
         Spending of the rounds before.
     """
     both = take_range(bags, ranges[0]), take_range(bags, ranges[1])
-    if min(bags.n_bags for bags in both) < LEAST_ROWS:
+    if min(bags.n_bags for bags in both) < MIN_ROWS:
         return GateResults(spending)
     runs = RunSample.of_about(gate.n_bags)
     rows = _rows_to_compare(both, models, reference, runs, seed, gate.statistic)
     samples = [list(bags.sample(runs)) for bags in both]
-    has_inputs = min(sum(map(len, parts)) for parts in samples) >= LEAST_ROWS
+    has_inputs = min(sum(map(len, parts)) for parts in samples) >= MIN_ROWS
     if not rows and not has_inputs:
         return GateResults(spending)
     level, spending = spending.spend(gate)
@@ -223,7 +223,7 @@ def _rows_to_compare(
         # as many of each: else a change of the noise alone would pass for one of the mean
         n = min(map(len, products))
         rows["concept"] = spread_rows(products[0], n), spread_rows(products[1], n)
-    return {name: sets for name, sets in rows.items() if min(map(len, sets)) >= LEAST_ROWS}
+    return {name: sets for name, sets in rows.items() if min(map(len, sets)) >= MIN_ROWS}
 
 
 def _label_features(

@@ -14,8 +14,8 @@ from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.two_samples.fused import CHOICE_ROWS
 from .betting import Betting, pair_rows
 
-N_FREQUENCIES = 16  # of each of the twenty kernels: 640 numbers a memory in the state
-EFFECT_MEMORY = 0.75  # what of the rounds before counts for the effect of this one
+N_FREQUENCIES = 16  # for each of the twenty kernels: 640 numbers per memory in the state
+EFFECT_MEMORY = 0.75  # weight of the earlier rounds in the effect of this one
 KERNELS = ("gaussian", "laplacian")
 
 

@@ -19,7 +19,7 @@ from ...core.config_errors import differences
 from ...core.digits import rounded
 from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
 from ...data.bags.html import html_table
-from ...data.storage.files import GROUP
+from ...data.storage.files import GROUP_FILE
 from ...data.storage.lock import writer_lock
 from ...data.storage.urls import normalize_url
 from ...data.storage.zarr_stores import exists
@@ -274,7 +274,7 @@ def _shown(key: str, value: object) -> str:
 @contextmanager
 def _locked(spec: Retraining) -> Iterator[StateFolder]:
     url = spec.state_folder
-    if url == normalize_url(spec.registry_url) or exists(f"{url}/{GROUP}"):
+    if url == normalize_url(spec.registry_url) or exists(f"{url}/{GROUP_FILE}"):
         raise ConfigError(f"key 'state_url': {url} is taken; give a folder of its own")
     try:
         with writer_lock(url, make=True) as hold:

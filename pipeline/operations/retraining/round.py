@@ -55,9 +55,9 @@ from .sums import (
 )
 from .wealth_gates import WealthGates
 
-PACKAGE = "bagbasis"  # whose version the sums are of: features may change with it
+PACKAGE = "bagbasis"  # whose version the sums belong to: features may change with it
 FIRST = "first round"  # why there is a new line when there was none before
-NEW_LINES = "fuse"  # the statistic of the gates of a line that begins now
+NEW_STATISTIC = "fuse"  # the statistic of the gates of a sequence that begins now
 COORDINATES_IN_REPORT = 5  # of a drift, those that differ most
 
 logger = logging.getLogger(__name__)
@@ -174,7 +174,7 @@ class NewRound:
             store=fingerprint(self.store, self.window[1]),
             rounds=(*self._rounds, round_),
             spending=drift.spending,
-            gate_statistic=self._gate.statistic or NEW_LINES,
+            gate_statistic=self._gate.statistic or NEW_STATISTIC,
             bets=dict(drift.bets),
         )
 
@@ -339,7 +339,7 @@ class NewRound:
     @property
     def _gate(self) -> DriftGate:
         """The gate, with the statistic that the line began with if it names none."""
-        begun = NEW_LINES if self.state is None else self.state.gate_statistic
+        begun = NEW_STATISTIC if self.state is None else self.state.gate_statistic
         return replace(self.spec.drift, statistic=self.spec.drift.statistic or begun)
 
     def _measure_drift(self, models: list[RidgeModel]) -> GateResults:

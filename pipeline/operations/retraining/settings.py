@@ -37,9 +37,9 @@ from ...data.store.store import BagStore
 from ...hypotheses.declared import DriftStatistic, Permutations
 from ...models.base import DoubleBasis, fit_parameters_of
 
-MOST_DAYS = 36_525  # a hundred years; Python's dates end
+MAX_DAYS = 36_525  # a hundred years; Python's dates end
 PERMUTATION = "permutation"
-LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
+MIN_LEVEL = 6e-6  # of three gates: 10^6 permutations resolve 2e-6
 
 
 class Seen(Protocol):
@@ -85,7 +85,7 @@ class Window:
 
     bags: Annotated[int, Integer(1)] | None = None
     _: KW_ONLY
-    days: Annotated[float, Real(gt=0, le=MOST_DAYS)] | None = None
+    days: Annotated[float, Real(gt=0, le=MAX_DAYS)] | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -166,10 +166,10 @@ class DriftGate:
     def __post_init__(self) -> None:
         """Check the parameters."""
         keep_checked(self, "of the drift gates")
-        if self.gate == PERMUTATION and self.alpha / self.horizon < LEAST_LEVEL:
+        if self.gate == PERMUTATION and self.alpha / self.horizon < MIN_LEVEL:
             raise ParameterError(
                 f"alpha {self.alpha:g} shared by a horizon of {self.horizon:,} rounds is below "
-                f"{LEAST_LEVEL:g}, which permutations cannot tell; take fewer rounds"
+                f"{MIN_LEVEL:g}, which permutations cannot tell; take fewer rounds"
             )
 
 

@@ -36,11 +36,11 @@ STATE, JOURNAL = "state.json", "round.json"
 # of a round; once without its second part, and half written with a dot before and two parts behind
 SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
 PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
-N_CHANGES = "n_changes"  # of a fingerprint; those of older versions lack it
+N_CHANGES = "n_changes"  # field of a fingerprint; those of older versions lack it
 ERASED, ROWS = "n_erased", "rows"  # of a fingerprint; those of older versions lack them
-NAMES = "coordinate_names"  # the same
-LATER = (N_CHANGES, ERASED, ROWS, NAMES)  # may be others later in the same store
-LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
+NAMES_FIELD = "coordinate_names"  # as `N_CHANGES`
+CHANGING_FIELDS = (N_CHANGES, ERASED, ROWS, NAMES_FIELD)  # may differ later in the same store
+LAST_BAGS = 1024  # bags of a store whose ids and sizes show whether it is the one seen before
 
 S = TypeVar("S", bound=Saved)
 
@@ -336,7 +336,7 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
         "last_bags": digest.hexdigest(),
         ERASED: store.meta.n_erased,
         ROWS: rows,
-        NAMES: names and list(names),
+        NAMES_FIELD: names and list(names),
     }
 
 
@@ -350,7 +350,7 @@ def _other_array(store: BagStore, before: dict[str, Any]) -> str:
     rows = before.get(ROWS)
     if rows is None or before[ERASED] != store.meta.n_erased:
         return ""
-    is_turned = before.get(NAMES) not in (None, list(store.coordinate_names or ()))
+    is_turned = before.get(NAMES_FIELD) not in (None, list(store.coordinate_names or ()))
     for array in arrays_of(store.meta):
         if is_turned and array.name == POINTS.name:
             continue
@@ -386,7 +386,9 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
     else:
         now = fingerprint(store, before["n_bags"])
         before = {"merged": None, **before}  # of older versions: without
-        changed = [name for name in before if name not in LATER and now[name] != before[name]]
+        changed = [
+            name for name in before if name not in CHANGING_FIELDS and now[name] != before[name]
+        ]
         if changed == ["last_bags"]:
             what = f"its bags before {before['n_bags']} have other ids or sizes"
         elif changed:

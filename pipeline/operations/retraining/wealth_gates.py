@@ -39,10 +39,11 @@ from .gate_bets import GateBets, RowsMade
 from .settings import DriftGate, Spending
 
 KEPT_SPLIT = Split(0.25, 0x5EED_BE75)  # of the new bags, for the reference
-PER_NEW = 2  # bags of the reference per new bag, while there are as many: half of their noise
-LEAST_ROWS = 2  # of a set
+# Bags of the reference per new bag, while there are as many: half of their noise.
+REFERENCE_PER_NEW = 2
+MIN_ROWS = 2  # rows of a set
 BAGS_PER_LOOK = 2**14  # whose labels are read at a time
-MOST_LOG10 = 300.0  # of capital, which reports write as a number
+MAX_LOG10 = 300.0  # of capital, which reports write as a number
 CONCEPT = "concept"
 
 Made = tuple[GateBets, RowsMade, Floats, Floats]
@@ -93,7 +94,7 @@ class WealthGates:
                     begun if saved is None else read_saved(GateBets, saved)
                 )
                 sizes = len(new), len(reference)
-                if min(sizes) >= LEAST_ROWS:
+                if min(sizes) >= MIN_ROWS:
                     bets = bets.play(new, reference, made)
                     n_passed += (name != "labels") * sum(sizes)
                     if bets.betting is not None:
@@ -120,7 +121,7 @@ class WealthGates:
         gap, within = bets.effect
         effect = gap / within if within > 0 else 0.0
         p = min(1.0, math.exp(-bets.highest))
-        capital = 10 ** min(MOST_LOG10, bets.betting.log_wealth.item() / math.log(10))
+        capital = 10 ** min(MAX_LOG10, bets.betting.log_wealth.item() / math.log(10))
         drifted = p <= self._level and effect >= self.gate.least_effect
         return GateResult(capital, p, effect, n_reference, n_new, bool(drifted))
 
@@ -133,7 +134,7 @@ class WealthGates:
             sizes = bags.sizes(CHOICE_SAMPLE.ranges(bets.used, self.new[0]))
             if sizes.any():
                 bets = replace(bets, size=thinned_size([sizes[sizes > 0]], True))
-        bets, *chosen = self._choose(bets, bags, KEPT_SPLIT, PER_NEW)
+        bets, *chosen = self._choose(bets, bags, KEPT_SPLIT, REFERENCE_PER_NEW)
         embed = EmbedBags(spec, bets.size, 0)
         new, reference = (
             _stack(
@@ -145,7 +146,7 @@ class WealthGates:
 
     def _labels(self, bets: GateBets) -> Made:
         outcome = self.models[0].outcome
-        bets, *chosen = self._choose(bets, self.bags, KEPT_SPLIT, PER_NEW)
+        bets, *chosen = self._choose(bets, self.bags, KEPT_SPLIT, REFERENCE_PER_NEW)
         new, reference = (
             _stack([outcome.encode(labels)[0] for _, at, labels in bags.label_blocks() if len(at)],
                    outcome.n_targets)
@@ -184,7 +185,7 @@ class WealthGates:
 
         runs = RunSample.of_about(self.gate.n_bags).ranges(*self.new)
         new = _find(bags, runs, lambda a, b: ~membership.members(a, b), self.gate.n_bags)
-        rest = [(bets.used, self.new[0])] if len(new) >= LEAST_ROWS else []
+        rest = [(bets.used, self.new[0])] if len(new) >= MIN_ROWS else []
         reference = _find(bags, rest, is_kept, per_new * len(new))
         if len(reference):
             bets = replace(bets, used=int(reference[-1]) + 1)

@@ -16,7 +16,7 @@ import zarr
 
 from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures, load_model
 from bagbasis.core.errors import BagbasisError, ExhaustedError, StoreError
-from bagbasis.data.store.chunks import MOST_UNSEEN, read_rows
+from bagbasis.data.store.chunks import MAX_UNSEEN, read_rows
 from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags
 
 CHEAP = DoubleBasisRegressor("moments", RandomFourierFeatures(n_features=4), alpha=1.0)
@@ -174,7 +174,7 @@ def test_no_memory_is_not_asked_for_twice(store, monkeypatch):
     with pytest.raises(ExhaustedError, match="no more memory"):
         read_rows(Array(), 0, 100)
     assert len(calls) == 1
-    assert MOST_UNSEEN > 1
+    assert MAX_UNSEEN > 1
 
 
 # ------------------------------------------------------------------ codecs

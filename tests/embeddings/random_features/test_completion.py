@@ -79,7 +79,7 @@ def nothing_put_off(monkeypatch):
     """Return what makes all features whole from the start, until the test ends."""
 
     def switch():
-        monkeypatch.setattr(nystroem, "FIRST_SHARES", ())
+        monkeypatch.setattr(nystroem, "FIRST_FRACTIONS", ())
         forget()
 
     def forget():

@@ -70,7 +70,7 @@ def test_positions_of_columns():
 
 def test_more_coordinates_than_a_csv_file_may_have(tmp_path, monkeypatch):
     """The limit is told before a row is read; columns that are not read do not count."""
-    monkeypatch.setattr(files, "MOST_TEXT_COORDINATES", 4)
+    monkeypatch.setattr(files, "MAX_TEXT_COORDINATES", 4)
     names = table(path := tmp_path / "f.csv", 5)
     with pytest.raises(DataError, match=r"f\.csv: 5 coordinates of a CSV file; at most 4"):
         ingest_tables(path, tmp_path / "s.zarr", id_column="bag", coordinates=names)

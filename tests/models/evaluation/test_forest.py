@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestRegressor
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import judge_fit
-from bagbasis.models.bag_summaries import MOST_COVARIANCES, MomentsAndExtremes
+from bagbasis.models.bag_summaries import MAX_COVARIANCES, MomentsAndExtremes
 from bagbasis.models.evaluation import forest
 
 N = 240
@@ -24,7 +24,7 @@ def summary_of(bag):
     d, bag = bag.shape[1], bag.astype(np.float64)
     gaps = bag - bag.mean(axis=0)
     pairs = [(i, j) for i in range(d) for j in range(i, d)]
-    pairs = pairs if len(pairs) <= MOST_COVARIANCES else [(j, j) for j in range(d)]
+    pairs = pairs if len(pairs) <= MAX_COVARIANCES else [(j, j) for j in range(d)]
     second = [np.mean(gaps[:, i] * gaps[:, j]) for i, j in pairs]
     return [*bag.mean(axis=0), *second, *bag.min(axis=0), *bag.max(axis=0), np.log(len(bag))]
 
@@ -72,7 +72,7 @@ def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
     monkeypatch.setattr(
         RandomForestRegressor, "fit", lambda self, *given: fitted.append(self) or fit(self, *given)
     )
-    monkeypatch.setattr(forest, "MOST_BYTES", 2**18)
+    monkeypatch.setattr(forest, "MAX_BYTES", 2**18)
     judge_fit(model, store, forest=True)
     trees = fitted[0].estimators_
     assert sum(tree.tree_.node_count for tree in trees) * (64 + 2 * 8) <= 2**18
@@ -84,6 +84,6 @@ def test_long_and_wide_samples_are_thinned(store, monkeypatch):
     model = DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)
     width = MomentsAndExtremes(store.n_dims).n_features
     for allowed in (40, 7):
-        monkeypatch.setattr(forest, "MOST_WORK", allowed * width * np.log2(allowed))
+        monkeypatch.setattr(forest, "MAX_WORK", allowed * width * np.log2(allowed))
         n = judge_fit(model, store, forest=True)["forest_bags"]
         assert 0.9 * allowed - 1 <= n <= allowed

@@ -11,9 +11,9 @@ from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFea
 from bagbasis.core.errors import ParameterError
 from bagbasis.execution import passes
 from bagbasis.models.fitting import fold_errors
-from bagbasis.models.fitting.fit_parameters import MOST_TARGETS
+from bagbasis.models.fitting.fit_parameters import MAX_TARGETS
 from bagbasis.models.fitting.fold_errors import (
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     FoldJudge,
     FoldRows,
     choose_folds,
@@ -50,7 +50,7 @@ def unread(monkeypatch):
 )
 def test_too_many_targets_are_refused(estimator, unread):
     """Before anything is read, with the memory and with what to do."""
-    y = np.broadcast_to(RNG.random((len(BAGS), 1)), (len(BAGS), MOST_TARGETS + 1))
+    y = np.broadcast_to(RNG.random((len(BAGS), 1)), (len(BAGS), MAX_TARGETS + 1))
     what = r"65,537 target columns to 40 bags needs at least [\d.]+ GiB: fit .*target=\[...\]"
     with pytest.raises(ParameterError, match=what):
         estimator.fit(BAGS, y)
@@ -60,7 +60,7 @@ def test_too_many_targets_are_refused(estimator, unread):
 def test_targets_beyond_the_memory(embedding, unread, monkeypatch):
     """Fewer columns are refused where this process has less memory, and are fitted otherwise."""
     y = RNG.random((len(BAGS), 2000))
-    monkeypatch.setattr(passes, "SURE_BYTES", 0)
+    monkeypatch.setattr(passes, "AVAILABLE_BYTES", 0)
     monkeypatch.setattr(passes, "lane_memory", lambda here: 2**20)
     what = "2,000 target columns to 40 bags needs .* GiB and has 0.000977 GiB: fit"
     with pytest.raises(ParameterError, match=re.escape(what).replace(r"\.\*", r".*")):
@@ -78,7 +78,7 @@ def test_targets_enter_the_memory_of_solving(alpha, n_features, monkeypatch):
         ProjectionEmbedding(n_per_dim=2), RandomFourierFeatures(n_features=n_features), alpha=alpha
     )
     y = RNG.random((len(BAGS), 6000))
-    monkeypatch.setattr(passes, "SURE_BYTES", 2**22)
+    monkeypatch.setattr(passes, "AVAILABLE_BYTES", 2**22)
     n_rows = len(BAGS) if len(BAGS) <= n_features else None
     least = targets_bytes(n_features, 6000, 1, n_rows)
     monkeypatch.setattr(passes, "lane_memory", lambda here: least + 2**10)
@@ -129,7 +129,7 @@ def test_components_of_labels_have_the_errors_of_all_columns(k):
     units = weights @ (y - mean) ** 2 / weights.sum()
     rows = FoldRows(y, choose_folds(n), units, weights, np.arange(n))
     few = rows.of_components()
-    assert few.y.shape == (n, MOST_COLUMNS)
+    assert few.y.shape == (n, MAX_COLUMNS)
     for alpha in (1e-4, 1e-1):
         of_all, of_few = (_losses(each, z, alpha) for each in (rows, few))
         np.testing.assert_allclose(of_few, of_all, rtol=1e-6)
@@ -145,7 +145,7 @@ def _losses(rows, z, alpha):
 
 
 def test_few_columns_are_judged_as_they_are():
-    y = RNG.random((20, MOST_COLUMNS))
+    y = RNG.random((20, MAX_COLUMNS))
     rows = FoldRows(y, choose_folds(20), y.var(axis=0), np.ones(20), np.arange(20))
     assert rows.of_components() is rows
 
@@ -164,7 +164,7 @@ def test_the_choice_takes_as_long_for_many_targets_as_for_some(monkeypatch):
     means = np.array([b.mean(axis=0) for b in BAGS])
     y = means @ RNG.normal(size=(2, 3000)) + 0.1 * RNG.normal(size=(len(BAGS), 3000))
     model = DoubleBasisRegressor().fit(BAGS, y)
-    assert 0 < max(solved) <= MOST_COLUMNS
+    assert 0 < max(solved) <= MAX_COLUMNS
     assert model.coef_.shape[0] == 3000
 
 

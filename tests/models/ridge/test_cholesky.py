@@ -19,8 +19,8 @@ def positive_definite(size):
 @pytest.fixture(params=[4, 256])
 def columns(request, monkeypatch):
     """Panels of so many columns, and parts of about as many rows."""
-    monkeypatch.setattr(module, "COLUMNS", request.param)
-    monkeypatch.setattr(module, "ROWS", request.param + 1)
+    monkeypatch.setattr(module, "PANEL_COLUMNS", request.param)
+    monkeypatch.setattr(module, "PANEL_ROWS", request.param + 1)
     monkeypatch.setattr(module, "TARGETS_AT_ONCE", 2)
 
 

@@ -141,7 +141,7 @@ def test_what_is_kept_changes_no_bit(memory, monkeypatch, tmp_path):
     with pass_limits(small_task_seconds=1e-9, small_tasks=8):
         whole = regressor("validation").fit(store)
         monkeypatch.setattr(feature_rows, "lane_memory", lambda here: memory)
-        monkeypatch.setattr(feature_rows, "KEPT_SHARE", 1.0)
+        monkeypatch.setattr(feature_rows, "KEPT_FRACTION", 1.0)
         some = regressor("validation").fit(store)
     np.testing.assert_array_equal(some.coef_, whole.coef_)
     assert not feature_rows.KEPT_ROWS  # of a fit that has ended nothing is left
@@ -225,7 +225,7 @@ def test_bytes_and_bags_that_are_not_there(monkeypatch, tmp_path):
     plan = planned(model, posed(model, Bags.from_list(BAGS), Y))
     with pytest.raises(ParameterError, match="keeps no sums"):
         check_summable(plan, fit_parameters_of(model))
-    monkeypatch.setattr("bagbasis.execution.passes.SURE_BYTES", 0)
+    monkeypatch.setattr("bagbasis.execution.passes.AVAILABLE_BYTES", 0)
     monkeypatch.setattr("bagbasis.execution.passes.lane_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"needs .* GiB and has 9.31e-07 GiB"):
         regressor().fit(BAGS, Y)

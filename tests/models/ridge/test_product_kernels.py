@@ -8,15 +8,15 @@ from hypothesis import given, strategies as st
 
 from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.pool import run_kernel
-from bagbasis.models.ridge.product_kernels import STRIPES, row_products
+from bagbasis.models.ridge.product_kernels import N_STRIPES, row_products
 
 pytestmark = pytest.mark.portable
 
 
 def products(z, weights, direction, shift):
     """What all stripes leave: zᵀu and Σu."""
-    sums, totals = np.zeros((STRIPES, z.shape[1]), z.dtype), np.zeros(STRIPES)
-    run_kernel(row_products, range(STRIPES + 1), z, weights, direction, shift, sums, totals)
+    sums, totals = np.zeros((N_STRIPES, z.shape[1]), z.dtype), np.zeros(N_STRIPES)
+    run_kernel(row_products, range(N_STRIPES + 1), z, weights, direction, shift, sums, totals)
     return sums, totals
 
 

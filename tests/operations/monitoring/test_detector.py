@@ -17,7 +17,7 @@ from bagbasis.execution.lanes import lane
 from bagbasis.models.fitting.partials import read_arrays, write_arrays
 from bagbasis.operations import DriftDetector
 from bagbasis.operations.monitoring import detector, watched
-from bagbasis.operations.monitoring.dealing import SMALL, Deal
+from bagbasis.operations.monitoring.dealing import SMALL_ROWS, Deal
 from tests.jobs.running import assert_picture, bags, done, refused, settings
 from tests.oracles.fused import fuse_by_matrices
 
@@ -27,7 +27,7 @@ def _one_core(monkeypatch):
     monkeypatch.setenv("BAGBASIS_LANE_CORES", "1")
 
 
-@pytest.mark.parametrize("n", [2, 7, 1000, SMALL + 1001])
+@pytest.mark.parametrize("n", [2, 7, 1000, SMALL_ROWS + 1001])
 def test_a_deal_is_an_order(n):
     """Every row once, in an order that has nothing to do with the data's, of any number of rows."""
     deal = Deal(n, n // 10, 3, n // 4, 5)
@@ -149,8 +149,8 @@ def test_bags_and_stores(tmp_path, monkeypatch):
     # of very many bags embeddings are not held
     monkeypatch.setattr(watched, "BAGS_IN_MEMORY", 50)
     monkeypatch.setattr(detector, "KEPT_VALUES", 100)
-    monkeypatch.setattr(detector, "MOST_UNITS", 100)
-    monkeypatch.setattr(detector, "BUCKETS", 40)
+    monkeypatch.setattr(detector, "MAX_UNITS", 100)
+    monkeypatch.setattr(detector, "N_BUCKETS", 40)
     embedding = MomentsEmbedding(box=[(-6, 6)] * 2)
     large = DriftDetector(embedding, n_frequencies=16).fit(store)
     assert large.reference_.n_rows == 300

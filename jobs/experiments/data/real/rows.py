@@ -19,7 +19,7 @@ from .tables import bags_of_rows
 
 MISSING_SHARE = 0.02  # of a column, above which there is a column that says what is missing
 N_TWEETS, N_WORD_DIMS = 3000, 20
-LEAST_TWEETS = 5  # that a word is in
+MIN_TWEETS = 5  # tweets that contain a word
 WORDS = r"https?://\S+|[#@]?\w+|[!?\"]"
 
 
@@ -146,7 +146,7 @@ def _words(rows: pd.DataFrame) -> pd.DataFrame:
         ~rows.is_retweet & rows.source.isin(["Twitter for Android", "Twitter for iPhone"])
     ]
     tweets = tweets.reset_index(drop=True).sample(N_TWEETS, random_state=0).reset_index(drop=True)
-    counts = CountVectorizer(min_df=LEAST_TWEETS, token_pattern=WORDS)
+    counts = CountVectorizer(min_df=MIN_TWEETS, token_pattern=WORDS)
     present = counts.fit_transform(tweets.text)
     together = (present.T @ present).astype(float).tolil()
     together.setdiag(0)

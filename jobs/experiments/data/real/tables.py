@@ -15,7 +15,7 @@ from .recipe import LabelledSet, Recipe, packaged_file
 
 DAYS_PER_WEEK = 7
 HOURS = ["temp", "dewp", "humid", "wind_speed"]  # precipitation is 0 but for few
-LEAST_HOURS = 12  # of a day with gaps
+MIN_HOURS = 12  # hours of a day with gaps
 
 
 def read_classes() -> LabelledSet:
@@ -47,7 +47,7 @@ def read_flights() -> LabelledSet:
     weather = _nycflights("weather.csv", ["origin", "month", "day", *HOURS]).dropna()
     weather = weather.join(delays, on=["month", "day", "origin"], how="inner")
     keys = weather.groupby(["month", "day", "origin"]).ngroup()
-    weather = weather.assign(place=keys).groupby("place").filter(lambda day: len(day) > LEAST_HOURS)
+    weather = weather.assign(place=keys).groupby("place").filter(lambda day: len(day) > MIN_HOURS)
     hours = bags_of_rows(weather, "place", HOURS, "dep_delay")
     first = weather.groupby("place")[["month", "day"]].first()
     days = np.unique(100 * first["month"] + first["day"], return_inverse=True)[1]

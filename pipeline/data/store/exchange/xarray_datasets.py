@@ -27,7 +27,7 @@ from ..snapshot import Snapshot
 if TYPE_CHECKING:
     from xarray import Dataset, Variable
 
-MOST_AXES = 2  # of a variable along the points
+MAX_AXES = 2  # axes of a variable along the points
 KEPT = "bagbasis"  # the attribute with all of a store that CF has no words for
 
 
@@ -202,7 +202,7 @@ def _along(dataset: Dataset, dimension: str) -> list[str]:
         str(name)
         for name in [*names, *dataset.data_vars]
         if dimension in (variable := dataset.variables[name]).dims
-        and variable.ndim <= MOST_AXES
+        and variable.ndim <= MAX_AXES
         and variable.dtype.kind in "biufmM"
     ]
 

@@ -15,7 +15,7 @@ LN2_1, LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
 E0, E1, E2 = _F(0.5), _F(0.16666665459), _F(0.041665795894)
 E3, E4, E5 = _F(0.0083334519073), _F(0.0013981999507), _F(1.9875691500e-4)
 ONE, HALF, ZERO = _F(1), _F(0.5), _F(0)
-LEAST = _F(-87)  # exp of less is no normal float32
+MIN_EXPONENT = _F(-87)  # exp of less is not a normal float32
 
 # No "reassoc": it would fold the two parts of ln 2 into one and lose their digits.
 FAST = {"contract", "nsz"}
@@ -24,7 +24,7 @@ FAST = {"contract", "nsz"}
 @subkernel(fastmath=FAST)
 def decay(x):
     """Return exp(x) for x ≤ 0 to 2e-7, or 1e-38 instead of less; loops over it vectorise."""
-    x = min(ZERO, max(LEAST, x))
+    x = min(ZERO, max(MIN_EXPONENT, x))
     q = np.floor(x * LOG2_E + HALF)
     r = (x - q * LN2_1) - q * LN2_2
     tail = E0 + r * (E1 + r * (E2 + r * (E3 + r * (E4 + r * E5))))

@@ -38,7 +38,7 @@ from ....embeddings.random_features.nystroem import NystroemFeatures
 from ....embeddings.remembering import remembering
 from ....execution.lanes import lane
 from ....execution.progress import Progress, note
-from ..fit_parameters import MOST_LANDMARKS
+from ..fit_parameters import MAX_LANDMARKS
 from ..fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
 from ..problem import Problem
 from .coordinates import stable_sets
@@ -56,19 +56,20 @@ from .short_list import (
     transformer_of_view,
 )
 
-LEAST_LABELLED = 4  # bags: fewer have no folds to speak of
-WIDTHS = (0.7, 1.4, 2.8)  # of the median distance
-REFINED = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as that helps
-MOST_STEPS = 4
-MOST_SETS = 2  # of coordinates that are tried alone, the largest first
+MIN_LABELLED = 4  # fewer bags cannot be split into folds
+FIRST_WIDTHS = (0.7, 1.4, 2.8)  # times the median distance
+WIDTH_STEPS = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as that helps
+MAX_STEPS = 4
+MAX_SETS = 2  # sets of coordinates that are tried alone, the largest first
 BEST = 2  # embeddings that are tried on other scales
-SUMMED = 3  # embeddings that are added to the best
-SIZED = 4  # embeddings that are joined to the number of points by one kernel
-UNEQUAL = 3.0  # times the points of a small bag that a large one has: bags are shrunk by size
-SMALL_AND_LARGE = 0.05, 0.95  # quantiles of the sizes: a few bags do not count
-MOST_DECADES = 1.0  # normal numbers spread over .6, Cauchy's over 1.8
-MOST_POINTS = 2**16  # that this is measured by
-SAME_BOX = 0.1  # share of a side by which the ends of two boxes may differ that count as one
+N_SUMMED = 3  # embeddings that are added to the best
+N_SIZED = 4  # embeddings that are joined to the number of points by one kernel
+UNEQUAL_SIZES = 3.0  # ratio of a large to a small bag from which embeddings are shrunk by size
+SIZE_QUANTILES = 0.05, 0.95  # a small and a large bag: a few bags do not count
+MAX_DECADES = 1.0  # normal numbers spread over .6, Cauchy's over 1.8
+MAX_POINTS = 2**16  # points by which the decades are measured
+# Fraction of a side by which the edges of two boxes may differ that count as one.
+BOX_TOLERANCE = 0.1
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +159,7 @@ def choose_embedding(
         candidates += linear_list(problem.source.n_dims)
     sample = read_sample(problem)
     second: Second = random_features if random_features is not None else _second_of(sample)
-    if len(sample) < LEAST_LABELLED:
+    if len(sample) < MIN_LABELLED:
         report = {"n_bags": len(sample), "tried": [], "chosen": candidates[0].label}
         first = candidates[0].made()
         return Choice(first, _with_width(second, None), second, sample.n_labelled, None, report)
@@ -177,9 +178,9 @@ def choose_embedding(
 
 def _second_of(sample: LabelledSample) -> RandomFeatures:
     """Return the second basis of a fit that is given none."""
-    if len(sample) < LEAST_LABELLED:
+    if len(sample) < MIN_LABELLED:
         return RandomFourierFeatures()
-    return NystroemFeatures(n_features=min(sample.n_labelled, MOST_LANDMARKS))
+    return NystroemFeatures(n_features=min(sample.n_labelled, MAX_LANDMARKS))
 
 
 def _is_default(random_features: Second | None) -> bool:
@@ -229,7 +230,7 @@ class _Search:
             for scale in others_of(judged.of.scale):
                 if self._differs((scale, judged.of.columns)):
                     self._try(judged.of.on(scale), (judged.width,))
-        if _decades(self._sample.bags) > MOST_DECADES:
+        if _decades(self._sample.bags) > MAX_DECADES:
             for scale in ROOTS:
                 before = self._best
                 self._if_better(partial(self._put_each, (*kernels[:BEST], *lines[:1]), scale))
@@ -246,7 +247,7 @@ class _Search:
     def _select(self, with_lines: bool) -> None:
         """Judge embeddings of coordinates that come first, of fewer and fewer while it helps."""
         sets = stable_sets(self._sample.bags, self._sample.rows)
-        for columns in sets[: -1 - MOST_SETS : -1]:
+        for columns in sets[: -1 - MAX_SETS : -1]:
             candidates = short_list(len(columns))
             candidates += linear_list(len(columns)) if with_lines else []
             before = self._best
@@ -319,7 +320,7 @@ class _Search:
         for judged in sorted(self._judged[:n], key=lambda judged: judged.error):
             if _is_single(judged):
                 singles.setdefault(judged.of.name, judged)
-        first, *others = [*singles.values()][:SIZED]
+        first, *others = [*singles.values()][:N_SIZED]
         joined = self._sum(best, size), self._try(first.of.times(size.of), (first.width,))
         helps = [j.error < alone.error for j, alone in zip(joined, (best, first), strict=True) if j]
         if not any(helps):
@@ -330,8 +331,8 @@ class _Search:
 
     @property
     def _sizes_differ(self) -> bool:
-        small, large = np.quantile(self._sample.bags.sizes, SMALL_AND_LARGE)
-        return bool(large > UNEQUAL * small)
+        small, large = np.quantile(self._sample.bags.sizes, SIZE_QUANTILES)
+        return bool(large > UNEQUAL_SIZES * small)
 
     def _shrink(self, best: JudgedCandidate) -> None:
         """Judge the best one shrunk by bag size, and widths next to its own unless it is behind."""
@@ -349,7 +350,7 @@ class _Search:
         for judged in sorted(self._judged, key=lambda judged: judged.error):
             if judged.of.name != best.of.name and not judged.of.linear:
                 rest.setdefault(judged.of.name, judged)
-        for other in [*rest.values()][:SUMMED]:
+        for other in [*rest.values()][:N_SUMMED]:
             self._sum(best, other)
         self._refine(self._best_kernel)
 
@@ -368,7 +369,7 @@ class _Search:
         second = self._second
         if second is False or isinstance(second.scale, str) is False:
             return (None,)
-        return WIDTHS if second.scale_multiplier == 1 else (second.scale_multiplier,)
+        return FIRST_WIDTHS if second.scale_multiplier == 1 else (second.scale_multiplier,)
 
     def _on_own_scale(self, candidate: Choosable) -> Choosable:
         return candidate if self._differs(candidate.view) else candidate.on(AS_THEY_ARE)
@@ -429,9 +430,9 @@ class _Search:
         """Judge widths next to the best one."""
         if best.width is None or len(self._widths) == 1:
             return
-        for factor in REFINED:
+        for factor in WIDTH_STEPS:
             least, width = best.error, best.width
-            for _ in range(MOST_STEPS):
+            for _ in range(MAX_STEPS):
                 width *= factor
                 error = self._judge(best.of, width, best.parts).error
                 if not error < least:
@@ -542,7 +543,7 @@ def _decades(bags: Bags) -> float:
 
     Absolute values of numbers that are not 0 count; the result is the largest of all coordinates.
     """
-    sizes = np.abs(spread_rows(bags.points, MOST_POINTS))
+    sizes = np.abs(spread_rows(bags.points, MAX_POINTS))
     rows = [column[column > 0] for column in sizes.T]
     ends = [np.quantile(row, (0.5, 0.99)) for row in rows if len(row)]
     return max((float(np.log10(high) - np.log10(low)) for low, high in ends), default=0.0)
@@ -560,7 +561,7 @@ def _is_alike(mapped: PointMap, measured_box: Box, own_box: Box) -> bool:
     measured, bounds = np.array(measured_box.bounds), np.array(own_box.bounds)
     sides = bounds[:, 1] - bounds[:, 0]
     moved = np.abs(measured * scale[:, None] + center[:, None] - bounds)
-    return bool((moved <= SAME_BOX * sides[:, None]).all())
+    return bool((moved <= BOX_TOLERANCE * sides[:, None]).all())
 
 
 def _centred(rows: Floats) -> Floats:

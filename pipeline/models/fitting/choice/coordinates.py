@@ -21,22 +21,22 @@ from ....data.bags.box import range_of
 from ....data.store.sampling import spread_rows
 from ..fold_errors import FoldRows
 
-LEAST_DIMS = 4  # coordinates: fewer are embedded together
-MOST_DIMS = 1000  # more would take longer than the choice may
-LEAST_BAGS = 30  # fewer rank by chance
-LEAST_RANKED_BAGS, MOST_RANKED_BAGS = 200, 1000
+MIN_DIMS = 4  # fewer coordinates are embedded together
+MAX_DIMS = 1000  # more would take longer than the choice may
+MIN_BAGS = 30  # with fewer bags, coordinates are ranked by chance
+MIN_RANKED_BAGS, MAX_RANKED_BAGS = 200, 1000
 RANKED_NUMBERS = 2**21  # summaries of all bags, for each target
-MOST_POINTS_OF_BAG = 512  # evenly spread, of which quantiles are taken
+MAX_POINTS_OF_BAG = 512  # evenly spread points of which quantiles are taken
 PAIRED_DIMS = 45  # more coordinates have more than a thousand pairs
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-QUANTILE_NUMBERS = 2**23  # of all points: more have means and spreads alone
-BAGS_PER_BIN, MOST_BINS = 25, 10  # of a summary, within which labels have one mean
+QUANTILE_NUMBERS = 2**23  # coordinates of all points: with more, only means and spreads are used
+BAGS_PER_BIN, MAX_BINS = 25, 10  # of a summary, within which labels have one mean
 STEPS, SHRINKAGE = 20, 0.7  # of boosting
-LEAST_SHARE = 0.01  # of the labels' variance that a step explains
-REPEATS = 2  # of the folds, without each of which coordinates are ranked
-LEAST_AGREEMENT = 0.8  # share of rankings that begin with the same set
-MOST_COORDINATES = 12  # of a set
-MOST_TARGETS = 4  # principal components of more are ranked by
+MIN_EXPLAINED = 0.01  # fraction of the labels' variance that a step has to explain
+N_REPEATS = 2  # repetitions of the folds, without each of which coordinates are ranked
+MIN_AGREEMENT = 0.8  # fraction of the rankings that begin with the same set
+MAX_COORDINATES = 12  # coordinates of a set
+MAX_TARGETS = 4  # of more targets, as many principal components are ranked by
 
 
 def stable_sets(bags: Bags, rows: FoldRows) -> list[tuple[int, ...]]:
@@ -46,16 +46,16 @@ def stable_sets(bags: Bags, rows: FoldRows) -> list[tuple[int, ...]]:
     little. None where labels depend on all alike.
     """
     d = bags.n_dims
-    if not LEAST_DIMS <= d <= MOST_DIMS or len(bags) < LEAST_BAGS:
+    if not MIN_DIMS <= d <= MAX_DIMS or len(bags) < MIN_BAGS:
         return []
     n_summaries = d * (2 + len(QUANTILES)) + d * (d - 1) * (d <= PAIRED_DIMS)
-    n_numbers = n_summaries * min(rows.y.shape[1], MOST_TARGETS)
-    most = np.clip(RANKED_NUMBERS // n_numbers, LEAST_RANKED_BAGS, MOST_RANKED_BAGS)
+    n_numbers = n_summaries * min(rows.y.shape[1], MAX_TARGETS)
+    most = np.clip(RANKED_NUMBERS // n_numbers, MIN_RANKED_BAGS, MAX_RANKED_BAGS)
     chosen = spread_rows(np.arange(len(bags)), int(most))
     if len(chosen) < len(bags):
         bags = bags[chosen]
     ranker = _Ranker(bags, _targets(rows, chosen))
-    folds, weights = rows.folds[:REPEATS, chosen], rows.weights[chosen]
+    folds, weights = rows.folds[:N_REPEATS, chosen], rows.weights[chosen]
     fitted = [fold != f for fold in folds for f in range(int(fold.max()) + 1)]
     rankings = [ranker.rank(weights * inside) for inside in fitted]
     return _agreed(rankings, ranker.rank(weights), d)
@@ -66,10 +66,10 @@ def _agreed(
 ) -> list[tuple[int, ...]]:
     """Return the beginnings of a ranking that most other rankings begin with, too."""
     sets = []
-    for k in range(1, min(len(whole), MOST_COORDINATES, n_dims // 2) + 1):
+    for k in range(1, min(len(whole), MAX_COORDINATES, n_dims // 2) + 1):
         beginning = frozenset(whole[:k])
         n_agreeing = sum(frozenset(ranking[:k]) == beginning for ranking in rankings)
-        if n_agreeing >= LEAST_AGREEMENT * len(rankings):
+        if n_agreeing >= MIN_AGREEMENT * len(rankings):
             sets.append(tuple(sorted(beginning)))
     return sets
 
@@ -77,11 +77,11 @@ def _agreed(
 def _targets(rows: FoldRows, chosen: Integers) -> Floats:
     """Return labels in their units, shape (n, k); of many columns their principal components."""
     y = rows.y[chosen] / np.sqrt(rows.units)
-    if y.shape[1] <= MOST_TARGETS:
+    if y.shape[1] <= MAX_TARGETS:
         return y
     y = y - y.mean(axis=0)
     vectors, values, _ = np.linalg.svd(y, full_matrices=False)
-    targets: Floats = vectors[:, :MOST_TARGETS] * values[:MOST_TARGETS]
+    targets: Floats = vectors[:, :MAX_TARGETS] * values[:MAX_TARGETS]
     return targets
 
 
@@ -116,7 +116,7 @@ def _summaries(bags: Bags) -> _Summaries:
         mean, spread = points.mean(axis=0), points.std(axis=0)
         parts = [mean, spread]
         if with_quantiles:
-            ordered = np.sort(spread_rows(points, MOST_POINTS_OF_BAG), axis=0)
+            ordered = np.sort(spread_rows(points, MAX_POINTS_OF_BAG), axis=0)
             parts += [ordered[round(q * (len(ordered) - 1))] for q in QUANTILES]
         if len(left):
             products = (points.T @ points / len(points))[left, right]
@@ -138,7 +138,7 @@ class _Ranker:
         values = summaries.values[:, varies]
         self._first, self._second = summaries.first[varies], summaries.second[varies]
         self._targets, (n, s) = targets, values.shape
-        self._n_bins = int(np.clip(n // BAGS_PER_BIN, 2, MOST_BINS))
+        self._n_bins = int(np.clip(n // BAGS_PER_BIN, 2, MAX_BINS))
         ordered = np.sort(values, axis=0)
         # bags with equal values are in one bin
         edges = ordered[[n * b // self._n_bins for b in range(1, self._n_bins)]]
@@ -167,7 +167,7 @@ class _Ranker:
             unexplained = float(weights @ (y**2).sum(axis=1))
             adjusted = explained - (used - 1) * (unexplained - explained) / np.maximum(n - used, 1)
             best = int(adjusted.argmax())
-            if adjusted[best] < max(LEAST_SHARE * total, chance * unexplained):
+            if adjusted[best] < max(MIN_EXPLAINED * total, chance * unexplained):
                 break
             for j in {int(self._first[best]), int(self._second[best])}:
                 gains[j] = gains.get(j, 0.0) + float(adjusted[best])

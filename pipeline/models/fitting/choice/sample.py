@@ -15,18 +15,19 @@ from ....data.labelled.splits import PlacedFolds
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
 from ..fit_parameters import FOLDED_BAGS
-from ..fold_errors import MOST_JUDGED_BAGS, FoldRows, choose_folds
+from ..fold_errors import MAX_JUDGED_BAGS, FoldRows, choose_folds
 from ..problem import Problem
 
-LEAST_BAGS = 200  # looked at, however many points they have
-N_RUNS = 32  # evenly spread, as other samples of bags are
-MOST_LABELS = 2**20  # bags whose labels are looked for
-BUDGET_SECONDS = 6.0  # of a core, for the points; a tenth of the fit where that is more
+MIN_BAGS = 200  # sample size, however many points the bags have
+N_RUNS = 32  # evenly spread, as in other samples of bags
+MAX_LABELS = 2**20  # bags whose labels are read
+BUDGET_SECONDS = 6.0  # on one core, for the points; a tenth of the fit where that is more
 SHARE_OF_FIT = 0.1
-ORDER_SEED = 5  # of the direction along which bags are sorted
-DIGITS_OF_ORDER = 10  # of the values by which they are: the order of a bag's points rounds them
-SCALED_BY = 0.1, 0.5, 0.9  # quantiles of the means of bags: a wild bag does not count
-LEAST_DISTINCT = 0.25  # share of the bags: with fewer different ones, repetitions are chance
+ORDER_SEED = 5  # for drawing the direction along which bags are sorted
+# Digits of the sort keys: they are rounded, as the order of points changes the last ones.
+ORDER_DIGITS = 10
+SCALE_QUANTILES = 0.1, 0.5, 0.9  # quantiles of the means of bags: a wild bag does not count
+MIN_DISTINCT = 0.25  # fraction of distinct bags: with fewer, repetitions are chance
 # Seconds of a core, in order of magnitude: a point in all embeddings that are tried, and per
 # coordinate; a point and a bag in the fit itself.
 SECONDS_PER_POINT, SECONDS_PER_COORDINATE = 1.5e-5, 5e-7
@@ -115,11 +116,11 @@ def order_by_content(bags: Bags) -> Integers:
     They are sorted by the means of their points along a fixed direction.
     """
     means = bags.means
-    low, middle, high = np.quantile(means, SCALED_BY, axis=0)
+    low, middle, high = np.quantile(means, SCALE_QUANTILES, axis=0)
     side = np.where(high > low, high - low, 1.0)
     direction = np.random.default_rng(ORDER_SEED).uniform(0.5, 1, bags.n_dims)
     values = ((means - middle) / side) @ direction
-    return np.argsort(np.round(values, DIGITS_OF_ORDER), kind="stable")
+    return np.argsort(np.round(values, ORDER_DIGITS), kind="stable")
 
 
 def copies_among(bags: Bags, y: NDArray[np.float64]) -> Integers | None:
@@ -131,7 +132,7 @@ def copies_among(bags: Bags, y: NDArray[np.float64]) -> Integers | None:
     rows = np.column_stack([bags.sizes, bags.means, y])
     _, numbers = np.unique(rows, axis=0, return_inverse=True)
     distinct = int(numbers.max()) + 1
-    return None if distinct == len(y) or distinct < LEAST_DISTINCT * len(y) else numbers.ravel()
+    return None if distinct == len(y) or distinct < MIN_DISTINCT * len(y) else numbers.ravel()
 
 
 def fold_rows(
@@ -173,7 +174,7 @@ def count_labelled(source: LabelledBags) -> int:
 def labelled_places(source: LabelledBags) -> Integers:
     """Return the positions of labelled bags that are not left out, of a million at most."""
     places = []
-    for start, stop in sample_ranges(source.n_bags, N_RUNS, MOST_LABELS // N_RUNS):
+    for start, stop in sample_ranges(source.n_bags, N_RUNS, MAX_LABELS // N_RUNS):
         a, b = source.start + start, source.start + stop
         places.append(a + np.flatnonzero(_is_fitted(source, (a, b))))
     return np.concatenate(places) if places else np.empty(0, np.int64)
@@ -195,4 +196,4 @@ def _count(source: LabelledBags) -> int:
     budget = max(BUDGET_SECONDS, SHARE_OF_FIT * fit)
     per_point = SECONDS_PER_POINT + SECONDS_PER_COORDINATE * source.n_dims
     affordable = budget / (per_point * max(1.0, points / max(1, n)))
-    return int(np.clip(affordable, LEAST_BAGS, MOST_JUDGED_BAGS))
+    return int(np.clip(affordable, MIN_BAGS, MAX_JUDGED_BAGS))

@@ -25,10 +25,10 @@ from ....embeddings.projection import ProjectionEmbedding
 from ....embeddings.size import SizeEmbedding
 from ....embeddings.sliced import SlicedWassersteinEmbedding
 
-PAIRED_DIMS = 4  # up to so many, densities are of pairs
+PAIRED_DIMS = 4  # up to so many coordinates, densities are of pairs
 MARGINAL_DIMS = 64  # beyond, densities of single coordinates take thousands of numbers
 COVARIANCE_DIMS = 80  # beyond, covariances do
-MANY_DIRECTIONS = 64  # of sliced Wasserstein distances in more dimensions than `JOINT_DIMS`
+N_DIRECTIONS = 64  # of sliced Wasserstein distances with more dimensions than `JOINT_DIMS`
 
 AS_THEY_ARE, STANDARDISED, DRAWN_IN = "as they are", "standardised", "tails drawn in"
 SCALES = (AS_THEY_ARE, STANDARDISED, DRAWN_IN)
@@ -146,7 +146,7 @@ def short_list(n_dims: int) -> list[Choosable]:
     """
     joint = n_dims <= JOINT_DIMS
     marginals = None if joint else 2 if n_dims <= PAIRED_DIMS else 1
-    directions = 32 if joint else MANY_DIRECTIONS
+    directions = 32 if joint else N_DIRECTIONS
     embeddings: list[tuple[str, Embedding[Any]]] = [
         ("moments", MomentsEmbedding(covariance=n_dims <= COVARIANCE_DIMS)),
         ("mean map", MeanMapEmbedding()),
@@ -169,7 +169,7 @@ def linear_list(n_dims: int) -> list[Choosable]:
     ]
     if n_dims <= COVARIANCE_DIMS:
         embeddings.append(("linear in moments", MomentsEmbedding()))
-    n_directions = 32 if n_dims <= JOINT_DIMS else MANY_DIRECTIONS
+    n_directions = 32 if n_dims <= JOINT_DIMS else N_DIRECTIONS
     embeddings.append(("linear in extremes", ExtremesEmbedding(n_directions=n_directions)))
     scale = AS_THEY_ARE if n_dims <= JOINT_DIMS else STANDARDISED
     return [Choosable(name, embedding, scale, linear=True) for name, embedding in embeddings]
