@@ -193,9 +193,9 @@ class TableIngest(FileFormat):
         Type of the stored points, see `BagStore.create`. None: float32, or float64 where float32
         would merge points, as Julian dates of a night.
     mode : {"create", "append", "overwrite"}, default "create"
-        How to treat an existing store. "append" adds all bags or, if one is refused, none; the
-        store keeps its box and its classes. "overwrite" replaces the store when all rows are
-        checked; a failure after that leaves no store.
+        How to treat an existing store: "append" adds all bags or none and keeps the box and the
+        classes, "overwrite" replaces the store. The store is replaced when all rows are checked; a
+        failure after that leaves no store.
     overwrite : bool, default False
         The same as mode="overwrite".
     known_ids : {"refuse", "skip"}, default "refuse"

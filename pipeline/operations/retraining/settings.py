@@ -137,8 +137,8 @@ class DriftGate:
         Statistic that compares bags and labels; see `drift_test`. Default "fuse"; in a line of
         rounds that an earlier version began, "mmd_u", as then.
     gate : {"permutation", "e_process"}, default "permutation"
-        Kind of gate. "e_process" bets on new bags against bags that are kept as a reference, see
-        `wealth_gates`; alpha is then the false-alarm rate over all future rounds, and horizon,
+        Kind of gate; "e_process" bets on new bags against bags that are kept as a reference, see
+        `wealth_gates`. With it alpha is the false-alarm rate over all future rounds, and horizon,
         n_permutations and statistic are not used.
 
     See Also
