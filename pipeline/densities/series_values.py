@@ -86,8 +86,8 @@ def midpoints(n: int) -> Floats:
     return (np.arange(n) + 0.5) / n
 
 
-def row_blocks(n_rows: int, row_values: int, most_values: int) -> Iterator[slice]:
-    """Consecutive rows, at least one and at most ``most_values`` values at a time."""
-    step = max(1, most_values // max(1, row_values))
+def row_blocks(n_rows: int, row_values: int, max_values: int) -> Iterator[slice]:
+    """Consecutive rows, at least one and at most ``max_values`` values at a time."""
+    step = max(1, max_values // max(1, row_values))
     for start in range(0, n_rows, step):
         yield slice(start, min(n_rows, start + step))

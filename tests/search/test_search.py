@@ -237,7 +237,7 @@ PLACES = np.zeros((4, 1))
         ),
         (
             lambda m: PatternSearch(Field(PLACES, RBF()), ProbitRegions(np.ones((2, 5)))),
-            "weights are of",
+            "weights have",
         ),
         (
             lambda m: PatternSearch(

@@ -49,7 +49,7 @@ def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
     start, stop = _without_quotes(body)
     if start + len(body) - stop > MAX_NAME_BYTES:
         raise ValueError(NOT_BAGS)
-    lists = Lists(most_numbers=body.count(b",") + 1)
+    lists = Lists(max_numbers=body.count(b",") + 1)
     begin, opening, depth = 0, b"", 0
     while True:
         cut = BETWEEN.search(body, max(start, begin + PIECE_BYTES), stop)
@@ -106,7 +106,7 @@ class Lists:
 
     Parameters
     ----------
-    most_numbers : int
+    max_numbers : int
         An upper bound of how many numbers there are; memory is taken by those that are there.
 
     Attributes
@@ -117,10 +117,10 @@ class Lists:
         Its columns.
     """
 
-    def __init__(self, most_numbers: int) -> None:
+    def __init__(self, max_numbers: int) -> None:
         self.key = ""
         self.names: list[str] | None = None
-        self._values = np.empty(most_numbers)
+        self._values = np.empty(max_numbers)
         self._n_values = self._n_bags = 0
         self._has_points = True  # and not numbers in their place
         # of each bag: how many points, and how many coordinates they have at least and at most

@@ -203,13 +203,13 @@ class Turns:
     ----------
     n_at_once : int
         Turns that may be taken at the same time.
-    most_waiting : int
+    max_waiting : int
         Clients that may wait for one.
     """
 
-    def __init__(self, n_at_once: int, most_waiting: int) -> None:
+    def __init__(self, n_at_once: int, max_waiting: int) -> None:
         self._free = n_at_once
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
 
     @asynccontextmanager
@@ -233,11 +233,11 @@ class Turns:
             self._release()
 
     async def _wait(self, is_gone: Callable[[], bool]) -> None:
-        if len(self._waiting) >= self._most_waiting:
+        if len(self._waiting) >= self._max_waiting:
             for turn, has_gone in [*self._waiting.items()]:
                 if has_gone():
                     self._dismiss(turn)
-        if len(self._waiting) >= self._most_waiting:
+        if len(self._waiting) >= self._max_waiting:
             raise QueueFullError
         turn = asyncio.get_running_loop().create_future()
         self._waiting[turn] = is_gone

@@ -64,7 +64,7 @@ def reason_of(error: Exception) -> str:
 
 
 def answer(
-    served: Served, body: bytes | bytearray, most_values: int | None = None
+    served: Served, body: bytes | bytearray, max_values: int | None = None
 ) -> dict[str, Any]:
     """Return the model's prediction for the bag, or the bags, of a request.
 
@@ -75,7 +75,7 @@ def answer(
         none, or none of the model's, as by other names of columns; RecursionError for lists in
         lists in lists.
     LargeAnswerError
-        The answer would hold more than `most_values` numbers.
+        The answer would hold more than `max_values` numbers.
     """
     text = body.decode(json.detect_encoding(body))
     asked = _DECODER.decode(text)
@@ -90,7 +90,7 @@ def answer(
     if not single and isinstance(asked["bags"], list):
         check_n_bags(len(asked["bags"]))
     bags = Bags.from_list([asked["bag"]] if single else asked["bags"])
-    if most_values is not None and len(bags) * served.n_values > most_values:
+    if max_values is not None and len(bags) * served.n_values > max_values:
         raise LargeAnswerError
     return response(served, bags, single, names)
 

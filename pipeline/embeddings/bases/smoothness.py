@@ -171,10 +171,10 @@ def series_candidates(n_dims: int, shape: str, basis: str) -> Candidates:
     return Candidates("series", values, limits, shape, basis)
 
 
-def largest_set(n_dims: int, shape: str, basis: str, most: int, most_per_dim: int) -> Limits:
+def largest_set(n_dims: int, shape: str, basis: str, most: int, max_per_dim: int) -> Limits:
     """Return the largest index set of the shape with at most ``most`` functions."""
     best = limits_of(shape, 1.0 if shape == "tensor" else 0.0)
-    for size in range(1, most_per_dim):
+    for size in range(1, max_per_dim):
         limits = limits_of(shape, float(size + 1 if shape == "tensor" else size))
         if len(index_set(n_dims, *limits, basis)) > most:
             break
