@@ -13,12 +13,12 @@ from functools import cache
 
 from distributed import Client, LocalCluster
 
-from bagbasis.execution.lanes import CORES_VARIABLE
+from bagbasis.execution.worker_threads import CORES_VARIABLE
 
 
 @contextmanager
 def two_workers() -> Iterator[Client]:
-    """Within the block, what is computed on a cluster is by two lanes of one core each."""
+    """Within the block, what is computed on a cluster is by two workers of one core each."""
     if not _cluster().loop.asyncio_loop.is_running():  # a test has closed what Dask had open
         _cluster.cache_clear()
     with Client(_cluster()) as client:

@@ -1,4 +1,4 @@
-"""``bags retrain``: one round of a line of models that follows a growing store."""
+"""``bags retrain``: one round of a sequence of models that follows a growing store."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _spec(config: Config) -> Retraining:
         "model": model.model_dump(mode="json"),
         "holdout": holdout,
     }
-    weight = config.sample_weight  # lines of before it was known have none in their settings
+    weight = config.sample_weight  # sequences of before it was known have none in their settings
     return Retraining(
         estimator=model.estimator(),
         holdout=holdout,

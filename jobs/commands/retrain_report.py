@@ -126,8 +126,8 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     lines = [f"Round {report['number']}: {_decision(report)}"]
     if report["corrupt"]:
         lines.append(_corruption(report))
-    if report["new_line"] and report["number"] > 1:  # the first round decides them in any case
-        lines.append(f"All features were decided anew: {report['new_line']}")
+    if report["new_sequence"] and report["number"] > 1:  # the first round decides them in any case
+        lines.append(f"All features were decided anew: {report['new_sequence']}")
     elif report["recomputed"] and report["number"] > 1:  # the first round counts all in any case
         lines.append(f"All bags were counted again: {report['recomputed']}")
     if report.get("n_changed"):

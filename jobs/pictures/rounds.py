@@ -1,4 +1,4 @@
-"""The picture of a line of models: errors, new bags and drift over the rounds."""
+"""The picture of a sequence of models: errors, new bags and drift over the rounds."""
 
 from __future__ import annotations
 

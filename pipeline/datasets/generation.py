@@ -29,9 +29,9 @@ from ..data.storage.urls import normalize_url
 from ..data.storage.zarr_stores import exists
 from ..data.store.store import BagStore
 from ..data.store.writer import AppendSession
-from ..execution.lanes import lane
 from ..execution.progress import Progress, Report, part_of
 from ..execution.tasks import current_client, map_tasks
+from ..execution.worker_threads import kernel_threads
 from .base import Dataset, ResponseBlock, ResponseDataset
 
 MAX_BAGS = 10**10  # a million tasks
@@ -252,12 +252,12 @@ def _plan_tasks(dataset: Dataset, first: int, n_bags: int) -> list[BlocksTask]:
 
 def make_blocks(task: BlocksTask, report: Report) -> list[ResponseBlock]:
     """Make a task's bags, targets and responses, one block per core at a time."""
-    if isinstance(task.dataset, ResponseDataset):  # a simulation has the lane for itself
+    if isinstance(task.dataset, ResponseDataset):  # a simulation takes all cores
         made = [_make_block(task.dataset, *block) for block in task.blocks]
         report(task.n_bags)
         return made
     made = []
-    with lane() as cores, ThreadPoolExecutor(cores) as pool:
+    with kernel_threads() as cores, ThreadPoolExecutor(cores) as pool:
         done = 0
         for block in pool.map(lambda block: _make_block(task.dataset, *block), task.blocks):
             made.append(block)

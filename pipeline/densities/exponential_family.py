@@ -36,9 +36,9 @@ from ..data.labelled.labelled import LabelledBags
 from ..data.store.sampling import MEDIAN_ROWS, RunSample, median_distance, spread_rows
 from ..data.store.store import BagStore
 from ..embeddings.random_features.base import SCALE_BOUNDS
-from ..execution.lanes import lane
 from ..execution.passes import Reduction, run_pass
 from ..execution.progress import Progress
+from ..execution.worker_threads import kernel_threads
 from .fisher_sums import (
     FisherCollector,
     FisherSpectrum,
@@ -213,7 +213,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         sums = run_pass(data, Reduction(collector, add, cost, name="scores"), progress=progress)
         if chosen:
             alphas = tuple(alpha for alpha in alphas if alpha * sums.n.sum() > 0.99 * MIN_ALPHA)
-        with lane():
+        with kernel_threads():
             tried = [] if decided else range(len(widths))
             values = [_fold_values(alphas, sums, i, spectra[i]) for i in tried]
             self.widths_ = [_width(widths[i], alphas, values[i], sums.n) for i in tried]
@@ -244,7 +244,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             Points of another dimension, or not finite.
         """
         x, _ = self._points(X)
-        with lane():
+        with kernel_threads():
             return self._fitted().log_density(x)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
@@ -271,7 +271,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         x, _ = self._points(X)
         if not len(x):
             raise DataError("X has no points to score")
-        with lane():
+        with kernel_threads():
             return self._fitted().matching(x)
 
     def log_density_gradient(self, X: ArrayLike) -> Floats:
@@ -288,7 +288,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             Points of another dimension, or not finite.
         """
         x, order = self._points(X)
-        with lane():
+        with kernel_threads():
             slopes = self._fitted().gradient(x)
         return slopes if order is None else slopes[:, np.argsort(order)]
 
@@ -306,7 +306,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             Number of steps of each chain.
         seed : int from 0 to 2^64 − 1, default 0
         """
-        with lane():
+        with kernel_threads():
             return self._fitted().sample(n, n_steps, seed)
 
     def _as_data(self, X: PointsLike) -> LabelledBags:

@@ -26,7 +26,7 @@ SPLIT_EVERY = 16
 
 @dataclass(frozen=True)
 class Cost(Sums):
-    """What one core and one lane spend on bags; the costs of consecutive steps add up.
+    """What one core and one worker spend on bags; the costs of consecutive steps add up.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class PassLimits:
         Bytes of points, in float32, in a task: half a minute from a slow object store.
     small_task_seconds, small_tasks : float, int
         A pass shorter than some tasks is cut into up to ``small_tasks`` of this length, so that
-        all lanes have work.
+        all workers have work.
     max_tasks : int
         Beyond it tasks get longer, so that the graph does not grow with the data.
     groups : int
-        Least number of groups of tasks whose sums a `Keeper` keeps, so that there are some for all
-        lanes.
+        Least number of groups of tasks whose sums a `CheckpointStore` keeps, so that all workers
+        have some.
     split_every : int
         Children of a node in the tree that merges tasks: a wider tree keeps fewer partial results
         alive, a narrower one merges with more parallelism.
@@ -122,7 +122,7 @@ def count_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost) -> int:
     limits = current_limits()
     seconds = cost.seconds(n_bags, n_points)
     small = min(limits.small_tasks, math.ceil(seconds / limits.small_task_seconds))
-    even = 2 ** math.ceil(math.log2(max(1, small)))  # shares alike among two or four lanes
+    even = 2 ** math.ceil(math.log2(max(1, small)))  # shares alike among two or four workers
     by_bytes = -(-4 * n_points * n_dims // limits.task_bytes)
     wanted = max(math.ceil(seconds / limits.task_seconds), by_bytes, even)
     return min(limits.max_tasks, max(1, wanted))

@@ -15,12 +15,12 @@ from numpy.typing import DTypeLike, NDArray
 from ..core.errors import ParameterError
 from ..data.labelled.labelled import Batch, LabelledBags, with_missing
 from ..data.store.plan import Range
+from .checkpoint_stores import CheckpointStore
 from .costs import Cost, current_limits, plan_tasks
-from .keepers import Keeper
-from .lanes import task_lane
 from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
 from .tasks import lane_memory, map_reduce, map_tasks
+from .worker_threads import task_threads
 
 if TYPE_CHECKING:
     from dask.array import Array
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Index = Sequence[int] | NDArray[np.int64]
 GIB = 2**30
 FEWER_FEATURES = "take fewer features, or an embedding of fewer coefficients"
-# Every lane has at least this much, so small passes need not ask Distributed.
+# Every worker has at least this much, so small passes need not ask Distributed.
 AVAILABLE_BYTES = 2**28
 PARTITIONS_HELD = 2  # the partition that is processed, and the next
 
@@ -157,8 +157,8 @@ def run_pass(
     *,
     ranges: Sequence[Range] | None = None,
     progress: Progress | None = None,
-    keeper: Keeper[R] | None = None,
-    homes: Sequence[str] = (),
+    checkpoint_store: CheckpointStore[R] | None = None,
+    preferred_workers: Sequence[str] = (),
     advice: str = FEWER_FEATURES,
 ) -> R:
     """Run all tasks, on the open cluster or in this process, and merge their results.
@@ -168,10 +168,10 @@ def run_pass(
     ranges : sequence of (start, stop), optional
         Ranges of the tasks; by default those that `plan_ranges` returns.
     progress : callable (bags done, bags in all), optional
-    keeper : Keeper, optional
+    checkpoint_store : CheckpointStore, optional
         Keeps results of groups of tasks, and gives them to the same pass started again.
-    homes : sequence of str, optional
-        Workers that the tasks should run on, see `Homes`.
+    preferred_workers : sequence of str, optional
+        Workers that the tasks should run on, see `WorkerAffinity`.
     advice : str
         Advice if the memory of a task is not available.
     """
@@ -183,8 +183,8 @@ def run_pass(
         sizes=[stop - start for start, stop in tasks],
         progress=progress,
         here=source.in_memory,
-        keeper=keeper,
-        homes=homes,
+        checkpoint_store=checkpoint_store,
+        preferred_workers=preferred_workers,
     )
 
 
@@ -231,7 +231,7 @@ class RangeTask(Generic[R]):
         Raises
         ------
         ParameterError
-            A lane has less memory than the pass declares.
+            A worker has less memory than the pass declares.
         """
         limits = current_limits()
         rows = min(reduction.rows_per_block or limits.rows_per_block, limits.rows_per_block)
@@ -271,7 +271,7 @@ def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None
     advice : str
         Advice, for the message.
     here : bool
-        Whether it is this process that needs them, and not a lane of the open cluster.
+        Whether it is this process that needs them, and not a worker of the open cluster.
 
     Raises
     ------
@@ -381,7 +381,7 @@ def _token(*what: object) -> str:
 
 
 def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:
-    with task_lane():
+    with task_threads():
         rows = task((start, stop), _unheard)
     assert isinstance(task.source, LabelledBags)
     return with_missing(rows, task.source.present([(start, stop)]))

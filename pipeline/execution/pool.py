@@ -1,4 +1,4 @@
-"""Runs the parts of a piece of work on as many threads as the lane has cores.
+"""Runs the parts of a piece of work on as many threads as the worker has cores.
 
 Who calls it cuts the work by the sizes of the data alone, never by the number of threads, and lets
 no two parts write to the same place. So the result has the same bits on any number of cores.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.systems import after_fork
-from .lanes import lane_cores, log_compilers
+from .worker_threads import log_compilers, worker_cores
 
 Work = Callable[[int], None]
 
@@ -43,7 +43,7 @@ class _Helpers:
     def start(self, take: Callable[[], None], n: int) -> list[Future[None]]:
         """Ask n threads to call ``take``, each in the caller's context (numpy's error state)."""
         futures: list[Future[None]] = []
-        # RuntimeError: Python is about to end, or another lane has replaced the threads just now.
+        # RuntimeError: Python is about to end, or another worker has replaced the threads just now.
         # The caller then does the work alone.
         with suppress(RuntimeError):
             for _ in range(n):
@@ -63,7 +63,7 @@ _HELPERS = _Helpers()
 
 
 def run_parts(work: Work, n_parts: int) -> None:
-    """Call ``work(part)`` for each part, on as many threads as the lane has cores.
+    """Call ``work(part)`` for each part, on as many threads as the worker has cores.
 
     The calling thread takes parts, too, and waits for nothing but parts that have begun. So a call
     from within a part, or one whose helpers are all busy elsewhere, is at worst slow.
@@ -73,7 +73,7 @@ def run_parts(work: Work, n_parts: int) -> None:
     Exception
         The first that a part raises. Parts that have not begun are then left out.
     """
-    n_helpers = min(n_parts, lane_cores()) - 1 if n_parts > 1 else 0
+    n_helpers = min(n_parts, worker_cores()) - 1 if n_parts > 1 else 0
     if n_helpers < 1:
         for part in range(n_parts):
             work(part)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blas import Matrix, add_gram, multiply_from_left
-from .lanes import one_blas_thread
 from .pool import run_parts
+from .worker_threads import one_blas_thread
 
 # Rows or columns of a part: with fewer BLAS copies the other factor too often to be fast.
 STEP = 512

@@ -4,10 +4,10 @@ The tree depends only on the number of tasks and ``split_every``, so the result 
 number of workers. A node merges its children in order as they arrive. The tree is wide but shallow,
 so only one partial result per level, and those in flight, exist at a time.
 
-A `Keeper` stores merged results outside, and a run that is started again loads them. It stores one
-result per group of consecutive tasks. A lane does the tasks of a group one after the other, and
+A `CheckpointStore` keeps merged results, and a run that is started again loads them. It stores one
+result per group of consecutive tasks. A worker does the tasks of a group one after the other, and
 stores the result as soon as the last one is merged. So if a worker, the scheduler or the driver is
-lost, each lane loses at most the group it is working on. The tree over the groups is the same,
+lost, each worker loses at most the group it is working on. The tree over the groups is the same,
 whether a group was computed or loaded.
 """
 
@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..core.errors import ParameterError
+from .checkpoint_stores import CheckpointStore
 from .costs import current_limits
-from .keepers import Keeper
-from .lanes import hearing_compilers, lane, task_lane
 from .lazy_dask import dask, distributed
 from .memory import memory_limit
 from .notebook import watched
@@ -37,6 +36,7 @@ from .progress import (
     worker_report,
 )
 from .waiting import each_gathered, gathered
+from .worker_threads import hearing_compilers, kernel_threads, task_threads
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -63,7 +63,7 @@ def current_client() -> Client | None:
 
 
 def lane_memory(here: bool = False) -> int:
-    """Return the memory of the smallest lane, of this process or of the workers, in bytes.
+    """Return the memory of this process or, on a cluster, of its smallest worker, in bytes.
 
     Limits of containers and of the process are respected. A worker without a limit may use all
     memory of its machine, which is not known here: it is left out.
@@ -85,8 +85,8 @@ def map_reduce(
     progress: Progress | None = None,
     split_every: int | None = None,
     here: bool = False,
-    keeper: Keeper[R] | None = None,
-    homes: Sequence[str] = (),
+    checkpoint_store: CheckpointStore[R] | None = None,
+    preferred_workers: Sequence[str] = (),
 ) -> R:
     """Merge ``function(task, report)`` over all tasks.
 
@@ -104,11 +104,12 @@ def map_reduce(
         Children of a node, at least two; default that of the current `PassLimits`.
     here : bool
         Run in this process even when a cluster is connected: for data that lie in its memory.
-    keeper : Keeper, optional
+    checkpoint_store : CheckpointStore, optional
         Keeps the results of groups of tasks, and gives them to a run of the same function and
         tasks that is started again. The groups are then the leaves of the tree.
-    homes : sequence of str, optional
-        The worker that each task should run on if it can, see `Homes`; not with a keeper.
+    preferred_workers : sequence of str, optional
+        The worker that each task should run on if it can, see `WorkerAffinity`; not with
+        checkpoints.
 
     Raises
     ------
@@ -119,10 +120,10 @@ def map_reduce(
         split_every = current_limits().split_every
     if split_every < 2:
         raise ParameterError(f"split_every is {split_every}; expected at least 2")
-    if keeper is not None:
-        groups = _groups_of(tasks, sizes, keeper.every)
+    if checkpoint_store is not None:
+        groups = _groups_of(tasks, sizes, checkpoint_store.every)
         return map_reduce(
-            _Kept(function, merge, keeper),
+            _Kept(function, merge, checkpoint_store),
             groups,
             merge,
             sizes=[sum(group.sizes) for group in groups],
@@ -135,7 +136,7 @@ def map_reduce(
     if client is None:
         return _fold(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
-        graph = task_graph(function, tasks, merge, topic, split_every, homes)
+        graph = task_graph(function, tasks, merge, topic, split_every, preferred_workers)
         merged = _result(client, graph, tally)
     for i in range(len(tasks)):
         tally.finish(i)
@@ -176,10 +177,10 @@ def task_graph(
     merge: Callable[[R, R], R],
     topic: str,
     split_every: int,
-    homes: Sequence[str] = (),
+    preferred_workers: Sequence[str] = (),
 ) -> Delayed:
     """Return the root of the graph that goes to a scheduler; ``topic`` is that of the progress."""
-    leaves = _delayed_leaves(function, tasks, topic, homes)
+    leaves = _delayed_leaves(function, tasks, topic, preferred_workers)
     return _tree(leaves, dask.delayed(merge, pure=False), split_every)
 
 
@@ -187,7 +188,7 @@ def _run_here(
     function: Callable[[T, Report], R], tasks: Sequence[T], tally: ProgressTally
 ) -> Iterator[R]:
     for i, task in enumerate(tasks):
-        with lane(), hearing_compilers(tally.say) if tally.can_say else nullcontext():
+        with kernel_threads(), hearing_compilers(tally.say) if tally.can_say else nullcontext():
             result = function(task, lambda done, i=i: tally.update(i, done))  # type: ignore[misc]
         tally.finish(i)
         yield result
@@ -196,7 +197,7 @@ def _run_here(
 def _run_in_worker(
     function: Callable[[T, Report], R], task: _Plain[T], topic: str, index: int
 ) -> R:
-    with task_lane(), hearing_compilers(lambda text: log_said(topic, index, text)):
+    with task_threads(), hearing_compilers(lambda text: log_said(topic, index, text)):
         result = function(task.value, worker_report(topic, index))
     log_finished(topic, index)
     return result
@@ -217,13 +218,13 @@ class _Kept(Generic[T, R]):
 
     function: Callable[[T, Report], R]
     merge: Callable[[R, R], R]
-    keeper: Keeper[R]
+    checkpoint_store: CheckpointStore[R]
 
     def __call__(self, group: _Group[T], report: Report) -> R:
-        value = self.keeper.load(group.index)
+        value = self.checkpoint_store.load(group.index)
         if value is None:
             value = self._done(group, report)
-            self.keeper.save(group.index, value)
+            self.checkpoint_store.save(group.index, value)
         return value
 
     def _done(self, group: _Group[T], report: Report) -> R:
@@ -262,7 +263,7 @@ def _delayed_leaves(
     function: Callable[[T, Report], Any],
     tasks: Sequence[T],
     topic: str,
-    homes: Sequence[str] = (),
+    preferred_workers: Sequence[str] = (),
 ) -> list[Delayed]:
     """Make a leaf per task; the function is one node they share, so it travels once per worker.
 
@@ -274,8 +275,12 @@ def _delayed_leaves(
     shared = dask.delayed(function, traverse=False, pure=False, name=f"function-{token}")
     leaves = []
     for i, task in enumerate(tasks):
-        home = {"workers": [homes[i]], "allow_other_workers": True} if homes else {}
-        with dask.annotate(priority=-i, **home):
+        preferred = (
+            {"workers": [preferred_workers[i]], "allow_other_workers": True}
+            if preferred_workers
+            else {}
+        )
+        with dask.annotate(priority=-i, **preferred):
             leaves.append(run(shared, _Plain(task), topic, i, dask_key_name=f"{name}-{token}-{i}"))
     return leaves
 

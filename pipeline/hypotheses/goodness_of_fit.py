@@ -31,8 +31,8 @@ from ..data.bags.coordinates import Names, order_of
 from ..data.bags.frames import names_of_table
 from ..densities.exponential_family import ExponentialFamilyDensity
 from ..densities.series import Densities
-from ..execution.lanes import lane
 from ..execution.passes import check_memory
+from ..execution.worker_threads import kernel_threads
 from .declared import KERNEL_WIDTH, MAX_LOCATIONS, Permutations
 from .goodness.scores import GivenScore, MixtureScore, Scored, ScoreFunction, SeriesScore
 from .goodness.stein import (
@@ -464,7 +464,7 @@ def fit_test(
     rows = rows if order is None else np.take(rows, order, axis=1)
     sample = as_sample("x", rows, "point", groups)
     resolved = resolve_kernel(kernel, bandwidth, rows)
-    with lane():
+    with kernel_threads():
         scored = resolve_score(score)(rows)
         measured = chosen.measure(ScoredSample(scored, sample, resolved, n_draws, seed))
     return measured.result(

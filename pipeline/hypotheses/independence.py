@@ -15,7 +15,7 @@ from ..core.arrays import Floats
 from ..core.errors import DataError, ParameterError
 from ..data.bags.frames import is_groups
 from ..data.store.store import BagStore
-from ..execution.lanes import lane
+from ..execution.worker_threads import kernel_threads
 from .declared import Permutations
 from .dependence.pairs import INDEPENDENCE, DependenceStatistic, Pairs
 from .dependence.stored_pairs import StoredPairs
@@ -172,7 +172,7 @@ def independence_test(
         strata = None if within is None else strata_of(within, sample)
         pairs = Pairs(tuple(rows), sample.units, *how, strata)
         unit, n, n_units = sample.unit, len(sample), sample.n_units
-        with lane():
+        with kernel_threads():
             measured = _in_units_of_data(chosen.measure(pairs), units)
         n_left_out = sample.n_left_out
     return measured.result(

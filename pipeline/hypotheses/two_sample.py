@@ -14,7 +14,7 @@ from ..core import Instance, Integer, KernelName, OneOf, Open, Real, Seed, check
 from ..core.arrays import as_array
 from ..core.errors import DataError, ParameterError, shown, warn
 from ..embeddings.base import Embedding, EmbeddingSpec
-from ..execution.lanes import lane
+from ..execution.worker_threads import kernel_threads
 from .declared import KERNEL_WIDTH, Permutations
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
@@ -207,14 +207,14 @@ def two_sample_test(
             f"bandwidth is {ARD!r}, which is for the gaussian kernel of rows; the kernel is "
             f"{kernel!r}, the statistic {chosen.name!r}"
         )
-    with lane():
+    with kernel_threads():
         name = "" if chosen.has_widths else kernel
         used, samples, choice = _kernel_of(name, bandwidth, samples)
         fitted, used, samples, learnt = chosen.learn_on(samples, used)
     tested = samples
     if chosen.is_additive and groups is None:
         samples = samples.in_buckets()
-    with lane():
+    with kernel_threads():
         measured = fitted.measure(samples, used)
     if units is not None:
         measured, choice = _in_units_of_data(measured, choice, fitted, units)

@@ -12,8 +12,8 @@ from ..core.arrays import Floats, Integers
 from ..data.labelled.labelled import Batch, LabelledBags
 from ..data.store.changes import ListedBags
 from ..data.store.sampling import spread_rows
-from ..execution.lanes import lane
 from ..execution.passes import rows_of, run_pass
+from ..execution.worker_threads import kernel_threads
 from .fitting.accumulate import FitStatistics
 from .fitting.fit_parameters import FitParameters
 from .fitting.plan import FitPlan
@@ -42,7 +42,7 @@ def with_probabilities(
         return replace(
             model, outcome=replace(outcome, probability_map=ProbabilityMap(float(sums.train.n)))
         )
-    with lane():
+    with kernel_threads():
         share = model.solution.alpha / sums.train.weight
         solutions = [
             solve(statistics, share * statistics.weight, parameters.rounding)

@@ -15,8 +15,8 @@ from ..data.labelled.labelled import LabelledBags
 from ..data.labelled.labels import warn_of_alike, warn_of_few
 from ..data.labelled.weights import Weights
 from ..data.store.sampling import DISTANCE_SAMPLE
-from ..execution.lanes import lane
 from ..execution.progress import Progress
+from ..execution.worker_threads import kernel_threads
 from .class_scores import with_probabilities
 from .fitted_model import digest_of_fitted, take_subset
 from .fitting.accumulate import FitStatistics
@@ -57,13 +57,13 @@ def fit_ridge(
     DataError, ParameterError, StoreError
         As ``fit`` of the estimators.
     """
-    with checkpoints_of(checkpoints) as keeper:
+    with checkpoints_of(checkpoints) as checkpoint_store:
         begun = time.perf_counter()
         problem = ignoring_outliers(problem, parameters)
-        plan = plan_fit(problem, parameters, progress, keeper)
+        plan = plan_fit(problem, parameters, progress, checkpoint_store)
         planned = time.perf_counter()
-        solver = choose_solver(plan, parameters, exact=keeper is not None)
-        solved = solver.solve(plan, progress, keeper)
+        solver = choose_solver(plan, parameters, exact=checkpoint_store is not None)
+        solved = solver.solve(plan, progress, checkpoint_store)
         sums = solved.sums
         model = make_model(solved.plan, sums, parameters, solved.solution, solver.choice)
     seconds = {
@@ -121,7 +121,7 @@ def make_model(
     plan.outcome.check_finite(solved, "the solution", TOO_LARGE)
     posterior = None
     if parameters.uncertainty:
-        with lane():
+        with kernel_threads():
             held = sums.validation
             whole = sums.train if held is None else sums.train + held
             posterior = Posterior.of(whole, solution, parameters.rounding)
@@ -136,7 +136,7 @@ def make_model(
         sums.mean_targets if plan.outcome.keeps_mean else None,
         posterior,
     )
-    with lane():
+    with kernel_threads():
         known = DISTANCE_SAMPLE.ranges(plan.bags.start, plan.bags.end)
         model = model.knowing_bags(plan.bags.batches_of(known), plan.weights)
     return model if for_scores else with_probabilities(model, plan, sums, parameters)

@@ -21,9 +21,9 @@ from ..data.labelled.labelled import Batch
 from ..data.labelled.weights import Weights
 from ..data.store.store import BagStore
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.lanes import one_blas_thread
 from ..execution.pool import even_edges, run_kernel
 from ..execution.products import multiply
+from ..execution.worker_threads import one_blas_thread
 from .fit_summary import embedding_in_words
 from .fitted_model import (
     FRAME_COLUMNS,
@@ -40,7 +40,7 @@ from .fitted_model import (
 )
 from .fitting.bag_noise import bag_variances
 from .fitting.feature_map import MAPPED_ROWS, FeatureMap
-from .heads.line import LinearHead
+from .heads.linear import LinearHead
 from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration, SetCalibration
 from .intervals.fold_calibration import FoldCalibration, FoldedModel, FoldSetCalibration
@@ -329,7 +329,9 @@ class RidgeModel:
         if calibration is not None and calibration.scale is not None:
             scale, scales = calibration.scale, np.empty((n, k, calibration.n_scales))
         outside = np.zeros(n, np.int64)
-        with one_blas_thread():  # a lane, which sets OpenMP's threads too, takes longer than a bag
+        with (
+            one_blas_thread()
+        ):  # `kernel_threads`, which sets OpenMP's threads too, takes longer than a bag
             room = np.empty((min(MAPPED_ROWS, n), self.features.n_features), self.precision)
             for start, embeddings, _ in self.features.embedded(bags, self.precision, outside):
                 stop = start + len(embeddings)
@@ -496,7 +498,7 @@ class RidgeModel:
         if self.trees is not None and self.trees.n_inputs != TreeInputs(self.features).n_features:
             raise ValueError("the trees do not fit the embedding")
         if self.line is not None and self.line.coef.shape[1] != self.features.n_dims:
-            raise ValueError("the line does not fit the embedding")
+            raise ValueError("the linear head does not fit the embedding")
         if self.mean_targets is not None and self.mean_targets.shape != intercept.shape:
             raise ValueError("the average response does not fit the response basis")
 

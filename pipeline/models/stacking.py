@@ -1,8 +1,8 @@
 """Stacks of a ridge, trees and a linear model, from rows in memory, weighed out of fold.
 
-The ridge, the trees and the line in the means of bags of each of K folds predict the bags that
-they were not fitted to. Their shares make the squared error of all together least there (stacking,
-Wolpert 1992; Breiman 1996), and are drawn to equal ones where there are few bags.
+For each of K folds, the ridge, the trees and the linear model of the means of bags predict the bags
+that they were not fitted to. Their weights minimise the squared error of the weighted predictions
+(stacking, Wolpert 1992; Breiman 1996), and are shrunk to equal weights if there are few bags.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ..core.saved import read_saved
 from ..core.sums import Sums
 from ..data.labelled.labelled import Batch
 from ..data.labelled.splits import Folds
-from ..execution.lanes import lane
 from ..execution.passes import Reduction, StackedRows, check_memory, run_pass
 from ..execution.progress import Progress, note
+from ..execution.worker_threads import kernel_threads
 from .fitting.choice.sample import fold_rows
 from .fitting.fit_parameters import FitParameters
 from .fitting.fold_errors import FoldRows
 from .fitting.problem import Problem
-from .heads.line import LinearHead, best_shares
+from .heads.linear import LinearHead, best_shares
 from .heads.trees import TreeInputs, Trees
 from .intervals.fold_calibration import FoldCalibration
 from .outcomes.class_probabilities import ProbabilityMap
@@ -108,7 +108,7 @@ def with_trees(
     collector = partial(StackedRows, of_batch, no_rows, HeadRows.total)
     rows = run_pass(source, Reduction(collector, operator.add, cost, name="head"))
     judged = fold_rows(problem, rows.index, rows.y)[0]
-    with lane() as n_cores:
+    with kernel_threads() as n_cores:
         grown, of_trees = _grown_over_folds(rows, judged, n_cores)
         means = inputs.means(rows.inputs)
         line, of_line = LinearHead.fitted(means, rows.y, judged.units, judged.weights, rows.folds)

@@ -16,7 +16,7 @@ from .registry.registry import (
     ModelRecord as ModelRecord,
     Registry as Registry,
 )
-from .retraining.retrain_line import (
+from .retraining.retrain_sequence import (
     RoundResult as RoundResult,
     retrain as retrain,
 )

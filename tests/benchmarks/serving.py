@@ -17,7 +17,7 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.operations import Registry
 from tests.jobs.serving import serving as server_of
 
@@ -41,7 +41,7 @@ def serving() -> Iterator[Row]:
     a, batch = rng.random((N_BAGS, s), dtype=np.float32), Bags.from_list(bags)
 
     def floor(n: int) -> None:
-        with lane():
+        with kernel_threads():
             phases = a[:n] @ frequencies
             np.concatenate([phases, phases], axis=1) @ coef.T
 

@@ -38,7 +38,7 @@ from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.store.reading import partitions
 from bagbasis.datasets import Digits
 from bagbasis.datasets.base import BLOCK
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.jobs.experiments.speed.peers_regression import fit_dask, fit_sklearn
 from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import solve, solve_gcv
@@ -319,7 +319,7 @@ def _error(model: Any, bags: Bags, truth: NDArray[np.float64]) -> float:
 
 
 def _in_lane(call: Callable[..., object], *given: object) -> None:
-    with lane():
+    with kernel_threads():
         call(*given)
 
 
@@ -378,5 +378,5 @@ def _peak_mib(n_bags: int, n_features: int) -> float:
 
 def one_lane() -> None:
     """Compile the kernels before anything is timed."""
-    with lane(), compiling_at_once():
+    with kernel_threads(), compiling_at_once():
         _fit(mixture_store(2000), 64, 1.0)

@@ -27,7 +27,7 @@ from tests.data.storage.killing import before_writes
 
 PATIENCE = 150.0  # seconds until a child that does not end counts as stuck
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
-ONE_CORE = {"BAGBASIS_LANE_CORES": "1", "OMP_NUM_THREADS": "1"}
+ONE_CORE = {"BAGBASIS_WORKER_CORES": "1", "OMP_NUM_THREADS": "1"}
 
 _lock = threading.Lock()  # of the pipe, in a child
 _pipe: Connection

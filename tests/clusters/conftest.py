@@ -62,8 +62,8 @@ def cluster(made, tmp_path_factory):
     ]
     with (
         scheduler(made["ours"], port, logs / "scheduler"),
-        process(*worker, log=logs / "worker-1", BAGBASIS_LANE_CORES="1"),
-        process(*worker, log=logs / "worker-2", BAGBASIS_LANE_CORES="1"),
+        process(*worker, log=logs / "worker-1", BAGBASIS_WORKER_CORES="1"),
+        process(*worker, log=logs / "worker-2", BAGBASIS_WORKER_CORES="1"),
     ):
         until(lambda: listens(port))
         yield address

@@ -14,8 +14,8 @@ from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFea
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.lanes import lane
 from bagbasis.execution.tasks import map_tasks
+from bagbasis.execution.worker_threads import kernel_threads
 from tests.execution.gated import Gate
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -62,12 +62,12 @@ def assert_same(model, expected):
 
 
 def cores_of_lanes(n):
-    """The cores of the lanes that ``n`` tasks ran on."""
+    """The cores of the workers that ``n`` tasks ran on."""
     return {cores for _, cores in map_tasks(_cores, list(range(n)), sizes=[1] * n)}
 
 
 def _cores(task, report):
-    with lane() as cores:
+    with kernel_threads() as cores:
         return cores
 
 

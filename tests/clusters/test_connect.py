@@ -25,8 +25,8 @@ from bagbasis.execution.clusters import cluster_checks
 from bagbasis.execution.clusters.cluster_checks import check_store, check_versions
 from bagbasis.execution.clusters.profiles import LocalProfile, load_profile, walltime_seconds
 from bagbasis.execution.clusters.tls import check_address
-from bagbasis.execution.lanes import lane
 from bagbasis.execution.tasks import current_client, map_reduce, map_tasks
+from bagbasis.execution.worker_threads import kernel_threads
 from tests.data.storage.objects import among_objects
 from tests.execution.gated import until
 from tests.oracles.labelled import labelled_bags, stored
@@ -70,7 +70,7 @@ def profile(path, text):
 
 
 def process_and_cores(task, report):
-    with lane() as cores:
+    with kernel_threads() as cores:
         return os.getpid(), cores
 
 

@@ -90,7 +90,7 @@ def test_same_model(profile, url, expected):
 
 
 def test_a_lane_has_the_cores_of_its_worker(profile):
-    """deploy's config makes a worker of two cores one lane of one thread."""
+    """deploy's config gives a worker of two cores one thread."""
     options = "{worker_cores: 2, worker_memory: 1.5}"
     with connect(profile(n_workers=1, min_workers=1, options=options)) as client:
         assert list(client.nthreads().values()) == [1]

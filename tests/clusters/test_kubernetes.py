@@ -123,7 +123,7 @@ def test_manifest_of_a_profile(tmp_path):
     worker = manifest["spec"]["worker"]["spec"]["containers"][0]
     env = {item["name"]: item["value"] for item in worker["env"]}
     assert env["DASK_SCHEDULER_ADDRESS"] == "tls://mine-scheduler.ours.svc:8786"
-    assert env["BAGBASIS_LANE_CORES"] == "8"
+    assert env["BAGBASIS_WORKER_CORES"] == "8"
     selector = manifest["spec"]["scheduler"]["service"]["selector"]
     assert selector["dask.org/cluster-name"] == "mine"
 

@@ -122,7 +122,7 @@ def test_cancelled_job(profile, tmp_path):
 
 
 def test_script_of_a_job(profile):
-    """What the profile says reaches SLURM and the worker; the lane is one thread. PBS likewise."""
+    """What the profile says reaches SLURM and the worker; a worker has one thread. PBS likewise."""
     keys = {"cores_per_worker": 4, "walltime": "'01:00:00'", "queue": "short", "account": "me"}
     keys |= {"directives": '["--qos=x"]', "prologue": '["module load y"]', "python": "/opt/python"}
     options = r"--nthreads 4 .*--nthreads 1 .*--lifetime 3060s --lifetime-stagger 360s"
@@ -135,7 +135,7 @@ def test_script_of_a_job(profile):
         header = "\n".join(line for line in script.splitlines() if line.startswith("#"))
         for part in headers:
             assert part in header
-        assert script.index("module load y") < script.index("export BAGBASIS_LANE_CORES=4")
+        assert script.index("module load y") < script.index("export BAGBASIS_WORKER_CORES=4")
         assert re.search(rf'^"/opt/python" .*{options}', script, re.MULTILINE)
 
 

@@ -43,7 +43,7 @@ import numpy as np
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, load_model
 from bagbasis.core import systems
 from bagbasis.core.errors import WriterBusyError
-from bagbasis.execution import lanes
+from bagbasis.execution import worker_threads
 
 assert not hasattr(systems.os, "geteuid") and systems.c_library() is None
 spread = np.random.default_rng(0).uniform(0.1, 0.4, 60)

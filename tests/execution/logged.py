@@ -1,4 +1,4 @@
-"""Tasks that say when they run, keepers in a folder, and the clusters whose parts are killed."""
+"""Tasks that say when they run, checkpoints in a folder, and clusters whose parts are killed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LoggedBags(LabelledBags):
             log.gate.wait()
         yield from super().batches(start, stop, **limits)
         if log.gate.is_closed():
-            time.sleep(0.2)  # every lane gets its share of the tasks before the gate
+            time.sleep(0.2)  # every worker gets its share of the tasks before the gate
         with open(f"{self.url}.log", "a") as file:
             file.write(f"{start}\n")
 
@@ -61,8 +61,8 @@ class Log:
         return {pid for pid in self.gate.waiting() if alive(pid)}
 
 
-class FolderKeeper:
-    """A `Keeper` of texts, a file each."""
+class FolderCheckpoints:
+    """A `CheckpointStore` of texts, a file each."""
 
     def __init__(self, folder, every):
         self.folder = Path(folder)

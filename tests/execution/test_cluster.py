@@ -21,8 +21,8 @@ from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.lanes import lane
 from bagbasis.execution.tasks import current_client, map_reduce, map_tasks
+from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.reals import Reals
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
@@ -185,12 +185,12 @@ def test_tree(cluster, n):
 
 
 def cores_of_a_task(task, report):
-    with lane() as cores:
+    with kernel_threads() as cores:
         return os.getpid(), cores
 
 
 def test_tasks_run_in_workers_on_their_cores(cluster):
-    """Every task runs in another process, on the cores that the lane was given; results arrive
+    """Every task runs in another process, on the cores that the worker was given; results arrive
     with the index of their task, and progress reaches the total."""
     seen = []
     results = dict(

@@ -14,9 +14,9 @@ from bagbasis import (
     RandomFourierFeatures,
     connect,
 )
+from bagbasis.execution.affinity import WorkerAffinity
 from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.homes import Homes
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.fitting import feature_rows
 from tests.data.store.processes import loaded
 from tests.execution.gated import kill
@@ -107,13 +107,13 @@ def test_a_worker_is_killed_between_steps(cluster, alpha, store, alone):
 
 def test_tasks_stay_where_their_rows_are(monkeypatch):
     """An even share per worker, again and again; no more tasks move than have to."""
-    homes, workers = Homes(), ["a", "b"]
-    monkeypatch.setattr("bagbasis.execution.homes.addresses", lambda: workers)
-    before = homes(16)
+    preferred_workers, workers = WorkerAffinity(), ["a", "b"]
+    monkeypatch.setattr("bagbasis.execution.affinity.addresses", lambda: workers)
+    before = preferred_workers(16)
     assert (before.count("a"), before.count("b")) == (8, 8)
-    assert homes(16) == before
+    assert preferred_workers(16) == before
     for workers, n_moved in ((["b"], 8), (["b", "c"], 8), (["b", "c", "d"], 4), ([], 16)):
-        after = homes(16)
+        after = preferred_workers(16)
         assert set(after) == set(workers)
         if workers:
             assert sum(a != b for a, b in zip(before, after, strict=True)) == n_moved

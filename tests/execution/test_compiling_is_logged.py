@@ -5,7 +5,7 @@ import logging
 import pytest
 from numba.core import event
 
-from bagbasis.execution import lanes
+from bagbasis.execution import worker_threads
 
 
 def compile_kernel(folder, name):
@@ -21,22 +21,22 @@ def compile_kernel(folder, name):
 def test_compiling_is_logged_once_unless_somebody_says_it(tmp_path, caplog):
     """As a warning of the log, which Python prints; not next to a progress that says it."""
     said = []
-    listener = lanes._Compiling(lanes._log_unless_heard)
+    listener = worker_threads._Compiling(worker_threads._log_unless_heard)
     with event.install_listener("numba:compile", listener), caplog.at_level(logging.WARNING):
-        with lanes.hearing_compilers(said.append):
+        with worker_threads.hearing_compilers(said.append):
             listener._has_told = False
             compile_kernel(tmp_path, "first")
-        assert said == [lanes.COMPILING]
+        assert said == [worker_threads.COMPILING]
         assert caplog.text == ""
         listener._has_told = False
         for name in ("second", "third"):
             compile_kernel(tmp_path, name)
-    assert caplog.text.count(lanes.COMPILING) == 1
+    assert caplog.text.count(worker_threads.COMPILING) == 1
     assert "bags warm-up" in caplog.text
 
 
-def test_a_lane_installs_the_listener():
-    """The first lane of a process."""
-    with lanes.lane():
+def test_threads_install_the_listener():
+    """The first computation of a process."""
+    with worker_threads.kernel_threads():
         pass
-    assert lanes.log_compilers.cache_info().currsize == 1
+    assert worker_threads.log_compilers.cache_info().currsize == 1

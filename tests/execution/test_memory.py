@@ -1,4 +1,4 @@
-"""What passes declare of memory: above what they take, and refused where a lane has less."""
+"""What passes declare of memory: above what they take, and refused where a worker has less."""
 
 from __future__ import annotations
 

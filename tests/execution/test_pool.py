@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.pool import MAX_RANGES, even_edges, run_parts
+from bagbasis.execution.worker_threads import use_cores
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
@@ -66,7 +66,7 @@ def test_parts_that_have_parts():
 
 
 def test_many_callers_at_once():
-    """Threads of a user's own, on lanes of changing size."""
+    """Threads of a user's own, with changing numbers of cores."""
     errors = []
 
     def call(cores):

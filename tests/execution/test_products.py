@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.products import PANEL, STEP, gram_matrix, multiply, multiply_by_triangle
+from bagbasis.execution.worker_threads import use_cores
 
 pytestmark = pytest.mark.portable
 

@@ -18,7 +18,15 @@ from bagbasis import connect
 from bagbasis.execution.tasks import _fold, map_reduce
 from tests.execution.fitting import fitted
 from tests.execution.gated import alive, kill, until
-from tests.execution.logged import EVERY, N_TASKS, FolderKeeper, Log, process, scheduler, worker
+from tests.execution.logged import (
+    EVERY,
+    N_TASKS,
+    FolderCheckpoints,
+    Log,
+    process,
+    scheduler,
+    worker,
+)
 from tests.oracles.labelled import labelled_bags, stored
 
 N = 96  # too few for a scale of errors, which is learnt in passes of its own
@@ -79,7 +87,7 @@ def test_a_run_cut_off_anywhere(n, split_every, every, strengths):
                     merged,
                     sizes=[2] * n,
                     split_every=split_every,
-                    keeper=FolderKeeper(folder, every),
+                    checkpoint_store=FolderCheckpoints(folder, every),
                     progress=lambda done, total, seen=seen: seen.append((done, total)),
                 )
             except CutOff:
@@ -107,15 +115,15 @@ def test_damaged_and_lost_checkpoints(n, every, damaged, gone):
     tasks = [str(i) for i in range(n)]
     options = {"sizes": [1] * n, "split_every": 4}
     with tempfile.TemporaryDirectory() as folder:
-        keeper = FolderKeeper(folder, every)
-        map_reduce(Worker(), tasks, merged, keeper=keeper, **options)
+        checkpoint_store = FolderCheckpoints(folder, every)
+        map_reduce(Worker(), tasks, merged, checkpoint_store=checkpoint_store, **options)
         paths = {int(path.name): path for path in Path(folder).iterdir()}
         for group in paths.keys() & damaged:
             paths[group].write_text("damaged")
         for group in paths.keys() & gone:
             paths[group].unlink()
         doing = Worker()
-        result = map_reduce(doing, tasks, merged, keeper=keeper, **options)
+        result = map_reduce(doing, tasks, merged, checkpoint_store=checkpoint_store, **options)
     assert result == grouped_tree(tasks, every, 4)
     again = sorted(paths.keys() & (damaged | gone))
     assert doing.done == [task for i in again for task in tasks[every * i :][:every]]
@@ -140,7 +148,11 @@ def test_tree_on_a_cluster(cluster, tmp_path, kept):
     """On workers the very tree, whatever was kept, and only what is missing is done."""
     n, every = 23, 3
     names = [str(i) for i in range(n)]
-    options = {"sizes": [1] * n, "split_every": 4, "keeper": FolderKeeper(tmp_path / "kept", every)}
+    options = {
+        "sizes": [1] * n,
+        "split_every": 4,
+        "checkpoint_store": FolderCheckpoints(tmp_path / "kept", every),
+    }
     missing = set(names)
     if kept != "none":
         with suppress(CutOff):
@@ -227,15 +239,15 @@ def result_of(log, running):
     return json.loads(out.read_text())
 
 
-def check(said, log, expected, lanes=1):
-    """The same model to the bit; each lane did at most an interval twice; nothing is left."""
+def check(said, log, expected, workers=1):
+    """The same model to the bit; each worker did at most an interval twice; nothing is left."""
     assert "error" not in said, said
     np.testing.assert_array_equal(said["coef"], expected.coef_)
     for key in ("n_bags_fitted", "n_bags_held_out", "n_points_seen"):
         assert said[key] == expected.report_[key]
     lines = log.lines()
     assert len(set(lines)) == N_TASKS
-    assert len(lines) - N_TASKS <= EVERY * lanes
+    assert len(lines) - N_TASKS <= EVERY * workers
     assert not (Path(log.url).parent / "kept").exists()
 
 
@@ -283,7 +295,7 @@ def test_all_workers_killed(log, expected, profile, tmp_path):
         log.gate.open()
         assert running.exitcode is None
         stack.enter_context(worker(tmp_path))
-        check(result_of(log, running), log, expected, lanes=2)
+        check(result_of(log, running), log, expected, workers=2)
 
 
 @pytest.mark.long
@@ -304,4 +316,4 @@ def test_scheduler_killed(log, expected, profile, tmp_path):
     log.gate.open()
     Path(log.url).parent.joinpath("out.json").unlink()
     with scheduler(tmp_path), worker(tmp_path), driver(log, profile()) as running:
-        check(result_of(log, running), log, expected, lanes=2)
+        check(result_of(log, running), log, expected, workers=2)

@@ -8,7 +8,7 @@ import pytest
 from bagbasis import BagStore, MomentsEmbedding
 from bagbasis.core.errors import BagbasisError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.lanes import lane, use_cores
+from bagbasis.execution.worker_threads import kernel_threads, use_cores
 from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.kernels.scales import Scales
@@ -33,7 +33,7 @@ def scales_of(a, b, statistic, kernel=BOTH, groups=None, seed=0):
     samples = TwoSamples(
         *read_samples({"a": a, "b": b}, groups=labels), "permutation", 9, seed, kernel=kernel
     )
-    with lane():
+    with kernel_threads():
         return statistic.choose_scales(samples), samples
 
 
@@ -373,7 +373,7 @@ def test_refusals(change, told):
 @pytest.mark.long
 def test_features_stand_for_their_kernels():
     """With many frequencies, products of features equal the kernels' values."""
-    with lane():
+    with kernel_threads():
         scales = Scales.choose(("gaussian", "laplacian"), X, 4096, 0)
         features = scales(X).reshape(40, len(scales.kernels), -1)
     for k, kernel in enumerate(scales.kernels):

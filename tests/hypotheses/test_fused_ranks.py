@@ -8,7 +8,7 @@ from scipy.special import eval_legendre, logsumexp
 from scipy.stats import rankdata
 
 from bagbasis import Bags
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.hypotheses import FuseRanks, two_sample_test
 from bagbasis.hypotheses.nulls.permutation import draw_splits
 from bagbasis.hypotheses.samples.samples import as_sample
@@ -59,7 +59,7 @@ def test_the_best_rank_of_three_by_its_definition():
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) + 0.8
     samples, rows = samples_of(x, y), np.vstack([x, y])
-    with lane():
+    with kernel_threads():
         scales = FuseRanks().choose_scales(samples)
     splits = draw_splits(samples.is_first_unit, 59, 5)
     every = mmd_of_splits(rows, scales.kernels, splits)

@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from bagbasis.core.errors import BagbasisError
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import UnbiasedMMD, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.samples.samples import read_samples

@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 from scipy.stats import chi2
 
 from bagbasis.core.errors import BagbasisError
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.hypotheses import TWO_SAMPLE, FourierMMD, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.wild_bootstrap import (
@@ -85,7 +85,7 @@ def test_values_of_many_scales(grouped):
           for n, x, g in (("a", a, units[:24]), ("b", b, units[24:]))),
         WILD, 20, 4, 1.0, BOTH,
     )  # fmt: skip
-    with lane():
+    with kernel_threads():
         scales = Fuse(8).choose_scales(samples)
         features = scales(both).reshape(45, len(scales.kernels), -1).swapaxes(0, 1)
     waves, degrees = samples.wild_waves()
@@ -120,7 +120,7 @@ def test_weights_of_neighbours_do_not_widen_narrow_kernels():
     rng, n = np.random.default_rng(5), 400
     a, b = (as_sample(name, rng.standard_normal((n, 2)), "point") for name in "ab")
     samples = TwoSamples(a, b, WILD, 400, 1, 20.0, "gaussian")
-    with lane():
+    with kernel_threads():
         scales = replace(Fuse(512).choose_scales(samples), kernels=(Kernel("gaussian", 0.05),),
                          norms=(1.0,))  # fmt: skip
         _, drawn = series_sums(samples, scales)

@@ -283,7 +283,7 @@ REPORT = {
     "n_left": 0,
     "n_bags_fitted": 150,
     "alpha": 0.1,
-    "new_line": None,
+    "new_sequence": None,
     "recomputed": "periodic check",
     "check": {"differences": {"gram": 0.25, "counts": 0.0}, "bound": 1e-5},
     "corrupt": True,

@@ -6,7 +6,7 @@ import logging
 import numpy as np
 
 from bagbasis import BagStore, Box
-from bagbasis.execution import lanes
+from bagbasis.execution import worker_threads
 from bagbasis.jobs import files, warm_up
 from bagbasis.jobs.commands.stores.info import with_short_classes
 from bagbasis.jobs.pictures.bag_dots import _bag_chart
@@ -60,6 +60,6 @@ def test_warm_up_compiles_what_is_used_first(monkeypatch):
 def test_what_is_said_of_the_moment_is_no_worry_of_a_report():
     """That kernels are compiled once is logged; among the warnings it would alarm each newcomer."""
     with files._logged() as found:
-        lanes._log_unless_heard(lanes.COMPILING)
+        worker_threads._log_unless_heard(worker_threads.COMPILING)
         logging.getLogger("bagbasis.data.store").warning("a box is narrow")
     assert found == ["a box is narrow"]

@@ -62,7 +62,10 @@ def test_no_place_for_compiled_kernels(regression, tmp_path):
 
 
 CASES = {
-    "lane": ({"BAGBASIS_LANE_CORES": "x"}, "BAGBASIS_LANE_CORES='x'; expected a positive number"),
+    "cores": (
+        {"BAGBASIS_WORKER_CORES": "x"},
+        "BAGBASIS_WORKER_CORES='x'; expected a positive number",
+    ),
     "numba": ({"NUMBA_NUM_THREADS": "0"}, "Numba cannot use what the environment says"),
 }
 

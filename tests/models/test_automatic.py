@@ -20,7 +20,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.embeddings import FourierSpec, NystroemSpec
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.fitting.choice.short_list import short_list
 
 SMALL = RandomFourierFeatures(n_features=64)

@@ -14,7 +14,7 @@ from bagbasis import (
 )
 from bagbasis.models.base import fit_parameters_of
 from bagbasis.operations import Retraining
-from bagbasis.operations.retraining.sums import ModelLine
+from bagbasis.operations.retraining.sums import ModelSequence
 
 SECOND = RandomFourierFeatures(n_features=64, seed=1)
 FOLDED_BAGS = "bagbasis.models.fitting.{}.FOLDED_BAGS"
@@ -116,13 +116,15 @@ def test_densities_and_baselines_take_gcv():
 
 def test_rounds_of_retraining_choose_as_the_first(tmp_path):
     store = stored(str(tmp_path / "bags.zarr"))
-    line = ModelLine.begin(DoubleBasisRegressor("moments", SECOND), store, (0, 60), None, 0.1)
+    line = ModelSequence.begin(DoubleBasisRegressor("moments", SECOND), store, (0, 60), None, 0.1)
     assert line.estimator.alpha == "folds"
     sums = line.statistics(store, (0, 60))
     assert len(sums.folds.parts) == 5
     model = line.model(sums, store, (0, 60))
     assert np.isfinite(model.alpha_scores_).any()
-    given = ModelLine.begin(DoubleBasisRegressor("moments", alpha="gcv"), store, (0, 60), None, 0.1)
+    given = ModelSequence.begin(
+        DoubleBasisRegressor("moments", alpha="gcv"), store, (0, 60), None, 0.1
+    )
     assert given.estimator.alpha == "gcv"
 
 

@@ -30,7 +30,7 @@ from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit, stacking
-from bagbasis.models.heads.line import HEAD_PENALTIES, SPREAD, LinearHead, best_shares
+from bagbasis.models.heads.linear import HEAD_PENALTIES, SPREAD, LinearHead, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.operations import Retraining
 from tests.oracles.labelled import stored

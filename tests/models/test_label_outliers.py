@@ -19,7 +19,7 @@ from bagbasis import (
 from bagbasis.core.errors import BagbasisWarning
 from bagbasis.embeddings import ShrunkEmbedding
 from bagbasis.models import Search
-from bagbasis.operations.retraining.sums import ModelLine
+from bagbasis.operations.retraining.sums import ModelSequence
 
 N = 120
 SEARCH = Search([MomentsEmbedding()], scale_multipliers=(1.4,), first_bags=N, heads=["ridge"])
@@ -174,11 +174,11 @@ def test_rounds_of_retraining_count_all_labels(tmp_path: Any) -> None:
     """Labels of later rounds may be where the first round had outliers."""
     store = BagStore.create(tmp_path / "s.zarr", 1, ["y"])
     store = store.append(BAGS, targets=with_outliers("one")[:, None])
-    line = ModelLine.begin(model_of(), store, (0, N), "y", 0.0)
+    line = ModelSequence.begin(model_of(), store, (0, N), "y", 0.0)
     assert line.statistics(store, (0, N)).train.n == N
     with pytest.warns(BagbasisWarning, match="outliers"):
         fitted = model_of().fit(store, target="y")
-    assert ModelLine.of(fitted).weights.limits is None
+    assert ModelSequence.of(fitted).weights.limits is None
 
 
 @pytest.mark.parametrize("search", [None, SEARCH])

@@ -1,4 +1,4 @@
-"""Learned frequencies in the estimators: what is looked at, on which lanes, and what is kept."""
+"""Learned frequencies in the estimators: what is looked at, on which workers, and what is kept."""
 
 from __future__ import annotations
 

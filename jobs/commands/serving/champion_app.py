@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bagbasis.core.errors import BagbasisError, ModelError
-from bagbasis.execution.lanes import one_blas_thread
+from bagbasis.execution.worker_threads import one_blas_thread
 from bagbasis.operations import Registry
 
 from ...files import plain

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bagbasis import BagStore
 from bagbasis.core.arrays import Floats
 from bagbasis.embeddings import ProjectionSpec
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import RidgeSolution, solve_validation
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
@@ -211,7 +211,7 @@ def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> Pairs:
         responses, bags = store.responses(start, stop), store.read(start, stop)
         a = np.empty((len(bags), spec.n_features), np.float32)
         b = np.empty((len(responses.positions), spec.n_features), np.float32)
-        with lane():
+        with kernel_threads():
             spec.embed(bags, a)
             spec.embed(responses.present, b)
         pairs.append((a[responses.positions], b))

@@ -13,7 +13,7 @@ import numpy as np
 
 from bagbasis.core.arrays import Floats
 from bagbasis.densities import ExponentialFamilyDensity
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import fit_test
 
 from ...terminal import Callback

@@ -12,7 +12,7 @@ import numpy as np
 
 from bagbasis import Bags
 from bagbasis.core.arrays import Floats
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import (
     IndependentSubspaces,
     derivative_norms,

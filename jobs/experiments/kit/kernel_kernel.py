@@ -20,7 +20,7 @@ from typing_extensions import override
 from bagbasis import Bags, BagStore, Box, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
 from bagbasis.embeddings import Embedding, ProjectionSpec
 from bagbasis.embeddings.base import ChoiceSample
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 
 from ....core.arrays import Floats
 from ...configs.config import Section
@@ -138,7 +138,7 @@ class LeanSmoother:
 
     def predict(self, bag: Bags) -> Floats:
         """Return the prediction for one bag."""
-        with lane():
+        with kernel_threads():
             exponents = self._rows @ (self._embed(bag)[0] - self._centre)
             exponents -= self._halves
             exponents *= exponents.dtype.type(self._smoother.bandwidth_**-2)

@@ -7,7 +7,7 @@ import platform
 from typing import Any
 
 from bagbasis.core.versions import version
-from bagbasis.execution.lanes import lane_cores
+from bagbasis.execution.worker_threads import worker_cores
 
 PACKAGES = (
     "bagbasis", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr",
@@ -19,7 +19,7 @@ def machine() -> dict[str, Any]:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cpu": cpu_name(),
-        "cores": lane_cores(),
+        "cores": worker_cores(),
         "memory_gib": round(memory / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
     }

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from bagbasis.core.arrays import Floats
-from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.progress import part_of
+from bagbasis.execution.worker_threads import use_cores
 
 from ...terminal import Callback
 

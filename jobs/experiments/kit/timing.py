@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS and lanes to one thread, so that work is timed and not thread sharing."""
+    """Limit BLAS and kernels to one thread, so that work is timed and not thread sharing."""
     with threadpool_limits(1), use_cores(1):
         yield
 

@@ -17,7 +17,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 from threadpoolctl import threadpool_limits
 
-from bagbasis.execution.lanes import lane_cores
+from bagbasis.execution.worker_threads import worker_cores
 
 from ....core.arrays import Floats
 
@@ -133,7 +133,7 @@ class NormalProducts:
 
     def __enter__(self) -> NormalProducts:
         self._limits = threadpool_limits(1)
-        self._pool = ThreadPoolExecutor(lane_cores())
+        self._pool = ThreadPoolExecutor(worker_cores())
         return self
 
     def __exit__(self, *error: object) -> None:

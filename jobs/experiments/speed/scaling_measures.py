@@ -29,9 +29,9 @@ from bagbasis.core.errors import ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import SPLIT_EVERY
-from bagbasis.execution.lanes import lane, use_cores
 from bagbasis.execution.passes import RangeTask
 from bagbasis.execution.tasks import map_reduce, task_graph
+from bagbasis.execution.worker_threads import kernel_threads, use_cores
 from bagbasis.models.fitting.feature_map import FeatureMap
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.reals import Reals
@@ -152,7 +152,7 @@ def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
         rng.random((2 * n_features, n_features), np.float32), rng.random((2 * n_features, 1))
     )
     statistics = builder.finish()
-    with use_cores(1), lane():
+    with use_cores(1), kernel_threads():
         seconds = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
         if p["gcv"]:
             grid = np.geomspace(1e-3, 1e3, 17)

@@ -138,8 +138,8 @@ async def _scheduler() -> None:
 
 
 async def _workers(address: str, n_workers: int) -> None:
-    lanes: Any = import_module("bagbasis.execution.lanes")
-    lanes.TURN = nullcontext()  # each stands for a process, which would have a lane of its own
+    threads: Any = import_module("bagbasis.execution.worker_threads")
+    threads.TURN = nullcontext()  # each stands for a process, which would run a task of its own
     with dask.config.set(QUIET), tempfile.TemporaryDirectory() as folder:
         options: dict[str, Any] = {
             "host": LOOPBACK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.arrays import Floats
-from ...execution.lanes import one_blas_thread
+from ...execution.worker_threads import one_blas_thread
 from .nearest_kernels import kth_distances
 
 MANY_DIMS = 10  # from here on, trees of some thousand points visit most of them

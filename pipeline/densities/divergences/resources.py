@@ -12,15 +12,15 @@ from ...core import Integer, None_
 from ...core.annotations import Progress
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
-from ...execution.lanes import lane_cores, one_blas_thread
 from ...execution.memory import available_memory
+from ...execution.worker_threads import one_blas_thread, worker_cores
 
 BLOCK_POINTS = 1 << 16  # whole bags at a time, in each thread: some megabytes of distances
 
 
 def n_threads() -> int:
     """Threads of one matrix: the cores this process was given."""
-    return lane_cores()
+    return worker_cores()
 
 
 def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> None:

@@ -20,8 +20,8 @@ from ...core.arrays import Floats
 from ...core.errors import ParameterError
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, validated
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ...execution.checkpoint_stores import StateCheckpoints
 from ...execution.costs import Cost
-from ...execution.keepers import StateKeeper
 from ...execution.passes import check_memory
 from ..transforms import Transform
 from .completion import COMPLETE, Completion
@@ -98,7 +98,7 @@ class LabelledSums(Protocol):
     """From a `FeatureSpec` to sums of about so many labelled rows; the text says which they are."""
 
     @property
-    def keeper(self) -> StateKeeper | None:
+    def checkpoint_store(self) -> StateCheckpoints | None:
         """Where learning keeps what it has come to."""
         ...
 

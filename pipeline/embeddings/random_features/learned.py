@@ -15,9 +15,9 @@ from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import validated
 from ...data.store.sampling import spread_rows
-from ...execution.keepers import KeptState, StateKeeper
-from ...execution.lanes import lane
+from ...execution.checkpoint_stores import CheckpointedState, StateCheckpoints
 from ...execution.passes import check_memory
+from ...execution.worker_threads import kernel_threads
 from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, SampleRows
 from .fourier import RandomFourierFeatures, name_sines
 from .frequencies import draw_frequencies
@@ -46,7 +46,7 @@ MAX_PRIOR = 1e4  # bound of concentration and tightness: a draw of the mixture t
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep(KeptState):
+class Sweep(CheckpointedState):
     """What a number of sweeps have come to: all that the next one depends on.
 
     Attributes
@@ -77,7 +77,7 @@ class LabelledRows:
 
     rows: NDArray[Any]
     targets: Floats
-    keeper: StateKeeper | None = None
+    checkpoint_store: StateCheckpoints | None = None
 
     def __call__(self, spec: FeatureSpec, n_rows: int, stage: str) -> SpectrumSums:
         """Return the centred sums."""
@@ -179,7 +179,7 @@ class LearnedFourierFeatures(RandomFeatures):
         self._check(n_inputs, blocks)
         if labelled is None:
             raise ParameterError(NEEDS_LABELS)
-        saved = labelled.keeper.load(SWEEP) if labelled.keeper else None
+        saved = labelled.checkpoint_store.load(SWEEP) if labelled.checkpoint_store else None
         sweep = self._begin(n_inputs, sample, labelled) if saved is None else Sweep.of(saved)
         while sweep.number < self.n_sweeps:
             sweep = self._kept(self._next(sweep, labelled), labelled)
@@ -215,8 +215,8 @@ class LearnedFourierFeatures(RandomFeatures):
         return self._kept(begun, labelled)
 
     def _kept(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
-        if labelled.keeper:
-            labelled.keeper.save(SWEEP, sweep.arrays())
+        if labelled.checkpoint_store:
+            labelled.checkpoint_store.save(SWEEP, sweep.arrays())
         return sweep
 
     def _next(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
@@ -233,7 +233,7 @@ class LearnedFourierFeatures(RandomFeatures):
             stage += f", log evidence {sweep.log_evidence:.6g}"
         evidence_sums = labelled(LearnedSpec(both, sweep.scale), self.n_bags, stage)
         sums = evidence_sums.scaled(2.0)  # of twice as many features they are √½ as large
-        with lane():
+        with kernel_threads():
             penalty, evidence = draw_penalty(sums.of_frequencies(np.arange(m)), generator)
             exchanged = accept_in_turn(sums, penalty, np.log(generator.random(m)))
         labels = np.where(exchanged, proposed.labels, mixture.labels)

@@ -16,7 +16,7 @@ from ..notebook import watched
 from ..progress import Progress, say
 from ..tasks import current_client
 from .cluster_checks import check_store, check_versions, wait_for_workers
-from .local_workers import cores_per_lane, open_local
+from .local_workers import cores_of_worker, open_local
 from .owning_client import OwningClient, owning
 from .profiles import (
     AddressProfile,
@@ -127,7 +127,7 @@ def lanes_line(client: Client, profile: Profile) -> str:
     threads = client.nthreads()
     cores_per_worker = getattr(profile, "cores_per_worker", None)
     if isinstance(profile, LocalProfile):
-        cores_per_worker = cores_per_lane(profile)
+        cores_per_worker = cores_of_worker(profile)
     cores = sum(cores_per_worker or n for n in threads.values())
     shown = getattr(profile, "dashboard", None)
     if shown is None:  # a cluster of somebody else's

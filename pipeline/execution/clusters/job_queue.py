@@ -13,7 +13,7 @@ from tornado.ioloop import PeriodicCallback
 from ...core.errors import ClusterError, ConfigError
 from ...data.storage.files import storage_errors
 from ...data.storage.urls import normalize_url
-from ..lanes import CORES_VARIABLE
+from ..worker_threads import CORES_VARIABLE
 from .profiles import JobQueueProfile, shell_word, walltime_seconds
 from .tls import LOOPBACK_HTTP, NO_HTTP, closed_http, security_of
 
@@ -48,7 +48,7 @@ def open_job_queue(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
 def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
     """Start the scheduler of a profile, without jobs.
 
-    A job holds one worker process with one thread, the lane, whose kernels use all cores of the
+    A job holds one worker process with one thread, whose kernels use all cores of the
     job. dask-jobqueue requests as many cores as a worker has threads, so the last ``--nthreads``
     sets the threads to one.
     """

@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 
 from ...core.errors import ClusterError, refuse_exhaustion
 from ...data.storage.temporary import temporary_folder
-from ..lanes import CORES_VARIABLE
+from ..worker_threads import CORES_VARIABLE
 from .owning_client import owning
 from .profiles import LocalProfile
 from .tls import LOOPBACK_HTTP, closed_http
@@ -51,7 +51,7 @@ def open_local(profile: LocalProfile) -> Client:
     return client
 
 
-def cores_per_lane(profile: LocalProfile) -> int:
+def cores_of_worker(profile: LocalProfile) -> int:
     """Return the cores of each worker: the profile's, or an even share of the machine's."""
     return profile.cores_per_worker or max(1, int(CPU_COUNT) // _n_workers(profile))
 
@@ -62,7 +62,7 @@ def _n_workers(profile: LocalProfile) -> int:
 
 def _local_cluster(profile: LocalProfile, folder: str) -> LocalCluster:
     options: dict[str, Any] = {"memory_limit": profile.memory_limit} if profile.memory_limit else {}
-    lane = cores_per_lane(profile)
+    n_cores = cores_of_worker(profile)
     with closed_http(profile.dashboard):
         return LocalCluster(
             processes=True,
@@ -73,7 +73,7 @@ def _local_cluster(profile: LocalProfile, folder: str) -> LocalCluster:
             dashboard_address=LOOPBACK_HTTP,
             scheduler_kwargs={"dashboard": profile.dashboard, "local_directory": folder},
             local_directory=folder,
-            env={CORES_VARIABLE: str(lane), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+            env={CORES_VARIABLE: str(n_cores), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
             **options,
         )
 

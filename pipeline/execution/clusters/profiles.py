@@ -50,8 +50,8 @@ def _walltime(value: str) -> str:
 def shell_word(text: str) -> str:
     """Return a path as one word of the job's shell, which puts in variables and nothing else."""
     path = re.sub(r'[\\`"]|\$(?!\w|\{\w+\})', r"\\\g<0>", text)
-    home = re.match(r"~[\w.-]*/", path)  # quoted, it would not be a home
-    return f'{home[0]}"{path[home.end() :]}"' if home else f'"{path}"'
+    preferred = re.match(r"~[\w.-]*/", path)  # quoted, it would not be a preferred
+    return f'{preferred[0]}"{path[preferred.end() :]}"' if preferred else f'"{path}"'
 
 
 def is_loopback(host: str) -> bool:

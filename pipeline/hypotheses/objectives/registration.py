@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from ...core import Integer, OneOf, Pair, Real, checked
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from .variable_features import VariableFeatures
 
 RIDGE = 1e-3  # penalty of the canonical correlation, of features whose variance is about 1 / 2L
@@ -149,7 +149,7 @@ def register_images(
     images = _image("reference", reference), _image("image", image)
     fixed, moving = (median_filter(pixels, MEDIAN_PIXELS) for pixels in images)
     limits = np.array([max_shift, max_shift, max_angle, np.log(max_scale)])
-    with lane():
+    with kernel_threads():
         motions: list[Floats] = []
         for width in BLUR_PIXELS:
             blurred = [gaussian_filter(pixels, width) for pixels in (fixed, moving)]

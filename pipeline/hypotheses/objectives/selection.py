@@ -23,9 +23,9 @@ from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec, MarginalS
 from ...embeddings.composed.union import UnionSpec
 from ...embeddings.projection import ProjectionEmbedding
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
-from ...execution.lanes import lane
 from ...execution.passes import Reduction, check_memory, run_pass
 from ...execution.progress import Progress
+from ...execution.worker_threads import kernel_threads
 from ..samples.variables import as_rows, target_rows
 from .criteria import SELECTION_CRITERIA
 from .variable_features import Moments, VariableFeatures
@@ -176,7 +176,7 @@ def select_coordinates(
         raise DataError(
             f"{int(moments.n.sum())} rows with a target are too few for {n_folds} folds"
         )
-    with lane():
+    with kernel_threads():
         find, folds = SELECTION_CRITERIA[criterion], range(n_folds)
         chosen, scores = find(moments, folds, blocks, k)
         stability = np.zeros(len(names))
@@ -248,7 +248,7 @@ class ArrayVariables:
     def sums(self, features: JoinedFeatures, progress: Progress | None) -> Moments:
         """Return the moments of all rows."""
         total = Moments.zeros(features.n_folds, features.n_features)
-        with lane():
+        with kernel_threads():
             for start in range(0, len(self.x), 4096):
                 part = slice(start, start + 4096)
                 index = np.arange(len(self.x), dtype=np.int64)[part]

@@ -21,7 +21,7 @@ from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError
 from ...data.bags.coordinates import Names
 from ...data.bags.point_rows import known_points, new_points
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from .variable_features import Moments, VariableFeatures, alignments
 
 MAX_ITERATIONS = 1000  # iterations of FastICA
@@ -104,7 +104,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         sizes = _sizes(parameters["dims"], d)
         if n <= 2 * d:
             raise DataError(f"{n} points are too few for {d} components")
-        with lane():
+        with kernel_threads():
             unmixing, self.mean_ = _components(x, parameters["seed"])
             components = (x - self.mean_) @ unmixing.T
             aligned = _dependence(components, parameters["n_features"])
@@ -133,7 +133,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         if not hasattr(self, "unmixing_"):
             raise UnfittedError("the subspaces are not fitted: call fit first")
         x, _ = known_points(self, X, self._names, "the subspaces were fitted on")
-        with lane():
+        with kernel_threads():
             return (x - self.mean_) @ self.unmixing_.T
 
 

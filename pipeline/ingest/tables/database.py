@@ -12,8 +12,8 @@ import duckdb
 import pyarrow as pa
 
 from ...core.errors import DataError, StoreError, refuse_exhaustion
-from ...execution.lanes import lane_cores
 from ...execution.memory import available_memory
+from ...execution.worker_threads import worker_cores
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
 from .values import LOCKED
@@ -41,7 +41,7 @@ class Database:
         self._spill = spill
         memory = min(memory, max(MIN_BYTES, available_memory() // 2))
         limits = {"memory_limit": f"{memory}B", "temp_directory": spill}
-        config = {**LOCKED, **limits, "threads": lane_cores()}
+        config = {**LOCKED, **limits, "threads": worker_cores()}
         self._connection = duckdb.connect(config=config)
         self._connection.register_filesystem(self.files)
         self._connection.execute(f"SET allowed_directories = ['{DuckFiles.protocol}://']")

@@ -13,7 +13,7 @@ from ...core.arrays import Floats
 from ...data.bags.bags import Bags
 from ...data.store.sampling import spread_rows
 from ...execution.costs import Cost
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ..bag_summaries import MomentsAndExtremes
 from ..outcomes.base import Outcome
 from .summaries import SampledRows
@@ -79,7 +79,7 @@ class MomentsForest:
             units = np.where(variances > 0, variances, 1.0)
         node = NODE_BYTES + 8 * labels.shape[1]
         y = labels / np.sqrt(units)
-        with lane() as n_cores:
+        with kernel_threads() as n_cores:
             forest = RandomForestRegressor(
                 N_TREES,
                 min_samples_leaf=-(-2 * len(rows) * N_TREES * node // MAX_BYTES),

@@ -38,7 +38,7 @@ from .plan import FitPlan
 T = TypeVar("T")
 
 FORMAT = Format("checkpoint", key="format")
-CHECKPOINT_SECONDS = 300.0  # work on one core between two checkpoints of a lane
+CHECKPOINT_SECONDS = 300.0  # work on one core between two checkpoints of a worker
 ABANDONED_AFTER = timedelta(days=1)  # time since the last write: these checkpoints are deleted
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
 DESCRIPTION = "fit.json"
@@ -62,8 +62,8 @@ class Checkpoints:
         A folder, on any filesystem that all workers see; made when it is not there.
     seconds : float > 0
         Largest number of seconds of work on one core, by the cost model, between two checkpoints of
-        a lane: what a lane can lose. At least one task, about a minute. Fits of few tasks keep
-        every one, so that there are groups of them for all lanes.
+        a worker: what a worker can lose. At least one task, about a minute. Fits of few tasks keep
+        every one, so that there are groups of them for all workers.
 
     See Also
     --------
@@ -96,7 +96,7 @@ class Checkpoints:
         self.seconds = Real(gt=0).check("seconds", seconds)
         self._used: set[str] = set()
 
-    def keeper(self, plan: FitPlan) -> FitKeeper:
+    def store_of(self, plan: FitPlan) -> FitCheckpointStore:
         """Return the checkpoints of one pass.
 
         Raises
@@ -107,7 +107,7 @@ class Checkpoints:
             The folder cannot be written.
         """
         every = self._tasks(plan)
-        return FitKeeper(self._folder(plan, tasks_a_group=every), every)
+        return FitCheckpointStore(self._folder(plan, tasks_a_group=every), every)
 
     def steps(self, plan: FitPlan, **settings: object) -> StepKeeper:
         """Return the checkpoints of a fit by conjugate gradients, and its settings.
@@ -115,7 +115,7 @@ class Checkpoints:
         Raises
         ------
         ParameterError, StoreError
-            As `keeper`.
+            As `checkpoint_store`.
         """
         return StepKeeper(self._folder(plan, **settings), self.seconds)
 
@@ -173,8 +173,8 @@ def checkpoints_of(
 
 
 @dataclass(frozen=True)
-class FitKeeper:
-    """A `Keeper` of the statistics of one pass.
+class FitCheckpointStore:
+    """A `CheckpointStore` of the statistics of one pass.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ from ...embeddings.random_features.registered import DEFAULT_FEATURES, RANDOM_FE
 from ...embeddings.registered import spec_from_dict, spec_to_dict
 from ...embeddings.transforms import Arrays
 from ...execution.costs import Cost
-from ...execution.lanes import lane
 from ...execution.progress import Progress
+from ...execution.worker_threads import kernel_threads
 from ..ridge.linear_columns import LinearColumns
 
 # The mean of exp(−d²/2σ²) over pairs of bags is .6 where σ is their median distance, .995 where it
@@ -236,7 +236,7 @@ def resolve_features(
     ParameterError
         Random features that learn, without ``learn``.
     """
-    with lane():
+    with kernel_threads():
         spec = getattr(embedding, "spec_", None)
         if spec is None:
             box = source.box
@@ -256,7 +256,7 @@ def resolve_features(
         second: FeatureSpec | None = getattr(random_features, "spec_", None)
         if second is None and (learn is None or not random_features.learns):
             second = random_features.resolve(spec.n_features, sample, spec.blocks)
-    if second is None and learn is not None:  # by passes, which take the lane themselves
+    if second is None and learn is not None:  # by passes, which limit the threads themselves
         second = learn(random_features, first, sample)
     assert second is not None
     if second.n_inputs != spec.n_features:
@@ -306,7 +306,7 @@ def sampled_embeddings(source: LabelledBags, first: FeatureMap, n_rows: int) -> 
     """Return embeddings of about so many bags, evenly spread runs of them, in double."""
     runs = RunSample.of_about(n_rows)
     try:
-        with lane():
+        with kernel_threads():
             rows = [first.embed(bags, np.float64)[0] for bags in source.sample(runs)]
     except BagError as error:
         raise DataError(f"{source.url or 'bags in memory'}: a bag: {error.reason}") from error

@@ -1,8 +1,8 @@
-"""Rows of features that are read in every pass, kept in the lanes' memory as far as it goes.
+"""Rows of features that are read in every pass, kept in the workers' memory as far as it goes.
 
-A lane keeps the features of a block of bags, or only its embeddings, or nothing, and makes the rest
-again in each pass. The result does not depend on what is kept: a lost lane, or a task that runs
-elsewhere, costs time and changes no bit.
+A worker keeps the features of a block of bags, or only its embeddings, or nothing, and computes the
+rest again in each pass. The result does not depend on what is kept: a lost worker, or a task that
+runs elsewhere, costs time and changes no bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...core.arrays import Floats, Integers
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.splits import Membership
 from ...data.labelled.weights import Weights
-from ...execution.homes import addresses
+from ...execution.affinity import addresses
 from ...execution.passes import Index, RowsOfBags
 from ...execution.tasks import current_client, lane_memory
 from ..outcomes.base import Outcome
@@ -30,7 +30,7 @@ from .feature_map import FeatureMap
 from .plan import FitPlan
 
 ROW_BLOCK_BYTES = 2**26  # features that are in memory at a time
-KEPT_FRACTION = 0.4  # fraction of a lane's memory for cached rows: Dask spills from .6 on
+KEPT_FRACTION = 0.4  # fraction of a worker's memory for cached rows: Dask spills from .6 on
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class RowBlock:
 
 @dataclass(frozen=True)
 class Keeping:
-    """What lanes keep of the rows of one fit.
+    """What workers keep of the rows of one fit.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Keeping:
     share : float
         Fraction of the rows whose features are kept; of the other rows, the embeddings are kept.
     max_bytes : int
-        Largest number of bytes of a lane.
+        Largest number of bytes of a worker.
     """
 
     token: str

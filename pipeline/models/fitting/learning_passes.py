@@ -16,8 +16,8 @@ from ...data.store.plan import Range
 from ...data.store.sampling import RunSample
 from ...embeddings.random_features.base import FeatureSpec
 from ...embeddings.random_features.spectrum_evidence import SpectrumSums
-from ...execution.homes import Homes
-from ...execution.keepers import StateKeeper
+from ...execution.affinity import WorkerAffinity
+from ...execution.checkpoint_stores import StateCheckpoints
 from ...execution.passes import Reduction, plan_ranges, run_pass
 from ...execution.progress import Progress, note
 from ..ridge.partial_regression import PartialSummary, RidgeSums
@@ -58,16 +58,16 @@ class LearningPasses:
         The sums of these features without the part that a baseline explains.
     progress : Progress, optional
         Progress reporter of each pass.
-    keeper : StateKeeper, optional
-        Keeper of the state of learning.
+    checkpoint_store : StateCheckpoints, optional
+        CheckpointStore of the state of learning.
     """
 
     plan: FitPlan
     remainder: Callable[[RidgeSums, FeatureMap], RidgeSums | PartialSummary]
     progress: Progress | None = None
-    keeper: StateKeeper | None = None
+    checkpoint_store: StateCheckpoints | None = None
     _token: str = field(default_factory=lambda: uuid.uuid4().hex)
-    _homes: Homes = field(default_factory=Homes)
+    _affinity: WorkerAffinity = field(default_factory=WorkerAffinity)
     _ranges: list[Range] | None = None
 
     def __enter__(self) -> Self:
@@ -95,7 +95,7 @@ class LearningPasses:
             Reduction(sums, operator.add, cost, name="learn"),
             ranges=self._ranges,
             progress=self.progress,
-            homes=[] if source.in_memory else self._homes(len(self._ranges)),
+            preferred_workers=[] if source.in_memory else self._affinity(len(self._ranges)),
         )
         check_rows(rows)
         outcome = self.plan.outcome

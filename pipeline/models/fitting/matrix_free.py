@@ -25,11 +25,11 @@ from ...core.arrays import Floats
 from ...core.errors import ParameterError, warn
 from ...data.labelled.splits import Split
 from ...data.store.plan import Range
-from ...execution.homes import Homes
-from ...execution.keepers import StateKeeper
-from ...execution.lanes import lane
+from ...execution.affinity import WorkerAffinity
+from ...execution.checkpoint_stores import StateCheckpoints
 from ...execution.passes import FEWER_FEATURES, Collector, Reduction, check_memory, run_pass
 from ...execution.progress import Progress, note
+from ...execution.worker_threads import kernel_threads
 from ..ridge.conjugate_gradients import MAX_STEPS, ConjugateGradients, Iterate, Preconditioner
 from ..ridge.moments import RidgeMoments
 from ..ridge.penalties import Path, Penalties
@@ -70,17 +70,17 @@ class MatrixFreeFit:
         Rows of the preconditioner; by default `default_rank`.
     progress : Progress, optional
         Progress reporter of each pass.
-    keeper : StateKeeper, optional
+    checkpoint_store : StateCheckpoints, optional
     """
 
     plan: FitPlan
     penalties: Callable[[Summary], Penalties]
     rank: int | None
     progress: Progress | None = None
-    keeper: StateKeeper | None = None
+    checkpoint_store: StateCheckpoints | None = None
     n_passes: int = 0
     _token: str = field(default_factory=lambda: uuid.uuid4().hex)
-    _homes: Homes = field(default_factory=Homes)
+    _affinity: WorkerAffinity = field(default_factory=WorkerAffinity)
     _saved: float = field(default_factory=time.perf_counter)
 
     def run(self) -> tuple[RidgeSolution, FitStatistics]:
@@ -110,7 +110,7 @@ class MatrixFreeFit:
         if self.rank is not None and self.rank > train.n:
             raise ParameterError(f"rank is {self.rank}, and {train.n} bags are fitted: lower it")
         penalties = self.penalties(cast(Summary, train)).values
-        with lane():
+        with kernel_threads():
             self._precondition = self._preconditioner(train, sample, float(penalties.min()))
         path, start, best = None, None, float(penalties[0])
         if held is not None:
@@ -147,7 +147,7 @@ class MatrixFreeFit:
     def _steps(self, gradients: ConjugateGradients, name: str, start: Floats | None) -> Iterate:
         """Step until no penalty is active, starting from stored steps if there are any."""
         k = self.plan.outcome.n_targets
-        stored = self.keeper.load(name) if self.keeper else None
+        stored = self.checkpoint_store.load(name) if self.checkpoint_store else None
         now = gradients.begin(start) if stored is None else Iterate.of(stored)
         while (active := _active(now, k)).any() and now.step < MAX_STEPS:
             now = gradients.step(now, np.repeat(active, k))
@@ -156,7 +156,10 @@ class MatrixFreeFit:
                 text += f", error held out {now.scores[0].min():.5g}"
             logger.info("%s: %s", name, text)
             note(self.progress, text)
-            if self.keeper and time.perf_counter() - self._saved >= self.keeper.seconds:
+            if (
+                self.checkpoint_store
+                and time.perf_counter() - self._saved >= self.checkpoint_store.seconds
+            ):
                 self._keep(name, now)
         if now.step >= MAX_STEPS:
             warn(
@@ -164,13 +167,13 @@ class MatrixFreeFit:
                 f"the objective by {_largest(now):.1g}: take a larger penalty or rank, or "
                 "solver='cholesky'"
             )
-        if self.keeper and now.step:
+        if self.checkpoint_store and now.step:
             self._keep(name, now)
         return now
 
     def _keep(self, name: str, now: Iterate) -> None:
-        assert self.keeper is not None
-        self.keeper.save(name, now.arrays())
+        assert self.checkpoint_store is not None
+        self.checkpoint_store.save(name, now.arrays())
         self._saved = time.perf_counter()
 
     def _preconditioner(
@@ -220,15 +223,15 @@ class MatrixFreeFit:
 
     def _first(self) -> FirstPass:
         """Return the moments and the sample, kept ones if there are any."""
-        stored = self.keeper.load("moments") if self.keeper else None
+        stored = self.checkpoint_store.load("moments") if self.checkpoint_store else None
         if stored is not None:
             return FirstPass.of(stored)
         n, rank = self.plan.bags.n_bags, self._rank
         sampled = Split(min(1.0, (1.25 * rank + 32) / max(1, n)), SAMPLE_SEED)
         first = self._run(partial(FirstSums, self.rows, sampled), rank, self.plan.outcome.n_targets)
         first = first.thinned(rank)
-        if self.keeper:
-            self.keeper.save("moments", first.arrays())
+        if self.checkpoint_store:
+            self.checkpoint_store.save("moments", first.arrays())
         return first
 
     def _multiply(
@@ -258,10 +261,14 @@ class MatrixFreeFit:
         reduction: Reduction[R] = Reduction(
             collector, operator.add, cost, self._block_rows, "first" if rank else "product"
         )
-        homes = [] if self.plan.bags.in_memory else self._homes(len(self._ranges))
+        preferred_workers = [] if self.plan.bags.in_memory else self._affinity(len(self._ranges))
         self.n_passes += 1
         return run_pass(
-            self.rows, reduction, ranges=self._ranges, progress=self.progress, homes=homes
+            self.rows,
+            reduction,
+            ranges=self._ranges,
+            progress=self.progress,
+            preferred_workers=preferred_workers,
         )
 
     @property

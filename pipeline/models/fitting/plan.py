@@ -16,8 +16,8 @@ from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.labelled.splits import Folds, Membership
 from ...data.labelled.weights import Weights
 from ...data.store.plan import Range
+from ...execution.checkpoint_stores import CheckpointStore
 from ...execution.costs import Cost
-from ...execution.keepers import Keeper
 from ...execution.passes import FEWER_FEATURES, Reduction, plan_ranges, run_pass
 from ...execution.progress import Progress
 from ..outcomes.base import Outcome
@@ -76,7 +76,7 @@ class FitPlan:
 
     @property
     def cost(self) -> Cost:
-        """What the pass takes one core, and how much memory of a lane."""
+        """What the pass takes one core, and how much memory of a worker."""
         n_features, n_targets = self.features.n_features, self.outcome.n_targets
         return self.features.cost_in(self.precision) + (
             rows_cost(n_features, n_targets, self.precision, self.bags.n_bags)
@@ -101,11 +101,13 @@ class FitPlan:
         return Reduction(partial(FitSums, self), operator.add, self.cost, name="fit")
 
     def run(
-        self, progress: Progress | None = None, keeper: Keeper[FitStatistics] | None = None
+        self,
+        progress: Progress | None = None,
+        checkpoint_store: CheckpointStore[FitStatistics] | None = None,
     ) -> FitStatistics:
         """Return the statistics: from the open cluster, or from this process.
 
-        ``keeper`` belongs to this very pass: it loads what an earlier run has stored, see
+        ``checkpoint_store`` belongs to this very pass: it loads what an earlier run has stored, see
         `Checkpoints`.
         """
         has_many = self.outcome.n_targets > self.features.n_features
@@ -114,7 +116,7 @@ class FitPlan:
             self.reduction,
             ranges=self.ranges,
             progress=progress,
-            keeper=keeper,
+            checkpoint_store=checkpoint_store,
             advice=FEWER_TARGETS if has_many else FEWER_FEATURES,
         )
 

@@ -159,7 +159,7 @@ def _learn(
 
     plan = replace(plan_of(problem, parameters, first), precision="float64", folds=None)
     settings = random_features.get_params()
-    keeper = checkpoints.steps(plan, random_features=settings) if checkpoints else None
-    with LearningPasses(plan, remainder, progress, keeper) as passes:
+    checkpoint_store = checkpoints.steps(plan, random_features=settings) if checkpoints else None
+    with LearningPasses(plan, remainder, progress, checkpoint_store) as passes:
         spec = first.embedding
         return random_features.resolve(spec.n_features, sample, spec.blocks, passes)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from ...core.errors import ModelError
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ..outcomes.base import Outcome
 from ..outcomes.densities import DensityOutcome
 from ..ridge.linear_columns import LINEAR
@@ -52,7 +52,7 @@ def solve_fit(
     DataError
         No labelled bags, or features that are not finite.
     """
-    with lane():
+    with kernel_threads():
         residual = leave_baseline(sums, plan.features, plan.outcome, parameters)
         solution = _solve(plan, residual, parameters, near)
     if parameters.baseline == LINEAR and isinstance(residual.train, PartialSummary):

@@ -34,10 +34,10 @@ from ...data.labelled.weights import Weights
 from ...data.store.changes import ListedBags
 from ...data.store.sampling import spread_rows
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
-from ...execution.lanes import lane
 from ...execution.passes import check_memory, rows_of, run_pass
 from ...execution.pool import even_edges, run_kernel
 from ...execution.progress import Progress
+from ...execution.worker_threads import kernel_threads
 from ..fitted_model import ScoringModel
 from ..fitting.feature_map import FeatureMap
 from ..fitting.plan import FitPlan
@@ -379,7 +379,7 @@ class FoldedModel:
         return FitPlan(bags, *made, folds=folds)
 
     def _solve(self, parts: Sequence[Summary]) -> Iterator[RidgeSolution]:
-        with lane():
+        with kernel_threads():
             for rows in without_each(parts):
                 residual = rows
                 if self.features.beside is not None:

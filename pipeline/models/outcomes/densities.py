@@ -23,7 +23,7 @@ from ...data.store.store import BagStore
 from ...embeddings.base import ChoiceSample, Embedding
 from ...embeddings.bases.smoothness import MAX_CHOSEN_FUNCTIONS, choose_index_set, largest_set
 from ...embeddings.projection import ProjectionEmbedding, ProjectionSpec
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ..ridge.linear_columns import OWN
 from .base import Outcome, Prediction, Rows, Target
 from .details import (
@@ -205,7 +205,7 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
             "response_embedding has to be a ProjectionEmbedding without marginals and bandwidth: "
             "its coefficients are those of a density"
         )
-    with lane():
+    with kernel_threads():
         return embedding.resolve(
             pairs.response_dims,
             pairs.response_box,
@@ -225,7 +225,7 @@ def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
     assert least is not None
     chosen: float | None = None
     try:
-        with lane():
+        with kernel_threads():
             _, chosen = choose_index_set(
                 sample(), BALL, RESPONSE_BASIS, np.arange(n_dims)[None], box, max_work=MAX_WORK
             )

@@ -16,7 +16,7 @@ from ...data.bags.coordinates import Names
 from ...data.bags.point_rows import points_in_order
 from ...densities.series import Densities
 from ...embeddings.projection import ProjectionSpec
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ..fitted_model import JudgedModel, ScoringModel, mean_of
 from ..outcomes.densities import DensityOutcome
 from .outside import warning_of_outside
@@ -121,7 +121,7 @@ def density_values(
 ) -> Floats:
     """Return what `DensityPrediction.predict_density` gives."""
     predicted = predicted_densities(model, bags, project)
-    with lane():
+    with kernel_threads():
         return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Floats
 from ...execution.blas import add_gram, add_product, factorise, solve_from_left, solve_from_right
-from ...execution.lanes import one_blas_thread
 from ...execution.pool import run_parts
+from ...execution.worker_threads import one_blas_thread
 
 # Columns factored at a time: the longer this takes, the longer other cores wait.
 PANEL_COLUMNS = 256

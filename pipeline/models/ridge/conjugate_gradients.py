@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Floats
-from ...execution.keepers import KeptState
+from ...execution.checkpoint_stores import CheckpointedState
 from ...execution.products import gram_matrix, multiply
 from .cholesky import cholesky, inverse_squares, solve_by_factor
 
@@ -86,7 +86,7 @@ def _factor(product: Floats, shift: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Iterate(KeptState):
+class Iterate(CheckpointedState):
     """Where conjugate gradients stand: enough to go on with the same bits.
 
     Attributes

@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...core.arrays import Floats
 from ...execution.blas import add_gram, add_product
-from ...execution.lanes import one_blas_thread
 from ...execution.pool import even_edges, run_kernel, run_parts
+from ...execution.worker_threads import one_blas_thread
 from .statistics_kernels import add_panels, add_triangle, unpack_centred
 
 # Columns of a panel, at most. BLAS copies both factors of a product before it multiplies them:

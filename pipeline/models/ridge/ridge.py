@@ -16,7 +16,7 @@ import scipy.linalg
 
 from ...core.arrays import Floats
 from ...core.errors import DataError, warn
-from ...execution.lanes import one_blas_thread
+from ...execution.worker_threads import one_blas_thread
 from .cholesky import cholesky, solve_by_factor
 from .penalties import Path, Penalties, search, try_all
 from .rows import RidgeRows

@@ -14,9 +14,9 @@ from ...core.arrays import Floats, Integers
 from ...core.errors import ModelError
 from ...data.bags.bags import Bags
 from ...execution.costs import Cost
-from ...execution.lanes import lane
 from ...execution.passes import Reduction, run_pass
 from ...execution.progress import Progress
+from ...execution.worker_threads import kernel_threads
 from ..fitted_model import in_fitted_order
 from ..fitting.feature_map import FeatureMap
 from ..outcomes.base import Outcome
@@ -86,7 +86,7 @@ class SmootherModel:
         for start in range(0, len(bags), QUERIES_AT_ONCE):
             at = slice(start, start + QUERIES_AT_ONCE)
             block = bags[at]
-            with lane():
+            with kernel_threads():
                 embedded = self.features.embed(block, self.precision, outside[at])
                 queries = embedded[0] - self.centre
             sums = self.sums(queries, bandwidth, None, progress)

@@ -39,9 +39,9 @@ from ...embeddings.base import Embedding
 from ...embeddings.kinds import EMBEDDINGS
 from ...embeddings.projection import ProjectionEmbedding
 from ...embeddings.registered import named_embedding
-from ...execution.lanes import lane
 from ...execution.passes import check_memory
 from ...execution.progress import Progress
+from ...execution.worker_threads import kernel_threads
 from ..base import EMBEDDING
 from ..fitted_model import digest_of_fitted
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
@@ -175,7 +175,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         basis = named_embedding(basis) if isinstance(basis, str) else basis
         embedding = fresh("embedding", basis, Embedding, ProjectionEmbedding)
         source = in_embedded_order(source, embedding)
-        with lane():
+        with kernel_threads():
             features = resolve_features(source, embedding, None)
             out = Holdout.of(holdout).resolve(source)
             bags = replace(source, left_out=out.split(source))

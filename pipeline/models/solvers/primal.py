@@ -43,9 +43,9 @@ class PrimalSolver(Solver):
     ) -> Solved:
         begun = time.perf_counter()
         check_solvable(plan, self.parameters)
-        keeper = checkpoints.keeper(plan) if checkpoints else None
-        n_bags_resumed = keeper.n_bags_kept(plan.ranges) if keeper else 0
-        sums = plan.run(progress, keeper)
+        checkpoint_store = checkpoints.store_of(plan) if checkpoints else None
+        n_bags_resumed = checkpoint_store.n_bags_kept(plan.ranges) if checkpoint_store else 0
+        sums = plan.run(progress, checkpoint_store)
         summed = time.perf_counter() - begun
         solution = solve_fit(plan, sums, self.parameters)
         return Solved(plan, sums, solution, summed, n_bags_resumed=n_bags_resumed)

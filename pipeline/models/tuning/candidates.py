@@ -16,7 +16,7 @@ from ...core.errors import ParameterError
 from ...embeddings.base import Embedding
 from ...embeddings.random_features.base import RandomFeatures
 from ...embeddings.random_features.fourier import RandomFourierFeatures
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.feature_map import FeatureMap, resolve_features, sampled_embeddings
 from ..fitting.planning import choose_columns
@@ -116,7 +116,7 @@ def resolve_widths(
     The sample that decides widths and landmarks is embedded once. ``place`` is the position of the
     embedding.
     """
-    with lane():
+    with kernel_threads():
         first = resolve_features(problem.source, clone(embedding), None)
         sample, made = cache(partial(sampled_embeddings, problem.source, first)), []
         beside = choose_columns(problem, base.baseline, first, sample)

@@ -29,9 +29,9 @@ from ...data.labelled.weights import SampleWeight
 from ...data.storage.files import discard_empty
 from ...data.storage.urls import normalize_url
 from ...embeddings.registered import spec_to_dict
-from ...execution.lanes import lane
 from ...execution.notebook import watched
 from ...execution.progress import Progress, part_of, silent
+from ...execution.worker_threads import kernel_threads
 from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.accumulate import FitStatistics
 from ..fitting.choice.automatic import choose_embedding
@@ -315,7 +315,7 @@ class _Tuner:
         if units is None:
             variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
             units = np.where(variance > 0, variance, 1.0)
-        with lane():
+        with kernel_threads():
             residual = self._beside(c, statistics)
             solution = solve(residual.train, score.alpha, self.parameters.rounding)
         self._held.pop(c, None)
@@ -341,7 +341,7 @@ class _Tuner:
                 f"labelled, {held_out.n} of them in the held-out share of {share:g}; comparing "
                 f"candidates needs {MIN_HELD_OUT}: label more bags, or take more with first_bags"
             )
-        with lane():
+        with kernel_threads():
             penalties = self._penalties(train, rung)
             units, residual = self._units(held_out), self._beside(c, statistics)
             rounding = self.parameters.rounding

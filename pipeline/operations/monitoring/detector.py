@@ -27,7 +27,7 @@ from ...core.moved import today_names
 from ...core.sklearn_bases import BaseEstimator
 from ...data.bags.html import html_table
 from ...embeddings.base import Embedding, EmbeddingSpec
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ...hypotheses.declared import Permutations
 from ...hypotheses.kernels.scales import MAX_UNITS, Scales
 from ...hypotheses.nulls.draws import generator_of
@@ -35,8 +35,8 @@ from ...hypotheses.result import LEVEL, HypothesisResult, p_text
 from ...hypotheses.two_samples.comparison import MIN_BUCKETS
 from ...hypotheses.two_samples.fused import CHOICE_ROWS, fuse_sums
 from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
-from .dealing import Deal
 from .drift import conclusion
+from .random_buckets import RandomBuckets
 from .reference import Reference, read_reference, write_reference
 from .watched import StoredBags, Watched, WatchedRows, WatchedSource
 
@@ -196,7 +196,7 @@ class DriftDetector(BaseEstimator):
             Fewer than four rows or bags, values that are not numbers, rows that are all alike.
         """
         check_parameters(self)
-        with lane():
+        with kernel_threads():
             watched = Watched.of(reference, self.embedding, self.thin, self.seed)
             self.reference_ = self._kept(watched, watched.read(reference, "reference"))
         return self
@@ -218,7 +218,7 @@ class DriftDetector(BaseEstimator):
         scales = Scales.choose(("gaussian", "laplacian"), apart / unit, n_frequencies, self.seed)
         length = 1 if all_kept else max(1, (n - n_apart) // N_BUCKETS)
         count = 0 if all_kept else N_BUCKETS
-        deal = Deal(n, n_apart, length, count, self.seed)
+        assignment = RandomBuckets(n, n_apart, length, count, self.seed)
         kept_rows = rest(n_apart, n_kept) / unit
         if all_kept:
             fixed = scales.sums(apart / unit, np.zeros(len(apart), np.int64), 1)
@@ -227,7 +227,7 @@ class DriftDetector(BaseEstimator):
             return Reference(
                 watched, scales, unit, kept_rows, fixed, n_apart, empty, np.zeros(0), 1
             )
-        sums, sizes = source.sums(scales, deal, unit)
+        sums, sizes = source.sums(scales, assignment, unit)
         return Reference(
             watched, scales, unit, kept_rows, sums[:, -1], int(sizes[-1]), sums[:, :-1], sizes[:-1],
             length,
@@ -238,9 +238,9 @@ class DriftDetector(BaseEstimator):
     ) -> tuple[Floats, Callable[[int, int], Floats]]:
         """Return the rows that widths are chosen on, and what reads those that follow."""
         if isinstance(source, StoredBags):
-            deal = Deal(len(source), 0, 1, 0, self.seed)
-            return source.rows.some(CHOICE_ROWS), lambda _, n: source.kept(deal, n)
-        ranks = Deal(len(source), 0, 1, 0, self.seed).ranks(np.arange(len(source)))
+            assignment = RandomBuckets(len(source), 0, 1, 0, self.seed)
+            return source.rows.some(CHOICE_ROWS), lambda _, n: source.kept(assignment, n)
+        ranks = RandomBuckets(len(source), 0, 1, 0, self.seed).ranks(np.arange(len(source)))
         order = np.argsort(ranks)
         return source.block(np.sort(order[:n_apart])), lambda start, n: source.block(
             np.sort(order[start : start + n])
@@ -268,7 +268,7 @@ class DriftDetector(BaseEstimator):
             Something else than the reference was.
         """
         started, reference = perf_counter(), self._fitted()
-        with lane():
+        with kernel_threads():
             source = reference.watched.read(new, "new")
             sums, details = self._unit_sums(reference, source)
             if source.n_left_out:
@@ -314,7 +314,9 @@ class DriftDetector(BaseEstimator):
         if reference.length > 1 and m > n_kept and n_buckets >= MIN_BUCKETS:
             count = min(n_buckets, MAX_UNITS - len(reference.sizes))
             new, sizes = source.sums(
-                reference.scales, Deal(m, 0, reference.length, count, self.seed + 1), reference.unit
+                reference.scales,
+                RandomBuckets(m, 0, reference.length, count, self.seed + 1),
+                reference.unit,
             )
             own = reference.blocks, reference.sizes, reference.fixed, reference.n_fixed
             return self._joined(reference, *own, new, sizes), {}
@@ -323,15 +325,18 @@ class DriftDetector(BaseEstimator):
             # between single rows and buckets: as many rows as are kept are enough
             details["new_rows_compared"] = n_kept
             if isinstance(source, StoredBags):
-                rows = source.kept(Deal(m, 0, 1, 0, self.seed + 1), n_kept)
+                rows = source.kept(RandomBuckets(m, 0, 1, 0, self.seed + 1), n_kept)
             else:
                 drawn = generator_of(self.seed + 1, "buckets").choice(m, n_kept, replace=False)
                 rows = source.block(np.sort(drawn))
             source, m = WatchedRows(rows), len(rows)
         length, (count, n_new) = plan_units(n_kept, m, MAX_UNITS)
-        deals = Deal(n_kept, 0, length, count, self.seed), Deal(m, 0, length, n_new, self.seed + 1)
+        assignments = (
+            RandomBuckets(n_kept, 0, length, count, self.seed),
+            RandomBuckets(m, 0, length, n_new, self.seed + 1),
+        )
         single, sizes = WatchedRows(reference.rows).sums(
-            reference.scales, deals[0], np.ones(len(reference.unit))
+            reference.scales, assignments[0], np.ones(len(reference.unit))
         )
         total, n_total = reference.fixed, float(reference.n_fixed)
         if reference.length > 1:  # the rows in buckets less those that are units here
@@ -339,7 +344,7 @@ class DriftDetector(BaseEstimator):
             n_total += float(reference.sizes.sum() - sizes[:-1].sum())
         else:
             total, n_total = total + single[:, -1], n_total + float(sizes[-1])
-        new, new_sizes = source.sums(reference.scales, deals[1], reference.unit)
+        new, new_sizes = source.sums(reference.scales, assignments[1], reference.unit)
         joined = self._joined(reference, single[:, :-1], sizes[:-1], total, n_total, new, new_sizes)
         return joined, details
 

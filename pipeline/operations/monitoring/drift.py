@@ -18,8 +18,8 @@ from ...data.bags.html import html_table
 from ...data.store.sampling import spread_rows
 from ...embeddings.base import Embedding, EmbeddingSpec
 from ...embeddings.random_features.fourier import RandomFourierFeatures
-from ...execution.lanes import lane
 from ...execution.passes import check_memory
+from ...execution.worker_threads import kernel_threads
 from ...hypotheses.declared import DRIFT_STATISTIC, PERMUTATIONS
 from ...hypotheses.nulls.mean_difference import MeanDifference, compare_means
 from ...hypotheses.nulls.permutation import split_sums
@@ -275,7 +275,7 @@ def drift_test(
     thinned = thin_sets(sets, size, seed, progress)
     n_reference = int(thinned.is_reference.sum())
     n_new = len(thinned.bags) - n_reference
-    with lane():
+    with kernel_threads():
         spec = resolve_embedding(embedding, thinned.bags, seed)
         embeddings, n_outside = _embed(spec, thinned, sets)
         comparison: FusedDifference | MeanDifference

@@ -20,7 +20,7 @@ from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.samples.row_sources import EmbedBags, EmbeddedRows
 from ...hypotheses.samples.samples import as_sample_points, is_bags, resolve_embedding, thinned_size
 from ...hypotheses.samples.thinning import as_bag_set, in_same_order
-from .dealing import Deal
+from .random_buckets import RandomBuckets
 
 ROWS_PER_READ = 8192  # converted at a time: 2 MiB of 32 columns
 BAGS_IN_MEMORY = 2**16  # bags whose embeddings are held: 134 MB of 256 numbers each
@@ -59,15 +59,17 @@ class WatchedRows:
             raise DataError(f"row {at}, column {name} is NaN or infinite: fill it or leave it out")
         return block
 
-    def sums(self, scales: Scales, deal: Deal, unit: Floats) -> tuple[Floats, Floats]:
+    def sums(
+        self, scales: Scales, assignment: RandomBuckets, unit: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the sums of features over buckets, (K, count + 1, 2 R), and the rows of each."""
-        out = np.zeros((len(scales.kernels), deal.count + 1, 2 * scales.n_frequencies))
-        sizes = np.zeros(deal.count + 1)
+        out = np.zeros((len(scales.kernels), assignment.count + 1, 2 * scales.n_frequencies))
+        sizes = np.zeros(assignment.count + 1)
         for start in range(0, len(self), ROWS_PER_READ):
             stop = min(start + ROWS_PER_READ, len(self))
-            buckets = deal.buckets(np.arange(start, stop))
+            buckets = assignment.buckets(np.arange(start, stop))
             scales.add(self.block(slice(start, stop)) / unit, buckets, out)
-            sizes += np.bincount(buckets, minlength=deal.count + 1)
+            sizes += np.bincount(buckets, minlength=assignment.count + 1)
         return out, sizes
 
 
@@ -82,14 +84,16 @@ class StoredBags:
         """Count the bags."""
         return self.rows.bags.n_bags
 
-    def sums(self, scales: Scales, deal: Deal, unit: Floats) -> tuple[Floats, Floats]:
+    def sums(
+        self, scales: Scales, assignment: RandomBuckets, unit: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the sums of features over buckets, (K, count + 1, 2 R), and the rows of each.
 
         Bags that are too small are in no bucket.
         """
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
-        per_batch = partial(_sum_batch, embed, scales, deal, data.bags.start)
+        per_batch = partial(_sum_batch, embed, scales, assignment, data.bags.start)
         collector = partial(Folded, per_batch, _merge, None)
         cost = data.spec.cost + scales.cost
         total = run_pass(data.bags, Reduction(collector, _merge, cost, name="features"))
@@ -97,11 +101,13 @@ class StoredBags:
             raise DataError(f"no bag has {data.size} points, to which bags are thinned")
         return total
 
-    def kept(self, deal: Deal, n: int) -> Floats:
+    def kept(self, assignment: RandomBuckets, n: int) -> Floats:
         """Return the embeddings of the first ``n`` bags of the order that are large enough."""
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
-        collector = partial(Folded, partial(_keep, embed, deal, n, data.bags.start), _join, None)
+        collector = partial(
+            Folded, partial(_keep, embed, assignment, n, data.bags.start), _join, None
+        )
         embeddings = run_pass(
             data.bags, Reduction(collector, _join, data.spec.cost, name="kept embeddings")
         )
@@ -241,15 +247,15 @@ def _table(data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array, a l
 
 
 def _sum_batch(
-    embed: EmbedBags, scales: Scales, deal: Deal, start: int, batch: Batch
+    embed: EmbedBags, scales: Scales, assignment: RandomBuckets, start: int, batch: Batch
 ) -> tuple[Floats, Floats] | None:
     used = batch.index[batch.bags.sizes >= (embed.size or 1)]
     if not len(used):
         return None
-    buckets = deal.buckets(used - start)
-    out = np.zeros((len(scales.kernels), deal.count + 1, 2 * scales.n_frequencies))
+    buckets = assignment.buckets(used - start)
+    out = np.zeros((len(scales.kernels), assignment.count + 1, 2 * scales.n_frequencies))
     scales.add(embed(batch.bags), buckets, out)
-    return out, np.bincount(buckets, minlength=deal.count + 1).astype(np.float64)
+    return out, np.bincount(buckets, minlength=assignment.count + 1).astype(np.float64)
 
 
 def _merge(
@@ -260,9 +266,11 @@ def _merge(
     return sums[0] + other[0], sums[1] + other[1]
 
 
-def _keep(embed: EmbedBags, deal: Deal, n: int, start: int, batch: Batch) -> Floats | None:
+def _keep(
+    embed: EmbedBags, assignment: RandomBuckets, n: int, start: int, batch: Batch
+) -> Floats | None:
     chosen: Integers = np.flatnonzero(
-        (deal.ranks(batch.index - start) < n) & (batch.bags.sizes >= (embed.size or 1))
+        (assignment.ranks(batch.index - start) < n) & (batch.bags.sizes >= (embed.size or 1))
     )
     return embed(batch.bags[chosen]) if len(chosen) else None
 

@@ -28,7 +28,7 @@ from ...data.bags.bags import concatenate
 from ...data.labelled.labelled import LabelledBags, take_range
 from ...data.store.plan import Range
 from ...data.store.sampling import RunSample, spread_rows
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ...hypotheses.kernels.features import FourierFeatures
 from ...hypotheses.kernels.kernels import resolve_kernel
 from ...hypotheses.nulls.mean_difference import MeanDifference, compare_means
@@ -181,7 +181,7 @@ def measure_drift(
     results: dict[str, GateResult] = {}
     how = gate.n_permutations, seed, level or None
     is_fused = gate.statistic != "mmd_u"
-    with lane():
+    with kernel_threads():
         for name, sets in rows.items():
             is_first = np.repeat([True, False], [len(rows) for rows in sets])
             # what errors owe to bags is a mean: another noise of them is not a drift of it

@@ -42,21 +42,21 @@ from .gates import (
     judge,
     newest_held_out,
 )
+from .martingale_gates import MartingaleGates
 from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
 from .state import KEPT, PROMOTED, Journal, RetrainingState, Round, StateFolder, fingerprint
 from .sums import (
     ROUNDING_BOUNDS,
     Count,
-    ModelLine,
+    ModelSequence,
     WindowSums,
     recount_and_compare,
     slide_window,
     sum_window,
 )
-from .wealth_gates import WealthGates
 
 PACKAGE = "bagbasis"  # whose version the sums belong to: features may change with it
-FIRST = "first round"  # why there is a new line when there was none before
+FIRST = "first round"  # why there is a new sequence when there was none before
 NEW_STATISTIC = "fuse"  # the statistic of the gates of a sequence that begins now
 COORDINATES_IN_REPORT = 5  # of a drift, those that differ most
 
@@ -94,9 +94,9 @@ class NewRound:
         begun = time.perf_counter()
         registry = Registry(self.spec.registry_url)
         n_changes, champion = len(registry.history()), registry.current()
-        line, new_line = self._choose_line(registry)
-        sums = self._sum(line, new_line)
-        challenger = line.model(sums.statistics, self.store, self.window)
+        sequence, new_sequence = self._choose_sequence(registry)
+        sums = self._sum(sequence, new_sequence)
+        challenger = sequence.model(sums.statistics, self.store, self.window)
         model = challenger.model_
         before = self._champion(model, registry, champion)
         held_out = self._held_out(model, self.window, self.spec.evaluate_bags)
@@ -121,7 +121,7 @@ class NewRound:
         )
         report = {
             **round_.to_dict(),
-            **_report_sums(sums, new_line),
+            **_report_sums(sums, new_sequence),
             "champion_before": champion,
             "reasons": against,
             "measure": model.outcome.measure,
@@ -217,36 +217,36 @@ class NewRound:
 
     # ------------------------------------------------------------------ the challenger
 
-    def _choose_line(self, registry: Registry) -> tuple[ModelLine, str | None]:
-        """Return the line, and the reason if it is a new one; None if it is the last round's."""
+    def _choose_sequence(self, registry: Registry) -> tuple[ModelSequence, str | None]:
+        """Return the sequence, and why it is a new one; None if it is the last round's."""
         spec, why = self.spec, FIRST
         if self.state is not None:
-            line = ModelLine.of(load_model(registry.model_url(self.state.model)))
+            sequence = ModelSequence.of(load_model(registry.model_url(self.state.model)))
             parts = [self._labelled(self.new)]
             if len(self.changed):
                 labelled = self._labelled(span_of(self.changed))
                 parts.append(replace(labelled, only=ListedBags(self.changed)))
             blocks = chain.from_iterable(bags.label_blocks() for bags in parts)
-            new_labels = line.outcome.find_new(labels for _, _, labels in blocks)
+            new_labels = sequence.outcome.find_new(labels for _, _, labels in blocks)
             if not len(new_labels):
-                return line, None
+                return sequence, None
             why = f"new classes: {', '.join(f'{x:g}' for x in new_labels)}"
         # groups that were held out stay so: the champion has not seen them
-        holdout = spec.holdout if self.state is None else line.holdout
+        holdout = spec.holdout if self.state is None else sequence.holdout
         arguments = (spec.target, holdout, spec.sample_weight)
-        line = ModelLine.begin(spec.estimator, self.store, self.window, *arguments)
-        return line, why
+        sequence = ModelSequence.begin(spec.estimator, self.store, self.window, *arguments)
+        return sequence, why
 
-    def _sum(self, line: ModelLine, new_line: str | None) -> WindowSums:
+    def _sum(self, sequence: ModelSequence, new_sequence: str | None) -> WindowSums:
         """Return the sums of the window; stored sums are used if they can be and are right."""
 
         def count(bags: Range) -> FitStatistics:
-            return line.statistics(self.store, bags, self.progress, self.checkpoints)
+            return sequence.statistics(self.store, bags, self.progress, self.checkpoints)
 
         state, window = self.state, self.window
-        if state is None or new_line is not None:
+        if state is None or new_sequence is not None:
             purpose = "new" if state is None else "recomputation"
-            return sum_window(window, count, purpose, str(new_line))
+            return sum_window(window, count, purpose, str(new_sequence))
         if state.version != version(PACKAGE):
             why = f"the sums were those of {PACKAGE} {state.version}"
             return sum_window(window, count, "recomputation", why)
@@ -262,28 +262,28 @@ class NewRound:
         if 2 * len(self.changed) > self.before[1] - self.before[0]:
             return sum_window(window, count, "recomputation", "most bags were changed")
         if len(self.changed):
-            previous = self._follow_changes(line, previous, state)
-        sums = self._slide(line, previous, count)
+            previous = self._follow_changes(sequence, previous, state)
+        sums = self._slide(sequence, previous, count)
         passes = {**sums.passes, "changed": 2 * len(self.changed)}
         return replace(sums, passes=passes) if len(self.changed) else sums
 
     def _follow_changes(
-        self, line: ModelLine, sums: FitStatistics, state: RetrainingState
+        self, sequence: ModelSequence, sums: FitStatistics, state: RetrainingState
     ) -> FitStatistics:
         """Subtract changed bags with their old labels, and add them with the new ones."""
         store, arguments = self.store, (span_of(self.changed), self.progress, self.checkpoints)
         then = BagStore(store.url, replace(store.meta, n_changes=state.n_changes), store.snapshot)
         only = ListedBags(self.changed)
-        before, now = (line.statistics(data, *arguments, only) for data in (then, store))
+        before, now = (sequence.statistics(data, *arguments, only) for data in (then, store))
         return sums - before + now
 
-    def _slide(self, line: ModelLine, previous: FitStatistics, count: Count) -> WindowSums:
+    def _slide(self, sequence: ModelSequence, previous: FitStatistics, count: Count) -> WindowSums:
         """Return the sums of the window from those of the window before."""
         assert self.state is not None
         window = self.window
         if self.state.n_summed + 1 < self.spec.recompute_every:
             return slide_window(self.before, previous, window, count)
-        bound = ROUNDING_BOUNDS[line.estimator.precision]
+        bound = ROUNDING_BOUNDS[sequence.estimator.precision]
         sums = recount_and_compare(self.before, previous, window, count, bound)
         if sums.check is not None and not sums.check.passed:
             logger.error(
@@ -306,7 +306,7 @@ class NewRound:
         if is_network(registry.model_url(name)):
             raise ModelError(
                 f"{registry.url}: the champion {name} is a network, and rounds compare ridge "
-                "models alone; promote a ridge model, or give this line a registry of its own"
+                "models alone; promote a ridge model, or give this sequence a registry of its own"
             )
         champion = load_model(registry.model_url(name)).model_
         check_comparable(champion, model, name, registry.url)
@@ -327,7 +327,7 @@ class NewRound:
         return [rival for rival in rivals if rival is not None]
 
     def _split(self, model: RidgeModel) -> Membership:
-        """Return which bags of the store enter no model of the line."""
+        """Return which bags of the store enter no model of the sequence."""
         split = Holdout.of(model.holdout).split(self.spec.labelled(self.store))
         assert split is not None  # the share is above 0
         return split
@@ -338,7 +338,7 @@ class NewRound:
 
     @property
     def _gate(self) -> DriftGate:
-        """The gate, with the statistic that the line began with if it names none."""
+        """The gate, with the statistic that the sequence began with if it names none."""
         begun = NEW_STATISTIC if self.state is None else self.state.gate_statistic
         return replace(self.spec.drift, statistic=self.spec.drift.statistic or begun)
 
@@ -357,7 +357,7 @@ class NewRound:
         if state is None:
             return GateResults(spending)
         split = self._split(models[0])
-        gates = WealthGates(gate, bags, self.new, self.before[0], tested, split)
+        gates = MartingaleGates(gate, bags, self.new, self.before[0], tested, split)
         return gates.bet(bets, spending)
 
 
@@ -366,10 +366,10 @@ def span_of(bags: NDArray[np.int64]) -> Range:
     return int(bags[0]), int(bags[-1]) + 1
 
 
-def _report_sums(sums: WindowSums, new_line: str | None) -> dict[str, Any]:
+def _report_sums(sums: WindowSums, new_sequence: str | None) -> dict[str, Any]:
     check = sums.check
     return {
-        "new_line": new_line,
+        "new_sequence": new_sequence,
         "recomputed": sums.why,
         "check": None if check is None else asdict(check),
         "corrupt": check is not None and not check.passed,

@@ -134,12 +134,12 @@ class DriftGate:
         Whether a drift is only mentioned in the report, or also keeps the current champion
         ("refuse").
     statistic : {"fuse", "mmd_u"}, optional
-        Statistic that compares bags and labels; see `drift_test`. Default "fuse"; in a line of
+        Statistic that compares bags and labels; see `drift_test`. Default "fuse"; in a sequence of
         rounds that an earlier version began, "mmd_u", as then.
     gate : {"permutation", "e_process"}, default "permutation"
         Kind of gate; "e_process" bets on new bags against bags that are kept as a reference, see
-        `wealth_gates`. With it alpha is the false-alarm rate over all future rounds, and horizon,
-        n_permutations and statistic are not used.
+        `martingale_gates`. With it alpha is the false-alarm rate over all future rounds, and
+        horizon, n_permutations and statistic are not used.
 
     See Also
     --------
@@ -349,8 +349,8 @@ ONCE = {"embedding": None, "alpha": "gcv"}  # defaults of parameters of the firs
 def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
     """Return a parameter as JSON holds it; of an estimator the name, and what is not its default.
 
-    Defaults are left out, so that a line goes on after a later version has added a parameter; those
-    that have changed since lines were first written are what they were.
+    Defaults are left out, so that a sequence goes on after a later version has added a parameter.
+    Those that have changed since sequences were first written are what they were.
     """
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters

@@ -117,7 +117,7 @@ class RetrainingState(Saved):
     settings : dict
         Settings of the config that its models depend on.
     model : str
-        The last model of the line, whose features the sums are of.
+        The last model of the sequence, whose features the sums are of.
     sums : str
         Their file.
     start, stop : int
@@ -133,7 +133,7 @@ class RetrainingState(Saved):
     spending : Spending
         Spending of the gates against drift.
     gate_statistic : str
-        Statistic of the comparisons; lines of earlier versions continue with theirs.
+        Statistic of the comparisons; sequences of earlier versions continue with theirs.
     bets : dict
         For each gate that bets, the state that it resumes from; see `GateBets`.
     """
@@ -203,7 +203,7 @@ class Journal(Saved):
 
 
 class StateFolder:
-    """The folder of one line of rounds.
+    """The folder of one sequence of rounds.
 
     On local files one process holds it for a whole round. In an object store several processes may
     work on a round. The first one that decides it writes the journal; the others are refused at

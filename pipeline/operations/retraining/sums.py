@@ -44,8 +44,8 @@ Count = Callable[[Range], FitStatistics]
 
 
 @dataclass(frozen=True)
-class ModelLine:
-    """What the models of a line share: each is solved from the sums of its own bags.
+class ModelSequence:
+    """What the models of a sequence share: each is solved from the sums of its own bags.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class ModelLine:
         target: str | Sequence[str] | None,
         holdout: HoldoutLike,
         sample_weight: str | None = None,
-    ) -> ModelLine:
+    ) -> ModelSequence:
         """Decide features and classes as a fit to these bags of the store does.
 
         Labels that are outliers count: those of a later round may be as far.
@@ -106,8 +106,8 @@ class ModelLine:
         return cls(estimator, features, problem.outcome, problem.holdout, problem.weights, names)
 
     @classmethod
-    def of(cls, model: DoubleBasis) -> ModelLine:
-        """Return the line of a model that was fitted to a store."""
+    def of(cls, model: DoubleBasis) -> ModelSequence:
+        """Return the sequence of a model that was fitted to a store."""
         fitted = model_of(model)
         weights = Weights.from_dict(fitted.weights) if fitted.weights else None
         if weights is not None:  # labels of later rounds may be elsewhere
@@ -132,7 +132,7 @@ class ModelLine:
         plan = replace(plan, bags=replace(plan.bags, only=only))
         check_summable(plan, self._parameters)
         has_bags = bags[1] > bags[0]  # a round may have no new ones
-        return plan.run(progress, checkpoints.keeper(plan) if checkpoints and has_bags else None)
+        return plan.run(progress, checkpoints.store_of(plan) if checkpoints and has_bags else None)
 
     def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> DoubleBasis:
         """Return the fitted estimator of these bags, from their statistics.
@@ -150,7 +150,7 @@ class ModelLine:
         return fit_parameters_of(self.estimator)
 
     def _plan(self, store: BagStore, bags: Range) -> FitPlan:
-        """Return the plan of a fit to these bags, with the labels of the line's outcome."""
+        """Return the plan of a fit to these bags, with the labels of the sequence's outcome."""
         source = take_range(self.outcome.take_labels(store), bags)
         source = source.in_order_of(self.coordinates, "the models of earlier rounds were fitted on")
         weights = self.weights and self.weights.bound(store)

@@ -200,7 +200,7 @@ WRITERS = {
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A store, a model and predictions of it, and a line of models with new bags since."""
+    """A store, a model and predictions of it, and a sequence of models with new bags since."""
     place = tmp_path_factory.mktemp("written")
     BagStore.create(place / URL, 2).append(BAGS)
     fitted("one target").save(place / "m.zarr")

@@ -13,7 +13,7 @@ from bagbasis import Bags
 from bagbasis.core.errors import BagError, DataError
 from bagbasis.densities import divergence_matrix
 from bagbasis.densities.divergences.resources import BLOCK_POINTS
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from tests.oracles.divergences import PAIRWISE, matrix_by_loop
 from tests.oracles.ragged import random_bags
 

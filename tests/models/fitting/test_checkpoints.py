@@ -28,7 +28,7 @@ from bagbasis.data.labelled.splits import Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
 from bagbasis.models.fitting import partials
-from bagbasis.models.fitting.checkpoints import FitKeeper, describe_fit
+from bagbasis.models.fitting.checkpoints import FitCheckpointStore, describe_fit
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.problem import Problem
@@ -140,17 +140,17 @@ def test_interrupted_fit_goes_on(store, tmp_path, monkeypatch, cut):
     task = task_of(store)
     kept = checkpoints(tmp_path / "kept", store, task.features)
     undisturbed = checkpoints(tmp_path / "other", store, task.features)
-    expected = task.run(keeper=undisturbed.keeper(task))
+    expected = task.run(checkpoint_store=undisturbed.store_of(task))
     with monkeypatch.context() as patch:
         Stopping(patch, cut)
         with pytest.raises(KeyboardInterrupt):
-            task.run(keeper=kept.keeper(task))
+            task.run(checkpoint_store=kept.store_of(task))
     with monkeypatch.context() as patch:
         stopping = Stopping(patch, N_TASKS)
-        keeper = kept.keeper(task)
-        n_kept = keeper.n_bags_kept(task.ranges)
+        checkpoint_store = kept.store_of(task)
+        n_kept = checkpoint_store.n_bags_kept(task.ranges)
         seen = []
-        result = task.run(lambda done, total: seen.append(done), keeper)
+        result = task.run(lambda done, total: seen.append(done), checkpoint_store)
         assert same(result, expected)
         assert stopping.n == N_TASKS - cut // EVERY * EVERY
         assert n_kept == cut // EVERY * EVERY * N // N_TASKS
@@ -163,9 +163,9 @@ def test_interrupted_fit_goes_on(store, tmp_path, monkeypatch, cut):
 def test_checkpoints_change_nothing_but_rounding(store, tmp_path, precision):
     """Statistics merged in groups are those merged task by task, to the rounding of doubles."""
     task = task_of(store, precision=precision)
-    keeper = checkpoints(tmp_path / "kept", store, task.features).keeper(task)
-    plain, grouped = task.run(), task.run(keeper=keeper)
-    assert len(list(Path(keeper.url).glob("group-*.npz"))) == N_TASKS // EVERY
+    checkpoint_store = checkpoints(tmp_path / "kept", store, task.features).store_of(task)
+    plain, grouped = task.run(), task.run(checkpoint_store=checkpoint_store)
+    assert len(list(Path(checkpoint_store.url).glob("group-*.npz"))) == N_TASKS // EVERY
     for name in ("sum_z", "gram", "sum_y", "cross", "sum_yy"):
         ours, theirs = getattr(grouped.train, name), getattr(plain.train, name)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13 * np.abs(theirs).max())
@@ -176,12 +176,12 @@ def test_damaged_file_is_done_again(store, tmp_path, monkeypatch, caplog):
     """A damaged checkpoint is named in the log, and its tasks, no others, are done again."""
     task = task_of(store)
     kept = checkpoints(tmp_path / "kept", store, task.features)
-    keeper = kept.keeper(task)
-    expected = task.run(keeper=keeper)
-    path = Path(keeper.url, "group-0005.npz")
+    checkpoint_store = kept.store_of(task)
+    expected = task.run(checkpoint_store=checkpoint_store)
+    path = Path(checkpoint_store.url, "group-0005.npz")
     path.write_bytes(path.read_bytes()[:-50])
     stopping = Stopping(monkeypatch, N_TASKS)
-    assert same(task.run(keeper=keeper), expected)
+    assert same(task.run(checkpoint_store=checkpoint_store), expected)
     assert stopping.n == EVERY
     assert "group-0005.npz: damaged checkpoint" in caplog.text
 
@@ -198,7 +198,7 @@ def test_newer_checkpoints_are_named(tmp_path, monkeypatch, format, counts, word
     partials.write_arrays(path, {"a": np.arange(3.0)}, counts)
     monkeypatch.undo()
     with pytest.raises(StoreError, match=f"{words}.*update bagbasis") as refused:
-        FitKeeper(str(tmp_path), 1).load(0)
+        FitCheckpointStore(str(tmp_path), 1).load(0)
     assert isinstance(refused.value.__cause__, NewerError)
     assert path.exists()
 
@@ -206,11 +206,11 @@ def test_newer_checkpoints_are_named(tmp_path, monkeypatch, format, counts, word
 @pytest.mark.parametrize(("seconds", "tasks"), [(1e-9, 1), (1.0, 1), (2.5, 2), (3.9, 3), (1e9, 4)])
 def test_interval(store, tmp_path, seconds, tasks):
     """Seconds become tasks by the cost model: at least one, and at most so many that there are
-    groups for all lanes."""
+    groups for all workers."""
     task = task_of(store)
     of_a_task = task.seconds / N_TASKS
     given = seconds * of_a_task * (1 + 1e-9)
-    assert Checkpoints(tmp_path / "kept", given).keeper(task).every == tasks
+    assert Checkpoints(tmp_path / "kept", given).store_of(task).every == tasks
 
 
 def test_no_two_fits_share(store, tmp_path, monkeypatch):
@@ -232,19 +232,19 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
         replace(task, precision="float64"),
         replace(task, bags=replace(task.bags, labels=Targets())),
     ]
-    urls = [kept.keeper(one).url for one in changed]
+    urls = [kept.store_of(one).url for one in changed]
     with pass_limits(small_tasks=16):
-        urls.append(kept.keeper(replace(task)).url)
-    urls.append(Checkpoints(tmp_path / "kept", 1e-9).keeper(task).url)
+        urls.append(kept.store_of(replace(task)).url)
+    urls.append(Checkpoints(tmp_path / "kept", 1e-9).store_of(task).url)
     monkeypatch.setattr("bagbasis.models.fitting.checkpoints._digest_of_sources", lambda: "other")
-    urls.append(kept.keeper(task).url)
+    urls.append(kept.store_of(task).url)
     monkeypatch.setattr("bagbasis.models.fitting.checkpoints.version", lambda name: "9")
-    urls.append(kept.keeper(task).url)
+    urls.append(kept.store_of(task).url)
     again = BagStore.create(store.url, 2, ["y"], overwrite=True)
     again.append(BAGS, targets={"y": Y})
-    urls.append(kept.keeper(task_of(again, features=task.features)).url)
+    urls.append(kept.store_of(task_of(again, features=task.features)).url)
     again.append(BAGS[:1], targets={"y": Y[:1]}, ids=[N])
-    urls.append(kept.keeper(task_of(again, features=task.features)).url)
+    urls.append(kept.store_of(task_of(again, features=task.features)).url)
     assert len(set(urls)) == len(changed) + 6
 
 
@@ -289,7 +289,7 @@ def test_checkpoints_of_others(store, tmp_path):
     """Those of another fit stay, unless nobody has written to them for a day; other files stay."""
     folder = tmp_path / "kept"
     urls = [
-        Checkpoints(folder).keeper(task_of(store, precision=precision)).url
+        Checkpoints(folder).store_of(task_of(store, precision=precision)).url
         for precision in ("float32", "float64")
     ]
     (folder / "notes.txt").write_text("mine")
@@ -323,14 +323,14 @@ def test_remote_filesystem(store, monkeypatch):
     url = "memory://checkpoints-of-a-test"
     task = task_of(store)
     kept = checkpoints(url, store, task.features)
-    expected = task.run(keeper=kept.keeper(task))
+    expected = task.run(checkpoint_store=kept.store_of(task))
     kept.discard()
     with monkeypatch.context() as patch:
         Stopping(patch, 10)
         with pytest.raises(KeyboardInterrupt):
-            task.run(keeper=kept.keeper(task))
+            task.run(checkpoint_store=kept.store_of(task))
     stopping = Stopping(monkeypatch, N_TASKS)
-    assert same(task.run(keeper=kept.keeper(task)), expected)
+    assert same(task.run(checkpoint_store=kept.store_of(task)), expected)
     assert stopping.n == N_TASKS - 8
     kept.discard()
     assert not any(path for path in fsspec.filesystem("memory").find("/checkpoints-of-a-test"))

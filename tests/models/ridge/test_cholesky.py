@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.ridge import cholesky as module
 from bagbasis.models.ridge.cholesky import cholesky, inverse_squares, solve_by_factor
 

@@ -177,7 +177,7 @@ def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
 
 @pytest.mark.long
 def test_automatic_choice(tmp_path, monkeypatch):
-    """By the sizes alone; sums are kept where checkpoints or a line of models need them."""
+    """By the sizes alone; sums are kept where checkpoints or a sequence of models need them."""
     assert seconds_of_gradients(2_000, 256, False) > seconds_of_sums(2_000, 256, False)
     for sizes in ((200_000, 16_384, False), (1_000_000, 65_536, True)):
         assert seconds_of_gradients(*sizes) < seconds_of_sums(*sizes)
@@ -218,7 +218,7 @@ def test_what_it_can_not_do(kind, params, message):
 
 
 def test_bytes_and_bags_that_are_not_there(monkeypatch, tmp_path):
-    """Both numbers of bytes; no label; a line of models, which adds sums up."""
+    """Both numbers of bytes; no label; a sequence of models, which adds sums up."""
     with pytest.raises(DataError, match="no labelled bags"):
         regressor().fit(BAGS, np.full(N, np.nan))
     model = regressor()

@@ -28,7 +28,7 @@ from bagbasis.models.ridge.partial_regression import beside_linear, beside_own
 from bagbasis.models.ridge.ridge import solve
 from bagbasis.operations.retraining.sums import (
     ROUNDING_BOUNDS,
-    ModelLine,
+    ModelSequence,
     gaps_of_sums,
     slide_window,
 )
@@ -216,7 +216,7 @@ def test_saved_and_loaded(tmp_path, baseline):
 def test_sums_slide_with_a_window(store, baseline, alpha):
     """Bags added and subtracted leave the sums, and the model, of the window."""
     target = None if baseline == "own" else "y"
-    line = ModelLine.begin(estimator(baseline, alpha=alpha), store, (0, 180), target, 0.2, "w")
+    line = ModelSequence.begin(estimator(baseline, alpha=alpha), store, (0, 180), target, 0.2, "w")
 
     def count(bags):
         return line.statistics(store, bags)
@@ -229,7 +229,7 @@ def test_sums_slide_with_a_window(store, baseline, alpha):
     assert max(gaps_of_sums(sums, again).values()) < ROUNDING_BOUNDS["float64"]
     ours, theirs = (line.model(one, store, window) for one in (sums, again))
     np.testing.assert_allclose(ours.predict(BAGS), theirs.predict(BAGS), rtol=0, atol=1e-7)
-    following = ModelLine.of(ours)
+    following = ModelSequence.of(ours)
     assert following.features == line.features
     assert following.estimator.baseline == baseline
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.ridge.gram_products import PANEL
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge

@@ -13,33 +13,33 @@ import pytest
 
 from bagbasis import BagStore, MomentsEmbedding
 from bagbasis.core.errors import BagbasisError, ModelError
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.models.fitting.partials import read_arrays, write_arrays
 from bagbasis.operations import DriftDetector
 from bagbasis.operations.monitoring import detector, watched
-from bagbasis.operations.monitoring.dealing import SMALL_ROWS, Deal
+from bagbasis.operations.monitoring.random_buckets import SMALL_ROWS, RandomBuckets
 from tests.jobs.running import assert_picture, bags, done, refused, settings
 from tests.oracles.fused import fuse_by_matrices
 
 
 @pytest.fixture(autouse=True)
 def _one_core(monkeypatch):
-    monkeypatch.setenv("BAGBASIS_LANE_CORES", "1")
+    monkeypatch.setenv("BAGBASIS_WORKER_CORES", "1")
 
 
 @pytest.mark.parametrize("n", [2, 7, 1000, SMALL_ROWS + 1001])
 def test_a_deal_is_an_order(n):
     """Every row once, in an order that has nothing to do with the data's, of any number of rows."""
-    deal = Deal(n, n // 10, 3, n // 4, 5)
-    ranks = deal.ranks(np.arange(n))
+    assignment = RandomBuckets(n, n // 10, 3, n // 4, 5)
+    ranks = assignment.ranks(np.arange(n))
     np.testing.assert_array_equal(np.sort(ranks), np.arange(n))
-    np.testing.assert_array_equal(deal.ranks(np.arange(n)[::2]), ranks[::2])
-    sizes = np.bincount(deal.buckets(np.arange(n)), minlength=n // 4 + 1)
+    np.testing.assert_array_equal(assignment.ranks(np.arange(n)[::2]), ranks[::2])
+    sizes = np.bincount(assignment.buckets(np.arange(n)), minlength=n // 4 + 1)
     assert (sizes[:-1] == 3).all()
     if n >= 1000:
         assert abs(np.corrcoef(ranks, np.arange(n))[0, 1]) < 4 / n**0.5
         assert abs(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) < 4 / n**0.5
-        assert (Deal(n, 0, 1, 0, 6).ranks(np.arange(n)) != ranks).mean() > 0.9
+        assert (RandomBuckets(n, 0, 1, 0, 6).ranks(np.arange(n)) != ranks).mean() > 0.9
 
 
 @pytest.mark.long
@@ -57,7 +57,7 @@ def test_the_statistic_is_that_of_all_rows(n, m, monkeypatch):
     if "new_rows_compared" in r.details:
         assert (n, m) == (1600, 1300) or m > len(kept.rows)
         return
-    with lane():
+    with kernel_threads():
         rows = np.vstack([a, b]) / kept.unit
         features = kept.scales(rows).reshape(n + m, len(kept.scales.kernels), -1).swapaxes(0, 1)
     grams = [z @ z.T for z in features]

@@ -15,7 +15,7 @@ ALPHA = 0.05
 @pytest.fixture(autouse=True)
 def _one_core(monkeypatch):
     """Hundreds of small tests: threads would cost more than they save."""
-    monkeypatch.setenv("BAGBASIS_LANE_CORES", "1")
+    monkeypatch.setenv("BAGBASIS_WORKER_CORES", "1")
 
 
 def run(rng, n_reference, n_new, seed, shift=0.0, **options):

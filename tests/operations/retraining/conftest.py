@@ -1,4 +1,4 @@
-"""A store, and a line of models that has done its first round."""
+"""A store, and a sequence of models that has done its first round."""
 
 from __future__ import annotations
 

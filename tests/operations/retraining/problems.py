@@ -1,7 +1,7 @@
 """Stores that grow, and the models that follow them, of each task.
 
 Boxes, index sets and the kernel's width are given, so that a fit from scratch has the features of
-the line.
+the sequence.
 """
 
 from __future__ import annotations

@@ -106,13 +106,13 @@ def test_most_bags_removed(tmp_path):
 
 @pytest.mark.long
 def test_new_labels_may_be_of_a_new_class(tmp_path):
-    """A class that relabelled bags alone have begins a new line."""
+    """A class that relabelled bags alone have begins a new sequence."""
     store, made = create(tmp_path / "bags.zarr"), spec(tmp_path, "classification")
     grow(store, 150, "classification")
     retrain(made)
     store.relabel("y", dict.fromkeys(range(20), 7.0))
     report = retrain(made).report
-    assert report["new_line"] == "new classes: 7"
+    assert report["new_sequence"] == "new classes: 7"
     assert difference(model_of(made, report), from_scratch(store, "classification")) < 1e-8
 
 

@@ -9,7 +9,7 @@ import pytest
 from bagbasis import BagStore, load_model
 from bagbasis.core.errors import BagbasisError
 from bagbasis.operations import Registry, Window, retrain
-from bagbasis.operations.retraining.sums import ModelLine
+from bagbasis.operations.retraining.sums import ModelSequence
 from tests.operations.retraining.problems import estimator, model_of, spec
 from tests.oracles.labelled import labelled_bags
 
@@ -56,13 +56,13 @@ def test_rounds_have_the_order_of_the_first(tmp_path, changes):
 @pytest.mark.long
 def test_a_line_of_a_model_has_its_order(tmp_path):
     """Sums of the same bags are the same in either order of the columns."""
-    line = ModelLine.of(estimator().fit(stored(FRAMES, tmp_path)))
+    sequence = ModelSequence.of(estimator().fit(stored(FRAMES, tmp_path)))
     straight, turned = (
-        line.statistics(stored(frames, tmp_path), (0, 40)) for frames in (FRAMES, TURNED)
+        sequence.statistics(stored(frames, tmp_path), (0, 40)) for frames in (FRAMES, TURNED)
     )
     np.testing.assert_array_equal(turned.train.gram, straight.train.gram)
     with pytest.raises(BagbasisError, match=LACKING):
-        line.statistics(stored(RENAMED, tmp_path), (0, 40))
+        sequence.statistics(stored(RENAMED, tmp_path), (0, 40))
 
 
 @pytest.mark.long

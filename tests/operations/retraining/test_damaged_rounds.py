@@ -145,12 +145,12 @@ def test_store_made_anew_with_the_same_content(given, store, tmp_path):
 
 @pytest.mark.long
 def test_changed_settings(given, tmp_path):
-    """What the models of a line are made with stays; the key is named, and what to do."""
+    """What the models of a sequence are made with stays; the key is named, and what to do."""
     made = spec(tmp_path, settings={"model": {"alpha": 0.2}})
     with pytest.raises(ConfigError, match=r"key 'model.alpha' is 0.2, .* give another state_url"):
         retrain(made)
     fresh = spec(tmp_path, settings={"model": {"alpha": 0.2}}, state_url=str(tmp_path / "new"))
-    assert retrain(fresh).report["new_line"] == "first round"
+    assert retrain(fresh).report["new_sequence"] == "first round"
 
 
 @pytest.mark.long
@@ -170,7 +170,7 @@ def test_changed_settings(given, tmp_path):
     ],
 )
 def test_changed_arguments(given, store, tmp_path, changes, told):
-    """From Python, too, a line keeps its target, its holdout, its weights and its estimator."""
+    """From Python, too, a sequence keeps its target, its holdout, its weights and its estimator."""
     grow(store, 60)
     before = files_of(tmp_path)
     with pytest.raises(ConfigError, match=told):
@@ -181,7 +181,7 @@ def test_changed_arguments(given, store, tmp_path, changes, told):
 
 @pytest.mark.long
 def test_settings_of_earlier_versions(given, store, tmp_path):
-    """A line begun in Python before settings were derived knows of none, and takes those it has."""
+    """A sequence begun in Python before settings were derived has none, and takes those given."""
     path = Path(given.state_folder, "state.json")
     state = json.loads(path.read_text())
     path.write_text(json.dumps({**state, "settings": {}}))

@@ -128,7 +128,7 @@ def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
 
 @pytest.mark.long
 def test_lines_keep_the_statistic_they_began_with(year, tmp_path):
-    """A new line compares at many widths; one that an earlier version began goes on by `mmd_u`,
+    """A new sequence compares at many widths; one that an earlier version began goes on by `mmd_u`,
     and a spec that names a statistic is obeyed."""
     shutil.copytree(year, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "registry.retrain" / "state.json"

@@ -38,12 +38,12 @@ def champion(folder):
 @pytest.mark.parametrize("window", [Window(), Window(bags=150)])
 def test_rounds_are_fits_without_whole_groups(store, tmp_path, alpha, window):
     """Each model is that of a fit to its window; bags of one day are all out or all in."""
-    line = spec(tmp_path, estimator=estimator(alpha=alpha), holdout=GROUPED, target="y",
+    sequence = spec(tmp_path, estimator=estimator(alpha=alpha), holdout=GROUPED, target="y",
                 window=window, evaluate_bags=1000)  # fmt: skip
-    first = retrain(line).report
+    first = retrain(sequence).report
     below = champion(tmp_path).holdout_["below"]
     grow(store, 80)
-    report = retrain(line).report
+    report = retrain(sequence).report
     model = champion(tmp_path)
     assert model.holdout_ == {**GROUPED, "below": below}, "decided in the first round"
     days = store.targets(names=["day"])[:, 0]

@@ -58,7 +58,7 @@ def test_models_are_those_of_full_fits(tmp_path, task):
 
 @pytest.mark.long
 def test_weights_of_a_column(tmp_path):
-    """Models of a line with weights are those of weighted full fits, from new bags alone."""
+    """Models of a sequence with weights are those of weighted full fits, from new bags alone."""
     store = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "w"], dtype=np.float64)
     made = spec(tmp_path, target="y", sample_weight="w")
     for n in (150, 40):
@@ -277,8 +277,8 @@ def test_rolled_back_champion_is_the_one_to_beat(given, store):
 
 
 @pytest.mark.long
-def test_new_class_begins_a_new_line(tmp_path):
-    """A label that no model of the line knows: features and classes are decided anew, from all
+def test_new_class_begins_a_new_sequence(tmp_path):
+    """A label that no model of the sequence knows: features and classes are decided anew, from all
     bags, and the report says so."""
     store = grow(create(tmp_path / "bags.zarr", "classification"), 150, "classification")
     made = spec(tmp_path, "classification")
@@ -286,11 +286,11 @@ def test_new_class_begins_a_new_line(tmp_path):
     bags = list(store.read(0, 20))
     store.append(bags, np.full((20, 1), 7.0))
     report = retrain(made).report
-    assert report["new_line"] == report["recomputed"] == "new classes: 7"
+    assert report["new_sequence"] == report["recomputed"] == "new classes: 7"
     assert model_of(made, report).classes_.tolist() == [0, 1, 2, 7]
     assert difference(model_of(made, report), from_scratch(store, "classification")) < 1e-8
     grow(store, 20, "classification")
-    assert retrain(made).report["new_line"] is None
+    assert retrain(made).report["new_sequence"] is None
 
 
 # ---------------------------------------------------------------------- places and times

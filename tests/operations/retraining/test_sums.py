@@ -9,7 +9,7 @@ import pytest
 
 from bagbasis.operations.retraining.sums import (
     ROUNDING_BOUNDS,
-    ModelLine,
+    ModelSequence,
     gaps_of_sums,
     recount_and_compare,
     slide_window,
@@ -26,19 +26,19 @@ def store(tmp_path_factory):
     return grow(create(tmp_path_factory.mktemp("sums") / "bags.zarr"), N)
 
 
-def line_of(store, **params):
-    return ModelLine.begin(estimator(**params), store, (0, WIDTH), "y", HOLDOUT)
+def sequence_of(store, **params):
+    return ModelSequence.begin(estimator(**params), store, (0, WIDTH), "y", HOLDOUT)
 
 
 class Counter:
     """Statistics of ranges, and which were asked for."""
 
-    def __init__(self, line, store):
-        self.line, self.store, self.ranges = line, store, []
+    def __init__(self, sequence, store):
+        self.sequence, self.store, self.ranges = sequence, store, []
 
     def __call__(self, bags):
         self.ranges.append(bags)
-        return self.line.statistics(self.store, bags)
+        return self.sequence.statistics(self.store, bags)
 
 
 @pytest.mark.long
@@ -46,15 +46,15 @@ class Counter:
 def test_fifty_rounds_of_a_sliding_window(store, alpha):
     """After 50 additions and subtractions the model is that of a full fit of the window; the sums
     are far inside the bound of the periodic check."""
-    line = line_of(store, alpha=alpha)
-    count = Counter(line, store)
+    sequence = sequence_of(store, alpha=alpha)
+    count = Counter(sequence, store)
     window = (0, WIDTH)
     sums = count(window)
     for _ in range(ROUNDS):
         before, window = window, (window[0] + STEP, window[1] + STEP)
         sums = slide_window(before, sums, window, count).statistics
     again = count(window)
-    drifted, right = (line.model(one, store, window) for one in (sums, again))
+    drifted, right = (sequence.model(one, store, window) for one in (sums, again))
     assert difference(drifted, right) < 1e-6
     found = gaps_of_sums(sums, again)
     assert found["counts"] == 0
@@ -63,7 +63,7 @@ def test_fifty_rounds_of_a_sliding_window(store, alpha):
 
 def test_float32_stays_inside_its_bound(store):
     """Single-precision blocks that are cut anew differ by less than the check complains about."""
-    count = Counter(line_of(store, precision="float32"), store)
+    count = Counter(sequence_of(store, precision="float32"), store)
     whole = count((0, N))
     parts = count((0, 333)) + count((333, 700)) + count((700, N))
     assert max(gaps_of_sums(parts, whole).values()) < ROUNDING_BOUNDS["float32"] / 10
@@ -83,7 +83,7 @@ def test_float32_stays_inside_its_bound(store):
 def test_sliding_counts_each_bag_once_at_most(store, window, asked, passes, why):
     """Bags that come and, of those that leave and those that stay, the fewer; the sums are those
     of the window."""
-    count = Counter(line_of(store), store)
+    count = Counter(sequence_of(store), store)
     before = count((0, 100))
     count.ranges.clear()
     found = slide_window((0, 100), before, window, count)
@@ -96,7 +96,7 @@ def test_sliding_counts_each_bag_once_at_most(store, window, asked, passes, why)
 @pytest.mark.parametrize("window", [(0, 120), (30, 120), (90, 120), (100, 120), (110, 120)])
 def test_check_of_sound_sums(store, window):
     """The check reads every bag once, passes, and leaves the sums of the window."""
-    count = Counter(line_of(store), store)
+    count = Counter(sequence_of(store), store)
     before = count((0, 100))
     count.ranges.clear()
     found = recount_and_compare((0, 100), before, window, count, ROUNDING_BOUNDS["float64"])
@@ -112,7 +112,7 @@ def test_check_of_sound_sums(store, window):
 @pytest.mark.parametrize("window", [(0, 120), (30, 120), (110, 120)])
 def test_check_finds_corruption(store, array, window):
     """One changed number in any array is found, and is not in the sums that are used."""
-    count = Counter(line_of(store), store)
+    count = Counter(sequence_of(store), store)
     before = count((0, 100))
     value = getattr(before.train, array)
     if array == "n":
@@ -130,7 +130,7 @@ def test_check_finds_corruption(store, array, window):
 
 def test_a_window_from_scratch(store):
     """A window from scratch."""
-    count = Counter(line_of(store), store)
+    count = Counter(sequence_of(store), store)
     found = sum_window((20, 100), count, "recomputation", "because")
     assert (found.passes, found.why) == ({"recomputation": 80}, "because")
     assert count.ranges == [(20, 100)]

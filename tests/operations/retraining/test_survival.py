@@ -25,7 +25,7 @@ DEATHS = ["counting", "registered", "sums written", "decided", "promoted", "comm
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A store, and a line whose first round is done, with new bags since."""
+    """A store, and a sequence whose first round is done, with new bags since."""
     folder = tmp_path_factory.mktemp("base")
     store = grow(create(folder / "bags.zarr"), 150)
     retrain(spec(folder))
@@ -53,7 +53,7 @@ def undisturbed(base, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def dead(base, tmp_path_factory):
-    """A line whose second round was decided when its process was killed."""
+    """A sequence whose second round was decided when its process was killed."""
     folder = tmp_path_factory.mktemp("dead")
     killed(copied(base, folder, base), "decided")
     return folder
@@ -229,7 +229,7 @@ def test_two_at_once(given, tmp_path):
         with pytest.raises(BusyError, match="another retraining is running; nothing was done"):
             retrain(given)
         other = retrain(replace(given, state_url=str(tmp_path / "other")))
-        assert other.report["new_line"] == "first round"
+        assert other.report["new_sequence"] == "first round"
         process.kill()
         process.join()
     assert retrain(given).decision == "promoted"

@@ -14,7 +14,7 @@ from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.bags.bags import concatenate, offsets_of
 from bagbasis.datasets import register_dataset
 from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
-from bagbasis.execution.lanes import lane
+from bagbasis.execution.worker_threads import kernel_threads
 
 from .cosmology import A_EARLY, Cosmology
 from .initial_conditions import displacements, lattice, linear_density, perturbed, wrap
@@ -145,7 +145,7 @@ class NBody(ResponseDataset):
         """
         n, size, growth = self.n_particles, self.box_size, self.cosmology.growth
         begin, end = 1 / (1 + self.initial_redshift), 1 / (1 + self.redshift)
-        with lane():
+        with kernel_threads():
             density = linear_density(block_rng(self.seed, index), n, size, self.cosmology.power)
             fields = displacements(density, size)
             start = lattice(n, size)

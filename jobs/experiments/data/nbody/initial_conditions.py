@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from bagbasis.core.arrays import Floats
-from bagbasis.execution.lanes import lane_cores
+from bagbasis.execution.worker_threads import worker_cores
 
 from .cosmology import Growth
 
@@ -55,7 +55,7 @@ def linear_density(
         As `scipy.fft.rfftn` has them; the mean is zero, and so are the modes at the Nyquist
         wavenumber, which have no gradient.
     """
-    modes = fft.rfftn(rng.standard_normal((n, n, n)), workers=lane_cores())
+    modes = fft.rfftn(rng.standard_normal((n, n, n)), workers=worker_cores())
     full, half = wavenumbers(n, box_size)
     squared = full[:, None, None] ** 2 + full[:, None] ** 2 + half**2
     squared[0, 0, 0] = 1.0
@@ -87,7 +87,7 @@ def displacements(density: Modes, box_size: float) -> Displacements:
     potential = density / squared  # of ψ1: ψ1 = ∇ of it
 
     def real(modes: Modes) -> Floats:
-        return fft.irfftn(modes, (n, n, n), overwrite_x=True, workers=lane_cores())
+        return fft.irfftn(modes, (n, n, n), overwrite_x=True, workers=worker_cores())
 
     def gradient(modes: Modes) -> Floats:
         rows = np.empty((n, n, n, 3))
@@ -99,7 +99,7 @@ def displacements(density: Modes, box_size: float) -> Displacements:
     source = xx * yy + xx * zz + yy * zz
     for i, j in ((0, 1), (0, 2), (1, 2)):
         source -= real(k[i] * k[j] * potential) ** 2
-    second = fft.rfftn(source, overwrite_x=True, workers=lane_cores())
+    second = fft.rfftn(source, overwrite_x=True, workers=worker_cores())
     _clear_mean_and_nyquist(second)
     return Displacements(gradient(potential), gradient(-second / squared))
 

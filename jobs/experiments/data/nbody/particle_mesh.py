@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from bagbasis.core.arrays import Floats
-from bagbasis.execution.lanes import lane_cores
 from bagbasis.execution.pool import even_edges, run_kernel
+from bagbasis.execution.worker_threads import worker_cores
 
 from .cosmology import Growth
 from .initial_conditions import wavenumbers, wrap
@@ -47,7 +47,9 @@ class ParticleMesh:
         """Return the particles in each cell, shape (n_mesh, n_mesh, n_mesh)."""
         mesh = np.empty((self.n_mesh,) * 3, dtype=np.float32)
         # each slab reads all positions: as many as threads, and the cells sum the same
-        slabs = np.linspace(0, self.n_mesh, min(lane_cores(), self.n_mesh) + 1).astype(int).tolist()
+        slabs = (
+            np.linspace(0, self.n_mesh, min(worker_cores(), self.n_mesh) + 1).astype(int).tolist()
+        )
         run_kernel(deposit, slabs, positions, self._inverse, mesh)
         return mesh
 
@@ -62,7 +64,7 @@ class ParticleMesh:
             In [0, box_size).
         momenta : float64, same shape
         """
-        workers = lane_cores()
+        workers = worker_cores()
         modes = fft.rfftn(self.density(positions), workers=workers)
         modes *= np.float32(self.n_mesh**3 / len(positions))
         full, half = wavenumbers(self.n_mesh, self.box_size)

@@ -36,8 +36,8 @@ from ....embeddings.random_features.base import Blocks, RandomFeatures
 from ....embeddings.random_features.fourier import RandomFourierFeatures
 from ....embeddings.random_features.nystroem import NystroemFeatures
 from ....embeddings.remembering import remembering
-from ....execution.lanes import lane
 from ....execution.progress import Progress, note
+from ....execution.worker_threads import kernel_threads
 from ..fit_parameters import MAX_LANDMARKS
 from ..fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
 from ..problem import Problem
@@ -165,7 +165,7 @@ def choose_embedding(
         return Choice(first, _with_width(second, None), second, sample.n_labelled, None, report)
     note(progress, "choosing the embedding")
     small = is_small(sample.bags.n_points, sample.bags.n_dims)
-    with lane(), by_arrays(small), remembering():
+    with kernel_threads(), by_arrays(small), remembering():
         search = _Search(sample, second, problem.source.box, progress)
         best = search.run(candidates)
     note(progress, f"by {best.of.label}")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import fft
 
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.jobs.experiments.data.nbody import (
     Cosmology,
     Displacements,

@@ -1,4 +1,4 @@
-"""The lane: BLAS has one thread inside and what it had before outside; tasks have it in turn."""
+"""`kernel_threads`: BLAS has one thread inside, what it had before outside; tasks take turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis.core.errors import ParameterError
-from bagbasis.execution.lanes import CORES_VARIABLE, lane, lane_cores, one_blas_thread, task_lane
+from bagbasis.execution.worker_threads import (
+    CORES_VARIABLE,
+    kernel_threads,
+    one_blas_thread,
+    task_threads,
+    worker_cores,
+)
 from bagbasis.hypotheses import fit_test, two_sample_test
 
 pytestmark = pytest.mark.portable
@@ -31,16 +37,16 @@ def blas_threads():
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_threads_inside_and_after(monkeypatch, cores):
-    """Inside, OpenMP has the lane's cores and BLAS one thread; afterwards, also after an error,
+    """Inside, OpenMP has the worker's cores and BLAS one thread; afterwards, also after an error,
     both have what they had before."""
     monkeypatch.setenv(CORES_VARIABLE, str(cores))
     before, of_openmp = blas_threads(), threads_of("openmp")
-    with lane() as given:
+    with kernel_threads() as given:
         assert given == cores
         assert threads_of("openmp") == {cores}
         assert blas_threads() == {1}
     assert (blas_threads(), threads_of("openmp")) == (before, of_openmp)
-    with pytest.raises(KeyError), lane():
+    with pytest.raises(KeyError), kernel_threads():
         raise KeyError
     assert blas_threads() == before
 
@@ -49,7 +55,7 @@ def test_a_process_on_one_core_has_one():
     """A process counts its cores once: the count is asked of one that begins on one core."""
     ask = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
-        "from bagbasis.execution.lanes import lane_cores; print(lane_cores())"
+        "from bagbasis.execution.worker_threads import worker_cores; print(worker_cores())"
     )
     without = {name: value for name, value in os.environ.items() if name != CORES_VARIABLE}
     run = subprocess.run(
@@ -62,7 +68,7 @@ def test_a_worker_has_as_many_cores_as_threads(monkeypatch):
     monkeypatch.delenv(CORES_VARIABLE, raising=False)
     worker = SimpleNamespace(state=SimpleNamespace(nthreads=3))
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
-    assert lane_cores() == 3
+    assert worker_cores() == 3
 
 
 def test_one_thread_while_any_is_within():
@@ -96,19 +102,19 @@ def test_each_thread_can_say_it():
 
 @pytest.mark.long
 def test_libraries_that_come_later(monkeypatch):
-    """A library of BLAS or OpenMP that is loaded after the first lane has the limits of the next,
+    """A library of BLAS or OpenMP that is loaded after the first block has the limits of the next,
     and SciPy's BLAS, which products use, is there from the start."""
     code = (
         "import sys\n"
-        "from bagbasis.execution.lanes import lane, one_blas_thread\n"
+        "from bagbasis.execution.worker_threads import kernel_threads, one_blas_thread\n"
         "from threadpoolctl import threadpool_info\n"
         "def say(): print(sorted((p['user_api'], p['num_threads']) for p in threadpool_info()))\n"
         "with one_blas_thread():\n"
         "    import scipy.linalg\n"
         "    say()\n"
-        "with lane(): say()\n"
+        "with kernel_threads(): say()\n"
         "import sklearn.cluster\n"
-        "with lane(): say()\n"
+        "with kernel_threads(): say()\n"
     )
     monkeypatch.setenv(CORES_VARIABLE, "1")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -119,9 +125,9 @@ def test_libraries_that_come_later(monkeypatch):
 
 
 def test_lane_within_a_lane(monkeypatch):
-    """Whoever has the lane may ask for it again."""
+    """Blocks nest."""
     monkeypatch.setenv(CORES_VARIABLE, "1")
-    with lane(), lane() as cores:
+    with kernel_threads(), kernel_threads() as cores:
         assert cores == 1
 
 
@@ -131,7 +137,7 @@ def test_tasks_of_two_threads_exclude_each_other():
     order = []
 
     def first():
-        with task_lane():
+        with task_threads():
             inside.set()
             ask_elsewhere()
             assert not entered.wait(0.3)
@@ -140,7 +146,7 @@ def test_tasks_of_two_threads_exclude_each_other():
 
     def second():
         inside.wait()
-        with task_lane():
+        with task_threads():
             entered.set()
             order.append("second enters")
 
@@ -155,25 +161,25 @@ def test_tasks_of_two_threads_exclude_each_other():
 def test_cores_outside_of_workers(monkeypatch):
     """What the environment says, if it is a positive number; else what the process may use."""
     monkeypatch.delenv(CORES_VARIABLE, raising=False)
-    assert lane_cores() >= 1
+    assert worker_cores() >= 1
     monkeypatch.setenv(CORES_VARIABLE, "3")
-    assert lane_cores() == 3
+    assert worker_cores() == 3
     for text in ("0", "-1", "x", "", "2.5"):
         monkeypatch.setenv(CORES_VARIABLE, text)
         with pytest.raises(ParameterError, match=f"{CORES_VARIABLE}='{text}'"):
-            lane_cores()
+            worker_cores()
 
 
 def ask_elsewhere(*_, seconds=10):
     """Run a kernel's worth in another thread, as Dask does; fails where it waits for this one."""
 
     def ask():
-        with lane():
+        with kernel_threads():
             asked.set()
 
     asked, thread = threading.Event(), threading.Thread(target=ask, daemon=True)
     thread.start()
-    assert asked.wait(seconds), "a thread that this one waits for waits for its lane"
+    assert asked.wait(seconds), "a thread that this one waits for waits for its threads"
 
 
 def test_a_users_functions_may_wait_for_kernels():
@@ -214,14 +220,14 @@ def test_a_forked_process_computes_the_same():
     code = (
         "import multiprocessing as mp, numpy as np\n"
         "from bagbasis import MomentsEmbedding\n"
-        "from bagbasis.execution.lanes import task_lane, use_cores\n"
+        "from bagbasis.execution.worker_threads import task_threads, use_cores\n"
         "bags = np.random.default_rng(0).random((4000, 30, 3))\n"
         "def embed(_): return MomentsEmbedding().fit_transform(bags).tobytes()\n"
         "def in_turn(_):\n"
-        "    with task_lane(): return embed(_)\n"
+        "    with task_threads(): return embed(_)\n"
         "expected = embed(0)\n"
         "for _ in range(2):\n"
-        "    with use_cores(3), task_lane():\n"
+        "    with use_cores(3), task_threads():\n"
         "        pool = mp.get_context('fork').Pool(2)\n"
         "        print(set(pool.map(in_turn, range(4))) == {expected, embed(0)})\n"
     )

@@ -157,8 +157,8 @@ def test_small_drifts_are_none(year, tmp_path):
 
 @pytest.mark.long
 def test_classes_and_new_features(tmp_path):
-    """A gate of another task; a new line, whose features are others, keeps the capital and learns
-    anew."""
+    """A gate of another task; a new sequence, whose features are others, keeps the capital and
+    learns anew."""
     store = create(tmp_path / "bags.zarr", "classification")
     given = spec(tmp_path, "classification", drift=DriftGate(gate="e_process", n_bags=60))
     rng = np.random.default_rng(0)
@@ -171,6 +171,6 @@ def test_classes_and_new_features(tmp_path):
         if i == 1:
             key = state_of(tmp_path)["bets"]["labels"]["key"]
     bets = state_of(tmp_path)["bets"]["labels"]
-    assert report["new_line"].startswith("new classes")
+    assert report["new_sequence"].startswith("new classes")
     assert bets["key"] != key
     assert bets["betting"]["n_rounds"] == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .tasks import current_client
 
 
-class Homes:
+class WorkerAffinity:
     """Remembers a worker for each task, so that the next pass runs it there again.
 
     Workers have even shares: what is above them, as when a worker has joined, and the tasks of
@@ -14,7 +14,7 @@ class Homes:
     """
 
     def __init__(self) -> None:
-        self._homes: dict[int, str] = {}
+        self._affinity: dict[int, str] = {}
 
     def __call__(self, n_tasks: int) -> list[str]:
         """Return the address of a worker per task; nothing without a cluster."""
@@ -23,17 +23,17 @@ class Homes:
             return []
         counts = dict.fromkeys(workers, 0)
         most = -(-n_tasks // len(workers))
-        homes: dict[int, str] = {}
-        for i, home in self._homes.items():
-            if counts.get(home, most) < most:
-                homes[i] = home
-                counts[home] += 1
+        preferred_workers: dict[int, str] = {}
+        for i, preferred in self._affinity.items():
+            if counts.get(preferred, most) < most:
+                preferred_workers[i] = preferred
+                counts[preferred] += 1
         for i in range(n_tasks):
-            if i not in homes:
-                homes[i] = min(workers, key=counts.__getitem__)
-                counts[homes[i]] += 1
-        self._homes = homes
-        return [homes[i] for i in range(n_tasks)]
+            if i not in preferred_workers:
+                preferred_workers[i] = min(workers, key=counts.__getitem__)
+                counts[preferred_workers[i]] += 1
+        self._affinity = preferred_workers
+        return [preferred_workers[i] for i in range(n_tasks)]
 
 
 def addresses(here: bool = False) -> list[str]:

@@ -71,15 +71,15 @@ class LinearHead(OptionalPart):
         return cls(coef, np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_), each[best]
 
     def predict(self, means: NDArray[np.float32]) -> Floats:
-        """Return the line's predictions for means (n, d), shape (n, k)."""
+        """Return the linear head's predictions for means (n, d), shape (n, k)."""
         return np.asarray(means, np.float64) @ self.coef.T + self.intercept
 
     @override
     def check(self, n_targets: int, n_features: int) -> None:
         if self.coef.ndim != 2 or (len(self.coef), *self.intercept.shape) != (n_targets,) * 2:
-            raise ValueError(f"the line has coefficients of shape {self.coef.shape}")
+            raise ValueError(f"the linear head has coefficients of shape {self.coef.shape}")
         if not 0 <= self.weight <= 1:
-            raise ValueError(f"the line has weight {self.weight}")
+            raise ValueError(f"the linear head has weight {self.weight}")
 
 
 def _out_of_fold(penalty: float, x: Floats, y: Floats, weights: Floats, folds: Integers) -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 R = TypeVar("R")
 
 
-class Keeper(Protocol[R]):
+class CheckpointStore(Protocol[R]):
     """Where results of groups are stored; small, picklable, used by many processes at once.
 
     ``every`` is the number of tasks in a group (fewer in the last one).
@@ -30,7 +30,7 @@ class Keeper(Protocol[R]):
         ...
 
 
-class StateKeeper(Protocol):
+class StateCheckpoints(Protocol):
     """Where arrays are kept between the passes of what takes several."""
 
     @property
@@ -47,8 +47,8 @@ class StateKeeper(Protocol):
         ...
 
 
-class KeptState:
-    """Base of dataclasses of arrays and numbers that a `StateKeeper` keeps."""
+class CheckpointedState:
+    """Base of dataclasses of arrays and numbers that a `StateCheckpoints` keeps."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the fields as arrays."""

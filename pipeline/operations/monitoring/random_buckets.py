@@ -1,4 +1,4 @@
-"""Rows dealt to buckets at random, by arithmetic on their positions alone."""
+"""Rows assigned to buckets at random, by arithmetic on their positions alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # splitmix64's
 
 
 @dataclass(frozen=True)
-class Deal:
-    """A random order of n rows, cut into buckets of one length; of many rows nothing is stored.
+class RandomBuckets:
+    """Random buckets of n rows, all of one length; with many rows, nothing is stored.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`retrain`: one round of a line of models that follows a growing store.
+"""`retrain`: one round of a sequence of models that follows a growing store.
 
 A round counts the bags that were committed since the last one, solves, judges the new model and the
 champion on the same held-out bags, and promotes the new model or keeps the champion. The decision
@@ -33,9 +33,9 @@ from .settings import Retraining
 from .state import Journal, RetrainingState, Round, StateFolder, check_same_store
 
 NOTHING = "nothing"
-# of HDD, which had two methods: lines begun then name them, and the one they name is left
+# of HDD, which had two methods: sequences begun then name them, and the one they name is left
 GONE_SETTINGS = ("model.embedding.method", "model.embedding.n_integration")
-# that lines begun before did not name, and what their models are made with
+# that sequences begun before did not name, and what their models are made with
 NEW_SETTINGS = {
     "model.solver": "auto",
     "model.random_features.structure": "dense",
@@ -67,10 +67,10 @@ class RoundResult:
         - ``measure``, ``n_judged``: what the errors are, on how many bags
         - ``window``, ``n_left``, ``n_changed``: the bags of the sums, how many left them, and how
           many were removed or relabelled
-        - ``new_line``, ``recomputed``: why features were decided anew, why all bags were counted;
-          None: they were not
+        - ``new_sequence``, ``recomputed``: why features were decided anew, why all bags were
+          counted; None: they were not
         - ``check``, ``corrupt``: of the running sums, see `Check`
-        - ``n_outside_box``: points of the new bags outside the box (in a new line, of all bags)
+        - ``n_outside_box``: points of the new bags outside the box (in a new sequence, of all bags)
         - ``alarms``: drifts that were found; ``gates``: what each gate against drift found;
           ``drift``: where the bags differ, see `drift_test`
         - ``bag_passes``: bags that went through the bases, by purpose
@@ -251,7 +251,7 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: RetrainingState | N
 
 
 def _check_settings(spec: Retraining, state: RetrainingState) -> None:
-    # lines begun before knew of no estimator, and those begun in Python of nothing
+    # sequences begun before knew of no estimator, and those begun in Python of nothing
     known = {*spec.settings, *state.settings}
     settings = {key: value for key, value in spec.all_settings.items() if key in known}
     for key, before, now in differences(state.settings, settings):

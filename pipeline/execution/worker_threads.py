@@ -1,4 +1,4 @@
-"""One lane per process: the cores it has, and one accumulating task of a cluster at a time."""
+"""Threads of a worker: how many cores it has, and which task computes with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from ..core.errors import ParameterError, shown
 from ..core.systems import after_fork, c_library, check_addresses
 from .lazy_dask import distributed
 
-CORES_VARIABLE = "BAGBASIS_LANE_CORES"
+CORES_VARIABLE = "BAGBASIS_WORKER_CORES"
+EARLIER_VARIABLE = "BAGBASIS_LANE_CORES"  # read until 1.1
 COMPILING = "compiling kernels (once)"
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
 
@@ -28,8 +29,8 @@ logger = logging.getLogger(__name__)
 _hearing: list[Callable[[str], None]] = []
 
 
-def lane_cores() -> int:
-    """Cores of this process's lane.
+def worker_cores() -> int:
+    """Return the number of cores that this process may use.
 
     In a Dask worker: what `connect` put in the environment, else the worker's threads. Outside
     of workers: the cores this process may use (cgroups and affinity respected).
@@ -39,8 +40,9 @@ def lane_cores() -> int:
     ParameterError
         The environment has no positive whole number.
     """
-    if CORES_VARIABLE in os.environ:
-        return _cores_of(os.environ[CORES_VARIABLE])
+    for name in (CORES_VARIABLE, EARLIER_VARIABLE):
+        if name in os.environ:
+            return _cores_of(name, os.environ[name])
     if "distributed" in sys.modules:  # else this is not a worker
         with suppress(ValueError):
             return max(1, int(distributed.get_worker().state.nthreads))
@@ -54,18 +56,18 @@ def _cores_of_process() -> int:
 
 
 @lru_cache(maxsize=8)
-def _cores_of(text: str) -> int:
-    """Return the number that `CORES_VARIABLE` has."""
+def _cores_of(name: str, text: str) -> int:
+    """Return the number that a variable of the environment has."""
     if not text.strip().isdecimal() or int(text) < 1:
         raise ParameterError(
-            f"the environment has {CORES_VARIABLE}={shown(text)}; expected a positive number"
+            f"the environment has {name}={shown(text)}; expected a positive number"
         )
     return int(text)
 
 
 @contextmanager
 def use_cores(n: int) -> Iterator[None]:
-    """Give the lane of this process ``n`` cores until the block ends.
+    """Let this process use ``n`` cores until the block ends.
 
     Processes that are started within the block inherit the number.
     """
@@ -81,14 +83,14 @@ def use_cores(n: int) -> Iterator[None]:
 
 
 @contextmanager
-def lane() -> Iterator[int]:
-    """Leave BLAS one thread until the block ends. Yields the number of the lane's cores.
+def kernel_threads() -> Iterator[int]:
+    """Leave BLAS one thread until the block ends. Yields the worker's number of cores.
 
     `pool` runs kernels, and the parts of large products, on all of them; OpenMP has as many.
     """
     _begin_process()
     log_compilers()
-    cores = lane_cores()
+    cores = worker_cores()
     # OpenMP has one number for each thread of this process
     with _thread_pools().limit(limits=cores, user_api="openmp"), one_blas_thread():
         yield cores
@@ -116,13 +118,13 @@ TURN: AbstractContextManager[None] = _Turn()
 
 
 @contextmanager
-def task_lane() -> Iterator[int]:
-    """Be the one task of this process that has its `lane`, until the block ends.
+def task_threads() -> Iterator[int]:
+    """Be the one task of this process that has `kernel_threads`, until the block ends.
 
-    Every task may take the memory of a whole lane, and workers may have several threads. What a
+    A task may take the memory of a whole worker, and workers may have several threads. What a
     caller computes by itself takes no turn, and so waits for nobody.
     """
-    with TURN, lane() as cores:
+    with TURN, kernel_threads() as cores:
         yield cores
 
 

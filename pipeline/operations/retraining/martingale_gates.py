@@ -30,7 +30,7 @@ from ...data.labelled.splits import Membership, Split
 from ...data.store.changes import ListedBags
 from ...data.store.plan import Range
 from ...data.store.sampling import CHOICE_SAMPLE, RunSample
-from ...execution.lanes import lane
+from ...execution.worker_threads import kernel_threads
 from ...hypotheses.samples.row_sources import EmbedBags
 from ...hypotheses.samples.samples import thinned_size
 from ...models.ridge_model import RidgeModel
@@ -51,7 +51,7 @@ Made = tuple[GateBets, RowsMade, Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class WealthGates:
+class MartingaleGates:
     """The gates of a round.
 
     Attributes
@@ -86,7 +86,7 @@ class WealthGates:
         """
         results: dict[str, GateResult] = {}
         after, wealth, n_passed = dict(before), {}, 0
-        with lane():
+        with kernel_threads():
             for name, make in self._makers.items():
                 saved = before.get(name)
                 begun = GateBets(self.new[0], self.start)
@@ -193,7 +193,7 @@ class WealthGates:
 
 
 def name_basis(model: RidgeModel) -> str:
-    """Return a short name of what embeds bags and encodes labels: that of all models of a line."""
+    """Return a short name of the features and the encoding of labels, which a sequence shares."""
     described = [model.features.to_dict(), model.outcome.describe()]
     digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
     for name, values in sorted(model.features.arrays().items()):

@@ -15,7 +15,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.models import Checkpoints
-from bagbasis.operations.retraining.sums import ModelLine
+from bagbasis.operations.retraining.sums import ModelSequence
 from tests.oracles.labelled import labelled_bags
 
 N = 150
@@ -53,8 +53,10 @@ def targets(task):
     return {} if task == "densities" else {"target": "y"}
 
 
-def line_of(store, task, bags, **params):
-    return ModelLine.begin(estimator(task, **params), store, bags, targets(task).get("target"), 0.0)
+def sequence_of(store, task, bags, **params):
+    return ModelSequence.begin(
+        estimator(task, **params), store, bags, targets(task).get("target"), 0.0
+    )
 
 
 @pytest.mark.long
@@ -63,8 +65,8 @@ def line_of(store, task, bags, **params):
 def test_line_of_a_range_is_a_fit_to_its_bags(tmp_path, task, bags):
     """Features, classes, coefficients and counts are those of a fit to a store of these bags."""
     whole, part = stored(tmp_path / "all", task, (0, N)), stored(tmp_path / "part", task, bags)
-    line = line_of(whole, task, bags)
-    model = line.model(line.statistics(whole, bags), whole, bags)
+    sequence = sequence_of(whole, task, bags)
+    model = sequence.model(sequence.statistics(whole, bags), whole, bags)
     fit = estimator(task).fit(part, **targets(task))
     assert model.features_ == fit.features_
     np.testing.assert_allclose(model.coef_, fit.coef_, rtol=0, atol=1e-10 * abs(fit.coef_).max())
@@ -81,13 +83,13 @@ def test_line_of_a_range_is_a_fit_to_its_bags(tmp_path, task, bags):
 def test_line_of_a_model_is_the_line_it_came_from(tmp_path, task):
     """A saved and loaded model is enough to go on with: sums of parts add up to the whole."""
     store = stored(tmp_path / "bags.zarr", task, (0, N))
-    line = line_of(store, task, (0, 100), alpha="validation")
-    model = line.model(line.statistics(store, (0, 100)), store, (0, 100))
+    sequence = sequence_of(store, task, (0, 100), alpha="validation")
+    model = sequence.model(sequence.statistics(store, (0, 100)), store, (0, 100))
     model.save(tmp_path / "model.zarr")
-    again = ModelLine.of(load_model(tmp_path / "model.zarr"))
-    assert again.features == line.features
-    assert again.outcome == line.outcome
-    whole = line.statistics(store, (20, N))
+    again = ModelSequence.of(load_model(tmp_path / "model.zarr"))
+    assert again.features == sequence.features
+    assert again.outcome == sequence.outcome
+    whole = sequence.statistics(store, (20, N))
     parts = again.statistics(store, (0, N)) - again.statistics(store, (0, 20))
     assert parts.n_bags == whole.n_bags == N - 20
     for part in ("train", "validation"):
@@ -99,10 +101,10 @@ def test_line_of_a_model_is_the_line_it_came_from(tmp_path, task):
 def test_checkpoints_of_a_range_are_its_own(tmp_path):
     """Sums of one range are never taken for another's; the same range goes on."""
     store = stored(tmp_path / "bags.zarr", "regression", (0, N))
-    line, kept = line_of(store, "regression", (0, N)), Checkpoints(tmp_path / "kept")
-    one = line.statistics(store, (0, 60), checkpoints=kept)
-    other = line.statistics(store, (60, 120), checkpoints=kept)
+    sequence, kept = sequence_of(store, "regression", (0, N)), Checkpoints(tmp_path / "kept")
+    one = sequence.statistics(store, (0, 60), checkpoints=kept)
+    other = sequence.statistics(store, (60, 120), checkpoints=kept)
     assert not np.array_equal(one.train.gram, other.train.gram)
-    again = line.statistics(store, (0, 60), checkpoints=kept)
+    again = sequence.statistics(store, (0, 60), checkpoints=kept)
     np.testing.assert_array_equal(one.train.gram, again.train.gram)
     assert len(list((tmp_path / "kept").glob("fit-*"))) == 2
