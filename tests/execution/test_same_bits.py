@@ -32,7 +32,7 @@ from bagbasis import (
     features,
 )
 from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import fit_test, independence_test, two_sample_test
 from bagbasis.models import stacking
 from tests.oracles.labelled import labelled_bags, stored
