@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import threading
 
 import dask
@@ -94,6 +95,31 @@ def test_a_lane_has_the_cores_of_its_job(profile):
         assert list(client.nthreads().values()) == [1]
         assert cores_of_lanes(3) == {min(2, len(os.sched_getaffinity(0)))}
         assert slurm("squeue", "-h", "-o", "%C") == ["2"]
+
+
+INTERRUPTED = """
+import os, signal, threading
+def connects():
+    import bagbasis.execution.clusters.job_queue
+if {in_thread}:
+    thread = threading.Thread(target=connects)
+    thread.start()
+    thread.join()
+else:
+    connects()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    signal.pause()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_an_interrupt_stays_one(in_thread):
+    """dask-jobqueue makes an exit with code 0 of it: a driver that is cut off would look done."""
+    code = INTERRUPTED.format(in_thread=in_thread)
+    assert slurm(sys.executable, "-c", code) == ["interrupted"]
 
 
 def test_cancelled_job(profile, tmp_path):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
-import dask_jobqueue
 from tornado.ioloop import PeriodicCallback
 
 from ...core.errors import ClusterError, ConfigError
@@ -16,6 +17,11 @@ from ...data.storage.urls import normalize_url
 from ..worker_threads import CORES_VARIABLE
 from .profiles import JobQueueProfile, shell_word, walltime_seconds
 from .tls import LOOPBACK_HTTP, NO_HTTP, closed_http, security_of
+
+# At import it sets a handler of SIGINT: Ctrl-C, and the signal before the walltime, would end a
+# driver with exit code 0, and the record of a cancelled run would say that it failed.
+with mock.patch.object(signal, "signal"):
+    import dask_jobqueue
 
 LIFETIME, STAGGER = 0.85, 0.1  # of the walltime: a worker leaves between 75 % and 95 % of it
 
