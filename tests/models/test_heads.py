@@ -229,7 +229,7 @@ def test_a_member_without_errors_has_all(scale):
     assert best_shares([y, y], y, ones, clusters) == pytest.approx([0.5, 0.5])
 
 
-def test_a_line_of_more_coordinates_than_bags():
+def test_a_linear_head_of_more_coordinates_than_bags():
     """The same as scikit-learn's on all of them; of a saved model whose line does not fit."""
     x, y = rows(12, 30).astype(np.float64), rows(12, 2, 1).astype(np.float64)
     folds = np.arange(12) % 3
@@ -245,9 +245,9 @@ def test_a_line_of_more_coordinates_than_bags():
     expected = Ridge(HEAD_PENALTIES[best]).fit(scaled, y).predict(scaled)
     np.testing.assert_allclose(line.predict(x.astype(np.float32)), expected, rtol=1e-6)
     line.check(2, 0)
-    with pytest.raises(ValueError, match="line has coefficients"):
+    with pytest.raises(ValueError, match="linear head has coefficients"):
         line.check(3, 0)
-    with pytest.raises(ValueError, match="line has weight 2"):
+    with pytest.raises(ValueError, match="linear head has weight 2"):
         replace(line, weight=2.0).check(2, 0)
 
 

@@ -397,7 +397,7 @@ def test_bad_estimators_are_refused(store):
 
 @pytest.mark.long
 def test_too_few_labels_are_refused(tmp_path):
-    """No label at all, and none held out in the first rung: the linear head has the counts."""
+    """No label at all, and none held out in the first rung: the line has the counts."""
     y = np.full(N, np.nan)
     store = stored(tmp_path / "s.zarr", BAGS, y)
     with pytest.raises(DataError, match=r"s\.zarr: of 96 bags 0 are labelled"):
