@@ -127,8 +127,9 @@ def complain(
     """Print one line on stderr; with ``debug`` after the traceback of the current error.
 
     With ``--json`` stdout gets one object, too: ``{"error": {"type": …, "message": …}}``; ``kind``
-    is its type.
+    is its type. What a Python program would pass is a key here.
     """
+    message = re.sub(r"\bpass (\w+)=(True|False)\b", _as_key, message)
     if debug:
         click.echo(without_credentials(traceback.format_exc()), err=True, nl=False)
     click.echo(f"bags: {one_line(message)}", err=True)
@@ -136,6 +137,10 @@ def complain(
         error = {"type": kind or "Error", "message": one_line(message)}
         with suppress(OSError):  # stdout may be what cannot be written
             click.echo(json.dumps({"error": error}, indent=2))
+
+
+def _as_key(advice: re.Match[str]) -> str:
+    return f"set {advice[1]}={advice[2].lower()}"
 
 
 def give_up() -> None:

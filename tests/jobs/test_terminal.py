@@ -9,6 +9,8 @@ import threading
 import pytest
 from rich.console import Console
 
+from bagbasis import BagStore
+from bagbasis.core.errors import StoreError
 from bagbasis.jobs.shell import complain
 from bagbasis.jobs.terminal import SECONDS_BETWEEN_LINES, PlainProgress, Terminal
 
@@ -154,6 +156,15 @@ def test_control_characters_are_shown_as_text(capsys):
     said = out.file.getvalue() + capsys.readouterr().err
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", said)
     assert said.count(r"a\x1b]0;mine\x07b\x9b2Jc\x7f") == 11
+
+
+def test_advice_is_in_words_of_the_shell(tmp_path, capsys):
+    """What a program would pass is a key in a shell."""
+    BagStore.create(tmp_path / "bags.zarr", n_dims=2).append([[[0, 1]]])
+    with pytest.raises(StoreError, match=r"or pass overwrite=True$") as caught:
+        BagStore.create(tmp_path / "bags.zarr", n_dims=2)
+    complain(str(caught.value))
+    assert capsys.readouterr().err.endswith("remove it or set overwrite=true\n")
 
 
 @pytest.mark.parametrize(("width", "has_lines"), [(80, True), (38, False)])
