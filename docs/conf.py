@@ -70,6 +70,7 @@ numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"
 viewcode_line_numbers = True
 sphinx_gallery_conf = {
+    "remove_config_comments": True,
     "examples_dirs": "tutorials",
     "gallery_dirs": "gallery",
     "abort_on_example_error": True,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.execution.pool import run_kernel
+from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.ridge.product_kernels import N_STRIPES, row_products
 
 pytestmark = pytest.mark.portable
