@@ -83,7 +83,7 @@ def page_url(report: str | os.PathLike[str]) -> str:
 
 
 def write_page(url: str, page: str) -> None:
-    """Write a page, whole or not at all; StoreError where that is not possible."""
+    """Write a page, atomically; StoreError where that is not possible."""
     with writing(url) as path:
         path.write_text(page, encoding="utf-8")
 

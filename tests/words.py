@@ -35,6 +35,8 @@ WORDS = {
     r"\b(MOST|LEAST)_(?!FREQUENT\b|SQUARES\b|USED\b)[A-Z]": "write MAX_ or MIN_",
     r"\b[Hh]alf decades\b|\bthe kernels' own values\b": "write 'two a decade', 'exact kernels'",
     r"\bwhat it holds\b": "name the content",
+    r"\bwhole or not at all\b": "write 'atomically'",
+    r"^ +(Such as|Per [a-z]|Scaled to) ": "begin a description with the noun that it describes",
     r"(?<!else )\b[Bb]eside\b(?=[,;.]?$|[,;] (a|and|or|the|which)\b| (?!if |is |else )[\w`*{])": (
         "write 'next to', 'compared with', 'in addition to' or 'besides'"
     ),

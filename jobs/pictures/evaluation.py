@@ -45,7 +45,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a PNG, whole or not at all; texts are drawn as they are, and none is mathematics.
+    """Write a PNG, atomically; texts are drawn as they are, and none is mathematics.
 
     Control characters are escaped, long texts shortened, and glyphs that the font lacks are boxes.
     """

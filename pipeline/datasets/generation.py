@@ -80,7 +80,7 @@ def generate(
     chunk_points : int, optional
         As in `BagStore.create`.
     commit_seconds : float
-        Time between two commits, and so the work that a killed run may lose.
+        Seconds between two commits, and so the work that a killed run can lose.
 
     Raises
     ------

@@ -114,8 +114,8 @@ def choose_smoothness(
 ) -> Smoothness:
     """Choose the number of basis functions of a density by leave-one-out scores.
 
-    Leave-one-out scores (Oliva 2018, eq. 2.24 and 2.31) of all candidates in one pass over all
-    bags.
+    The leave-one-out scores (Oliva 2018, eq. 2.24 and 2.31) of all candidates are computed in one
+    pass over all bags.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults tha
 class Densities:
     """Estimated densities of bags, as series in a box.
 
-    Densities p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (Oliva 2018, eq. 2.8).
+    The density of bag i is p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (Oliva 2018, eq. 2.8).
 
     u scales the box to the unit cube and |B| is the box's volume, so that points and values are
     in the units of the data; outside the box a density is zero. A series may dip below zero;

@@ -41,8 +41,8 @@ TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedd
 class HDDEmbedding(Embedding[HDDSpec]):
     """Embed densities so that distances are a chosen distance between densities.
 
-    The first basis under a homogeneous density distance (Sutherland et al. 2016, §3; Oliva 2018,
-    §4.1; Sutherland 2016, §4.3).
+    The distance is homogeneous: Jensen-Shannon, Hellinger, χ², total variation or L2 (Sutherland et
+    al. 2016, §3; Oliva 2018, §4.1; Sutherland 2016, §4.3).
 
     ‖A(X) − A(Y)‖² approximates d²(p, q) = ∫ κ(p, q) of the bags' density estimates, so that
     random features of A give the kernel exp(−d²/2σ²).

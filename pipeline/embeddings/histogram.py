@@ -121,8 +121,7 @@ def _tables(lambdas: tuple[float, ...], exponent: float) -> Floats:
 class HistogramEmbedding(Embedding[HistogramSpec]):
     """Histograms of coordinates, compared by additive kernels.
 
-    Histograms under additive kernels: the baseline "Hist JS" of Sutherland et al. 2016, §5 (Oliva
-    2018, §4.3).
+    This is the baseline "Hist JS" of Sutherland et al. 2016, §5 (Oliva 2018, §4.3).
 
     h is the share of a bag's points in each bin of the box. Each bin's h goes through the
     homogeneous map of Vedaldi and Zisserman (2012), √w_m h^{½+iλ_m}, with nodes fitted to κ

@@ -122,8 +122,8 @@ def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
 class MeanMapEmbedding(Embedding[MeanMapSpec]):
     """Kernel mean embedding, approximated by random Fourier features.
 
-    The mean map under a kernel k: distances are maximum mean discrepancies (Sutherland et al. 2016,
-    §5; FastMMD 2015).
+    Distances between the embeddings are maximum mean discrepancies (Sutherland et al. 2016, §5;
+    FastMMD 2015).
 
     A(X) = (1/n) Σ_j z(x_j), z the paired random Fourier features of the points with z(x)ᵀz(y) ≈
     k(x, y) and ‖z(x)‖ = 1. So A(X)ᵀA(Y) approximates the mean of k(x, y) over both bags' points,
@@ -252,7 +252,7 @@ def mmd_squared(
 ) -> Floats:
     """Return the squared maximum mean discrepancy between bags from their mean maps.
 
-    MMD² of each bag of A from each bag of B, shape (n_A, n_B), from their mean maps.
+    The result has shape (n_A, n_B): MMD² between each bag of A and each bag of B.
 
     Biased, ‖μ − μ'‖² (FastMMD 2015, eq. 12), it is at least 0 and on average too large, the more
     the smaller the bags. The unbiased one leaves out the kernel of each point with itself, which is

@@ -110,7 +110,7 @@ class ProjectionSpec(MarginalSpec):
 class ProjectionEmbedding(Embedding[ProjectionSpec]):
     """Projection coefficients of each bag's density on an orthonormal basis.
 
-    The first basis: empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
+    The embedding consists of the empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
 
     The Euclidean distance of two bags' coefficients is the L2 distance of their density estimates
     (Oliva 2018, §2.1, eq. 2.7 and 2.13; §3.2.1).

@@ -64,10 +64,10 @@ class SizeSpec(EmbeddingSpec):
 class SizeEmbedding(Embedding[SizeSpec]):
     """The logarithm of a bag's number of points, for labels that depend on it.
 
-    All other embeddings are of the distribution of the points: a bag and its repetition are one to
-    them. Join this one to another by `EmbeddingUnion` where the number of points matters, as it
-    does for totals: the number of items of an order, the mass of a galaxy. By itself it is a
-    baseline. ``embedding="auto"`` tries it where bags have different numbers of points.
+    All other embeddings describe the distribution of the points: a bag and its repetition have the
+    same embedding. Join this embedding to another one by `EmbeddingUnion` if the number of points
+    matters, as for totals: the number of items of an order, the mass of a galaxy. Alone it is a
+    baseline. ``embedding="auto"`` tries it if bags have different numbers of points.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class SizeEmbedding(Embedding[SizeSpec]):
         How to treat points outside the box. Clipped points count as points of the bag, dropped
         ones do not.
     box : sequence of (lo, hi), optional
-        The box outside which points are dropped or refused. Default as in `ProjectionEmbedding`.
+        The box outside which points are dropped or refused. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
         Type of what `transform` returns.
 

@@ -26,7 +26,7 @@ class CheckpointStore(Protocol[R]):
         ...
 
     def save(self, group: int, value: R) -> None:
-        """Store the result of a group, whole or not at all."""
+        """Store the result of a group, atomically."""
         ...
 
 
@@ -43,7 +43,7 @@ class StateCheckpoints(Protocol):
         ...
 
     def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
-        """Keep arrays, whole or not at all."""
+        """Keep arrays, atomically."""
         ...
 
 

@@ -88,7 +88,7 @@ FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
 class KSD(FitStatistic):
     """Kernel Stein discrepancy over all pairs.
 
-    The squared kernel Stein discrepancy of all pairs, 0 on average where the density is right.
+    The statistic is squared, and 0 on average if the density is correct.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ MIN_TESTED = 60
 class FSSD(FitStatistic):
     """Finite set Stein discrepancy: goodness of fit at a few locations, in linear time.
 
-    The finite set Stein discrepancy at a few locations: O(n); its state is `SteinMoments`.
+    The time is O(n), because the state is a sum of moments, `SteinMoments`.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class KSDAggregate(FitStatistic):
 class KSDRanks(KSDAggregate):
     """The default goodness-of-fit statistic: the better rank of two statistics.
 
-    The better rank of two statistics: KSD at the kernel's width, and the best of seven widths.
+    The two statistics are KSD at the kernel's width, and the best of seven widths.
 
     KSD at the median distance detects shifts and other smooth differences best, and narrow widths
     detect waves. The data and every draw of the wild bootstrap have a rank among all by each of the

@@ -125,7 +125,8 @@ def ingest_arrays(
 ) -> BagStore:
     """Make a store from an iterable of arrays, which is read once and in small batches.
 
-    Or append to one, which keeps its box, its dtype and its classes; all bags, or none.
+    With mode="append" all bags or none are added to a store, which keeps its box, its dtype and its
+    classes.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
             raise UnfittedError(f"the {type(self).__name__} is not fitted: call fit first")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator as one file, of arrays and JSON, whole or not at all.
+        """Write the fitted estimator as one file, of arrays and JSON, atomically.
 
         Parameters
         ----------

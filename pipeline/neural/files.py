@@ -22,7 +22,7 @@ STATE = "state.npz"
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: list[np.ndarray], header: Any) -> None:
-    """Write arrays and a header as one file that is there whole or not at all."""
+    """Write arrays and a header as one file, atomically."""
     text = json.dumps(FORMAT.stamp(header), allow_nan=True).encode()
     named = {f"leaf{i}": np.asarray(array) for i, array in enumerate(arrays)}
     with writing(path) as partial, partial.open("wb") as file:

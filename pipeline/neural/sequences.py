@@ -116,7 +116,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
 class SequenceRegressor(NetworkRegressor, SequenceEstimator):
     """Predict one number or several from each sequence with a recurrent network.
 
-    Numbers of sequences: a statistical recurrent unit (or a gated one) reads a bag in order.
+    A statistical recurrent unit (or a gated one) reads the points of a bag in order.
 
     A bag's points are a sequence in the order in which they are stored. Needs
     ``pip install 'bagbasis[neural]'``. Parameters and attributes are those of `SequenceEstimator`

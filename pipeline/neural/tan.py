@@ -43,7 +43,8 @@ MAX_VALIDATION = 20_000  # points that judge a step's network
 class TANDensity(NeuralEstimator):
     """Density of points by a transformation and an autoregressive network.
 
-    Normalised, in any dimension, with exact samples. Needs ``pip install 'bagbasis[neural]'``.
+    The density is normalised in any dimension, and samples from it are exact. Needs ``pip install
+    'bagbasis[neural]'``.
 
     Parameters
     ----------

@@ -25,8 +25,8 @@ POINTS_PER_BATCH = 2**20  # of bags made at once: 32 MiB of four coordinates
 class RegionClassifier(ABC):
     """Base class: the probability that a function matches a pattern on each region.
 
-    A class of yours needs `salience` alone: what follows from it is nested Monte Carlo (Sutherland
-    2016, §7.3). `ProbitRegions` has closed forms of both.
+    A subclass has to define `salience`; everything else follows from it by nested Monte Carlo
+    (Sutherland 2016, §7.3). `ProbitRegions` has closed forms of both.
 
     Attributes
     ----------

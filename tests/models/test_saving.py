@@ -1,4 +1,4 @@
-"""Saving and loading: the same model comes back, whole or not at all, and nothing is executed."""
+"""Saving and loading: the same model comes back, written atomically, and nothing is executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files at any URL, written whole or not at all, by many processes at once.
+"""Files at any URL, written atomically, by many processes at once.
 
 This is the only module that writes files atomically. It is also the only one that turns errors of
 the operating system, of fsspec and of Icechunk into our own errors. Folders are in `folders`, and

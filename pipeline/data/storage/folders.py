@@ -1,4 +1,4 @@
-"""Folders at any URL, written whole or not at all: models, predictions, versions of a registry."""
+"""Folders at any URL, written atomically: models, predictions, versions of a registry."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class PSDRepair(KernelDecomposition):
 class PrecomputedNystroem(KernelDecomposition):
     """Nyström features of a precomputed kernel matrix.
 
-    Features whose inner products are the Nyström approximation (Sutherland 2016, §2.4.2).
+    The inner products of the features are the Nyström approximation (Sutherland 2016, §2.4.2).
 
     The kernel of m anchors is A = UΛUᵀ, that of other bags with the anchors B (in rows), and the
     features of the latter Φ = B U |Λ|^(−½); an anchor's are those of its row of A. Directions with

@@ -44,7 +44,7 @@ def project(
         The columns of each marginal.
     basis : {"cosine", "trigonometric", "legendre"}
     box : Box
-        Scaled to the unit cube.
+        Points scaled to the unit cube.
     out : float32 or float64, shape (n_bags, n_groups · s), written
         A bag of which no point was kept becomes NaN.
     drop : bool

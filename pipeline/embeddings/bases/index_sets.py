@@ -25,7 +25,7 @@ def index_set(
 ) -> Integers:
     """Return the multi-indices of a basis in lexicographic order.
 
-    Return indices α in lexicographic order, shape (s, n_dims), read-only.
+    The result has shape (s, n_dims) and is read-only.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ Structure = Annotated[str, OneOf("dense", "hadamard")]
 class FourierSpec(FeatureSpec):
     """Fitted random features; frequencies are drawn again, never sent.
 
-    With ``blocks`` they are of a sum of kernels: each frequency sees the inputs of one block, and a
-    block's share of the frequencies is its weight.
+    With ``blocks`` they approximate a sum of kernels: each frequency uses the inputs of one block,
+    and the weight of a block is its fraction of the frequencies.
 
     See Also
     --------
@@ -118,7 +118,7 @@ class FourierSpec(FeatureSpec):
 class RandomFourierFeatures(RandomFeatures):
     """Random Fourier features, which approximate a Gaussian kernel between embeddings.
 
-    Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (Oliva 2018, §3.2.2).
+    The features z satisfy z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (Oliva 2018, §3.2.2).
 
     Paired sines and cosines of n_features / 2 Gaussian frequencies: ‖z‖ = 1 exactly, and less
     variance than the phase form of Oliva 2018, eq. 3.9 (Sutherland 2016, §3.2).

@@ -239,7 +239,8 @@ class NystroemSpec(ArraySpec):
 class NystroemFeatures(RandomFeatures):
     """Features that approximate a kernel between bags by landmark bags (Nyström).
 
-    Nyström features: z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, some bags.
+    The features satisfy z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, which are
+    some of the bags.
 
     ε is 1e-7 of the trace of k(L, L).
     They approximate the kernel near the training bags, whereas `RandomFourierFeatures` approximate

@@ -89,7 +89,7 @@ class ManyWidths(DependenceStatistic):
 class HSICAggregate(ManyWidths):
     """HSICAgg: test at five widths per variable, corrected for multiplicity.
 
-    HSIC at five widths per variable, and which pairs of them reject, corrected.
+    The result names the pairs of widths at which HSIC rejects.
 
     Parameters
     ----------

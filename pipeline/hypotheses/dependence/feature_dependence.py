@@ -84,7 +84,7 @@ class FourierPairs:
 class HSICFourier(FeatureHSIC):
     """HSIC by random Fourier features of both kernels.
 
-    HSIC_b by random Fourier features of both kernels; its state is `CrossMoments`.
+    HSIC_b is approximated from sums, whose state is `CrossMoments`.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class Correlation(DependenceStatistic):
 class KCCA(Correlation):
     """Kernel canonical correlation, regularised.
 
-    The kernel canonical correlation of all pairs of rows, penalised: O(n³) once.
+    The statistic uses all pairs of rows, and takes O(n³) once.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class KCCAFourier(Correlation):
 class RDC(Correlation):
     """Randomised dependence coefficient.
 
-    The randomised dependence coefficient: random sines of ranks (Lopez-Paz et al. 2013).
+    The statistic is computed from random sines of ranks (Lopez-Paz et al. 2013).
 
     It does not change where a coordinate is transformed monotonically.
 

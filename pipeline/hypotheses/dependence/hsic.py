@@ -31,7 +31,7 @@ MIN_BLOCK = 4  # rows of an unbiased HSIC
 class HSICb(DependenceStatistic):
     """Biased Hilbert-Schmidt independence criterion.
 
-    ‖C_xy‖² of two kernels, biased: (1/n²) ⟨K̃, L̃⟩ ≥ 0.
+    The statistic is ‖C_xy‖² = (1/n²) ⟨K̃, L̃⟩ ≥ 0 for two kernels, which is biased upwards.
 
     See Also
     --------
@@ -111,7 +111,7 @@ class HSICb(DependenceStatistic):
 class HSICu(HSICb):
     """Unbiased Hilbert-Schmidt independence criterion.
 
-    HSIC without its bias, 0 on average without dependence: ⟨K, L⟩ of U-centred matrices.
+    The statistic is ⟨K, L⟩ of U-centred kernel matrices, and 0 on average without dependence.
 
     See Also
     --------
@@ -140,7 +140,7 @@ class HSICu(HSICb):
 class DistanceCovariance(HSICb):
     """Squared distance covariance; it has no bandwidth.
 
-    The squared distance covariance: 4 HSIC_b of the kernels −‖Δ‖ / 2; no bandwidth.
+    It equals 4 HSIC_b with the kernels −‖Δ‖ / 2.
 
     See Also
     --------
@@ -188,7 +188,8 @@ class DistanceCovariance(HSICb):
 class HSICBlock(DependenceStatistic):
     """HSIC averaged over blocks of pairs.
 
-    The mean of HSIC_u over blocks of pairs, which is normal; time n · block.
+    The statistic is the mean of HSIC_u over blocks, whose null distribution is normal. The time is
+    proportional to n · block.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ class HSICBlock(DependenceStatistic):
 class Lancaster(DependenceStatistic):
     """Lancaster interaction of three variables.
 
-    Lancaster's interaction of three variables, (K̃ ∘ L̃ ∘ M̃)₊₊ / n².
+    The statistic is (K̃ ∘ L̃ ∘ M̃)₊₊ / n².
 
     It is 0 where one of them is independent of the two others. So each of them in turn is put in
     other orders; the largest of the three p-values is the test's, and rejects that any of the

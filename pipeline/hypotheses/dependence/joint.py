@@ -21,7 +21,8 @@ from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 class JointHSIC(DependenceStatistic):
     """dHSIC: joint independence of several variables.
 
-    dHSIC: the squared distance of the joint mean map from that of independent variables, ≥ 0.
+    The statistic is the squared distance between the joint mean map and that of independent
+    variables, at least 0.
 
     (1/n²) Σ_ij Π_k K^k_ij + Π_k (1/n²) Σ_ij K^k_ij − (2/n) Σ_i Π_k (1/n) Σ_j K^k_ij (Pfister,
     Bühlmann, Schölkopf and Peters 2018, Definition 2.6, with all pairs). It is 0 on average only if

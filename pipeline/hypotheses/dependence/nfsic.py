@@ -234,12 +234,11 @@ def nfsic_gradient(
 class NFSIC(DependenceStatistic):
     """Normalised finite set independence criterion: dependence at a few locations.
 
-    λ̂ at a few pairs of locations; its state is `LocationSums`.
+    The statistic λ̂ is computed at a few pairs of locations, from `LocationSums`.
 
-    It finds dependence that is local and has many peaks; HSIC finds what is spread out. It is
-    n / (n − 1) times a T²; its null "chi_square" knows n and is the more conservative of two:
-    with ten locations p ≤ .01, .05, .1 in 0.5, 2.3, 5.6 % of 2,000 tests of 30 independent pairs,
-    in 0.5, 3.5, 8.5 % of 100; of 100 Cauchy numbers or counts with ties in less.
+    It detects dependence that is local and has many peaks; HSIC detects dependence that is spread
+    out. The statistic is n / (n − 1) times a T². Its null distribution "chi_square" depends on n
+    and is the more conservative of two.
 
     ``details`` of the result have the ``locations``; the ``differences``, which are the covariances
     of k(x, v_j) and l(y, w_j): how much more often pairs are near a location than x and y are by
@@ -250,8 +249,8 @@ class NFSIC(DependenceStatistic):
     n_locations : int ≥ 1
         J.
     learn : float, 0 ≤ learn < 1
-        Share of the units that locations and bandwidths are learnt on; the test is of the others.
-        0: locations are drawn from normal distributions like those of x and y.
+        Fraction of the units on which locations and bandwidths are learnt; the test uses the
+        others. With 0, locations are drawn from normal distributions like those of x and y.
 
     See Also
     --------

@@ -144,7 +144,7 @@ class MixtureScore:
 class SeriesScore:
     """Score function of an estimated series density, within its box.
 
-    b(x) = Π_j 4 u_j (1 − u_j), u the point in the unit cube.
+    The score is weighted by b(x) = Π_j 4 u_j (1 − u_j), where u is the point in the unit cube.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ LEVEL = 0.05  # level at which the report counts the scales that reject
 class Aggregate(ManyScales):
     """MMDAgg: test at ten widths of two kernels, corrected for multiplicity.
 
-    MMDAgg: MMD² of ten widths of two kernels, and which of them reject, corrected.
+    The result names the widths at which MMD² rejects.
 
     Parameters
     ----------

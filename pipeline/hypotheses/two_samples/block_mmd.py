@@ -59,7 +59,7 @@ class MeanOfEstimates(TwoSampleStatistic):
 class LinearMMD(MeanOfEstimates):
     """MMD over disjoint pairs, in linear time.
 
-    MMD_l², the mean of k(x, x') + k(y, y') − k(x, y') − k(x', y), O(n d).
+    MMD_l² is the mean of k(x, x') + k(y, y') − k(x, y') − k(x', y) over the pairs, in O(n d).
 
     See Also
     --------
@@ -94,7 +94,7 @@ class LinearMMD(MeanOfEstimates):
 class BlockMMD(MeanOfEstimates):
     """The B-test: unbiased MMD averaged over blocks.
 
-    The B-test: the mean of MMD_u² of blocks, O(n B d).
+    The statistic is the mean of MMD_u² over blocks, in O(n B d).
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class PairStatistic(TwoSampleStatistic):
 class BiasedMMD(PairStatistic):
     """Biased squared MMD over all pairs of points.
 
-    MMD_b² of all pairs (FastMMD 2015, eq. 2), at least 0.
+    The statistic is FastMMD 2015, eq. 2, and at least 0.
 
     See Also
     --------
@@ -116,7 +116,8 @@ class BiasedMMD(PairStatistic):
 class UnbiasedMMD(PairStatistic):
     """Unbiased squared MMD over all pairs of points.
 
-    MMD_u² of all pairs of different rows (FastMMD 2015, eq. 13), 0 on average without a difference.
+    The statistic uses all pairs of different rows (FastMMD 2015, eq. 13), and is 0 on average
+    without a difference.
 
     See Also
     --------
@@ -144,7 +145,8 @@ class UnbiasedMMD(PairStatistic):
 class EnergyDistance(PairStatistic):
     """Energy distance over all pairs of points; it has no bandwidth.
 
-    2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ over all pairs, at least 0: MMD_b² of −‖x − y‖.
+    The statistic 2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ is at least 0, and equals MMD_b² with the
+    kernel −‖x − y‖.
 
     See Also
     --------

@@ -31,7 +31,8 @@ MAX_FREQUENCIES = 2**16  # a permutation then takes half a megabyte
 class FourierMMD(TwoSampleStatistic):
     """MMD by random Fourier features, in linear time.
 
-    MMD_u² from L random frequencies; an error ∝ L^(−½), time linear in rows.
+    MMD_u² is approximated with L random frequencies. The error falls as L^(−½), and the time is
+    linear in the rows.
 
     The statistic's null, permutation or mixture, holds at any L.
 
@@ -110,7 +111,8 @@ class FourierMMD(TwoSampleStatistic):
 class FastfoodMMD(FourierMMD):
     """MMD by Fastfood features, which are faster in many dimensions.
 
-    `FourierMMD` with frequencies by Fastfood, dependent within blocks of 2^⌈log2 d⌉.
+    Like `FourierMMD`, but the frequencies are made by Fastfood, and are dependent within blocks of
+    2^⌈log2 d⌉.
 
     See Also
     --------

@@ -46,7 +46,8 @@ WEIGHTS = (0.5, 0.25, 0.25)
 class FuseRanks(ManyScales):
     """The default two-sample statistic: the best rank of three statistics.
 
-    The best rank of three statistics: two fused MMD² of ten widths of two kernels, and ranks.
+    The three statistics are two fused MMD² of ten widths of two kernels, and one of ranks of
+    coordinates.
 
     MMD² of each width is divided by the kernel's norm, as by `Fuse`, and by its standard deviation
     over permutations, as by `HSICFuse`; each is joined over widths by a soft maximum. The third

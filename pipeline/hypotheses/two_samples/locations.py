@@ -182,7 +182,7 @@ class LocationStatistic(TwoSampleStatistic):
 class MeanEmbeddings(LocationStatistic):
     """ME test: differences of mean embeddings at a few locations.
 
-    ME: mean kernels at J locations, drawn from a normal with both samples' moments.
+    The J locations are drawn from a normal distribution with the moments of both samples.
 
     See Also
     --------
@@ -222,7 +222,7 @@ class MeanEmbeddings(LocationStatistic):
 class SmoothedCharacteristicFunctions(LocationStatistic):
     """SCF test: smoothed characteristic functions at a few frequencies.
 
-    SCF: characteristic functions, smoothed, at J frequencies drawn from the kernel's spectrum.
+    The J frequencies are drawn from the spectrum of the kernel.
 
     The features are f(x) sin vᵀx and f(x) cos vᵀx with f(x) = exp(−‖x − x̄‖² / 2τ²), τ² the mean of
     ‖x − x̄‖² over both samples.

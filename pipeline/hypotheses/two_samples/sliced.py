@@ -28,7 +28,7 @@ SPLITS_PER_PART = 16
 class Sliced(TwoSampleStatistic):
     """Sliced Wasserstein distance: mean squared distance along random directions.
 
-    Mean squared W₂ of the rows' projections on random directions, O(n) for each permutation.
+    W₂ is that of the projections of the rows. Each permutation takes O(n).
 
     Parameters
     ----------

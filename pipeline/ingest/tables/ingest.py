@@ -178,7 +178,8 @@ class TableIngest(FileFormat):
         many rows. The store keeps the medians: rows that are appended get the same medians and
         flags. Responses are not filled: a missing one is an error.
     min_points : int ≥ 1, default 1
-        Bags of fewer points are left out, and counted. A measured box has their points, too.
+        Smallest number of points of a bag; smaller bags are left out and counted. A measured box
+        includes their points.
     missing_values : list of str or int or float, optional
         Words and numbers that stand for missing coordinates and targets, quoted or not, in any
         kind of file.

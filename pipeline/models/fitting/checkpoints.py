@@ -192,7 +192,7 @@ class FitCheckpointStore:
         return _loaded(self._url(group), read_partial)
 
     def save(self, group: int, value: FitStatistics) -> None:
-        """Write the statistics of a group, whole or not at all."""
+        """Write the statistics of a group, atomically."""
         with writing(self._url(group)) as path:
             write_partial(path, value)
 
@@ -226,7 +226,7 @@ class StepKeeper:
         return _loaded(f"{self.url}/{name}.npz", read_arrays)
 
     def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
-        """Write arrays, whole or not at all."""
+        """Write arrays, atomically."""
         with writing(f"{self.url}/{name}.npz") as path:
             write_arrays(path, arrays, {})
 

@@ -62,7 +62,7 @@ WIDTHS = np.geomspace(0.02, 2.0, 21)  # times the median distance
 class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     """Predict the weighted average response of similar bags (kernel smoothing).
 
-    The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
+    The prediction is Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
 
     The Kernel-Kernel estimator for reals (Oliva 2018, eq. 3.4) and, on coefficients of response
     densities, for distribution to distribution regression (Oliva 2018, eq. 3.22). It is exact, but

@@ -362,7 +362,7 @@ class DriftDetector(BaseEstimator):
 
     @checked(overwrite=Boolean)
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Write the detector to one file, whole or not at all.
+        """Write the detector to one file, atomically.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ class Reference:
 def write_reference(
     url: str | os.PathLike[str], reference: Reference, params: dict[str, Any], overwrite: bool
 ) -> None:
-    """Write a reference and the detector's parameters to one file, whole or not at all.
+    """Write a reference and the detector's parameters to one file, atomically.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files and folders are written whole or not at all, and every failure is one error of ours."""
+"""Files and folders are written atomically, and every failure is one error of ours."""
 
 from __future__ import annotations
 

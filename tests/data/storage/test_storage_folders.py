@@ -1,4 +1,4 @@
-"""Folders are written whole or not at all, and a reader always finds one."""
+"""Folders are written atomically, and a reader always finds one."""
 
 from __future__ import annotations
 

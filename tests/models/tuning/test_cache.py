@@ -1,4 +1,4 @@
-"""Rows next to a store: a block is there whole or not at all, and never of other data."""
+"""Rows next to a store: a block is written atomically, and never of other data."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def register_when_told(pipe, url, model_url):
 @pytest.mark.parametrize("where", ["saved", "synced", "published", "registered"])
 def test_killed_before_promotion(champion, saved, where):
     """kill -9 while or after a model is registered: the old champion stays, the new model is
-    there whole or not at all, and can be registered and promoted."""
+    there entirely or missing, and can be registered and promoted."""
     old = champion.current()
     with running(register_and_stop, champion.url, saved[1], where) as (process, pipe):
         assert pipe.poll(60)
