@@ -8,16 +8,16 @@ export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.venv/networks
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 
-.PHONY: demo test test-fresh test-long test-experiments test-all test-portable mutants test-oldest test-newest test-elsewhere test-clusters cluster-packages venv generated lint docs bench bench-page chaos clean clean-kernels FORCE
+.PHONY: demo test test-fresh test-dates test-long test-experiments test-all test-portable mutants test-oldest test-newest test-elsewhere test-clusters cluster-packages venv generated lint docs bench bench-page chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 # As many workers as cores: a thread that spins for work, and modules that each of hundreds of
 # processes would compile anew, take the time of others.
-test test-fresh test-long test-experiments test-all: export OMP_WAIT_POLICY = passive
-test test-fresh test-long test-experiments test-all: export OPENBLAS_THREAD_TIMEOUT = 4
-test test-fresh test-long test-experiments test-all: export PYTHONDONTWRITEBYTECODE =
+test test-fresh test-dates test-long test-experiments test-all: export OMP_WAIT_POLICY = passive
+test test-fresh test-dates test-long test-experiments test-all: export OPENBLAS_THREAD_TIMEOUT = 4
+test test-fresh test-dates test-long test-experiments test-all: export PYTHONDONTWRITEBYTECODE =
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder $(if $(ALL),-m 'not ($(ON_CLUSTERS) or packaging)' --durations=50)
 
@@ -36,6 +36,10 @@ test-fresh: venv
 	@echo "TESTS_SEED=$(TESTS_SEED)"
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'not ($(ON_CLUSTERS) or packaging)' \
 		tests/contract $$(grep --recursive --files-with-matches --include='test_*.py' 'from hypothesis import' tests)
+
+# What draws values or reads the clock, on three dates in three time zones; needs the command faketime.
+test-dates: venv
+	$(BIN)/python -m tests.dates --numprocesses logical --dist loadfile
 
 ON_CLUSTERS := slurm or gateway or tls or kubernetes or accounts or browser
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pytest
 from sklearn.base import clone
@@ -70,6 +70,19 @@ def test_what_is_declared():
     assert tail.summary == "Fraction of the points in a tail"
     assert declared["n_directions"].accepts == Integer(1) | None_
     assert declared["seed"].text == "Seed for drawing."
+
+
+def test_a_table_declares_what_a_signature_does_not():
+    """Such a parameter has no default; the others keep their constraints from the signature."""
+
+    class Owner:
+        PARAMETERS: ClassVar = {"alpha": Real(gt=0)}
+
+        def __init__(self, seed: Annotated[int, Integer(0)] = 0, **others: float) -> None: ...
+
+    declared = parameters_of(Owner)
+    assert declared["seed"].accepts == Integer(0)
+    assert (declared["alpha"].accepts, declared["alpha"].default) == (Real(gt=0), REQUIRED)
 
 
 def test_a_component_is_an_estimator():

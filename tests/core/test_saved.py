@@ -51,7 +51,8 @@ def test_what_is_written_is_read(first, later):
     assert (read.first, read.others, read.later) == (first, PARTS, later)
     assert read.settings == {"names": ["x"]}
     np.testing.assert_array_equal(read.values, whole.values)
-    assert read.values.dtype == np.float64
+    whole_numbers = read_saved(Whole, written | {"values": [1, 2]})
+    assert read.values.dtype == whole_numbers.values.dtype == np.float64
 
 
 def test_what_earlier_versions_left_out_has_its_default():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
@@ -10,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 from bagbasis import (
     Bags,
+    Box,
     DoubleBasisRegressor,
     EmbeddingUnion,
     HDDEmbedding,
@@ -174,3 +177,12 @@ def test_a_kernel_needs_a_frequency():
     model = DoubleBasisRegressor(EmbeddingUnion(join="sum"), RandomFourierFeatures(n_features=2))
     with pytest.raises(ParameterError, match="n_features is 2; expected at least 4 for a sum of 2"):
         model.fit(BAGS, Y)
+
+
+@pytest.mark.parametrize("other", [{"out_of_box": "drop"}, {"box": Box((0.0, 0.0), (2.0, 2.0))}])
+def test_parts_of_another_box_are_refused(other):
+    """A saved union whose parts treat points outside otherwise would count them twice."""
+    spec = union_of_parts().fit(BAGS).spec_
+    parts = (replace(spec.parts[0], **other), *spec.parts[1:])
+    with pytest.raises(ParameterError, match="share its box and its out_of_box"):
+        replace(spec, parts=parts)

@@ -132,6 +132,18 @@ def test_a_single_point_outside_and_small_shares_are_not_told_of(fitted):
     assert len(heard(lambda: fitted.predict([FAR[:1]]))[1]) == 1
 
 
+def test_a_tenth_outside_is_told_of_where_hardly_any_point_was_outside():
+    """Five times the fraction of the fit, but never less than a twentieth, is usual."""
+    box = ProjectionEmbedding(n_per_dim=4, box=[(-12, 12), (0, 10)])
+    inside = [np.clip(bag, [-11, 1], [11, 9]) for bag in BAGS]
+    inside[0][0] = 900
+    tenth = inside[1].copy()
+    tenth[:5] = 900
+    fitted = model(box).fit(inside, SPREADS)
+    assert fitted.report_["n_points_outside_box"] == 1
+    assert len(heard(lambda: fitted.predict([tenth]))[1]) == 1
+
+
 def test_extremes_of_similar_bags_are_not_told_of(fitted):
     """A few bags of a fold reach a little beyond the others; a far bag, or many, are told of."""
     side = np.diff(fitted.model_.features.embedding.box.bounds)[0, 0]

@@ -35,7 +35,7 @@ from bagbasis.operations.retraining.sums import (
 from tests.models.edited import edit_state
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.ridge_entries import collected, kept
+from tests.oracles.ridge_entries import collected, feature_rows, kept
 
 N = 240
 BAGS, SMOOTH = labelled_bags(N, most=25)
@@ -311,3 +311,10 @@ def test_store_of_numbers_alone(tmp_path):
     store = stored(tmp_path / "n.zarr", BAGS, Y)
     model = estimator("linear").fit(store)
     np.testing.assert_array_equal(model.predict(store).compute(), model.predict(BAGS))
+
+
+def test_a_penalty_below_the_rounding_of_repeated_columns_is_raised():
+    """To the least that their sums bear, and no further: it would be no penalty that was chosen."""
+    z, y = feature_rows(np.random.default_rng(0), 200)
+    columns = np.hstack([z, z[:, :1], z[:, :1]]).astype(np.float64)
+    assert 0 < beside_linear(collected(columns, y), z.shape[1], 1e-300).alpha < 1e-6
