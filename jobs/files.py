@@ -45,7 +45,7 @@ def run_and_report(
         check_report_place(path)
         if JOBS[name].page:
             check_report_place(page_url(path), is_report_page)
-    with _logged() as warned:
+    with logged() as warned:
         report: dict[str, Any] = job.run(config, console)
     if path is not None:
         if JOBS[name].page:  # before the report: once that is there, the job counts as done
@@ -89,7 +89,7 @@ def write_page(url: str, page: str) -> None:
 
 
 @contextmanager
-def _logged() -> Iterator[list[str]]:
+def logged() -> Iterator[list[str]]:
     """Yield a list that collects the library's warnings in this process, and log each of them."""
     texts: list[str] = []
 

@@ -25,7 +25,7 @@ def warm_up() -> Iterator[tuple[str, float]]:
     """
     from bagbasis.core.compiling import compiling_at_once
 
-    for name, step in _steps():
+    for name, step in warming_steps():
         begun = time.perf_counter()
         with compiling_at_once():
             step()
@@ -38,7 +38,8 @@ def _fit_and_predict(
     model.fit(bags, labels).predict(bags)
 
 
-def _steps() -> Iterator[Step]:
+def warming_steps() -> Iterator[Step]:
+    """Yield the name of each step of `warm_up`, and the step."""
     import numpy as np
 
     from bagbasis import (

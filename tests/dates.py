@@ -1,10 +1,10 @@
 """``make test-dates``: tests that draw values or read the clock have one outcome on any date.
 
-The files that use hypothesis, the values of `tests.contract` or the clock run today, across the end
-of a leap day and across the turn of a year, each in another time zone, by the command `faketime`
-(Debian's package of that name). Both other dates are past ones: files keep the times of the machine,
-and new files would be old on a later date. A test whose outcome differs, or that fails on every
-date, is named. More arguments go to pytest.
+The files that use hypothesis, the values of `tests.contract` or the clock run today, across the
+end of a leap day and across the turn of a year, each in another time zone, by the command
+`faketime` (Debian's package of that name). Both other dates are past ones: files keep the times of
+the machine, and new files would be old on a later date. A test whose outcome differs, or that fails
+on every date, is named. More arguments go to pytest.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class Dots:
                 axes = self._store.coordinate_names
                 box = self._store.box if self._spec is None else self._spec.box
                 effects = self._largest_effects(bag, j)
-                charts.append(_bag_chart(title, points, box, f"{what}.", axes, effects))
+                charts.append(bag_chart(title, points, box, f"{what}.", axes, effects))
         return charts
 
     def explained(self) -> list[Table]:
@@ -208,7 +208,7 @@ def _error_charts(
     ]
 
 
-def _bag_chart(
+def bag_chart(
     title: str,
     points: NDArray[Any],
     box: Box,

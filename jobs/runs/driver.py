@@ -78,7 +78,7 @@ class Driver:
                 f"{url}: the run was submitted again since; this driver, of a submission before, "
                 "does nothing"
             )
-        self._log = log
+        self.log = log
         self._cancel = cancel
         self._cancelled = False
         self._over = threading.Event()
@@ -100,14 +100,14 @@ class Driver:
         beating = threading.Thread(target=self._beat_on, daemon=True)
         beating.start()
         try:
-            self._beat()
-            self._write(Status.RUNNING)
+            self.beat()
+            self.write(Status.RUNNING)
             if self._is_unwanted():
                 raise KeyboardInterrupt
             os.chdir(self.record["folder"])
             yield report
         except KeyboardInterrupt:
-            self._finish(beating, Status.CANCELLED)
+            self.finish(beating, Status.CANCELLED)
             raise
         except BaseException as error:
             line = str(error) if isinstance(error, BagbasisError) else repr(error)
@@ -115,59 +115,63 @@ class Driver:
                 "error": one_line(line),
                 "traceback": without_credentials(traceback.format_exc()),
             }
-            self._finish(beating, Status.FAILED, **failure)
+            self.finish(beating, Status.FAILED, **failure)
             raise
         with _warned(f"{self.url}: checkpoints may be left over"):
-            if self._is_ours():
+            if self.is_ours():
                 discard(f"{self.url}/{CHECKPOINTS}")  # a fit that found its model saved left them
-        self._finish(beating, Status.DONE, report=report)
+        self.finish(beating, Status.DONE, report=report)
 
     def give_up(self) -> None:
         """Record that the run was cancelled, if the block cannot be left."""
-        self._write(Status.CANCELLED, ended=time.time())
+        self.write(Status.CANCELLED, ended=time.time())
 
-    def _finish(self, beating: threading.Thread, status: Status, **more: object) -> None:
+    def finish(self, beating: threading.Thread, status: Status, **more: object) -> None:
+        """End the heartbeat, and write how the run ended."""
         self._over.set()
         beating.join()
         with _warned(NO_BEAT):
-            self._beat()
-        self._write(status, ended=time.time(), **more)
+            self.beat()
+        self.write(status, ended=time.time(), **more)
 
-    def _write(self, status: Status, **more: object) -> None:
+    def write(self, status: Status, **more: object) -> None:
+        """Write the state, unless the run was submitted again."""
         values = {"attempt": self.record["attempt"], "status": str(status), "begun": self._begun}
-        if self._is_ours():
+        if self.is_ours():
             write_json(f"{self.url}/{STATE}", {**values, **more}, mode=PRIVATE)
 
     def _beat_on(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
             with _warned(NO_BEAT):
-                self._beat()
-                self._heed()
+                self.beat()
+                self.heed()
 
-    def _beat(self) -> None:
-        if not self._is_ours():
+    def beat(self) -> None:
+        """Write a sign of life with the progress, and copy the log to a remote run."""
+        if not self.is_ours():
             return
         step, done, total = self._now
         where = {"host": os.uname().nodename, "pid": os.getpid()}
         values = {"attempt": self.record["attempt"], "time": time.time(), **where}
         values |= {"step": step, "done": done, "total": total}
         write_json(f"{self.url}/{BEAT}", values, mode=PRIVATE)
-        if local_path(self.url) is None and self._log.exists():
+        if local_path(self.url) is None and self.log.exists():
             with writing(f"{self.url}/{LOG}") as path:
-                path.write_bytes(self._log.read_bytes()[-LOG_BYTES:])
+                path.write_bytes(self.log.read_bytes()[-LOG_BYTES:])
 
-    def _heed(self) -> None:
+    def heed(self) -> None:
+        """Cancel the job once, if somebody wishes that or the run was submitted again."""
         if not self._cancelled and self._is_unwanted():
             self._cancelled = True
             self._cancel()
 
-    def _is_ours(self) -> bool:
+    def is_ours(self) -> bool:
         """Return whether the run was not submitted again meanwhile."""
         record = read_object(f"{self.url}/{RUN}") or self.record
         return bool(record["attempt"] == self.record["attempt"])
 
     def _is_unwanted(self) -> bool:
-        if not self._is_ours():
+        if not self.is_ours():
             logger.warning("%s: the run was submitted again; this driver stops", self.url)
             return True
         wish = read_object(f"{self.url}/{CANCEL}")

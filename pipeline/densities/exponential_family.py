@@ -217,7 +217,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             tried = [] if decided else range(len(widths))
             values = [_fold_values(alphas, sums, i, spectra[i]) for i in tried]
             self.widths_ = [_width(widths[i], alphas, values[i], sums.n) for i in tried]
-            best, penalty = (0, 0) if decided else _choose(np.array(values), alphas, sums.n)
+            best, penalty = (0, 0) if decided else choose(np.array(values), alphas, sums.n)
             total = _total(sums, best)
             base = NormalBase.of(total)
             problem = ScoreProblem.of(total, base, spectra[best])
@@ -423,7 +423,7 @@ def _width(width: float, alphas: tuple[float, ...], values: Floats, sizes: Float
     return Width(width, alphas, tuple(mean.tolist()), tuple(error.tolist()))
 
 
-def _choose(values: Floats, alphas: tuple[float, ...], sizes: Floats) -> tuple[int, int]:
+def choose(values: Floats, alphas: tuple[float, ...], sizes: Floats) -> tuple[int, int]:
     """Return the places of a width and its penalty.
 
     The widest width with the largest penalty is taken if it is within one standard error of the

@@ -134,7 +134,7 @@ def map_reduce(
     client = None if here else current_client()
     tally = ProgressTally(sizes, watched(progress))
     if client is None:
-        return _fold(_run_here(function, tasks, tally), merge, split_every)
+        return fold_results(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
         graph = task_graph(function, tasks, merge, topic, split_every, preferred_workers)
         merged = _result(client, graph, tally)
@@ -157,7 +157,7 @@ def map_tasks(
         yield from enumerate(_run_here(function, tasks, tally))
         return
     with listening(client, tally) as topic:
-        leaves = _delayed_leaves(function, tasks, topic)
+        leaves = delayed_leaves(function, tasks, topic)
         futures = _submitted(client, leaves)
         index = {future.key: i for i, future in enumerate(futures)}
         try:
@@ -180,8 +180,8 @@ def task_graph(
     preferred_workers: Sequence[str] = (),
 ) -> Delayed:
     """Return the root of the graph that goes to a scheduler; ``topic`` is that of the progress."""
-    leaves = _delayed_leaves(function, tasks, topic, preferred_workers)
-    return _tree(leaves, dask.delayed(merge, pure=False), split_every)
+    leaves = delayed_leaves(function, tasks, topic, preferred_workers)
+    return merge_tree(leaves, dask.delayed(merge, pure=False), split_every)
 
 
 def _run_here(
@@ -259,7 +259,7 @@ class _Plain(Generic[T]):
         self.value = value
 
 
-def _delayed_leaves(
+def delayed_leaves(
     function: Callable[[T, Report], Any],
     tasks: Sequence[T],
     topic: str,
@@ -285,7 +285,9 @@ def _delayed_leaves(
     return leaves
 
 
-def _tree(leaves: Sequence[Delayed], merging: Callable[..., Delayed], split_every: int) -> Delayed:
+def merge_tree(
+    leaves: Sequence[Delayed], merging: Callable[..., Delayed], split_every: int
+) -> Delayed:
     """Return the root; each merge goes before the leaves that come after its own."""
     level, last = list(leaves), list(range(len(leaves)))
     while len(level) > 1:
@@ -312,7 +314,7 @@ def _chain(
     return node
 
 
-def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) -> R:
+def fold_results(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) -> R:
     """Return the same tree as on a cluster, over results that come in order."""
     nodes: list[list[R]] = []  # a level's open node: its fold so far, and …
     counts: list[int] = []  # … how many children it has

@@ -177,7 +177,7 @@ def one_blas_thread() -> AbstractContextManager[None]:
 @contextmanager
 def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
     """Call ``tell`` with `COMPILING` when a kernel is compiled that no cache has."""
-    with events.install_listener("numba:compile", _Compiling(tell)):
+    with events.install_listener("numba:compile", Compiling(tell)):
         _hearing.append(tell)
         try:
             yield
@@ -188,28 +188,30 @@ def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
 @lru_cache(maxsize=1)
 def log_compilers() -> None:
     """Log that kernels are compiled, once per process, where no `hearing_compilers` says it."""
-    events.register("numba:compile", _Compiling(_log_unless_heard))
+    events.register("numba:compile", Compiling(log_unless_heard))
 
 
-def _log_unless_heard(text: str) -> None:
+def log_unless_heard(text: str) -> None:
+    """Log that kernels are compiled, unless a call shows it."""
     if not _hearing:
         # of the moment: reports, which keep warnings, leave it out
         shown = {"is_progress": True}
         logger.warning("%s: some seconds; bags warm-up does it beforehand", text, extra=shown)
 
 
-class _Compiling(events.Listener):
+class Compiling(events.Listener):
     """Tells of the first kernel: others follow within seconds."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self._has_told = False
+        self.has_told = False
 
     def on_start(self, event: events.Event) -> None:
+        """Tell of a kernel that will be kept."""
         # without a path it is compiled in every process: that is not once
         is_kept = event.data["dispatcher"].stats.cache_path is not None
-        if is_kept and not self._has_told:
-            self._has_told = True
+        if is_kept and not self.has_told:
+            self.has_told = True
             self._tell(COMPILING)
 
     def on_end(self, event: events.Event) -> None:

@@ -1,4 +1,4 @@
-"""Sines and cosines of kernels, as Python runs them in float32: their errors are of its rounding."""
+"""Sines and cosines of kernels, as Python runs them: errors are those of float32."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from bagbasis import Bags, BagStore
 from bagbasis.core.errors import BagbasisError, DataError
 from bagbasis.densities import ExponentialFamilyDensity
-from bagbasis.densities.exponential_family import _choose
+from bagbasis.densities.exponential_family import choose
 from bagbasis.densities.fisher_sums import FisherSpectrum
 from bagbasis.hypotheses import fit_test
 from tests.oracles import score_matching
@@ -147,11 +147,11 @@ def test_a_noisy_lead_of_a_narrow_kernel_is_chance():
     """Folds of normal points: the narrow width leads by .19, and its differences vary by more."""
     narrow, wide = [-0.51, -1.17, -0.51, -0.58, -0.68], [-0.49, -0.52, -0.53, -0.51, -0.46]
     sizes = np.full(5, 600.0)
-    assert _choose(np.array([[narrow], [wide]]), (1.0,), sizes) == (1, 0)
+    assert choose(np.array([[narrow], [wide]]), (1.0,), sizes) == (1, 0)
     steady = np.array(wide) - 0.19 + 0.01 * np.arange(5)
-    assert _choose(np.array([[steady], [wide]]), (1.0,), sizes) == (0, 0)
-    assert _choose(np.array([[wide, wide, steady]]), (0.1, 1.0, 0.01), sizes) == (0, 2)
-    assert _choose(np.array([[wide, wide, narrow]]), (0.1, 1.0, 0.01), sizes) == (0, 1)
+    assert choose(np.array([[steady], [wide]]), (1.0,), sizes) == (0, 0)
+    assert choose(np.array([[wide, wide, steady]]), (0.1, 1.0, 0.01), sizes) == (0, 2)
+    assert choose(np.array([[wide, wide, narrow]]), (0.1, 1.0, 0.01), sizes) == (0, 1)
 
 
 @pytest.mark.long

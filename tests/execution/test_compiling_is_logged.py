@@ -21,14 +21,14 @@ def compile_kernel(folder, name):
 def test_compiling_is_logged_once_unless_somebody_says_it(tmp_path, caplog):
     """As a warning of the log, which Python prints; not next to a progress that says it."""
     said = []
-    listener = worker_threads._Compiling(worker_threads._log_unless_heard)
+    listener = worker_threads.Compiling(worker_threads.log_unless_heard)
     with event.install_listener("numba:compile", listener), caplog.at_level(logging.WARNING):
         with worker_threads.hearing_compilers(said.append):
-            listener._has_told = False
+            listener.has_told = False
             compile_kernel(tmp_path, "first")
         assert said == [worker_threads.COMPILING]
         assert caplog.text == ""
-        listener._has_told = False
+        listener.has_told = False
         for name in ("second", "third"):
             compile_kernel(tmp_path, name)
     assert caplog.text.count(worker_threads.COMPILING) == 1

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bagbasis import connect
-from bagbasis.execution.tasks import _fold, map_reduce
+from bagbasis.execution.tasks import fold_results, map_reduce
 from tests.execution.fitting import fitted
 from tests.execution.gated import alive, kill, until
 from tests.execution.logged import (
@@ -42,7 +42,7 @@ def merged(a, b):
 def grouped_tree(names, every, split_every):
     """Groups merge from the left, and in the tree that any tasks merge in."""
     groups = [names[start : start + every] for start in range(0, len(names), every)]
-    return _fold((reduce(merged, group) for group in groups), merged, split_every)
+    return fold_results((reduce(merged, group) for group in groups), merged, split_every)
 
 
 class CutOff(Exception):

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from bagbasis.core.errors import ParameterError
 from bagbasis.execution.costs import SPLIT_EVERY
-from bagbasis.execution.tasks import _delayed_leaves, _fold, _tree, map_reduce
+from bagbasis.execution.tasks import delayed_leaves, fold_results, map_reduce, merge_tree
 
 
 def merged(a, b):
@@ -36,15 +36,15 @@ def test_fold_is_the_tree(n, split_every):
     """Folding results as they come, few of them alive, spells the tree of the levels."""
     names = [str(i) for i in range(n)]
     expected = level_by_level(names, split_every)
-    assert _fold(iter(names), merged, split_every) == expected
-    assert _tree(names, merged, split_every) == expected
+    assert fold_results(iter(names), merged, split_every) == expected
+    assert merge_tree(names, merged, split_every) == expected
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 255, 256, 257, 4096, 4097])
 def test_fold_at_the_sizes_where_levels_fill(n):
     """Powers of the width, one less and one more."""
     names = [str(i) for i in range(n)]
-    assert _fold(iter(names), merged, SPLIT_EVERY) == level_by_level(names, SPLIT_EVERY)
+    assert fold_results(iter(names), merged, SPLIT_EVERY) == level_by_level(names, SPLIT_EVERY)
 
 
 def test_fold_keeps_few_alive():
@@ -61,7 +61,7 @@ def test_fold_keeps_few_alive():
             nonlocal alive
             alive -= 1
 
-    _fold((Partial() for _ in range(3000)), lambda a, b: Partial(), SPLIT_EVERY)
+    fold_results((Partial() for _ in range(3000)), lambda a, b: Partial(), SPLIT_EVERY)
     assert peak <= 8
 
 
@@ -82,13 +82,13 @@ def test_width(split_every):
 @pytest.mark.parametrize("n", [1, 12, 300])
 def test_graph_is_linear_in_the_tasks(n):
     """A leaf, its argument and a merge a task: nothing else grows."""
-    leaves = _delayed_leaves(merged, [(i, i + 1) for i in range(n)], "topic")
-    root = _tree(leaves, dask.delayed(merged, pure=False), SPLIT_EVERY)
+    leaves = delayed_leaves(merged, [(i, i + 1) for i in range(n)], "topic")
+    root = merge_tree(leaves, dask.delayed(merged, pure=False), SPLIT_EVERY)
     assert len(dict(root.__dask_graph__())) <= 3 * n + 1
 
 
 def test_function_travels_once():
     """The leaves share one node for the function, so that its contents are sent once per worker."""
-    leaves = _delayed_leaves(merged, [(i, i + 1) for i in range(5)], "topic")
+    leaves = delayed_leaves(merged, [(i, i + 1) for i in range(5)], "topic")
     shared = [key for key in dict(dask.delayed(leaves).__dask_graph__()) if "function-" in str(key)]
     assert len(shared) == 1

@@ -38,7 +38,7 @@ def stop_at(place: str, gate: Gate) -> None:
 
         training.write_leaves = write_and_wait  # type: ignore[assignment]
     elif place == "discarded":
-        Driver._finish = waiting(Driver._finish, gate)  # type: ignore[method-assign]
+        Driver.finish = waiting(Driver.finish, gate)  # type: ignore[method-assign]
 
 
 def waiting(function: Callable[..., None], gate: Gate) -> Callable[..., None]:

@@ -154,7 +154,7 @@ def test_room_is_shared_in_order():
         inside.set()
         await asyncio.gather(*tasks)
         assert order == ["a", "large", "b"]
-        assert room._free == 10
+        assert room.free == 10
 
     asyncio.run(share())
 
@@ -318,8 +318,8 @@ def test_turns_are_taken_in_order_by_those_who_stay():
                 await tasks[name][0]
         tasks["f"][1].set()
         await tasks["f"][0]
-        assert turns._free == 1
-        assert not turns._waiting
+        assert turns.free == 1
+        assert not turns.waiting
 
     asyncio.run(take())
 
@@ -336,7 +336,7 @@ def test_a_turn_that_is_handed_to_a_cancelled_client_goes_on():
         assert order == ["second"]
         may_end.set()
         await second
-        assert turns._free == 1
+        assert turns.free == 1
 
     asyncio.run(take())
 
@@ -603,7 +603,7 @@ def test_children_end_with_the_server():
             ours.close()
             client.close()
             forks = Forks(theirs)
-            forks._served = Served("m", None)
+            forks.served = Served("m", None)
             forks.serve()
         finally:
             os._exit(0)
@@ -636,7 +636,7 @@ def test_the_process_dies(saved, large):
         process.wait()
         assert (await large.answer("m", url, bytearray(ONE)))[0] == 200
         process = psutil.Process(large.start().pid)
-        client = large._child(json.dumps({"name": "m", "url": url, "size": 9}).encode())
+        client = large.fork_child(json.dumps({"name": "m", "url": url, "size": 9}).encode())
         while not process.children():
             await asyncio.sleep(0.01)
         processes = [process, *process.children()]

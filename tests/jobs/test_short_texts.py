@@ -9,7 +9,7 @@ from bagbasis import BagStore, Box
 from bagbasis.execution import worker_threads
 from bagbasis.jobs import files, warm_up
 from bagbasis.jobs.commands.stores.info import with_short_classes
-from bagbasis.jobs.pictures.bag_dots import _bag_chart
+from bagbasis.jobs.pictures.bag_dots import bag_chart
 from tests.jobs.running import done, settings
 
 
@@ -43,23 +43,23 @@ def test_points_of_a_bag_are_drawn_by_the_names_of_their_coordinates():
     """Those that a store knows; else by number."""
     points = np.random.default_rng(0).random((5, 3))
     for names, axes in ((["temp", "wind", "rain"], ("temp", "wind")), (None, None)):
-        chart = _bag_chart("a bag", points, Box.unit(3), "", names)
+        chart = bag_chart("a bag", points, Box.unit(3), "", names)
         assert (chart.x_label, chart.y_label) == (axes or ("coordinate 0", "coordinate 1"))
-    assert _bag_chart("a bag", points[:, :1], Box.unit(1), "", ["temp"]).x_label == "temp"
+    assert bag_chart("a bag", points[:, :1], Box.unit(1), "", ["temp"]).x_label == "temp"
 
 
 def test_warm_up_compiles_what_is_used_first(monkeypatch):
     """Every embedding, for both precisions, and the estimators: a step each, with its time."""
     steps = [("js, float32", lambda: None), ("classes", lambda: None)]
-    names = [name for name, _ in warm_up._steps()]
+    names = [name for name, _ in warm_up.warming_steps()]
     assert {"projection, float32", "hdd, float64", "densities", "two-sample test"} <= {*names}
-    monkeypatch.setattr(warm_up, "_steps", lambda: iter(steps))
+    monkeypatch.setattr(warm_up, "warming_steps", lambda: iter(steps))
     assert "classes: 0.0 s" in done("warm-up")
 
 
 def test_what_is_said_of_the_moment_is_no_worry_of_a_report():
     """That kernels are compiled once is logged; among the warnings it would alarm each newcomer."""
-    with files._logged() as found:
-        worker_threads._log_unless_heard(worker_threads.COMPILING)
+    with files.logged() as found:
+        worker_threads.log_unless_heard(worker_threads.COMPILING)
         logging.getLogger("bagbasis.data.store").warning("a box is narrow")
     assert found == ["a box is narrow"]

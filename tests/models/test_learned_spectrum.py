@@ -27,7 +27,7 @@ from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.embeddings import LearnedSpec
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints, Search, tune
-from bagbasis.models.evaluation.cross_validation import _choose_folds
+from bagbasis.models.evaluation.cross_validation import choose_folds
 from bagbasis.models.fitting import learning_passes
 from tests.models.edited import edit_state
 from tests.oracles.labelled import labelled_bags, stored
@@ -212,7 +212,7 @@ def test_each_fold_learns_from_its_own_bags(which):
     given = {"time": np.arange(N)} if which == "in time" else {"groups": np.arange(N) % 3}
     found = cross_val_score(regressor(kind=kind), BAGS, labels, cv=3, **given)
     source = posed(regressor(), BAGS, Y).source
-    folds = _choose_folds(source, 3, given.get("groups"), given.get("time"))
+    folds = choose_folds(source, 3, given.get("groups"), given.get("time"))
     for j, score in enumerate(found):
         fitted, out = folds < j if which == "in time" else folds != j, folds == j
         kept = np.where(fitted, labels, np.nan)

@@ -206,7 +206,7 @@ def test_failure_leaves_nothing(store, tmp_path, monkeypatch, format):
     place = tmp_path / "p"
     write_predictions(fitted("one target"), store, place, format=format)
     files = sorted(path.name for path in place.rglob("*"))
-    finish = stored_predictions._Predictions.finish
+    finish = stored_predictions.CollectedPredictions.finish
 
     def failing(self):
         block = finish(self)
@@ -214,7 +214,7 @@ def test_failure_leaves_nothing(store, tmp_path, monkeypatch, format):
             raise OSError(28, "No space left on device")
         return block
 
-    monkeypatch.setattr(stored_predictions._Predictions, "finish", failing)
+    monkeypatch.setattr(stored_predictions.CollectedPredictions, "finish", failing)
     for target in (place, tmp_path / "q"):
         with pytest.raises(ModelError, match=r"writing predictions failed \(No space left"):
             write_predictions(fitted("classes"), store, target, format=format, overwrite=True)

@@ -76,7 +76,7 @@ class LargeBodies:
         async with self._turn:
             task = json.dumps({"name": name, "url": url, "size": len(body)}).encode()
             try:
-                reader, writer = await asyncio.open_connection(sock=self._child(task))
+                reader, writer = await asyncio.open_connection(sock=self.fork_child(task))
                 try:
                     return await _ask(reader, writer, body)
                 finally:
@@ -84,7 +84,7 @@ class LargeBodies:
             except (asyncio.IncompleteReadError, OSError) as error:
                 raise ConnectionError("the process for large bodies died") from error
 
-    def _child(self, task: bytes) -> socket.socket:
+    def fork_child(self, task: bytes) -> socket.socket:
         """Return a connection to a new child; start the process again if it has died."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -127,7 +127,7 @@ class Forks:
         self._ends: dict[int, tuple[int, int]] = {}  # pipe that ends with a child: its id, client
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
-        self._served: Served | None = None
+        self.served: Served | None = None
 
     def serve(self) -> None:
         """Answer bodies until the server is gone, and kill the children that are left."""
@@ -178,14 +178,14 @@ class Forks:
 
     def _load(self, task: dict[str, Any]) -> None:
         """Load the model, and compile its kernels, once for all children."""
-        if self._served is None or self._served.name != task["name"]:
+        if self.served is None or self.served.name != task["name"]:
             from ..model_place import open_model
             from .requests import Served, warm
 
-            self._served = None
+            self.served = None
             with suppress(Exception):  # the child says what is wrong
                 model = open_model(task["url"])
-                self._served = Served(task["name"], model, task["url"], warm(model))
+                self.served = Served(task["name"], model, task["url"], warm(model))
                 gc.freeze()  # children share its memory
 
     def _answer(self, task: dict[str, Any], client: socket.socket, end: int) -> None:
@@ -198,7 +198,7 @@ class Forks:
                 os.close(fd)
             for other, _ in self._clients.values():
                 other.close()
-            answer_body(self._served, task, client)
+            answer_body(self.served, task, client)
             status = 0
         except (ConnectionError, EOFError):
             pass  # the client went away

@@ -173,7 +173,7 @@ class Room:
     """
 
     def __init__(self, n_bytes: int) -> None:
-        self._free = n_bytes
+        self.free = n_bytes
         self._turn = asyncio.Lock()  # first come, first served: small bodies do not keep out large
         self._freed = asyncio.Event()
 
@@ -181,14 +181,14 @@ class Room:
     async def taking(self, n_bytes: int) -> AsyncIterator[None]:
         """Wait until so many bytes are free, and take them for the block."""
         async with self._turn:
-            while self._free < n_bytes:
+            while self.free < n_bytes:
                 self._freed.clear()
                 await self._freed.wait()
-            self._free -= n_bytes
+            self.free -= n_bytes
         try:
             yield
         finally:
-            self._free += n_bytes
+            self.free += n_bytes
             self._freed.set()
 
 
@@ -208,9 +208,9 @@ class Turns:
     """
 
     def __init__(self, n_at_once: int, max_waiting: int) -> None:
-        self._free = n_at_once
+        self.free = n_at_once
         self._max_waiting = max_waiting
-        self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
+        self.waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
 
     @asynccontextmanager
     async def taking(self, is_gone: Callable[[], bool]) -> AsyncIterator[None]:
@@ -223,8 +223,8 @@ class Turns:
         ConnectionError
             The client has gone.
         """
-        if self._free:
-            self._free -= 1
+        if self.free:
+            self.free -= 1
         else:
             await self._wait(is_gone)
         try:
@@ -233,14 +233,14 @@ class Turns:
             self._release()
 
     async def _wait(self, is_gone: Callable[[], bool]) -> None:
-        if len(self._waiting) >= self._max_waiting:
-            for turn, has_gone in [*self._waiting.items()]:
+        if len(self.waiting) >= self._max_waiting:
+            for turn, has_gone in [*self.waiting.items()]:
                 if has_gone():
                     self._dismiss(turn)
-        if len(self._waiting) >= self._max_waiting:
+        if len(self.waiting) >= self._max_waiting:
             raise QueueFullError
         turn = asyncio.get_running_loop().create_future()
-        self._waiting[turn] = is_gone
+        self.waiting[turn] = is_gone
         try:
             await turn
         except asyncio.CancelledError:
@@ -248,25 +248,25 @@ class Turns:
                 self._release()  # it was handed over at the same moment
             raise
         finally:
-            self._waiting.pop(turn, None)
+            self.waiting.pop(turn, None)
 
     def _dismiss(self, turn: asyncio.Future[None]) -> None:
-        del self._waiting[turn]
+        del self.waiting[turn]
         turn.set_exception(ConnectionError("the client went away"))
 
     def _release(self) -> None:
         """Hand a turn to the first that waits and is there."""
-        while self._waiting:
-            turn, is_gone = next(iter(self._waiting.items()))
+        while self.waiting:
+            turn, is_gone = next(iter(self.waiting.items()))
             if turn.done():  # cancelled
-                del self._waiting[turn]
+                del self.waiting[turn]
             elif is_gone():
                 self._dismiss(turn)
             else:
-                del self._waiting[turn]
+                del self.waiting[turn]
                 turn.set_result(None)
                 return
-        self._free += 1
+        self.free += 1
 
 
 def client_of(state: dict[str, Any]) -> PromptProtocol:

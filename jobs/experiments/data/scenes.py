@@ -40,7 +40,7 @@ def photographs(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, L
     share no pixel.
     """
     rng, labels = np.random.default_rng([seed, part]), np.arange(n) % n_classes
-    photos = _photos()
+    photos = load_photos()
     _, height, width, _ = photos.shape
     photo, row, column = np.unravel_index(labels, (len(photos), ROWS, COLUMNS))
     high, half = height // ROWS, width // COLUMNS // 2
@@ -131,7 +131,7 @@ def patches_of(images: Floats, n_points: int, rng: np.random.Generator) -> Float
 
 
 @cache
-def _photos() -> Floats:
+def load_photos() -> Floats:
     """Return the photographs, of numbers in [0, 1]."""
     return np.array(load_sample_images().images) / 255
 

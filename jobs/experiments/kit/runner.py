@@ -54,7 +54,7 @@ def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, 
         label = f"{experiment.name} {i}/{len(points)}, {point.label}"
         result = read_point(path, point)
         if result is None:
-            result = _measure_point(measure, point, label, console)
+            result = measure_point(measure, point, label, console)
             write_report(path, _record(result))
             console.line(f"  {label} ({result.seconds:.1f} s)")
         else:
@@ -87,7 +87,8 @@ def read_point(path: Path, point: Point) -> Result | None:
         raise StoreError(f"{path}: is no measured point ({error}); delete it") from error
 
 
-def _measure_point(measure: Measure, point: Point, label: str, console: Terminal) -> Result:
+def measure_point(measure: Measure, point: Point, label: str, console: Terminal) -> Result:
+    """Return what a measure finds at a point, and its seconds."""
     begun = time.perf_counter()
     with console.progress(label, "steps") as progress:
         values = measure.run(point.params, progress)

@@ -114,7 +114,7 @@ class ImageClasses(Experiment[Tasks]):
         """Measure accuracies and choices of each split, and medians of seconds."""
         measured = []
         for split in range(n_splits):
-            train, test = self._split(self.tasks[p["images"]], split)
+            train, test = self.split_of(self.tasks[p["images"]], split)
             measured.append(measure(train, test))
             progress(split + 1, n_splits)
         return {
@@ -124,7 +124,7 @@ class ImageClasses(Experiment[Tasks]):
             "n_test": len(test[1]),
         }
 
-    def _split(self, task: Task, split: int) -> tuple[Labelled, Labelled]:
+    def split_of(self, task: Task, split: int) -> tuple[Labelled, Labelled]:
         """Training images in random order, and test images; only the digits' depend on the seed."""
         seed, folder = 100 * self.seed + split, str(cifar_folder())
         digits = task.images == "digits"

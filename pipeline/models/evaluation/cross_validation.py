@@ -154,7 +154,7 @@ def cross_val_score(
     groups, time, sample_weight = columns["groups"], columns["time"], columns["sample_weight"]
     problem = pose_problem(parameters, X, y, target, sample_weight=sample_weight)
     bags = problem.source
-    folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
+    folds = _Folds(choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
     weights = Weights.of_bags(bags.data, sample_weight)
     if groups is not None:
         problem = replace(problem, grouped_by=Column.of(bags.data, "groups", groups))
@@ -184,9 +184,10 @@ def learns_from_labels(parameters: FitParameters) -> bool:
     return parameters.is_automatic or parameters.head != "ridge" or bool(second and second.learns)
 
 
-def _choose_folds(
+def choose_folds(
     bags: LabelledBags, cv: int, groups: str | ArrayLike | None, time: str | ArrayLike | None
 ) -> NDArray[np.int16]:
+    """Return the fold of each bag: of whole groups, of spans of time, or drawn at random."""
     n = len(bags.data)
     if groups is not None and time is not None:
         raise ParameterError("groups and time are given; folds follow one of them")

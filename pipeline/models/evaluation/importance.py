@@ -254,7 +254,7 @@ def permutation_importance(
         groups = of_model if of_model in where.data.target_names else None
     column = None if groups is None else Column.of(where.data, "groups", groups)
     weights = Weights.of_bags(where.data, sample_weight)
-    name, chosen_bags = find_subset(fitted, where, subset, lambda bags: _taken(bags, max_bags))
+    name, chosen_bags = find_subset(fitted, where, subset, lambda bags: taken_bags(bags, max_bags))
     index, bags, labels = chosen_bags
     members = index if column is None else column.at(index)
     codes = np.unique(members, return_inverse=True)[1]
@@ -338,7 +338,7 @@ def _sets_of(
     return sets
 
 
-def _taken(bags: LabelledBags, max_bags: int) -> tuple[Integers, Bags, Any] | None:
+def taken_bags(bags: LabelledBags, max_bags: int) -> tuple[Integers, Bags, Any] | None:
     """Return positions, bags and labels of labelled bags from all over the data; None: of none."""
     batches = [batch for batch in _batches(bags, max_bags) if len(batch)]
     if not batches:

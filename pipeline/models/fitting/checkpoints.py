@@ -276,7 +276,7 @@ def describe_fit(plan: FitPlan) -> dict[str, Any]:
     store: Any = source.data
     values = {
         "packages": {name: version(name) for name in PACKAGES},
-        "sources": _digest_of_sources(),
+        "sources": digest_of_sources(),
         "store": store.url,
         "store_written": store.written,
         "n_bags": store.n_bags,
@@ -302,7 +302,7 @@ def describe_fit(plan: FitPlan) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _digest_of_sources() -> str:
+def digest_of_sources() -> str:
     """Return a hash of this package's modules: any changed line makes another version."""
     root = Path(__file__).parents[2]
     digest = hashlib.sha256()

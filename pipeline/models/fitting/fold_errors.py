@@ -43,7 +43,7 @@ FEW_BAGS = 100
 def choice_bytes(n_bags: int, n_targets: int) -> int:
     """Return the memory of labels and of the sums of `FoldJudge` for a sample of so many bags."""
     n, m = min(n_bags, MAX_JUDGED_BAGS), min(n_bags, LANDMARKS)
-    n_rows, width = _sizes_of_sums(m, min(n_targets, MAX_COLUMNS))
+    n_rows, width = sizes_of_sums(m, min(n_targets, MAX_COLUMNS))
     sums = 8 * _n_repeats(n) * ((MAX_FOLDS + 1) * n_rows * width + n * width)
     # the sums of fewer features have memory of their own
     return 2 * sums + 8 * n * n_targets * (1 + 2 * (n_targets > MAX_COLUMNS))
@@ -54,7 +54,7 @@ def _n_repeats(n: int) -> int:
     return int(np.clip(REPEATED_BAGS // max(1, n), 1, MAX_REPEATS))
 
 
-def _sizes_of_sums(m: int, k: int) -> tuple[int, int]:
+def sizes_of_sums(m: int, k: int) -> tuple[int, int]:
     """Return the shape of the products of m features, k labels and 1.
 
     Products of labels with each other are needed nowhere; they come for nothing if labels are few.
@@ -334,14 +334,14 @@ class _Repeat:
         self._rows = rows
         self._order = np.argsort(folds, kind="stable")
         ends = np.cumsum(np.bincount(folds))[:-1]
-        n, (n_sums, width) = len(rows), _sizes_of_sums(m, rows.y.shape[1])
+        n, (n_sums, width) = len(rows), sizes_of_sums(m, rows.y.shape[1])
         self._roots = np.sqrt(rows.weights[self._order])[:, None]
         self._ordered, self._joined = np.empty((n, m)), np.empty((n, width))
         self._places = np.split(self._order, ends)
         self._z, self._parts = np.split(self._ordered, ends), np.split(self._joined, ends)
         self._sums = [np.empty((n_sums, width)) for _ in self._places]
         self._whole = np.empty((n_sums, width))
-        self._fits = [_Centred(m) for _ in self._places]
+        self._fits = [Centred(m) for _ in self._places]
 
     def take(self, z: Floats) -> None:
         """Sum features, shape (n, m), over all folds but one."""
@@ -373,7 +373,7 @@ class _Repeat:
         return out
 
 
-class _Centred:
+class Centred:
     """Sums of some rows about their means, from which each penalty is solved."""
 
     def __init__(self, m: int) -> None:

@@ -124,7 +124,7 @@ class PredictedBlock:
 NO_BAGS = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
-class _Predictions:
+class CollectedPredictions:
     """A `Collector` of the predictions of a range of bags, which are small compared with bags."""
 
     def __init__(self, model: FittedModel, columns: MoreColumns = NO_COLUMNS) -> None:
@@ -133,6 +133,7 @@ class _Predictions:
         self._blocks: list[PredictedBlock] = []
 
     def add(self, batch: Batch) -> None:
+        """Predict the bags of a batch."""
         if len(batch):
             with counting_outside(batch.index) as counted:
                 prediction = self._model.predicted(batch.bags, self._columns)
@@ -140,10 +141,11 @@ class _Predictions:
             self._blocks.append(PredictedBlock(batch.index, *values, counted.outside))
 
     def finish(self) -> PredictedBlock:
+        """Return all predictions as one block."""
         return _join(self._blocks) if self._blocks else NO_BAGS
 
 
-class _WrittenPredictions(_Predictions):
+class _WrittenPredictions(CollectedPredictions):
     """Writes the predictions it has collected to their rows of an array, or to a file."""
 
     def __init__(
@@ -236,7 +238,7 @@ def iter_predictions(
     fitted = model_of(model)
     check_predictable(fitted, store, subset)
     bags = take_subset(LabelledBags(store), fitted, subset)
-    for block in _predict(partial(_Predictions, fitted), fitted, bags, progress):
+    for block in _predict(partial(CollectedPredictions, fitted), fitted, bags, progress):
         if len(block.rows):
             yield block
 
@@ -360,7 +362,7 @@ def _write_csv(
     """Collect the predictions of all bags, and write them."""
     with storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError):
         check_csv(url, overwrite)
-        collector = partial(_Predictions, model, wanted)
+        collector = partial(CollectedPredictions, model, wanted)
         blocks = []
         for block in _predict(collector, model, LabelledBags(store), progress):
             if len(block.rows):
@@ -371,7 +373,7 @@ def _write_csv(
 
 
 def _predict(
-    collector: Callable[[], _Predictions],
+    collector: Callable[[], CollectedPredictions],
     model: FittedModel,
     bags: LabelledBags,
     progress: Progress | None,

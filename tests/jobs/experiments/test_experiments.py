@@ -158,7 +158,7 @@ def test_experiment(name, tmp_path, monkeypatch, request, capsys):
     assert report["pictures"]
     for picture in report["pictures"]:
         assert_picture(tmp_path / picture)
-    monkeypatch.setattr("bagbasis.jobs.experiments.kit.runner._measure_point", None)
+    monkeypatch.setattr("bagbasis.jobs.experiments.kit.runner.measure_point", None)
     monkeypatch.setattr("bagbasis.jobs.experiments.kit.runner.save_figure", lambda _, path: path)
     capsys.readouterr()
     run_experiment(make(name, tmp_path), Terminal())

@@ -16,7 +16,7 @@ def test_cats_and_dogs_where_their_files_are(tmp_path, monkeypatch):
     without = make("images", scale="paper")
     assert list(without.tasks) == ["digits"]
     assert "not here: cats and dogs" in without.size
-    train, test = without._split(without.tasks["digits"], 2)
+    train, test = without.split_of(without.tasks["digits"], 2)
     first = {bag.tobytes() for bag in train[0]}
     assert not any(bag.tobytes() in first for bag in test[0])
     folder = tmp_path / CIFAR_FOLDER
@@ -30,7 +30,7 @@ def test_cats_and_dogs_where_their_files_are(tmp_path, monkeypatch):
     assert list(found.tasks) == ["digits", "cats and dogs"]
     assert "not here" not in found.size
     assert len(found.points()) == len(without.points()) + 6
-    (train, labels), (test, _) = found._split(found.tasks["cats and dogs"], 0)
+    (train, labels), (test, _) = found.split_of(found.tasks["cats and dogs"], 0)
     assert (len(train), len(test)) == (40, 8)
     assert set(labels) == {3, 5}
     assert (train.sizes == 2048).all()

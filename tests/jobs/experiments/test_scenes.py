@@ -15,7 +15,7 @@ def test_windows_of_training_and_test_share_no_pixel(monkeypatch):
     """Each is within its half of its place; all places come."""
     row, column = np.indices((427, 640))
     photos = np.array([np.stack([np.full_like(row, i), row, column], axis=2) for i in range(2)])
-    monkeypatch.setattr("bagbasis.jobs.experiments.data.scenes._photos", lambda: photos)
+    monkeypatch.setattr("bagbasis.jobs.experiments.data.scenes.load_photos", lambda: photos)
     for part in (0, 1):
         images, labels = photographs(160, 16, part, 0)
         assert images.shape == (160, WINDOW, WINDOW, 3)

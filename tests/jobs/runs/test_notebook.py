@@ -44,7 +44,7 @@ def test_a_notebook_shows_a_run_as_it_moves(kernel, run, what):
     assert "is submitted" in shown(kernel)
     with driving.running():
         driving.progress("fit", 1_000, 4_000)
-        driving._beat()
+        driving.beat()
         until(lambda: "fit: 1,000 of 4,000 (25 %)" in shown(kernel))
         assert '<progress value="1000" max="4000"' in shown(kernel)
     until(lambda: "is done" in shown(kernel))

@@ -68,7 +68,7 @@ def test_from_submitted_to_done(root, launched):
     with driving.running() as report:
         assert run.status() is Status.RUNNING
         driving.progress("fit", 3, 10)
-        driving._beat()
+        driving.beat()
         assert attach(run.id, root=root).progress() == (3, 10)
         report["n_bags"] = 10
     state = attach(run.id, root=root).state()
@@ -96,7 +96,7 @@ def test_filesystem_away_at_the_end(root, launched, monkeypatch):
     driving = driven(run)
     with driving.running():
         failing = 2  # before the checkpoints go, and at the last sign of life
-        is_ours = driving._is_ours
+        is_ours = driving.is_ours
 
         def ours():
             nonlocal failing
@@ -105,7 +105,7 @@ def test_filesystem_away_at_the_end(root, launched, monkeypatch):
                 raise StoreError("no answer")
             return is_ours()
 
-        monkeypatch.setattr(driving, "_is_ours", ours)
+        monkeypatch.setattr(driving, "is_ours", ours)
     assert failing == 0
     assert run.status() is Status.DONE
 
@@ -126,15 +126,15 @@ def test_wish_to_cancel_is_heard_once(root, launched):
     heard = []
     run = submitted(root)
     driving = driven(run, lambda: heard.append(1))
-    driving._heed()
+    driving.heed()
     assert heard == []
     run.cancel()
-    driving._heed()
-    driving._heed()
+    driving.heed()
+    driving.heed()
     assert heard == [1]
     long_ago(run, "run.json", submitted=time.time() - 2 * DEAD_SECONDS)
     resume(run)
-    driven(run, lambda: heard.append(2))._heed()
+    driven(run, lambda: heard.append(2)).heed()
     assert heard == [1]
 
 
@@ -142,8 +142,8 @@ def test_died_is_not_slow(root, launched):
     """Without a sign of life for a minute a run has died; with one it is slow, however old."""
     run = submitted(root)
     driving = driven(run)
-    driving._beat()
-    driving._write(Status.RUNNING)
+    driving.beat()
+    driving.write(Status.RUNNING)
     hours_ago = time.time() - 7200
     long_ago(run, STATE, begun=hours_ago)
     long_ago(run, "run.json", submitted=hours_ago)
@@ -175,7 +175,7 @@ def test_resume(root, launched):
     assert run.status() is Status.SUBMITTED
     assert len(launched) == 2
     assert run.record()["config"]["checkpoints"] == f"{run.url}/checkpoints"
-    driving._write(Status.FAILED)
+    driving.write(Status.FAILED)
     assert run.status() is Status.SUBMITTED
     with driven(run).running():
         pass
@@ -217,10 +217,10 @@ def test_driver_that_was_thought_dead(root, launched):
         report["n_bags"] = 9
         long_ago(run, BEAT, time=time.time() - DEAD_SECONDS - 1)
         resume(run)
-        older._heed()
-        older._heed()
+        older.heed()
+        older.heed()
         assert heard == [1]
-        older._beat()
+        older.beat()
         assert run.status() is Status.SUBMITTED
         with driven(run).running() as later:
             later["n_bags"] = 10
@@ -335,10 +335,10 @@ def test_log_of_a_remote_run(launched):
     run = submitted("memory://runs-with-a-log")
     driving = driven(run)
     try:
-        driving._log.write_text("Fitted\n")
+        driving.log.write_text("Fitted\n")
         with driving.running():
             pass
     finally:
-        driving._log.unlink()
+        driving.log.unlink()
     assert run.logs() == "Fitted\n"
     assert fsspec.filesystem("memory").exists(f"/runs-with-a-log/{run.id}/log.txt")

@@ -50,7 +50,7 @@ def small(kind=DoubleBasisRegressor, n_features=64, alpha=0.05, **parameters):
 
 def folds_of(**given):
     bags = posed(DoubleBasisRegressor(), BAGS, Y).source
-    return cross_validation._choose_folds(bags, CV, given.get("groups"), given.get("time"))
+    return cross_validation.choose_folds(bags, CV, given.get("groups"), given.get("time"))
 
 
 def one_by_one(estimator, names, folds, is_time=False, score=r2_score):

@@ -242,7 +242,7 @@ def test_a_part_of_a_large_store(store, monkeypatch):
     assert found.n == 100
     assert seen[-1] == (400, 400)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    index, bags, labels = importance._taken(model.outcome_.take_labels(store), 100)
+    index, bags, labels = importance.taken_bags(model.outcome_.take_labels(store), 100)
     assert np.histogram(index, 8, (0, N))[0].min() > 8
     assert (bags[7] == store.read(index[7], index[7] + 1)[0]).all()
     assert (labels[:, 0] == store.targets(names=["y"])[index, 0]).all()

@@ -91,7 +91,7 @@ def test_folds_of_repeated_bags(stores, kind, monkeypatch):
     found = []
     for store, of_bags, weights in ((once, folds, "times"), (again, folds[AGAIN], None)):
         chosen = of_bags.astype(np.int16)
-        monkeypatch.setattr(cross_validation, "_choose_folds", lambda *given, f=chosen: f)
+        monkeypatch.setattr(cross_validation, "choose_folds", lambda *given, f=chosen: f)
         model = small(estimator, **more)
         given = {"cv": 3, "sample_weight": weights, **labels(target)}
         found.append(cross_val_score(model, store, **given))

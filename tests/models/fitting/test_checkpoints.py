@@ -236,7 +236,7 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
     with pass_limits(small_tasks=16):
         urls.append(kept.store_of(replace(task)).url)
     urls.append(Checkpoints(tmp_path / "kept", 1e-9).store_of(task).url)
-    monkeypatch.setattr("bagbasis.models.fitting.checkpoints._digest_of_sources", lambda: "other")
+    monkeypatch.setattr("bagbasis.models.fitting.checkpoints.digest_of_sources", lambda: "other")
     urls.append(kept.store_of(task).url)
     monkeypatch.setattr("bagbasis.models.fitting.checkpoints.version", lambda name: "9")
     urls.append(kept.store_of(task).url)

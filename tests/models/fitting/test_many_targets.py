@@ -106,14 +106,14 @@ def test_sums_of_the_choice_without_products_of_labels(monkeypatch):
     def errors(columns):
         units = np.ones(len(columns))
         judge = FoldJudge(FoldRows(y[:, columns], folds, units, weights, np.arange(n)))
-        assert judge._repeats[0]._sums[0].shape == fold_errors._sizes_of_sums(m, len(columns))
+        assert judge._repeats[0]._sums[0].shape == fold_errors.sizes_of_sums(m, len(columns))
         return judge.errors(z).losses * len(columns)
 
     monkeypatch.setattr(fold_errors, "LANDMARKS", m)
     monkeypatch.setattr(fold_errors, "EXPONENTS", np.full(2, -3.0))  # one penalty for all
     monkeypatch.setattr(fold_errors, "FIRST", 0)
-    assert fold_errors._sizes_of_sums(m, k) == (m + 1, m + k + 1)
-    assert fold_errors._sizes_of_sums(m, m) == (2 * m + 1, 2 * m + 1)
+    assert fold_errors.sizes_of_sums(m, k) == (m + 1, m + k + 1)
+    assert fold_errors.sizes_of_sums(m, m) == (2 * m + 1, 2 * m + 1)
     parts = sum(errors(np.arange(start, start + 5)) for start in range(0, k, 5))
     np.testing.assert_allclose(errors(np.arange(k)), parts, rtol=1e-9)
 
@@ -153,14 +153,14 @@ def test_few_columns_are_judged_as_they_are():
 def test_the_choice_takes_as_long_for_many_targets_as_for_some(monkeypatch):
     """The choice solves for 64 columns, whatever their number."""
     solved = []
-    solve = fold_errors._Centred.solve
+    solve = fold_errors.Centred.solve
 
     def counted(self, alpha, factor):
         coef, intercept = solve(self, alpha, factor)
         solved.append(coef.shape[1])
         return coef, intercept
 
-    monkeypatch.setattr(fold_errors._Centred, "solve", counted)
+    monkeypatch.setattr(fold_errors.Centred, "solve", counted)
     means = np.array([b.mean(axis=0) for b in BAGS])
     y = means @ RNG.normal(size=(2, 3000)) + 0.1 * RNG.normal(size=(len(BAGS), 3000))
     model = DoubleBasisRegressor().fit(BAGS, y)

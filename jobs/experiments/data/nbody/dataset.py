@@ -178,7 +178,7 @@ class NBody(ResponseDataset):
         self, simulations: tuple[NDArray[np.float64], ...], index: int, view: int
     ) -> ResponseBlock:
         by_theory, by_gravity = (
-            cut(self._seen(positions, index, view), self.box_size, self.n_cubes)
+            cut(self.seen(positions, index, view), self.box_size, self.n_cubes)
             for positions in simulations
         )
         sizes, answers = np.diff(by_theory[1]), np.diff(by_gravity[1])
@@ -197,7 +197,7 @@ class NBody(ResponseDataset):
             Responses(by_gravity[0][np.repeat(labelled, answers)], offsets_of(lengths)),
         )
 
-    def _seen(self, positions: NDArray[np.float64], index: int, view: int) -> NDArray[np.float64]:
+    def seen(self, positions: NDArray[np.float64], index: int, view: int) -> NDArray[np.float64]:
         """Return the box turned or mirrored, and shifted, as a view has it; the first: as it is."""
         if view == 0:
             return positions

@@ -149,7 +149,7 @@ def test_views_turn_mirror_and_shift_both_boxes_alike() -> None:
     some = rng.choice(16**3, 40, replace=False)
     pairs = np.concatenate([positions[some] for positions in SMALL.simulate(1)])
     truth = periodic_distances(pairs, 32.0)
-    seen = [viewed._seen(pairs, 1, view) for view in range(4)]
+    seen = [viewed.seen(pairs, 1, view) for view in range(4)]
     for positions in seen:
         assert positions.min() >= 0
         assert positions.max() < 32
@@ -162,7 +162,7 @@ def test_views_turn_mirror_and_shift_both_boxes_alike() -> None:
         offsets = block.bags.offsets[view * 8 : view * 8 + 9]
         points = block.bags.points[offsets[0] : offsets[-1]]
         inside = in_the_box(points, offsets - offsets[0], 2, 32.0)
-        expected = viewed._seen(SMALL.simulate(1)[0], 1, view)
+        expected = viewed.seen(SMALL.simulate(1)[0], 1, view)
         distances, _ = cKDTree(inside).query(expected)
         assert distances.max() < 1e-5
         assert (block.targets[part, 0] == 1).all()
