@@ -17,7 +17,6 @@ from bagbasis.core import (
     OneOf,
     Real,
     Text,
-    check_parameters,
     checked,
     component,
     constraint_of,
@@ -97,12 +96,6 @@ def test_a_component_is_an_estimator():
         Extremes(0.1)
     with pytest.raises(TypeError, match="tale"):
         Extremes(tale=0.1)
-
-
-def test_checks_have_the_messages_of_constraints():
-    with pytest.raises(ParameterError, match=r"^tail is 0\.9; expected a number, 0 < tail < 0\.5$"):
-        check_parameters(Extremes(tail=0.9))
-    assert check_parameters(Extremes())["tail"] == 0.1
 
 
 def test_people_read_types():

@@ -1,4 +1,4 @@
-"""Where warnings point to."""
+"""Where warnings point to, and what lines of messages hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding, cross_val_score
-from bagbasis.core.errors import BagbasisWarning, one_warning_each, printable, shown, warn
+from bagbasis.core.errors import (
+    MOST_CHARACTERS,
+    BagbasisWarning,
+    one_line,
+    one_warning_each,
+    printable,
+    shown,
+    warn,
+)
 
 
 def test_a_warning_points_to_the_line_that_called_the_library(recwarn):
@@ -69,3 +77,16 @@ def test_arrays_in_messages_are_described():
     assert shown(bags[0]) == "<ndarray of shape (20, 2), float64>"
     assert shown(bags) == "[" + ", ".join(["<ndarray of shape (20, 2), float64>"] * 3) + "]"
     assert shown(np.float64(2.5)) == repr(np.float64(2.5))
+
+
+@pytest.mark.parametrize("length", [MOST_CHARACTERS, MOST_CHARACTERS + 1, 5 * MOST_CHARACTERS])
+def test_a_long_line_keeps_its_ends(length):
+    """Two thirds are of its beginning, one of its end, where the advice stands."""
+    line = "".join(chr(ord("a") + i % 26) for i in range(length))
+    cut = one_line(line)
+    assert len(cut) == MOST_CHARACTERS
+    assert (cut == line) == (length == MOST_CHARACTERS)
+    begin, _, end = cut.partition(" … ")
+    assert line.startswith(begin)
+    assert line.endswith(end)
+    assert not end or len(end) == MOST_CHARACTERS // 3

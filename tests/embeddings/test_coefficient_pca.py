@@ -37,18 +37,6 @@ def expected(bags, n, whiten=False):
     return (rows - mean) @ axes.T
 
 
-@pytest.mark.parametrize("n_bags", [2, S - 1, S, S + 1, 150])
-@pytest.mark.parametrize("whiten", [False, True])
-def test_against_a_dense_svd(n_bags, whiten):
-    """From the rows of few bags and from the sums of many."""
-    n = min(6, n_bags - 1)
-    pca = CoefficientPCA(inner(), n_components=n, whiten=whiten, dtype="float64")
-    rows = pca.fit_transform(BAGS[:n_bags])
-    np.testing.assert_allclose(rows, expected(BAGS[:n_bags], n, whiten), atol=1e-10)
-    if whiten:
-        np.testing.assert_allclose(np.cov(rows, rowvar=False), np.eye(n), atol=1e-9)
-
-
 @pytest.mark.parametrize("n_bags", [S - 5, pytest.param(150, marks=pytest.mark.long)])
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
 def test_a_share_of_the_variance(n_bags, share):

@@ -239,19 +239,6 @@ def test_marginals_are_embeddings_of_their_columns(marginals, n_dims, n_coeffici
         np.testing.assert_allclose(out[:, g * width : (g + 1) * width], columns, atol=1e-12)
 
 
-def test_ball_index_set():
-    """max_norm keeps the rows of the tensor set that lie in the ball, in index order."""
-    rng = np.random.default_rng(5)
-    bags = Bags.from_list([rng.random((30, 2))])
-    tensor = spec("js", 2, n_per_dim=4)
-    ball = spec("js", 2, n_per_dim=None, max_norm=3.0)
-    a, b = np.empty((1, tensor.n_features)), np.empty((1, ball.n_features))
-    tensor.embed(bags, a)
-    ball.embed(bags, b)
-    inside = (tensor.indices**2).sum(axis=1) <= 9
-    np.testing.assert_array_equal(a.reshape(6, 16)[:, inside].ravel(), b[0])
-
-
 @pytest.mark.long
 def test_blocks_do_not_show():
     """Many bags, in several blocks, are embedded as each alone, into any columns."""

@@ -58,40 +58,6 @@ def test_distances_are_those_of_the_histograms(n_dims, distance, n_lambdas, rtol
     np.testing.assert_allclose(ours, exact, rtol=rtol, atol=1e-13)
 
 
-@pytest.mark.parametrize("distance", ["js", "chi2", "intersection"])
-def test_inner_products_are_the_additive_kernels(distance):
-    """A(X)ᵀA(Y) is Σ k(h, h') with κ = k(x,x) + k(y,y) − 2k(x,y): intersection, χ² or JS."""
-    bags = [RNG.beta(a, 2, (200, 2)) for a in (1, 2, 4)]
-    A = HistogramEmbedding(distance=distance, n_bins=6, n_lambdas=8, dtype="float64").fit_transform(
-        bags
-    )
-    h = histograms(bags, 6)
-    x, y = h[:, None, :], h[None, :, :]
-    s = np.maximum(x + y, 1e-300)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kernels = {
-            "intersection": np.minimum(x, y),
-            "chi2": 2 * x * y / s,
-            "js": 0.25 * np.nan_to_num(x * np.log(s / x)) + 0.25 * np.nan_to_num(y * np.log(s / y)),
-        }
-    expected = kernels[distance].sum(axis=-1)
-    np.testing.assert_allclose(A @ A.T, expected, atol=0.02 if distance == "intersection" else 1e-5)
-
-
-def test_intersection_improves_with_nodes():
-    """The kink of min(x, y) is followed better by more nodes."""
-    bags = [RNG.beta(a, 2, (150, 2)) for a in (1, 1.5, 2, 3)]
-    exact = exact_distances(histograms(bags, 8), "intersection")
-    errors = []
-    for n_lambdas in (1, 3, 8):
-        A = HistogramEmbedding(
-            distance="intersection", n_bins=8, n_lambdas=n_lambdas, dtype="float64"
-        ).fit_transform(bags)
-        errors.append(np.abs(squared_distances(A) - exact).max() / exact.max())
-    assert errors[0] > 2 * errors[1] > 2 * errors[2]
-    assert errors[2] < 0.02
-
-
 @pytest.mark.parametrize("distance", ["js", "chi2", "intersection", "l2"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_empty_bins_are_exactly_zero(distance, dtype):

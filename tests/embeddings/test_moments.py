@@ -46,14 +46,6 @@ def test_small_spread_far_from_zero():
     np.testing.assert_allclose(out[0, 2:], expected, rtol=1e-6)
 
 
-def test_units_of_the_box():
-    """Means are in [0, 1], covariances in shares of the box's sides."""
-    box = [(-10, 10), (0, 4)]
-    bag = np.array([[-10.0, 1.0], [10.0, 3.0]])
-    out = MomentsEmbedding(standardize=False, box=box, dtype="float64").transform([bag])
-    np.testing.assert_allclose(out, [[0.5, 0.5, 0.25, 0.125, 0.0625]], atol=1e-15)
-
-
 def test_standardized():
     """Each number has mean 0 and deviation 1 over the bags; one that never changes stays 0."""
     bags = [np.column_stack([RNG.random((9, 2)), np.full(9, 0.5)]) for _ in range(50)]

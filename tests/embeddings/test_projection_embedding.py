@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
 
-from bagbasis import Bags, BagStore, Box, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
 from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.densities import choose_smoothness
-from bagbasis.embeddings import EMBEDDINGS, ProjectionSpec, spec_from_dict, spec_to_dict
+from bagbasis.embeddings import ProjectionSpec, spec_from_dict, spec_to_dict
 from tests.oracles.ragged import random_bags
 from tests.oracles.series import basis_function, index_set_by_loop, project_by_loop
 
@@ -119,16 +117,6 @@ def test_box_of_a_store(tmp_path):
     assert ProjectionEmbedding().fit(store).spec_.box == Box((-3.0, 0.0), (3.0, 9.0))
 
 
-def test_in_a_pipeline():
-    """Both bases and scikit-learn's Ridge make a pipeline over a list of bags."""
-    model = make_pipeline(
-        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=64), Ridge(alpha=1e-3)
-    )
-    bags = [RNG.beta(a, 2, (100, 1)) for a in np.linspace(1, 4, 40)]
-    y = np.linspace(1, 4, 40)
-    assert model.fit(bags, y).score(bags, y) > 0.9
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -151,9 +139,3 @@ def test_spec_of_another_version():
     for wrong in ({"colour": 1}, {"basis": "haar"}, {"n_per_dim": None}, {"n_per_dim": "auto"}):
         with pytest.raises((TypeError, ValueError)):
             spec_from_dict({**values, **wrong})
-
-
-def test_registry_names_what_is_exported():
-    """Every registered embedding is configured by a class with get_params, and makes its spec."""
-    for kind in EMBEDDINGS.values():
-        assert isinstance(kind().fit(UNIT).spec_, kind.spec_kind)

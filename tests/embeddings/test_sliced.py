@@ -23,15 +23,6 @@ def squared(rows):
     return ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
 
 
-def test_distance_in_one_dimension():
-    """With an interval per point it is the 2-Wasserstein distance, that of sorted points."""
-    bags = list(RNG.random((2, 40, 1)))
-    rows = embedded(bags, n_quantiles=40, n_directions=9)
-    assert rows.shape == (2, 40)
-    first, second = (np.sort(bag[:, 0]) for bag in bags)
-    np.testing.assert_allclose(squared(rows)[0, 1], ((first - second) ** 2).mean(), rtol=1e-12)
-
-
 def test_mean_over_directions():
     """In more dimensions it is the mean over the directions, of which orthogonal ones share the
     distance itself: each transport of points is one of their projections."""

@@ -42,14 +42,6 @@ def union_of_parts(**params):
     return EmbeddingUnion(clone(PARTS, safe=False), weights=[1, 3], dtype="float64", **params)
 
 
-@pytest.mark.parametrize("join", ["product", "sum"])
-def test_distances_are_weighed_sums(join):
-    """Without random features a union is the joined vector, its parts over their medians."""
-    rows = union_of_parts(join=join).fit_transform(BAGS)
-    expected = np.sqrt(np.tensordot(WEIGHTS, part_distances(BAGS) ** 2, 1))
-    np.testing.assert_allclose(cdist(rows, rows), expected, atol=1e-9)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     "second", [{}, {"orthogonal": True}, {"structure": "hadamard"}, {"scale": 2.0}]

@@ -33,17 +33,6 @@ def test_words_lie_where_points_are():
     assert embedding.spec_ == BagOfWordsSpec.from_dict(embedding.spec_.to_dict())
 
 
-def test_words_follow_the_units_of_the_box():
-    """Coordinates in other units, with their box, make the same words and rows."""
-    bags = [bag(c) for c in RNG.integers(5, 40, (10, 3))]
-    unit = np.array([1000.0, 0.001])
-    one, other = (
-        BagOfWordsEmbedding(n_words=5, box=box, dtype="float64").fit_transform(given)
-        for given, box in ((bags, BOX), ([b * unit for b in bags], [(0, u) for u in unit]))
-    )
-    np.testing.assert_allclose(one, other)
-
-
 def test_fewer_points_than_words():
     """Every different point is a word; none in the box is an error."""
     bags = [np.repeat(PLACES, 3, axis=0)]

@@ -7,14 +7,10 @@ from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     RandomFourierFeatures,
-    evaluate,
     load_model,
 )
 from bagbasis.core.saved import read_saved
 from bagbasis.models.outcomes.class_probabilities import ProbabilityMap, positive_shares
-
-RNG = np.random.default_rng(5)
-SECOND = RandomFourierFeatures(n_features=64, seed=2)
 
 
 def drawn(n, seed, n_points=12):
@@ -117,12 +113,6 @@ def test_trees_have_a_map_of_their_own():
     assert {*known} == {"ridge", "trees", "stack"}
     assert model.outcome_.probability_map == read_saved(ProbabilityMap, known["trees"])
     assert (model.predict_proba(NEW) > 0).all()
-
-
-def test_the_score_of_brier_is_of_the_same_probabilities():
-    model = fitted().fit(BAGS, CLASSES)
-    errors = evaluate(model, NEW, TRUE)
-    assert errors.score == np.mean(model.predict(NEW) == TRUE)
 
 
 @pytest.mark.parametrize("k", [2, 5, 40])

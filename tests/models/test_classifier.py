@@ -70,18 +70,6 @@ def test_equals_one_fit_a_class(alpha):
     assert model.coef_.shape == (3, 64)
 
 
-@pytest.mark.parametrize("alpha", [1e-8, 0.05, 1e4])
-def test_probabilities(alpha):
-    """Rows sum to one and lie in [0, 1]; scores are at the true shares in the mean."""
-    model = classifier(alpha).fit(BAGS, CODES)
-    shares = model.predict_proba(NEW)
-    assert shares.shape == (60, 3)
-    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
-    assert ((shares > 0) & (shares < 1)).all()
-    fitted = model.model_.decision_rows(Bags.from_list(BAGS)).mean(axis=0)
-    np.testing.assert_allclose(fitted, np.bincount(CODES) / len(CODES), atol=1e-6)
-
-
 def test_probabilities_without_any_positive_score(monkeypatch):
     """Where no class has a positive score all are equally likely, and one is still chosen."""
     model = classifier().fit(BAGS, CODES)

@@ -20,7 +20,6 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     EmbeddingUnion,
-    KernelSmoother,
     MeanMapEmbedding,
     MomentsEmbedding,
     PointTransformer,
@@ -28,7 +27,7 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from tests.oracles import ridge, smoother
+from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags
 from tests.oracles.principal import components_by_svd
 
@@ -151,14 +150,3 @@ def test_estimators_are_dense_ridges(estimator, n, alpha, seed):
     else:
         found = model.predict(bags).reshape(n, -1)
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-@DRAWN
-@given(st.integers(3, 30), st.floats(0.05, 3), st.integers(0, 99))
-def test_a_smoother_is_a_weighed_mean(n, bandwidth, seed):
-    """A mean of all bags' labels, weighted by a Gaussian of the distances of coefficients."""
-    bags, y = labelled_bags(n, seed=seed)
-    model = KernelSmoother(FIRST(**BOTH), bandwidth=bandwidth).fit(bags[1:], y[1:])
-    rows = rows_of(FIRST(), bags)
-    expected = smoother.smooth(rows[1:], y[1:, None], rows[:1], bandwidth)[:, 0]
-    np.testing.assert_allclose(model.predict(bags[:1]), expected, rtol=1e-3, atol=1e-5)

@@ -85,53 +85,6 @@ def test_single_precision_agrees_with_double(n_bags, share):
     assert 0 < error < 1e-3
 
 
-def test_constants_go_to_the_intercept():
-    """Shifting y by a constant shifts every prediction by it."""
-    shifted = regressor().fit(BAGS, Y + 1e3).predict(NEW)
-    np.testing.assert_allclose(shifted - 1e3, regressor().fit(BAGS, Y).predict(NEW), atol=1e-8)
-
-
-@pytest.mark.parametrize("alpha", [0.3, "gcv", "validation"])
-def test_several_targets_at_once(alpha):
-    """Rows of targets are fitted together; with a given penalty as if each were alone."""
-    targets = np.stack([Y, Y**2 + 3], axis=1)
-    model = regressor(alpha=alpha).fit(BAGS, targets)
-    predicted = model.predict(NEW)
-    assert predicted.shape == (40, 2)
-    for t in range(2):
-        alone = regressor(alpha=model.alpha_).fit(BAGS, targets[:, t])
-        np.testing.assert_allclose(predicted[:, t], alone.predict(NEW), rtol=1e-7)
-    assert regressor().fit(BAGS, Y[:, None]).predict(NEW).shape == (40, 1)
-
-
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_least_squares_with_more_features_than_bags(precision):
-    """alpha = 0 with a singular ZᵀZ is the solution of least norm, finite and through the data,
-    also when bags repeat."""
-    bags, y = BAGS[:60] + BAGS[:60], np.tile(Y[:60], 2)
-    model = regressor(256, 0, precision).fit(bags, y)
-    coef, _ = ridge.ridge(features_by_loop(model, bags), y[:, None], 0.0)
-    assert np.linalg.norm(model.coef_) < 1.01 * np.linalg.norm(coef)
-    np.testing.assert_allclose(
-        model.predict(bags), y, atol=1e-3 if precision == "float32" else 1e-7
-    )
-
-
-@pytest.mark.parametrize("alpha", ["gcv", [1e-4, 1e-2, 1.0, 100.0]])
-def test_gcv_against_the_hat_matrix(alpha):
-    """Scores, choice and solution are those of the naive formula, also for a list of alphas."""
-    alphas = None if alpha != "gcv" else [1e-5, 1e-3, 1e-1, 10.0]
-    model = regressor(alpha=alpha, alphas=alphas).fit(BAGS, Y)
-    z = features_by_loop(model, BAGS)
-    grid = np.array(alphas or alpha)
-    scores = ridge.gcv_scores(z, Y[:, None], grid)
-    np.testing.assert_array_equal(model.alphas_, grid)
-    np.testing.assert_allclose(model.alpha_scores_, scores, rtol=1e-7)
-    assert model.alpha_ == grid[scores.argmin()]
-    coef, _ = ridge.ridge(z, Y[:, None], model.alpha_)
-    np.testing.assert_allclose(model.coef_, coef[0], rtol=0, atol=1e-7 * np.abs(coef).max())
-
-
 def test_default_grid_follows_the_number_of_fitted_bags():
     """Without a grid: n · 10^−12 … n · 10² in double, n the bags that are fitted."""
     y = Y.copy()
@@ -139,22 +92,6 @@ def test_default_grid_follows_the_number_of_fitted_bags():
     model = regressor(alpha="gcv").fit(BAGS, y)
     assert len(model.alphas_) == 29
     np.testing.assert_allclose(model.alphas_[[0, -1]], [150e-12, 15_000])
-
-
-def test_validation_against_refitting():
-    """alpha="validation" scores penalties on the bags that the hash holds out, and refits on
-    all of them."""
-    grid = np.array([1e-5, 1e-3, 1e-1, 10.0])
-    model = regressor(alpha="validation", alphas=grid, validation_fraction=0.3).fit(BAGS, Y)
-    held = Split(0.3, VALIDATION_SEED).members(0, len(BAGS))
-    assert 0.2 < held.mean() < 0.4
-    z = features_by_loop(model, BAGS)
-    scores = ridge.validation_scores(z, Y[:, None], held, grid)
-    np.testing.assert_allclose(model.alpha_scores_, scores, rtol=1e-7)
-    assert model.alpha_ == grid[scores.argmin()]
-    coef, _ = ridge.ridge(z, Y[:, None], model.alpha_)
-    np.testing.assert_allclose(model.coef_, coef[0], rtol=0, atol=1e-7 * np.abs(coef).max())
-    assert model.report_["n_bags_fitted"] == len(BAGS)
 
 
 @pytest.mark.parametrize("alpha", [0.3, "validation"])
@@ -219,19 +156,6 @@ def test_report_counts_points_outside_the_box(tmp_path):
     assert set(model.report_["seconds"]) == {"choose", "accumulate", "solve"}
 
 
-def test_memory_and_store_are_one_estimator(store):
-    """The same bags give the same model, from a store or from memory; a list or Bags."""
-    models = [
-        regressor(alpha="gcv").fit(store),
-        regressor(alpha="gcv").fit(BAGS, Y),
-        regressor(alpha="gcv").fit(store.read(), Y.tolist()),
-    ]
-    for model in models[1:]:
-        assert model.features_ == models[0].features_
-        np.testing.assert_allclose(model.coef_, models[0].coef_, rtol=0, atol=1e-9)
-        assert model.alpha_ == models[0].alpha_
-
-
 def test_points_in_single_precision_are_projected_in_double(tmp_path):
     """precision="float64" on a float32 store computes in double from the stored numbers."""
     bags = [bag.astype(np.float32) for bag in BAGS]
@@ -252,17 +176,6 @@ def test_targets_that_are_not_float():
         model = regressor().fit(BAGS, y)
         truth = regressor().fit(BAGS, y.astype(np.float64))
         np.testing.assert_array_equal(model.coef_, truth.coef_)
-
-
-def test_default_bases():
-    """None as bases: 10^d cosines and 2,048 features, in float32."""
-    assert DoubleBasisRegressor().alpha == "auto"
-    model = DoubleBasisRegressor(None, alpha=1e-3).fit(BAGS[:50], Y[:50])
-    assert model.precision == "float32"
-    assert model.features_.embedding.n_features == 100
-    assert model.coef_.shape == (2048,)
-    assert model.coef_.dtype == np.float64
-    assert model.score(BAGS[:50], Y[:50]) > 0.9
 
 
 @pytest.mark.long

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,13 +41,6 @@ def test_mixed_precision_becomes_the_wider():
     narrow, wide = np.ones((1, 1), np.float32), np.array([[1 + 1e-12]])
     assert Bags.from_list([narrow, wide])[1][0, 0] == 1 + 1e-12
     assert Bags.from_list([narrow, wide], dtype=np.float32).points.dtype == np.float32
-
-
-def test_one_dimensional_arrays_are_bags_in_r1():
-    """A flat array is n points of one coordinate."""
-    bags = Bags.from_list([[1.0, 2.0], [3.0]])
-    assert bags.n_dims == 1
-    np.testing.assert_array_equal(bags[0], [[1.0], [2.0]])
 
 
 def test_non_contiguous_points_are_accepted():
@@ -105,20 +96,6 @@ def test_no_bags_at_all_is_possible_when_the_dimension_is_known():
     assert len(none[:]) == len(none[[]]) == 0
     assert list(none) == []
     assert len(concatenate([none, Bags.from_list([np.zeros((2, 3))])])) == 1
-
-
-def test_concatenate_keeps_order():
-    """Joining is list addition."""
-    arrays = random_bags(np.random.default_rng(3), [2, 1, 4, 3], 3)
-    parts = [Bags.from_list(arrays[:1]), Bags.from_list(arrays[1:3]), Bags.from_list(arrays[3:])]
-    assert_same_bags(concatenate(parts), arrays)
-
-
-def test_bags_survive_pickling():
-    """Bags travel to worker processes."""
-    bags = Bags.from_list([[1.0, 2.0], [3.0]])
-    copy = pickle.loads(pickle.dumps(bags))
-    assert_same_bags(copy, list(bags))
 
 
 def test_html_says_what_it_is(tmp_path):

@@ -13,11 +13,6 @@ from bagbasis.data.bags.box import range_of
 FINITE = st.floats(-1e9, 1e9, allow_subnormal=False)
 
 
-def test_none_is_the_unit_cube():
-    """Without a box the points are taken as they are."""
-    assert Box.of(None, 3) == Box((0.0,) * 3, (1.0,) * 3) == Box.unit(3)
-
-
 def test_a_box_is_one_pair_a_dimension():
     """Pairs (lo, hi), one per dimension, as list, tuple or array; a Box passes through."""
     box = Box((-1.0, 0.0), (1.0, 10.0))

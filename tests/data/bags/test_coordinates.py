@@ -79,19 +79,6 @@ def test_bags_pickled_without_names_are_read():
 
 
 @pytest.mark.parametrize(
-    ("names", "expected"),
-    [(None, XY), (XY, None), (XY, XY), (["x", "x"], ["x", "x"]), (XY, tuple(XY))],
-)
-def test_nothing_moves_where_nothing_is_to_be_moved(names, expected):
-    assert order_of(names, expected, "a", "b has") is None
-
-
-def test_names_in_another_order_are_found():
-    order = order_of(["c", "a", "b"], ["a", "b", "c"], "a", "b has")
-    np.testing.assert_array_equal(order, [1, 2, 0])
-
-
-@pytest.mark.parametrize(
     ("names", "said"),
     [
         (["pressure", "puls"], r"'pulse' is missing \(did you mean 'puls'\?\), 'puls' is extra"),

@@ -57,8 +57,3 @@ def test_infinite_cells_are_not_missing():
     frame = FRAME.fillna(np.inf)
     with pytest.raises(DataError, match=r"'chol' is inf; remove the point or the bag$"):
         Bags.from_frame(frame, "id")
-
-
-def test_without_names_the_number_stays():
-    with pytest.raises(DataError, match="bag 0, row 1: coordinate 1 is nan"):
-        Bags.from_list([[[0.0, 1.0], [0.0, np.nan]]])

@@ -63,16 +63,6 @@ def test_partitions_equal_a_loop_over_bags(sizes, first, chunk_rows, max_rows):
     assert plan_partitions(offsets, chunk_rows, max_rows) == expected
 
 
-@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 60))
-def test_equal_bags_that_fill_chunks_read_each_chunk_once(bags_a_chunk, size, n_bags):
-    """Where bag and chunk boundaries coincide and the limit allows it, no chunk is cut."""
-    chunk_rows = bags_a_chunk * size
-    offsets = offsets_of(np.full(n_bags, size))
-    for start, stop in plan_partitions(offsets, chunk_rows, 3 * chunk_rows):
-        assert offsets[start] % chunk_rows == 0
-        assert offsets[stop] % chunk_rows == 0 or stop == n_bags
-
-
 @pytest.mark.parametrize(("chunk_rows", "max_rows"), [(0, 1), (1, 0), (-1, 5)])
 def test_limits_below_one_are_refused(chunk_rows, max_rows):
     """A limit that no bag can satisfy is a ParameterError, not an endless loop."""

@@ -148,11 +148,6 @@ def test_prefetch_is_one_ahead_and_no_more():
         assert not any(event.is_set() for event in started[value + 2 :])
 
 
-def test_prefetch_loads_in_another_thread():
-    """Loading overlaps with the caller's work."""
-    assert threading.get_ident() not in set(prefetch(lambda r: threading.get_ident(), RANGES))
-
-
 def test_an_error_comes_where_its_value_would():
     """Values before the error are delivered; then it is raised as it was, and nothing follows."""
 

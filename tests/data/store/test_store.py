@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import Bags, BagStore, Box
+from bagbasis import Bags, BagStore
 from bagbasis.core.errors import DataError, StoreError
 from bagbasis.data.store.schema import CHUNKS_PER_SHARD, POINTS, STORE_KEY
 from tests.oracles.ragged import SIZES, StoreModel, random_bags
@@ -118,16 +118,6 @@ def test_appending_no_bags_changes_nothing(url):
     store.append(none).append(ONE, [5.0], ids=["a"]).append(none, ids=[])
     StoreModel(ONE, [[5.0]], ["a"]).check(BagStore.open(url))
     store.verify()
-
-
-def test_the_box_and_names_are_kept(tmp_path):
-    """What `create` was told is there after `open`."""
-    BagStore.create(tmp_path / "s.zarr", 2, ["a", "b"], box=[(-1, 1), (0, 9)])
-    store = BagStore.open(tmp_path / "s.zarr")
-    assert store.box == Box((-1.0, 0.0), (1.0, 9.0))
-    assert store.target_names == ("a", "b")
-    assert store.n_dims == 2
-    assert "n_bags=0" in repr(store)
 
 
 def test_the_source_is_kept_with_the_commit(tmp_path):

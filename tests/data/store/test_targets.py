@@ -117,14 +117,6 @@ def test_integers_that_would_merge_are_refused(tmp_path, write):
     assert not (tmp_path / "t.zarr").exists()
 
 
-def test_a_store_without_targets(tmp_path):
-    """Bags need no labels: the target matrix has no columns then."""
-    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE * 3)
-    assert store.targets().shape == (3, 0)
-    assert store.target_columns() == []
-    store.verify()
-
-
 def test_a_table_of_arrow_is_a_frame_of_targets(tmp_path):
     """By the names of its columns; nulls are bags without a label."""
     store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])

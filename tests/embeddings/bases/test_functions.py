@@ -35,13 +35,3 @@ def test_series_of_products_is_orthonormal(basis):
     assert values.shape == (2, len(grid))
     inner = values * np.outer(W, W).ravel() @ values.T
     np.testing.assert_allclose(inner, coefficients @ coefficients.T, rtol=1e-10)
-
-
-@pytest.mark.parametrize("basis", BASES)
-def test_series_are_evaluated_in_double(basis):
-    """Whatever the type of the points: many functions would lose their digits in float32."""
-    indices, points = np.arange(200)[:, None], X[:, None].astype(np.float32)
-    coefficients = np.ones((1, 200), np.float32)
-    values = evaluate_series(coefficients, indices, basis, points)
-    expected = evaluate_basis(basis, 200, points[:, 0].astype(float)).sum(axis=1)
-    np.testing.assert_allclose(values[0], expected, rtol=1e-9, atol=1e-9)

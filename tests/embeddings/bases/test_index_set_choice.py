@@ -60,14 +60,6 @@ def test_ball(basis, width):
     assert chosen.n_per_dim is None
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_ball_keeps_its_sphere(seed):
-    """The chosen radius is the square root of a whole number, and holds the indices on it."""
-    spec = ProjectionEmbedding(max_norm="auto").fit(bumps(seed, 0.12)).spec_
-    squares = (spec.indices**2).sum(axis=1)
-    assert squares.max() == round(spec.max_norm**2)
-
-
 @pytest.mark.parametrize("marginals", [1, 2])
 def test_marginals(marginals):
     """With marginals the scores of all subsets of coordinates are added."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings import BASES, index_set
 from bagbasis.embeddings.bases.functions import MAX_FUNCTIONS
-from bagbasis.embeddings.bases.index_sets import norms, prefix_runs
+from bagbasis.embeddings.bases.index_sets import prefix_runs
 from tests.oracles.series import index_set_by_loop
 
 LIMITS = st.one_of(
@@ -49,13 +49,6 @@ def test_prefix_runs_spell_the_set(n_dims, limits, basis):
     ):
         assert a[:changed] == b[:changed]
         assert a[changed] != b[changed]
-
-
-def test_norms_are_of_frequencies():
-    """Sine and cosine of one frequency are equally far out."""
-    indices = np.array([[0, 0], [3, 4], [1, 2]])
-    np.testing.assert_allclose(norms(indices, "cosine"), [0, 5, np.sqrt(5)])
-    np.testing.assert_allclose(norms(indices, "trigonometric"), [0, np.sqrt(8), np.sqrt(2)])
 
 
 @pytest.mark.parametrize(

@@ -83,27 +83,6 @@ def test_variance_is_that_of_paired_features():
     assert (np.abs(products.mean(axis=0) - kernel) < 4 * np.sqrt(expected / n_draws)).all()
 
 
-def test_orthogonal_frequencies_have_less_variance():
-    """For a smooth kernel the option is worth having."""
-    rows = 0.5 * RNG.standard_normal((20, 10))
-    kernel = gaussian_kernel(rows, rows, 2.0)
-    errors = {}
-    for orthogonal in (False, True):
-        z = [transformed(FourierSpec(10, 40, 2.0, seed, orthogonal), rows) for seed in range(100)]
-        errors[orthogonal] = np.mean([(zi @ zi.T - kernel) ** 2 for zi in z])
-    assert errors[True] < 0.8 * errors[False]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("orthogonal", [False, True])
-def test_norm_is_one(dtype, orthogonal):
-    """‖z‖ = 1 for every input, to rounding."""
-    rows = (30 * RNG.standard_normal((500, 7))).astype(dtype)
-    z = transformed(FourierSpec(7, 1000, 0.5, orthogonal=orthogonal), rows).astype(np.float64)
-    atol = 1e-6 if dtype == np.float32 else 1e-14
-    np.testing.assert_allclose(np.linalg.norm(z, axis=1), 1, rtol=0, atol=atol)
-
-
 def test_double_precision_is_exact():
     """float64 in, float64 out: numpy's sine and cosine of the frequencies."""
     spec = FourierSpec(6, 100, 0.1, seed=5)
@@ -139,13 +118,6 @@ def test_frequencies_are_those_of_the_counter(seed):
     other = FourierSpec(3, 2 * 600, 2.0, seed ^ 1).frequencies()
     assert not np.isin(frequencies, other).any()
     assert len(np.unique(frequencies)) == frequencies.size
-
-
-def test_gaussian_spectrum():
-    """Frequencies are standard normal over the scale."""
-    frequencies = FourierSpec(5, 20_000, 0.5).frequencies() * 0.5
-    assert abs(frequencies.mean()) < 0.02
-    np.testing.assert_allclose(np.cov(frequencies), np.eye(5), atol=0.05)
 
 
 def test_orthogonal_blocks():

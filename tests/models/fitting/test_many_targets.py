@@ -87,15 +87,6 @@ def test_targets_enter_the_memory_of_solving(alpha, n_features, monkeypatch):
         model.fit(BAGS, y)
 
 
-def test_many_columns_are_fitted_as_one_by_one():
-    """A thousand columns in one fit have the coefficients of fits of some of them."""
-    y = np.stack([np.array([b.mean() for b in BAGS]) * (j + 1) for j in range(1000)], axis=1)
-    model = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=2), False, alpha=0.1)
-    whole = model.fit(BAGS, y).predict(BAGS)
-    part = model.fit(BAGS, y[:, 600:602]).predict(BAGS)
-    np.testing.assert_allclose(whole[:, 600:602], part, rtol=1e-6)
-
-
 def test_sums_of_the_choice_without_products_of_labels(monkeypatch):
     """Errors of kernels for more labels than landmarks are those of some labels at a time."""
     n, m, k = 30, 8, 20

@@ -120,12 +120,3 @@ def test_standard_errors():
     assert difference(*copied)[1] < 0.6 * error
     halves = Losses(index[::2], gaps[::2], ones[::2]) + Losses(index[1::2], gaps[1::2], ones[1::2])
     np.testing.assert_array_equal(halves.values, gaps)
-
-
-def test_auto_searches_what_people_would_try():
-    """Ridge on means, moments, mean map, Jensen-Shannon and sliced Wasserstein, joined."""
-    search = Search.auto()
-    kinds = [type(one).__name__ for one in search.embeddings]
-    assert kinds[:3] == ["MomentsEmbedding", "MeanMapEmbedding", "HDDEmbedding"]
-    assert kinds[3:] == ["SlicedWassersteinEmbedding"]
-    assert search.join
