@@ -1,10 +1,10 @@
 """``make mutants``: what share of small faults in the library its tests find.
 
 From each package the same number of mutants is drawn by a seed. A mutant meets the tests that reach
-its line, those of its module's own files first, then oracles, then the quickest, for twenty seconds
-in all; it is killed when one fails. Which tests reach which lines is found by one run of the tests
-under coverage, which is kept until `--reach` asks for another. The result goes to
-docs/mutants.jsonl.
+its line, those of its module's own files first, then those of its folder, oracles, and the
+quickest, for twenty seconds in all; it is killed when one fails. Which tests reach which lines is
+found by one run of the tests under coverage, which is kept until `--reach` asks for another. The
+result goes to docs/mutants.jsonl.
 """
 
 from __future__ import annotations
@@ -104,8 +104,16 @@ class Reach:
             found = self._at(mutant.path, [mutant.line])
         found = found or self._at(mutant.path, None)  # a line that is executed at import
         own, oracles = f"test_{mutant.path.stem}.py", "tests/oracles/"
+        near = f"tests/{mutant.path.parent.relative_to(PIPELINE)}/"
         order = sorted(
-            found, key=lambda test: (own not in test, oracles not in test, self.times[test], test)
+            found,
+            key=lambda test: (
+                own not in test,
+                not test.startswith(near),
+                oracles not in test,
+                self.times[test],
+                test,
+            ),
         )
         seconds, chosen = 0.0, []
         for test in order:

@@ -226,3 +226,8 @@ def test_changed_landmarks_are_no_model(tmp_path, array):
     values[0, 0] += 1e-9
     with pytest.raises(ModelError, match=r"damaged model.*landmarks are not those"):
         load_model(url)
+
+
+def test_rows_that_are_equal_have_one_landmark():
+    """After it nothing is left of the diagonal, of which a second one would be drawn."""
+    assert len(choose_by_cholesky(lambda a, b: np.ones((6, 6))[a][:, b], 6, 3, 0, 0.0)) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from functools import partial
 
@@ -15,6 +16,7 @@ from bagbasis.core.errors import ParameterError
 from bagbasis.data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from bagbasis.embeddings import FourierSpec
 from bagbasis.embeddings.random_features import frequencies
+from bagbasis.embeddings.random_features.fourier import frequency_bytes
 from bagbasis.embeddings.random_features.frequencies import (
     FREQUENCIES_PER_BLOCK,
     draw_frequencies,
@@ -261,3 +263,12 @@ def test_structured_features_approximate_the_kernel():
     for wrong in ({"structure": "sparse"}, {"structure": "hadamard", "orthogonal": True}):
         with pytest.raises(ParameterError, match="structure"):
             RandomFourierFeatures(**wrong).fit(rows)
+
+
+@pytest.mark.parametrize("n_inputs", [500, 1000])
+def test_memory_of_frequencies_is_declared(n_inputs):
+    """While they are drawn, too: neither less than they take nor half as much again."""
+    seeds = itertools.count()
+    declared = frequency_bytes(FourierSpec(n_inputs, 600, 1.0), np.float64)
+    peak = peak_of(lambda: FourierSpec(n_inputs, 600, 1.0, next(seeds)).frequencies())
+    assert peak < declared < 1.5 * peak
