@@ -9,7 +9,7 @@ import pytest
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding, cross_val_score
 from bagbasis.core.errors import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     BagbasisWarning,
     one_line,
     one_warning_each,
@@ -79,14 +79,14 @@ def test_arrays_in_messages_are_described():
     assert shown(np.float64(2.5)) == repr(np.float64(2.5))
 
 
-@pytest.mark.parametrize("length", [MOST_CHARACTERS, MOST_CHARACTERS + 1, 5 * MOST_CHARACTERS])
+@pytest.mark.parametrize("length", [MAX_CHARACTERS, MAX_CHARACTERS + 1, 5 * MAX_CHARACTERS])
 def test_a_long_line_keeps_its_ends(length):
     """Two thirds are of its beginning, one of its end, where the advice stands."""
     line = "".join(chr(ord("a") + i % 26) for i in range(length))
     cut = one_line(line)
-    assert len(cut) == MOST_CHARACTERS
-    assert (cut == line) == (length == MOST_CHARACTERS)
+    assert len(cut) == MAX_CHARACTERS
+    assert (cut == line) == (length == MAX_CHARACTERS)
     begin, _, end = cut.partition(" … ")
     assert line.startswith(begin)
     assert line.endswith(end)
-    assert not end or len(end) == MOST_CHARACTERS // 3
+    assert not end or len(end) == MAX_CHARACTERS // 3
