@@ -5,8 +5,7 @@ by K-fold errors of kernel ridge regression (`fold_errors`), by folds of whole g
 are known. First all embeddings on one scale of the points, then, where labels depend on some
 coordinates alone, all of these coordinates, then the best two on other scales, then
 sums of the best kernel and another one, and, where bags differ much in size, the best one shrunk by
-it. What is linear in means is taken if it is within one standard error of the best. The choice is a
-pure function of the data.
+it. The choice is a pure function of the data.
 """
 
 from __future__ import annotations
@@ -243,7 +242,7 @@ class _Search:
             self._if_better(self._add_size)
         if self._sizes_differ:
             self._shrink(self._best)
-        return self._simplest
+        return self._best
 
     def _select(self, with_lines: bool) -> None:
         """Judge embeddings of coordinates that come first, of fewer and fewer while it helps."""
@@ -288,20 +287,19 @@ class _Search:
         """Judge more candidates, and keep them if the best is better by over a standard error."""
         before, n = self._best, len(self._judged)
         step()
-        if self._best is not before and self._simpler_of(before, self._best) is before:
-            self._beside += self._judged[n:]
-            del self._judged[n:]
-
-    def _simpler_of(self, simple: JudgedCandidate, best: JudgedCandidate) -> JudgedCandidate:
-        """Return the simple one of two candidates if it is within a standard error of the best."""
+        if self._best is before:
+            return
+        losses = np.stack([before.errors.losses, self._best.errors.losses])
         rows = self._sample.rows
         chosen = simplest_within(
-            np.stack([simple.errors.losses, best.errors.losses]),
+            losses,
             weights=rows.weights,
             clusters=rows.clusters,
             n_folds=int(rows.folds.max()) + 1,
         )
-        return (simple, best)[chosen]
+        if chosen == 0:
+            self._beside += self._judged[n:]
+            del self._judged[n:]
 
     def _add_size(self) -> None:
         """Judge the number of points alone, and joined to the best kernel and the best line.
@@ -360,15 +358,6 @@ class _Search:
     def _best(self) -> JudgedCandidate:
         """The candidate of least error; of equal ones the first, which is the cheapest."""
         return min(self._judged, key=lambda judged: judged.error)
-
-    @property
-    def _simplest(self) -> JudgedCandidate:
-        """What is linear in means if it is within a standard error of the best, else the best.
-
-        The least error of dozens is often least by chance.
-        """
-        best, lines = self._best, [judged for judged in self._judged if judged.of.in_means]
-        return self._simpler_of(min(lines, key=lambda judged: judged.error, default=best), best)
 
     @property
     def _best_kernel(self) -> JudgedCandidate:

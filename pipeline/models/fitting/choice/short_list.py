@@ -78,15 +78,6 @@ class Choosable:
         """What is embedded of the points."""
         return self.scale, self.columns
 
-    @property
-    def in_means(self) -> bool:
-        """Whether the model is linear in means, and in the number of points if that is joined."""
-        return self.linear and all(
-            isinstance(part, SizeEmbedding)
-            or (isinstance(part, MomentsEmbedding) and not part.covariance)
-            for part in _parts_of(self.embedding)
-        )
-
     def on(self, scale: str) -> Choosable:
         """Return the embedding of points on another scale."""
         return replace(self, scale=scale)
