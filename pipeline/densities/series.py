@@ -364,11 +364,10 @@ class Densities:
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> Bags:
         """Return n points drawn from each valid density, as one bag each, in the units of the data.
 
-        Series are made `valid` first. A cell of a grid of `resolution` is drawn by the largest
-        value at its midpoint and corners and a quarter of it more, a point within it uniformly,
-        and kept with the probability that makes its density p. So the points follow p exactly,
-        but for what p exceeds that bound by between midpoint and corners: as far as the grid
-        resolves p.
+        Series are made `valid` first. Points are drawn by rejection sampling: the bound in each
+        cell of a grid of `resolution` is 1.25 times the largest value at its midpoint and corners.
+        So the points follow p exactly if p does not exceed this bound, which holds as far as the
+        grid resolves p.
 
         Parameters
         ----------

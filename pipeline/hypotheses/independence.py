@@ -115,11 +115,8 @@ def independence_test(
     select_coordinates : Select informative variables.
     bagbasis.plotting.plot_null : Plot the null distribution of a test.
 
-    Notes
-    -----
-    Levels, measured on 2,000 samples of 100 independent pairs of normal numbers: hsic_u, hsic_b,
-    hsic_fourier, hsic_nystroem, dcov and nfsic, with each of their nulls, have p ≤ .01, .05 and .1
-    as often as they should, within three standard errors; hsic_block less often (0.6, 3.9, 7.7 %).
+    Notes ----- `HSICBlock` is conservative: it rejects less often than its level. The experiment
+    `levels` measures the levels of all statistics.
 
     Szabó; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
     covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al. 2013

@@ -54,54 +54,53 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     Parameters
     ----------
     embedding : embedding, a name or "auto", default "auto"
-        The first basis; a name, such as "js" or "moments", is the registered embedding with its
-        defaults. "auto": chosen, with the width of the random features, from a sample of up
-        to 2,000 labelled bags by errors over folds; ``report_["choice"]`` says what was tried. The
-        choice depends on the data alone. None: `ProjectionEmbedding()`, the default of earlier
-        versions.
+        The first basis. A name, such as "js" or "moments", is the registered embedding with its
+        default parameters. "auto" chooses an embedding and the width of the random features by
+        errors over folds of up to 2,000 labelled bags; ``report_["choice"]`` lists the candidates.
+        The choice depends only on the data. None is `ProjectionEmbedding()`, the previous default.
     random_features : random features, a name or False, optional
-        The second basis; a name is "fourier", "nystroem" or "learned". False: the model is linear
-        in the embedding (Sutherland et al. 2016, §5.2). Default: with ``embedding="auto"``
-        `NystroemFeatures` of as many landmarks as there are labelled bags, at most 1,024; else
-        `RandomFourierFeatures()`.
+        The second basis: an object, or one of the names "fourier", "nystroem" and "learned". If
+        False, the model is linear in the embedding (Sutherland et al. 2016, §5.2). Default: with
+        ``embedding="auto"``, `NystroemFeatures` with all labelled bags as landmarks, at most 1,024;
+        else `RandomFourierFeatures()`.
     alpha : float ≥ 0 or list of float ≥ 0 or {"auto", "gcv", "folds", "validation"}, default "auto"
-        Penalty λ on ‖ψ‖₂², or how it is chosen. The unit is the sum of squares, as in sklearn's
-        Ridge; 0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
-        generalised cross-validation. "gcv" (that), "folds" (errors on each fifth of the bags by
-        models of the others) and "validation" search ``alphas``. "auto" is "folds" with at most
-        4,096 labelled bags, else "gcv", whose penalties are too small where bags are few and some
-        have far more noise than others; with a ``baseline`` it is "gcv". With
-        ``embedding="auto"``, "gcv" is as "auto". Folds have whole groups where bags have groups,
-        see `fit`. With at most 4,096 labelled bags "auto" also ignores outliers among the labels:
-        those far outside the others that their bags do not predict. A warning names them.
+        Penalty λ on ‖ψ‖₂², or the rule that chooses it. The unit is the sum of squares, as in
+        scikit-learn's Ridge; 0 is the least-squares solution of smallest norm. A list is searched
+        by generalised cross-validation. "gcv" (generalised cross-validation), "folds" (five folds)
+        and "validation" (a held-out fraction) search ``alphas``. "auto" is "folds" with at most
+        4,096 labelled bags, and "gcv" with more bags or with a ``baseline``. GCV chooses penalties
+        that are too small if there are few bags and some are far noisier than others. With
+        ``embedding="auto"``, "gcv" is the same as "auto". Folds keep groups whole, see `fit`. With
+        at most 4,096 labelled bags, "auto" also ignores outliers among the labels: labels far from
+        all others that their bags do not predict. A warning names these bags.
     alphas : float ≥ 0 or list of float ≥ 0, optional
-        The grid of "auto", "gcv", "folds" and "validation". By default a logarithmic grid from
-        n · 10^−12 (in float32 n · 10^−9, or n · 10^−7 with more bags than features) to n · 10²,
-        two values per decade. With many features, only values near the optimum are evaluated. A
-        warning is issued if the optimum lies at the edge of the grid.
+        Penalties that "auto", "gcv", "folds" and "validation" compare. By default a logarithmic
+        grid from n · 1e-12 (in float32 n · 1e-9, or n · 1e-7 with more bags than features) to n ·
+        100, two values per decade. With many features, only values near the optimum are evaluated.
+        A warning is issued if the optimum lies at the edge of the grid.
     validation_fraction : float in (0, 1), default 0.1
-        Share of the bags that alpha="validation" holds out, by a hash of their index. They have
-        their own statistics, so the path takes one pass, and the final fit uses all bags.
+        Fraction of the bags that alpha="validation" holds out, by a hash of their index. Comparing
+        the penalties takes one pass, and the final fit uses all bags.
     precision : {"float32", "float64"}, default "float32"
         Precision of features and products. Sums are always float64, and so are products if there
         are no more bags than features. float32 resolves penalties down to about n · 10^−6.
     solver : {"auto", "cholesky", "cg"}, default "auto"
-        "cholesky" solves exactly, from the sums of one pass. "cg" takes conjugate gradients, a
-        pass a step over features that are kept as far as there is memory: for many features, and
-        with a number or "validation" as alpha. "auto" is "cg" where that is at least as fast, or
-        where D² numbers do not fit, unless checkpoints keep the sums.
+        How to solve the ridge regression. "cholesky" solves exactly from the sums of one pass. "cg"
+        uses conjugate gradients, with one pass over the features per step; features are kept as far
+        as there is memory. Use it for many features; alpha has to be a number or "validation".
+        "auto" is "cg" if it is at least as fast, or if D² numbers do not fit into memory, unless
+        checkpoints keep the sums.
     rank : int ≥ 1, optional
-        Bags that the preconditioner of "cg" is made from; default D / 4, at most 2,048.
+        Number of bags from which the preconditioner of "cg" is made. Default: D / 4, at most 2,048.
     uncertainty : bool, default False
-        Keep the spread of the bags fitted, for ``return_std`` and `bag_scores`: up to D × D
-        numbers in memory and in the saved model, and an eigendecomposition more (a second for
-        2,048 features, some ten for 4,096). Not with "cg".
+        Whether to keep the posterior, for ``return_std`` and `bag_scores`. It takes up to D × D
+        numbers in memory and in the saved model, and an eigendecomposition. Not with "cg".
     baseline : "linear", optional
-        "linear": a ridge on the embedding in addition to the random features, which then learn what
-        is not linear in the embedding. The two are solved together. The penalty of the linear part
-        is the best one of a ridge on the embedding alone, not ``alpha``. If the embedding alone has
-        no predictive power, the linear part shrinks to zero. Useful when the relation is mostly
-        linear and there are few bags or few random features. Not with "cg".
+        Linear part of the model: "linear" adds a ridge on the embedding, so that the random
+        features learn only what is not linear in the embedding. Both are solved together. The
+        penalty of the linear part is the best one of a ridge on the embedding alone, not ``alpha``.
+        If the embedding alone has no predictive power, the linear part shrinks to zero. Useful when
+        the relation is mostly linear and there are few bags or few random features. Not with "cg".
     head : {"ridge", "trees", "stack"}, default "ridge"
         Model on the features: "ridge"; "trees", on moments, extremes and size of a bag; or
         "stack", a weighted average of both and a ridge on the bag means.
@@ -312,19 +311,20 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     def predict_interval(
         self, X: BagsLike, coverage: float = COVERAGE
     ) -> tuple[PredictionArray, PredictionArray]:
-        """Return lower and upper ends of intervals that hold a bag's label, as `predict` does.
+        """Return the lower and upper ends of prediction intervals for the labels of bags.
 
-        From bags held out, split conformal prediction (Lei et al. 2018): at least the share
-        ``coverage`` of new bags has its label within, on average over what was held out, whatever
-        the distribution of the bags, as long as new bags are exchangeable with these.
+        With held-out bags, split conformal prediction (Lei et al. 2018): the intervals contain the
+        labels of at least the fraction ``coverage`` of new bags, on average over the held-out bags
+        and for any distribution, as long as new bags are exchangeable with them.
 
-        From folds, CV+ (Barber et al. 2021): about that share, and at least 1 − 2 (1 − coverage)
-        less a small term, whatever the distribution; narrower, for no bag is lost, and wider where
-        the models of folds differ. `predict` need not be in the middle.
+        With folds, CV+ (Barber et al. 2021): about that fraction, and at least 1 − 2 (1 − coverage)
+        less a small term, for any distribution. The intervals are usually narrower, because no bag
+        is lost, and wider if the models of the folds differ. The prediction need not be in the
+        middle.
 
-        Intervals are wider for bags whose errors are larger: with 100 bags or more, a scale of the
-        errors is learnt from the number of points and the features of a bag, if folds show that it
-        explains them. Otherwise all intervals from bags held out have one width.
+        With 100 bags or more, a scale of the errors is learnt from the number of points and the
+        features of a bag, if folds show that it explains the errors; bags with larger errors then
+        get wider intervals. Otherwise all intervals from held-out bags have the same width.
 
         For several targets, the guarantee holds for each target by itself. For groups, see
         `conformalize`.

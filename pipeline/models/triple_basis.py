@@ -70,9 +70,9 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         mean of ∫p² − 2/m Σ p(y), which is ‖p − q‖² up to a constant of the true q, without
         projecting it.
     baseline : "own", optional
-        "own": an affine copy of the bag's own coefficients, beyond which the features learn. For
-        bags and responses in one box, such as an initial and a final state. Slopes come from the
-        sums of the same pass; the random features need not learn the identity. The bag's own
+        "own" adds an affine copy of the bag's own coefficients, beyond which the features learn.
+        For bags and responses in one box, such as an initial and a final state. Slopes come from
+        the sums of the same pass; the random features need not learn the identity. The bag's own
         coefficients are on the responses' basis, whatever the embedding. Not with "cg".
 
     Attributes

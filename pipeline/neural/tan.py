@@ -49,8 +49,9 @@ class TANDensity(NeuralEstimator):
     Parameters
     ----------
     conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
-        p(z_i | z_<i): linear states of each coordinate, recurrent ones, linear ones of one matrix,
-        mixtures that do not depend on other coordinates, standard normals.
+        Model of p(z_i | z_<i): "lam" has a linear state per coordinate, "ram" a recurrent state,
+        "tied" linear states with a shared matrix, "multi_ind" mixtures that do not depend on other
+        coordinates, "single_ind" standard normal distributions.
     transformation : one of `transformations.CHAINS`, default "4xadd+re"
         z = q(x), as the paper's tables name them: "none", "rnn", "2xrnn", "4xadd+re", "4xsrnn+re",
         "rnn+4xadd+re", "rnn+4xsrnn+re"; recurrent, additive with reversals between and

@@ -136,9 +136,10 @@ class RandomFourierFeatures(RandomFeatures):
         Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
         less variance still for smooth kernels.
     structure : {"dense", "hadamard"}, default "dense"
-        "hadamard": frequencies are products of three Hadamard matrices with random signs (Yu et
-        al. 2016, with the lengths of Gaussian ones), orthogonal within blocks: n_inputs log D in
-        place of n_inputs D. It pays from about 200 inputs on.
+        Structure of the frequencies. "hadamard": frequencies are products of three Hadamard
+        matrices with random signs (Yu et al. 2016, with the lengths of Gaussian ones), orthogonal
+        within blocks: a frequency takes n_inputs log D operations instead of n_inputs D. It is
+        faster from about 200 inputs on.
     seed : int from 0 to 2^64 − 1, default 0
         Frequencies are those of (seed, block), on any machine and in any order.
 
