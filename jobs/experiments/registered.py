@@ -31,6 +31,7 @@ EXPERIMENTS = {
     "embeddings": "regression.embeddings:Embeddings",
     "real-bags": "regression.real_bags:RealBags",
     "tasks-with-floors": "regression.tasks_with_floors:TasksWithFloors",
+    "interval-coverage": "regression.interval_coverage:IntervalCoverage",
     "anomalies": "regression.anomalies:Anomalies",
     "learned-spectrum": "regression.learned_spectrum:LearnedSpectrum",
     "active-search": "search.active_search:ActiveSearch",

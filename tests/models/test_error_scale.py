@@ -3,19 +3,22 @@ all bags have one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor, as_bags, load_model
-from bagbasis.data.labelled.splits import IndexFolds
 from bagbasis.models.intervals import fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
 from bagbasis.models.intervals.error_scale import MAX_SCALED_TARGETS, ErrorRows, ErrorScale
+from bagbasis.models.intervals.fold_calibration import FoldCalibration
 from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.ridge_model import RidgeModel
 from tests.models.predicting import bases, regressor
 from tests.oracles.conformal import intervals_by_folds
 from tests.oracles.labelled import stored
+from tests.oracles.planned import folds_by_content
 
 N = 160
 
@@ -98,12 +101,60 @@ def test_each_target_has_its_own():
     assert np.ptp(found[:, 1]) == 0
 
 
+def straight(scale):
+    """The scale without its curve."""
+    return replace(scale, knots=scale.knots[:, :, :0], bends=np.zeros_like(scale.bends[:, :, :2]))
+
+
 def test_no_bag_goes_beyond_those_known():
     """Neither a size nor features that no bag had make an interval endless."""
-    scale = ErrorScale.learnt(rows(SCALES["both, in small units"]))
+    known = rows(SCALES["both, in small units"])
+    scale = ErrorScale.learnt(known)
+    far = np.array([[0.0, 1e9, 0.0], [0.0, -1e9, 0.0]]), np.array([1, 10**9])
     least, most = np.exp(scale.limits[0, 0])
-    far = scale.of(np.array([[0.0, 1e9, 0.0], [0.0, -1e9, 0.0]]), np.array([1, 10**9]))
-    np.testing.assert_allclose(far.ravel(), [most, least])
+    np.testing.assert_allclose(straight(scale).of(*far).ravel(), [most, least])
+    scales = scale.of(known.features, known.sizes)
+    assert scales.min() * (1 - 1e-9) <= scale.of(*far).min()
+    assert scale.of(*far).max() <= scales.max() * (1 + 1e-9)
+
+
+def noise_at_once(z, n):
+    """Twenty times the noise beyond a value of a feature."""
+    return np.where(z[:, 0] > 0.4, 1.0, 0.05)
+
+
+def test_noise_that_begins_at_once():
+    """A curve is added to a scale that would be too even; it is of straight pieces."""
+    scale = ErrorScale.learnt(rows(noise_at_once), n_folds=2)
+    assert scale.is_curved
+    new = rows(noise_at_once, seed=1)
+    given, true = (new.features, new.sizes), np.log(noise_at_once(new.features, new.sizes))
+    logs, without = np.log(scale.of(*given)[:, 0]), np.log(straight(scale).of(*given)[:, 0])
+    for fold in range(2):
+        assert np.std(logs[:, fold] - true) < 0.95 * np.std(without[:, fold] - true)
+        intercept, slope, *bends = scale.bends[fold, 0]
+        for log, before in zip(logs[:, fold], without[:, fold], strict=True):
+            pieces = zip(bends, scale.knots[fold, 0], strict=True)
+            added = sum(bend * (before - knot) for bend, knot in pieces if before > knot)
+            assert log == pytest.approx(before + intercept + slope * before + added, abs=1e-9)
+
+
+def test_a_curve_is_saved():
+    """Under a name of its own: a version that knows no curve finds no intervals."""
+    scale = ErrorScale.learnt(rows(noise_at_once), n_folds=2)
+    part = FoldCalibration(np.zeros((2, 1, 3)), np.zeros((2, 1)), np.ones((9, 1)), [4, 5])
+    for its_scale, name in ((scale, "curved"), (straight(scale), "scaled")):
+        state = replace(part, scale=its_scale).state()
+        key = f"{name}_fold_calibration"
+        assert list(state.attributes) == [key]
+        assert set(FoldCalibration.array_names(state.attributes)) == set(state.arrays)
+        again = FoldCalibration.from_state(state, 1, 3).scale
+        given = rows(noise_at_once, seed=1)
+        expected = its_scale.of(given.features, given.sizes)
+        np.testing.assert_array_equal(again.of(given.features, given.sizes), expected)
+    damaged = replace(part, scale=replace(scale, knots=scale.knots[:, :, 1:])).state()
+    with pytest.raises(ValueError, match="bends of the scale has shape"):
+        FoldCalibration.from_state(damaged, 1, 3)
 
 
 @pytest.mark.parametrize("cv", [2, 7])
@@ -113,7 +164,7 @@ def test_by_the_definition(cv, tmp_path):
     model = regressor().fit(BAGS, y).conformalize(BAGS, y, cv=cv)
     scale, (z, z_new) = model.calibration_.scale, (features(model, b) for b in (BAGS, NEW))
     scales = scale.of(z, sizes_of(BAGS)), scale.of(z_new, sizes_of(NEW))
-    folds = IndexFolds(cv).of(np.arange(N))
+    folds = folds_by_content(BAGS, y, cv)
     ends = intervals_by_folds(z, y, z_new, folds, model.alpha_ / N, 0.8, scales=scales)
     found = np.stack(model.predict_interval(NEW, 0.8))
     np.testing.assert_allclose(found, ends, rtol=1e-6, atol=1e-8)
@@ -195,7 +246,8 @@ def test_errors_of_models_that_choose_anew():
         return _Constant()
 
     made = model.model_.folded(1e-9).calibrate(source, 4, choose_anew=fit)
-    folds, labelled = IndexFolds(4).of(np.arange(30)), np.arange(30) != 4
+    labelled = np.arange(30) != 4
+    folds = folds_by_content(BAGS[:30], np.where(labelled, Y[:30], np.nan), 4)
     for j, index in enumerate(seen):
         np.testing.assert_array_equal(index, np.flatnonzero((folds != j) & labelled))
     expected = [np.sort(np.abs(7 - Y[:30][(folds == j) & labelled])) for j in range(4)]

@@ -10,13 +10,14 @@ from bagbasis import DoubleBasisRegressor, MomentsEmbedding, as_bags, load_model
 from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, IndexFolds, Split
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import write_predictions
 from bagbasis.models.intervals import calibration
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
 from tests.models.predicting import BAGS, N, Y, bases, regressor
 from tests.oracles.conformal import intervals_by_folds
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import folds_by_content
 
 NEW, _ = labelled_bags(23, most=30, seed=9)
 TWO = np.stack([Y, 9 * Y**2], axis=1)
@@ -44,7 +45,7 @@ def test_by_the_definition(y, cv, sums):
     """Both where there are fewer bags than features, and more."""
     bags, y = (BAGS, y) if sums else (BAGS[:30], y[:30])
     model = regressor().fit(bags, y).conformalize(bags, y, cv=cv)
-    folds = IndexFolds(cv).of(np.arange(len(bags)))
+    folds = folds_by_content(bags, y, cv)
     for coverage in (0.1, 0.8):
         check(model, bags, y, folds, coverage)
 
@@ -56,13 +57,13 @@ def test_every_bag_by_itself():
 
 
 def test_weights_and_missing_labels():
-    """Folds are those of all bags; a bag without a label is in none, a weight counts as in fit."""
+    """Folds are those of the labelled bags; a weight counts as in fit."""
     weights = np.random.default_rng(0).uniform(0, 2, N)
     y = np.where(np.arange(N) % 9 == 4, np.nan, Y)
     there = np.flatnonzero(~np.isnan(y))
     model = regressor().fit(BAGS, y, sample_weight=weights)
     model.conformalize(BAGS, y, cv=5, sample_weight=weights)
-    folds = IndexFolds(5).of(np.arange(N))[there]
+    folds = folds_by_content([BAGS[i] for i in there], y[there], 5)
     given = [BAGS[i] for i in there], y[there], folds
     check(model, *given, weights=weights[there])
 
@@ -71,7 +72,7 @@ def test_beside_a_baseline():
     """Its penalty per bag is the model's, too: coefficients solve both together."""
     model = regressor(baseline="linear").fit(BAGS, Y)
     model.conformalize(BAGS, Y, cv=5)
-    folds = IndexFolds(5).of(np.arange(N))
+    folds = folds_by_content(BAGS, Y, 5)
     share = {j: (folds != j).mean() for j in range(5)}
     for j in range(5):
         rest = np.flatnonzero(folds != j)
@@ -145,7 +146,7 @@ def test_of_a_store(tmp_path):
     fit = {"target": "y", "holdout": 0.2, "sample_weight": "w"}
     model = regressor().fit(store, **fit).conformalize(store, cv=4)
     kept = np.flatnonzero(~Split(0.2, HOLDOUT_SEED).members(0, N))
-    folds = IndexFolds(4).of(kept)
+    folds = folds_by_content([BAGS[i] for i in kept], Y[kept], 4)
     check(model, [BAGS[i] for i in kept], Y[kept], folds, weights=weights[kept])
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
@@ -156,7 +157,7 @@ def test_of_a_store(tmp_path):
     for lazy, now in zip(loaded.predict_interval(store, 0.5), ends, strict=True):
         np.testing.assert_allclose(lazy.compute(), now, rtol=1e-12)
     loaded.conformalize(BAGS, Y, cv=3)
-    check(loaded, BAGS, Y, IndexFolds(3).of(np.arange(N)), fitted=weights[kept].sum())
+    check(loaded, BAGS, Y, folds_by_content(BAGS, Y, 3), fitted=weights[kept].sum())
 
 
 @pytest.mark.long

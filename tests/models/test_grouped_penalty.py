@@ -19,13 +19,13 @@ from bagbasis import (
 from bagbasis.core.errors import ParameterError
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
-from bagbasis.data.labelled.splits import IndexFolds
 from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.planning import plan_fit
 from bagbasis.models.fitting.problem import pose_problem
 from tests.oracles import ridge
+from tests.oracles.planned import folds_by_content
 
 GRID = [10.0**e for e in np.arange(-5, 3, 0.5)]
 
@@ -70,18 +70,18 @@ def errors_over_folds(z, y, folds, weights=None):
 @pytest.mark.parametrize("n_features", [40, 512], ids=["sums", "rows"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_penalty_is_that_of_models_without_a_fold(n_features, weighted, by):
-    """Folds are of whole groups where there are any; else neighbours are in different ones."""
+    """Folds are of whole groups where there are any; else of equally many bags, by content."""
     bags, y, groups = grouped_bags()
     weights = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else None
     if by == "groups":
-        folds = GroupFolds.of_column(Column("groups", values=groups))
+        folds = GroupFolds.of_column(Column("groups", values=groups)).of(np.arange(len(y)))
         found = model(n_features, alphas=GRID).fit(bags, y, groups=groups, sample_weight=weights)
     else:
-        folds = IndexFolds(5)
+        folds = folds_by_content(bags, y, 5)
         found = model(n_features, alpha="folds", alphas=GRID).fit(bags, y, sample_weight=weights)
     z = np.empty((len(bags), n_features))
     found.features_.features_of(found.features_.embed(bags, np.float64)[0], z)
-    errors = errors_over_folds(z, y, folds.of(np.arange(len(y))), weights)
+    errors = errors_over_folds(z, y, folds, weights)
     np.testing.assert_allclose(found.alpha_scores_, errors, rtol=1e-6)
     assert found.alpha_ == GRID[int(errors.argmin())]
     if by == "groups":

@@ -8,13 +8,14 @@ import pytest
 
 from bagbasis import DoubleBasisClassifier, MomentsEmbedding, as_bags, evaluate, load_model, tune
 from bagbasis.core.errors import ModelError, ParameterError
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, IndexFolds, Split
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import Search, write_predictions
 from bagbasis.models.evaluation.coverage import judge_intervals
 from bagbasis.models.intervals.calibration import SetCalibration
 from bagbasis.models.intervals.fold_calibration import FoldSetCalibration
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier, regressor
 from tests.oracles.labelled import stored
+from tests.oracles.planned import folds_by_content
 
 LABELS = NAMES[CODES]
 HELD_OUT = np.asarray(Split(0.4, HOLDOUT_SEED).members(0, N))
@@ -53,7 +54,7 @@ def test_of_folds():
     model = classifier().fit(bags, labels).conformalize(bags, labels, cv=cv)
     calibration = model.calibration_
     assert isinstance(calibration, FoldSetCalibration)
-    folds = IndexFolds(cv).of(np.arange(50))
+    folds = folds_by_content(bags, labels, cv, classifier())
     blocks = model.features_.blocks(model.model_.in_fitted_order(as_bags(BAGS)), "float64")
     z = np.concatenate([block.copy() for _, block, _ in blocks])
     true = np.searchsorted(model.classes_, labels)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from bagbasis import DoubleBasisRegressor
 from bagbasis.models.base import fit_parameters_of
+from bagbasis.models.fitting.choice.placing import place_folds
 from bagbasis.models.fitting.feature_map import FeatureMap
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.planning import choose_features, plan_fit
@@ -25,6 +29,14 @@ def chosen_features(model: Any, problem: Problem) -> FeatureMap:
 def planned(model: Any, problem: Problem) -> FitPlan:
     """Return the plan of a fit of the estimator to a problem."""
     return plan_fit(problem, fit_parameters_of(model))
+
+
+def folds_by_content(bags: Any, labels: Any, n_folds: int, model: Any = None) -> np.ndarray:
+    """Return the fold of each bag that penalties, intervals and heads are judged by."""
+    problem = posed(model or DoubleBasisRegressor(), bags, labels)
+    placed = place_folds(problem.fitted, problem.outcome, n_folds)
+    assert placed is not None
+    return placed.of(np.arange(len(bags)))
 
 
 def set_solution(model: Any, **parts: Any) -> None:

@@ -147,7 +147,10 @@ class FoldErrors:
 
 
 def choose_folds(
-    n: int, classes: Integers | None = None, groups: Integers | None = None
+    n: int,
+    classes: Integers | None = None,
+    groups: Integers | None = None,
+    n_folds: int = MAX_FOLDS,
 ) -> Integers:
     """Return the fold of each row, shape (n_repeats, n): equally many rows in each fold.
 
@@ -162,19 +165,18 @@ def choose_folds(
         if classes is not None:
             order = order[np.argsort(classes[order], kind="stable")]
         if groups is None:
-            folds[repeat, order] = np.arange(n) % min(MAX_FOLDS, n)
+            folds[repeat, order] = np.arange(n) % min(n_folds, n)
         else:
-            folds[repeat] = _folds_of_groups(groups, order)
+            folds[repeat] = _folds_of_groups(groups, order, n_folds)
     return folds
 
 
-def _folds_of_groups(groups: Integers, order: Integers) -> Integers:
+def _folds_of_groups(groups: Integers, order: Integers, n_folds: int) -> Integers:
     """Put whole groups, the largest first and equal ones in a random order, to the least fold."""
     sizes = np.bincount(groups)
     _, first = np.unique(groups[order], return_index=True)
     by_size = np.lexsort((first, -sizes))
-    n_folds = min(MAX_FOLDS, len(sizes))
-    filled, of_group = np.zeros(n_folds), np.empty(len(sizes), dtype=np.int64)
+    filled, of_group = np.zeros(min(n_folds, len(sizes))), np.empty(len(sizes), dtype=np.int64)
     for group in by_size.tolist():
         of_group[group] = int(filled.argmin())
         filled[of_group[group]] += sizes[group]

@@ -22,6 +22,7 @@ from ..ridge.partial_regression import PartialSummary, RidgeSums
 from .accumulate import FitStatistics
 from .checkpoints import Checkpoints
 from .choice.automatic import Choice, choose_embedding
+from .choice.placing import place_folds
 from .choice.sample import count_labelled
 from .feature_map import FeatureMap, resolve_features, sampled_embeddings
 from .fit_parameters import FitParameters
@@ -47,8 +48,11 @@ def plan_fit(
     features = choose_features(problem, parameters, progress, checkpoints)
     plan = plan_of(problem, parameters, features)
     keeps_rows = parameters.keeps_rows(plan.bags.n_bags, features)
-    if choice is not None and choice.folds is not None and isinstance(plan.folds, IndexFolds):
-        plan = replace(plan, folds=choice.folds)
+    if isinstance(plan.folds, IndexFolds):
+        placed = choice.folds if choice is not None else None
+        if placed is None:
+            placed = place_folds(plan.bags, plan.outcome, plan.folds.n_folds)
+        plan = replace(plan, folds=placed or plan.folds)
     return replace(plan, keeps_rows=keeps_rows, choice=choice.report if choice else None)
 
 

@@ -37,7 +37,8 @@ from .error_scale import MAX_SCALED_TARGETS, MIN_SCALE_ROWS, ErrorRows, ErrorSca
 CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than are needed
 N_FOLDS = 5  # folds by which a scale is judged
 SCALE, SCALED = "scale", "scaled_"  # a field of calibrations, and the prefix of their saved key
-SCALE_ARRAYS = ErrorScale.arrays
+CURVED = "curved_"  # the prefix where the scale has a curve, too
+SCALE_ARRAYS = {SCALED: ErrorScale.arrays, CURVED: (*ErrorScale.arrays, *ErrorScale.of_curve)}
 MAX_BAGS = 10_000  # the coverage of more differs from the nominal one by less than .003
 
 
@@ -60,7 +61,8 @@ class ScaledPart(OptionalPart):
     """Errors, and the scale that they are in units of; None: they are absolute errors.
 
     With a scale, the part is saved under another key: versions that know no scale say that there
-    are not intervals, where they would take the errors for absolute ones.
+    are not intervals, where they would take the errors for absolute ones. With a curve it is a
+    third key.
     """
 
     scale: ErrorScale | None = field(default=None, kw_only=True)
@@ -73,42 +75,52 @@ class ScaledPart(OptionalPart):
         if self.scale is None:
             return ModelState({self.key: values}, arrays)
         values["scale_sizes"] = list(self.scale.sizes)
-        of_scale = {f"{self.key}_scale_{name}": getattr(self.scale, name) for name in SCALE_ARRAYS}
-        return ModelState({SCALED + self.key: values}, {**arrays, **of_scale})
+        prefix = CURVED if self.scale.is_curved else SCALED
+        of_scale = {
+            f"{self.key}_scale_{name}": getattr(self.scale, name) for name in SCALE_ARRAYS[prefix]
+        }
+        return ModelState({prefix + self.key: values}, {**arrays, **of_scale})
 
     @classmethod
     @override
     def array_names(cls, attributes: dict[str, Any]) -> list[str]:
-        if SCALED + cls.key not in attributes:
+        prefix = cls._prefix(attributes)
+        if prefix is None:
             return super().array_names(attributes)
-        return [f"{cls.key}_{name}" for name in (*cls.arrays, *_saved_names())]
+        of_scale = [f"{SCALE}_{name}" for name in SCALE_ARRAYS[prefix]]
+        return [f"{cls.key}_{name}" for name in (*cls.arrays, *of_scale)]
 
     @classmethod
     @override
     def from_state(cls, state: ModelState, n_targets: int, n_features: int) -> Self | None:
-        if SCALED + cls.key not in state.attributes:
+        prefix = cls._prefix(state.attributes)
+        if prefix is None:
             return super().from_state(state, n_targets, n_features)
-        values = dict(state.attributes[SCALED + cls.key])
+        values = dict(state.attributes[prefix + cls.key])
         sizes = values.pop("scale_sizes")
-        arrays = {name: state.arrays[f"{cls.key}_scale_{name}"] for name in SCALE_ARRAYS}
+        arrays = {name: state.arrays[f"{cls.key}_scale_{name}"] for name in SCALE_ARRAYS[prefix]}
         if any(np.isnan(array).any() for array in arrays.values()):
             raise ValueError(f"a chunk of its {cls.key} is missing")
         part = super().from_state(
             ModelState({cls.key: values}, state.arrays), n_targets, n_features
         )
         assert part is not None
+        if prefix == SCALED:
+            shape = arrays["intercept"].shape
+            arrays |= {"knots": np.empty((*shape, 0)), "bends": np.zeros((*shape, 2))}
         scale = ErrorScale(**arrays, sizes=sizes)
         scale.check(part.n_scales, n_targets, n_features)
         return replace(part, scale=scale)
+
+    @classmethod
+    def _prefix(cls, attributes: dict[str, Any]) -> str | None:
+        """Return the prefix of the key that a part with a scale is saved under; None: no scale."""
+        return next((prefix for prefix in SCALE_ARRAYS if prefix + cls.key in attributes), None)
 
     @property
     def n_scales(self) -> int:
         """Folds that have a scale of their own."""
         raise NotImplementedError
-
-
-def _saved_names() -> list[str]:
-    return [f"{SCALE}_{name}" for name in SCALE_ARRAYS]
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,7 @@ from ...execution.pool import even_edges, run_kernel
 from ...execution.progress import Progress
 from ...execution.worker_threads import kernel_threads
 from ..fitted_model import ScoringModel
+from ..fitting.choice.placing import place_folds
 from ..fitting.feature_map import FeatureMap
 from ..fitting.plan import FitPlan
 from ..outcomes.base import Outcome
@@ -348,9 +349,11 @@ class FoldedModel:
         ParameterError
             The sums of all folds do not fit in memory.
         """
-        folds: Folds = IndexFolds(n_folds)
+        folds: Folds
         if groups is not None:
             folds = replace(GroupFolds.of_column(groups), n_folds=n_folds)
+        else:
+            folds = place_folds(bags, self.outcome, n_folds) or IndexFolds(n_folds)
         plan = self._plan(bags, folds, weights)
         fold_sums = plan.run(progress).folds
         assert fold_sums is not None

@@ -60,6 +60,7 @@ SIZES = {
                              "choose_features": 64, "n_per_dim": 4}}
     },
     "independence": {"n_tests": 1},
+    "interval-coverage": {"n_draws": {"30": 2}, "n_test": 40},
     "js-gram": {"n_mixtures": 8, "n_points": 500, "n_features": 100},
     "kernel-choice": {"n_tests": 1},
     "levels": {"n_tests": 1, "n_permutations": 19},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.arrays import Integers
+from ....core.arrays import Floats, Integers
 from ....core.errors import DataError
 from ....data.bags.bags import Bags, concatenate, take_rows
 from ....data.labelled.labelled import LabelledBags
@@ -27,6 +27,7 @@ ORDER_SEED = 5  # for drawing the direction along which bags are sorted
 # Digits of the sort keys: they are rounded, as the order of points changes the last ones.
 ORDER_DIGITS = 10
 SCALE_QUANTILES = 0.1, 0.5, 0.9  # quantiles of the means of bags: a wild bag does not count
+MAX_COMPARED = 64  # label columns by which copies are compared
 MIN_DISTINCT = 0.25  # fraction of distinct bags: with fewer, repetitions are chance
 # Seconds of a core, in order of magnitude: a point in all embeddings that are tried, and per
 # coordinate; a point and a bag in the fit itself.
@@ -98,9 +99,10 @@ def read_sample(problem: Problem) -> LabelledSample:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
     points, offsets = _ragged(bags)
     joined, encoded = Bags.trusted(points, offsets), np.concatenate(labels)
-    order = order_by_content(joined)
+    order = order_by_content(joined.means)
     joined, encoded, at = take_rows(joined, order), encoded[order], np.concatenate(index)[order]
-    rows, grouped = fold_rows(problem, at, encoded, copies_among(joined, encoded))
+    copies = copies_among(joined.sizes, joined.means, encoded)
+    rows, grouped = fold_rows(problem, at, encoded, copies)
     named = Bags.trusted(joined.points, joined.offsets, source.coordinate_names)
     return LabelledSample(named, rows.of_components(), grouped, len(places), at)
 
@@ -110,26 +112,27 @@ def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
     return joined.points, joined.offsets
 
 
-def order_by_content(bags: Bags) -> Integers:
+def order_by_content(means: Floats) -> Integers:
     """Return an order of bags that depends neither on their order nor on units.
 
-    They are sorted by the means of their points along a fixed direction.
+    They are sorted by the means of their points, shape (n, n_dims), along a fixed direction.
     """
-    means = bags.means
     low, middle, high = np.quantile(means, SCALE_QUANTILES, axis=0)
     side = np.where(high > low, high - low, 1.0)
-    direction = np.random.default_rng(ORDER_SEED).uniform(0.5, 1, bags.n_dims)
+    direction = np.random.default_rng(ORDER_SEED).uniform(0.5, 1, means.shape[1])
     values = ((means - middle) / side) @ direction
     return np.argsort(np.round(values, ORDER_DIGITS), kind="stable")
 
 
-def copies_among(bags: Bags, y: NDArray[np.float64]) -> Integers | None:
+def copies_among(sizes: Integers, means: Floats, y: Floats) -> Integers | None:
     """Return one number per bag, equal for bags of the same points and labels; None: all differ.
+
+    Points are compared by how many there are and by their means, shape (n, n_dims).
 
     A fold that has a bag has its copies, too: they would tell the label of what is left out. Where
     most bags have copies, points have few values and bags repeat by chance: None.
     """
-    rows = np.column_stack([bags.sizes, bags.means, y])
+    rows = np.column_stack([sizes, means, y[:, :MAX_COMPARED]])
     _, numbers = np.unique(rows, axis=0, return_inverse=True)
     distinct = int(numbers.max()) + 1
     return None if distinct == len(y) or distinct < MIN_DISTINCT * len(y) else numbers.ravel()
