@@ -107,6 +107,13 @@ KEPT = {
             for name in ("share on a ring", "shape of Weibull", "gap of neighbours")
         ],
     },
+    "interval-coverage": {
+        ".88 to .90 of all": [(0, [300, name], "covered") for name in ("unequal noise", "equal")],
+        ".89 and .88 of": [
+            (0, [300, name], "size 1") for name in ("unequal sizes", "both")
+        ],
+        ".84 of the noisiest": [(0, [300, "both"], "noise 5")],
+    },
     "score-matching": {"in .047 (KSD) and .0585 (FSSD)": [
         (1, [1, name], "rejects its own samples") for name in ("ksd", "fssd")]},
     "dependence-objectives": {
