@@ -114,13 +114,15 @@ class ExponentialFamilyDensity(BaseEstimator):
     Parameters
     ----------
     n_features : even int from 2 to 20,000, default 500
-        D, of f. A fit takes n D² for each width, and memory for D² per fold and width.
+        Number D of random features of f. A fit takes time n D² for each width, and memory for D²
+        numbers per fold and width.
     bandwidth : float from 1e-30 to 1e+30 or {"cv", "median"}, default "cv"
         Width of the Gaussian kernel, in standard deviations of the coordinates. "cv": chosen from
         a few multiples of the median distance; "median": that distance.
     alpha : float > 0 or list of float > 0 or "cv", default "cv"
-        The penalty α/2 ‖θ‖² added to the mean over points; one of several is chosen. "cv": from
-        decades up to 10, from 10⁻⁹ or, if that is more, 10⁻³ over the number of points.
+        Penalty α/2 ‖θ‖², which is added to the mean over points; if there are several, one is
+        chosen. "cv" compares one value per decade up to 10, from 1e-9 or, if that is more, 1e-3
+        over the number of points.
     n_folds : int from 2 to 100, default 5
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the frequencies.

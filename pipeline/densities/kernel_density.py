@@ -48,7 +48,7 @@ def kde_at(
     Returns
     -------
     float64, shape (n_bags, m)
-        Per unit of volume of the data; zero outside the box.
+        Densities per unit of volume of the data; zero outside the box.
 
     Raises
     ------

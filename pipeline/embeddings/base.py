@@ -240,7 +240,7 @@ class EmbeddingSpec(Transform):
 
     @abstractmethod
     def describe(self) -> Description:
-        """Return what reports and pictures say of the embedding."""
+        """Return the description of the embedding for reports and plots."""
 
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
         """Name each column of `embed`, of points whose coordinates have these names."""

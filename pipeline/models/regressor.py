@@ -198,19 +198,20 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             groupby, the columns with the label, which are constant within a bag and are not
             coordinates.
         sample_weight : array, shape (n_bags,), or str, optional
-            How much each bag counts, numbers ≥ 0, or a column of the store with them. A bag of
-            weight 2 contributes like two identical bags, except that the degrees of freedom of
-            "gcv" count it once.
+            Weights of the bags, numbers ≥ 0, or the name of a column of the store. A bag of weight
+            2 contributes like two identical bags, except that the degrees of freedom of "gcv" count
+            it once.
         holdout : float in [0, 1) or dict, optional
-            Bags left out, to evaluate on: a share, by a hash of their index;
-            {"fraction": .2, "groups": "patient"}, whole groups of equal values in a column of the
-            store, by which alpha="validation" chooses its bags too; or {"after": "2026-01-01",
-            "time": "day"}, those later than a date or number (dates are days since 1970-01-01, or
-            names of classes; ``time`` may be left out where one column is not a target).
+            Bags that are left out of the fit, for evaluation. A number is a fraction of the bags,
+            chosen by a hash of their index. {"fraction": .2, "groups": "patient"} holds out whole
+            groups of equal values in a column of the store; alpha="validation" then uses the same
+            groups. {"after": "2026-01-01", "time": "day"} holds out bags later than a date or
+            number; dates are days since 1970-01-01 or names of classes, and ``time`` may be omitted
+            if one column is not a target.
         groups : str or array, shape (n_bags,), optional
-            Bags of equal values, as of one patient, are not independent: embedding, width and
-            penalty are chosen by errors on groups left out, "gcv" by folds of groups, too, and a
-            share as ``holdout`` has whole groups. A column of a store, or one value per bag.
+            Groups of bags that are not independent, such as the bags of one patient: a column of a
+            store, or one value per bag. Embedding, width and penalty are chosen by errors on groups
+            that are left out, and a fraction as ``holdout`` holds out whole groups.
         progress : callable (bags done, bags in all), optional
         checkpoints : URL, path or `Checkpoints`, optional
             URL at which the sums of a store's bags are kept while the pass runs. If the same fit is

@@ -247,7 +247,7 @@ class Predictions:
 
 
 def memory_of(body: bytearray) -> int:
-    """Return the room that a small body takes: about the most memory that its answer needs."""
+    """Return the memory that is reserved for a small body: about the most that its answer needs."""
     n_bytes = MEMORY_OF_BYTE * len(body) + MEMORY_OF_LIST * body.count(b"[")
     return max(MIN_REQUEST_BYTES, n_bytes)
 

@@ -138,7 +138,7 @@ class RandomFourierFeatures(RandomFeatures):
     structure : {"dense", "hadamard"}, default "dense"
         Structure of the frequencies. "hadamard": frequencies are products of three Hadamard
         matrices with random signs (Yu et al. 2016, with the lengths of Gaussian ones), orthogonal
-        within blocks: a frequency takes n_inputs log D operations instead of n_inputs D. It is
+        within blocks: D features take n_inputs log D operations instead of n_inputs D. It is
         faster from about 200 inputs on.
     seed : int from 0 to 2^64 − 1, default 0
         Frequencies are those of (seed, block), on any machine and in any order.

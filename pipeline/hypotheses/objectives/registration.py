@@ -111,11 +111,11 @@ def register_images(
         The largest canonical correlation of features of both intensities, or the alignment of
         their kernels.
     max_shift : float in [0, 1e+06], default 8.0
-        Pixels that are searched each way.
+        Largest shift that is searched, in pixels each way.
     max_angle : float in [0, 180], default 20.0
-        Degrees each way.
+        Largest rotation that is searched, in degrees each way.
     max_scale : float in [1, 4], default 1.2
-        Scales from its inverse to it.
+        Largest scale that is searched; the smallest is its inverse.
     n_features : even int from 2 to 1,000, default 10
         Number of random features of each intensity.
 

@@ -238,7 +238,7 @@ class RowsBuilder:
         return self._room
 
     def commit(self, y: Floats, weights: Floats | None = None) -> None:
-        """Count the rows of the room as filled, with targets (n, k), perhaps weights (n,)."""
+        """Count the rows of the buffer as filled, with targets (n, k), perhaps weights (n,)."""
         if weights is not None:
             self._weights.append(np.array(weights))
         self._z.append(self._room)

@@ -207,7 +207,7 @@ class StatisticsBuilder:
         return self._z[self._filled : self._filled + n_rows]
 
     def commit(self, y: Floats, weights: Floats | None = None) -> None:
-        """Count the next rows of the room as filled, with targets (n, k), perhaps weights (n,)."""
+        """Count the next rows as filled, with targets (n, k), perhaps weights (n,)."""
         stop = self._filled + len(y)
         self._y[self._filled : stop] = y
         if weights is not None:
