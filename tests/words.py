@@ -33,6 +33,8 @@ WORDS = {
         "write 'is not a'"
     ),
     r"\b(MOST|LEAST)_(?!FREQUENT\b|SQUARES\b|USED\b)[A-Z]": "write MAX_ or MIN_",
+    r"\b(a|the) shares? of\b": "write 'fraction'",
+    r"\b[Ll]anes? of\b|\ba lane\b|\bkeepers?\b": "write 'worker', 'checkpoints'",
     r"\b[Hh]alf decades\b|\bthe kernels' own values\b": "write 'two a decade', 'exact kernels'",
     r"\bwhat it holds\b": "name the content",
     r"\bwhole or not at all\b": "write 'atomically'",

@@ -107,7 +107,7 @@ def default_search(base: Section) -> dict[str, list[Any]]:
     for name in SMOOTHNESS:
         value = getattr(base, name, None)
         if value is None or (name == "n_components" and isinstance(value, float)):
-            continue  # 1.4 times a share of the variance may be none
+            continue  # 1.4 times a fraction of the variance may be none
         if isinstance(value, str):
             return {
                 name: [value, *(BANDWIDTHS_TRIED.get(value, []) if name == "bandwidth" else [])]

@@ -216,7 +216,7 @@ def bag_chart(
     names: list[str] | None,
     effects: Mapping[int, str] | None = None,
 ) -> Chart:
-    """Return a bag's points by two coordinates; of one coordinate the share of points below.
+    """Return a bag's points by two coordinates; of one coordinate the fraction of points below.
 
     ``effects`` says what the points at some positions do; they are drawn in another colour.
     """
@@ -227,7 +227,7 @@ def bag_chart(
         x, y, label = dots[:, 0], dots[:, 1], others[0]
     else:
         x, y = np.sort(dots[:, 0]), (np.arange(len(dots)) + 0.5) / len(dots)
-        label = "share of the points below"
+        label = "fraction of the points below"
     corners = Series("", [left, right], [low, high], radius=0)  # so that all panels have one scale
     shown = [corners, Series("", x.tolist(), y.tolist(), radius=2)]
     if effects:

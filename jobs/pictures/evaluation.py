@@ -127,7 +127,7 @@ def draw_residuals(
 def draw_confusion(
     path: str | os.PathLike[str], matrix: Array, names: Sequence[str], target: str, accuracy: float
 ) -> Path:
-    """Draw a confusion matrix: counts, coloured by their share of the true class."""
+    """Draw a confusion matrix: counts, coloured by their fraction of the true class."""
     counts = np.asarray(matrix)
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     step = -(-len(names) // MAX_LABELS)
@@ -139,7 +139,7 @@ def draw_confusion(
     figure = new_figure(size + 1.0, size)
     axis = figure.subplots()
     image = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    figure.colorbar(image, ax=axis, label="share of the true class", shrink=0.85)
+    figure.colorbar(image, ax=axis, label="fraction of the true class", shrink=0.85)
     if len(names) <= 25:
         for i, j in np.argwhere(counts > 0):
             color = "white" if shares[i, j] > 0.6 else "black"

@@ -134,7 +134,7 @@ def _pairs_and_margins(a: Index, b: Index, n_bins: int) -> tuple[Floats, Floats]
 
 
 def _table(a: Index, b: Index, n_bins: int) -> Floats:
-    """Return the shares of rows in each pair of bins; a bin of −1 is none."""
+    """Return the fractions of rows in each pair of bins; a bin of −1 is none."""
     inside = (a >= 0) & (b >= 0)
     places = a[inside] * n_bins + b[inside]
     return np.bincount(places, minlength=n_bins**2).reshape(n_bins, -1) / max(1, len(a))

@@ -19,7 +19,7 @@ class Table:
     columns : sequence of str
     rows : sequence of sequences
     shaded : bool
-        Counts, coloured by their share of the row.
+        Counts, coloured by their fraction of the row.
     """
 
     title: str

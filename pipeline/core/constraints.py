@@ -191,7 +191,7 @@ class Real(Constraint[float]):
     def nearest(self, value: object) -> str:
         """Return the fraction that a percentage stands for, as a question."""
         percent = _as_float(value) / 100
-        is_percent = self.kind == "share" and 0.01 < percent <= 1 and self._is_within(percent)
+        is_percent = self.kind == "fraction" and 0.01 < percent <= 1 and self._is_within(percent)
         return f" (did you mean {percent:g}?)" if is_percent else ""
 
     def _is_within(self, number: float) -> bool:
@@ -355,8 +355,8 @@ Items = _Items()
 Subset = OneOf("all", "holdout", "train")
 """Bags of a fitted model's store: all, those that its holdout left out, or the others."""
 Seed = Integer(0, SEEDS - 1)
-Share = Real(gt=0, lt=1, kind="share")
-ShareOrZero = Real(ge=0, lt=1, kind="share")
+Fraction = Real(gt=0, lt=1, kind="fraction")
+FractionOrZero = Real(ge=0, lt=1, kind="fraction")
 
 
 @dataclass(frozen=True)

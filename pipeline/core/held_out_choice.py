@@ -128,7 +128,7 @@ def mean_and_error(
 
 
 def _shares(n_units: int, weights: ArrayLike | None) -> Floats:
-    """Return the share of each unit in the means."""
+    """Return the fraction of each unit in the means."""
     values = np.ones(n_units) if weights is None else np.asarray(weights, np.float64)
     return values / values.sum()
 

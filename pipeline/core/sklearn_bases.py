@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         """`sklearn.base.ClassifierMixin`."""
 
         def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-            """Share of the predictions that are right."""
+            """Fraction of the predictions that are right."""
 
 else:
     from sklearn import base

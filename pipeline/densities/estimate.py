@@ -55,7 +55,7 @@ def estimate_densities(
     method : {"series", "kde"}
     smoothness : float or "loo"
         Series: max_norm ≥ 0 of a ball, n_per_dim ≥ 1 of a tensor set. Kernel estimates: the
-        bandwidth h in (0, 1], as a share of the box's side. "loo" is the best of
+        bandwidth h in (0, 1], as a fraction of the box's side. "loo" is the best of
         `choose_smoothness` for these bags.
     shape : {"ball", "tensor"}
         Shape of a series' index set, see `bases.index_set`.

@@ -40,7 +40,7 @@ def kde_at(
         Points in the units of the data; in one dimension, shape (m,) is accepted, too. Columns of a
         table are put in the order of the bags' coordinates if those have names.
     bandwidth : float in (0, 1]
-        h as a share of the box's side in each dimension.
+        h as a fraction of the box's side in each dimension.
     box : Box, or sequence of (lo, hi), optional
         Range of each coordinate. Default: the unit cube if the points of the bags lie in it, else
         their range and 1 % on each side.
@@ -98,5 +98,5 @@ def kde_at(
 
 
 def check_bandwidth(bandwidth: object) -> float:
-    """Return the bandwidth if it is a share of the box's side; ParameterError otherwise."""
+    """Return the bandwidth if it is a fraction of the box's side; ParameterError otherwise."""
     return Real(le=1, gt=0, kind=OF_SIDE).check("bandwidth", bandwidth)

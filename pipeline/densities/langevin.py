@@ -12,7 +12,8 @@ from ..core.arrays import Floats
 
 MAX_STEPS: Final = 10**6
 CHAINS_AT_ONCE = 2**13  # chains whose features are in memory at a time
-TARGET = 0.57  # share of steps taken at which such chains mix fastest (Roberts and Rosenthal 1998)
+# Fraction of accepted steps at which such chains mix fastest (Roberts and Rosenthal 1998).
+TARGET = 0.57
 ADAPTED_FRACTION = 0.5  # fraction of the steps during which the step length is adapted
 
 
@@ -52,7 +53,7 @@ def _run_part(
 ) -> Floats:
     n, d = first.shape
     root: Floats = cholesky(covariance, lower=True)
-    step = d ** (-1 / 3)  # the order that the share of steps taken asks for
+    step = d ** (-1 / 3)  # the order that the fraction of steps taken asks for
     z, level, slope = first.copy(), log_density(first), score(first)
     for i in range(n_steps):
         noise = rng.standard_normal((n, d)) @ root.T

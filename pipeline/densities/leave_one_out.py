@@ -124,8 +124,8 @@ def choose_smoothness(
     kind : {"series", "kde"}
     candidates : array_like, optional
         Series: max_norm ≥ 0 of balls or n_per_dim ≥ 1 of tensor sets; default all sets of at most
-        1,024 functions (64 per dimension). Kernel estimates: bandwidths in (0, 1], as shares of the
-        box's side; default those of 64 from 0.002 to 0.5 that 8,192 functions (512 in one
+        1,024 functions (64 per dimension). Kernel estimates: bandwidths in (0, 1], as fractions of
+        the box's side; default those of 64 from 0.002 to 0.5 that 8,192 functions (512 in one
         dimension) resolve. The pass costs the functions that the largest set, or the least
         bandwidth, needs.
     shape : {"ball", "tensor"}

@@ -54,7 +54,7 @@ from .refusals import check_dims, refuse_outside
 from .remembering import fill_once
 from .transforms import NO_ARRAYS, Arrays, Transform
 
-OF_SIDE = "share of the box's side"  # what messages call a bandwidth
+OF_SIDE = "fraction of the box's side"  # what messages call a bandwidth
 COUNT_BYTES = 64  # per bag: offsets, points outside the box, whether its embedding is finite
 FITTED_ON = "the embedding was fitted on"
 NUMBERS_AT_ONCE = 2048  # numbers compared with the box at a time: some KiB of memory

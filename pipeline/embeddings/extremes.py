@@ -66,7 +66,7 @@ class ExtremesSpec(UnboundedSpec):
 
     @property
     def shares(self) -> Floats:
-        """The shares of a bag's points, shape (4,)."""
+        """The fractions of a bag's points, shape (4,)."""
         return np.array([0.0, self.tail, 1.0 - self.tail, 1.0])
 
     @property
@@ -122,8 +122,8 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
         Directions θ: the coordinates and then random ones, orthogonal within blocks of d. With
         fewer directions than coordinates all are random; one in one dimension.
     tail : float in (0, 0.5), default 0.01
-        Share of the points beyond the two inner quantiles. Bags of fewer than 1 / tail points have
-        their minimum there, too.
+        Fraction of the points beyond the two inner quantiles. Bags of fewer than 1 / tail points
+        have their minimum there, too.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"

@@ -67,9 +67,9 @@ class HDDEmbedding(Embedding[HDDSpec]):
         Homogeneity α ≤ 4 of κ_α(x, y) = ∫ |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ) (Sutherland 2016,
         §4.3.2) with the distance's measure μ. Its own: 2 for "l2", 1 for the others.
     bandwidth : float in (0, 1) or "auto", default "auto"
-        h of the Gaussian density estimate, as a share of the box's side; in two dimensions at least
-        0.0075, in three 0.02. "auto": 0.7 times the minimiser of the leave-one-out score (Oliva
-        2018, eq. 2.32) averaged over bags of the data. The score weighs squared errors of p;
+        h of the Gaussian density estimate, as a fraction of the box's side; in two dimensions at
+        least 0.0075, in three 0.02. "auto": 0.7 times the minimiser of the leave-one-out score
+        (Oliva 2018, eq. 2.32) averaged over bags of the data. The score weighs squared errors of p;
         distances of powers of p suffer more from what smoothing takes away. Where A is linear in
         the density ("l2"), "auto" is no smoothing.
     floor : float in (0, 1e+06], default 0.001

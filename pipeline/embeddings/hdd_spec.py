@@ -34,7 +34,7 @@ Functions = Annotated[int, Integer(1)]
 Floor = Annotated[float, Real(gt=0, le=MAX_FLOOR)]
 Order = Annotated[float, Real(gt=0, le=MAX_ORDER)]
 
-BLOCK_BYTES = 2**22  # grids of a block of bags: what one core's share of the cache holds
+BLOCK_BYTES = 2**22  # grids of a block of bags: what one core's fraction of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:
 SECONDS_PER_VALUE = 4e-9  # on a grid, of a density or of one of its powers
 MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # per dimension; a bag's take 2^12 numbers at most …

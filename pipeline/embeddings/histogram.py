@@ -123,7 +123,7 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
 
     This is the baseline "Hist JS" of Sutherland et al. 2016, §5 (Oliva 2018, §4.3).
 
-    h is the share of a bag's points in each bin of the box. Each bin's h goes through the
+    h is the fraction of a bag's points in each bin of the box. Each bin's h goes through the
     homogeneous map of Vedaldi and Zisserman (2012), √w_m h^{½+iλ_m}, with nodes fitted to κ
     (`hdd_measures`) instead of their regular ones: ‖A(X) − A(Y)‖² approximates Σ_bins κ(h, h').
     An empty bin gives exactly 0, and so does its distance from any other exactly κ.

@@ -137,7 +137,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
     n_features : even int from 2 to 200,000, default 256
         Length of the embedding, even: half sines, half cosines.
     bandwidth : float ≥ 1e-06 or "median", default "median"
-        σ as a share of the box's side: distances are those of points in the unit cube, so that
+        σ as a fraction of the box's side: distances are those of points in the unit cube, so that
         coordinates with different units have equal weights. With a cubic box of side w, σ in the
         units of the data is w times this. "median": the median distance (L1 for the Laplacian
         kernel) of pairs of distinct points, up to 1,024 points of a sample of bags.

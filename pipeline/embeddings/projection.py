@@ -128,13 +128,13 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     marginals : int ≥ 1, optional
         1 for one embedding per coordinate, 2 per pair of coordinates, …, concatenated: for d ≳ 4.
     bandwidth : float > 0 or "auto", optional
-        Smooths: the coefficients are those of a Gaussian kernel estimate of this bandwidth, a share
-        of the box's side, on the functions of the index set (cosine: reflected at the edges;
-        trigonometric: of period 1; not of the Legendre basis). High frequencies then count less in
-        distances of bags. "auto" minimises the leave-one-out score of densities (Oliva 2018, eq.
-        2.31; cosine); for a regression let `bags tune` choose: counting the components of a mixture
-        (as in `HistogramEmbedding`) 10 functions have error 1.58, with bandwidth=0.04 1.57; 20
-        functions 1.67, with 0.06 1.55. Default no smoothing.
+        Smooths: the coefficients are those of a Gaussian kernel estimate of this bandwidth, a
+        fraction of the box's side, on the functions of the index set (cosine: reflected at the
+        edges; trigonometric: of period 1; not of the Legendre basis). High frequencies then count
+        less in distances of bags. "auto" minimises the leave-one-out score of densities (Oliva
+        2018, eq. 2.31; cosine); for a regression let `bags tune` choose: counting the components of
+        a mixture (as in `HistogramEmbedding`) 10 functions have error 1.58, with bandwidth=0.04
+        1.57; 20 functions 1.67, with 0.06 1.55. Default no smoothing.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional

@@ -1,4 +1,4 @@
-"""`BagOfWordsEmbedding`: a bag as the shares of its points that are nearest to each word."""
+"""`BagOfWordsEmbedding`: a bag as the fractions of its points that are nearest to each word."""
 
 from __future__ import annotations
 

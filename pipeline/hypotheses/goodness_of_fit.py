@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from ..core import (
     ComponentRegistry,
+    FractionOrZero,
     Function,
     Instance,
     Integer,
@@ -21,7 +22,6 @@ from ..core import (
     Open,
     Real,
     Seed,
-    ShareOrZero,
     checked,
 )
 from ..core.arrays import Floats, Integers
@@ -150,8 +150,8 @@ class FSSD(FitStatistic):
     ----------
     n_locations : int ≥ 1
     learn : float, 0 ≤ learn < 1
-        Share of the points that locations and bandwidth are learnt on; the test is of the others,
-        60 or more.
+        Fraction of the points that locations and bandwidth are learnt on; the test is of the
+        others, 60 or more.
         0: locations are drawn from a normal distribution like that of the points.
 
     See Also
@@ -175,7 +175,7 @@ class FSSD(FitStatistic):
     nulls: ClassVar[tuple[str, ...]] = ("spectral",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
     n_locations: Annotated[int, Integer(1, MAX_LOCATIONS)] = 5
-    learn: Annotated[float, ShareOrZero] = 0.0
+    learn: Annotated[float, FractionOrZero] = 0.0
 
     @override
     def measure(self, points: ScoredSample) -> Measured:

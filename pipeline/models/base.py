@@ -16,6 +16,7 @@ from ..core import (
     Boolean,
     ChoiceOf,
     False_,
+    Fraction,
     Instance,
     Integer,
     ListOf,
@@ -24,7 +25,6 @@ from ..core import (
     OneOf,
     Precision,
     Real,
-    Share,
     Url,
     checked,
     component,
@@ -95,7 +95,7 @@ class DoubleBasis(BaseEstimator):
         str | float | PenaltiesLike, PENALTIES | OneOf(AUTO, "gcv", "folds", "validation")
     ] = AUTO
     alphas: Annotated[float | PenaltiesLike, PENALTIES] | None = None
-    validation_fraction: Annotated[float, Share] = 0.1
+    validation_fraction: Annotated[float, Fraction] = 0.1
     precision: Precision = "float32"
     solver: Annotated[str, ChoiceOf(SOLVERS, "choice", ("auto",))] = "auto"
     rank: Annotated[int, Integer(1)] | None = None
@@ -293,7 +293,7 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def holdout_(self) -> float | dict[str, Any]:
-        """The share of bags left out, or the holdout that was given, with what it has found."""
+        """The fraction of bags left out, or the holdout that was given, with what it has found."""
         return self.model_.holdout
 
     @property

@@ -35,9 +35,9 @@ class ErrorSample:
         Positions of the bags, ascending.
     true, predicted : float64, shape (n, number of targets)
         True and predicted values of the first nine targets. A class is its code; the predicted one
-        is followed by the share that the model gives it, in [0, 1], by the Brier score, Σ
-        (share − truth)² over classes, by the weight of the bag, and, with at most 50 classes, by
-        the share of each class. Of densities, ``predicted`` is the squared L2 distance of the
+        is followed by the fraction that the model gives it, in [0, 1], by the Brier score, Σ
+        (fraction − truth)² over classes, by the weight of the bag, and, with at most 50 classes, by
+        the fraction of each class. Of densities, ``predicted`` is the squared L2 distance of the
         predicted density to the response's, and ``true`` that of the average density.
     """
 

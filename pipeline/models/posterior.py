@@ -94,8 +94,8 @@ class Posterior(OptionalPart):
     def of(cls, summary: Summary, solution: RidgeSolution, rounding: float) -> Posterior:
         """Return the posterior of a solution for these rows.
 
-        ``rounding`` is the share of the trace up to which least squares, λ = 0, takes eigenvalues
-        for zero; directions without bags then have no leverage.
+        ``rounding`` is the fraction of the trace up to which least squares, λ = 0, takes
+        eigenvalues for zero; directions without bags then have no leverage.
         """
         psi = np.ldexp(solution.coef.T, -summary.exponents)
         squares = summary.judge()(psi, np.ldexp(solution.intercept, -summary.exponents))
@@ -158,7 +158,7 @@ class Posterior(OptionalPart):
         """Return the posterior whose σ² is shared out between labels and bags.
 
         The residuals of the fit have the noise of both, and v is right up to a factor: it takes
-        the numbers of an embedding for independent. The share of v is the likeliest one.
+        the numbers of an embedding for independent. The fraction of v is the likeliest one.
 
         Parameters
         ----------

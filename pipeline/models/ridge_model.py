@@ -89,7 +89,7 @@ class RidgeModel:
     report : dict
         Counts of the fit.
     holdout : float or dict
-        The share of bags left out, or what else `Holdout` keeps.
+        The fraction of bags left out, or what else `Holdout` keeps.
     weights : dict or None
         What `Weights` keeps of ``sample_weight``: the column, and weights of classes.
     mean_targets : float64, shape (k,), or None

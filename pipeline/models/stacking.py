@@ -152,7 +152,7 @@ def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, 
 
 
 def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
-    """Return a stack with the shares of its report, or without what a simpler head has not."""
+    """Return a stack with the weights of its report, or without what a simpler head has not."""
     maps = model.report["head"].get(PROBABILITIES)
     if maps is not None and isinstance(model.outcome, Classes):
         probability_map = read_saved(ProbabilityMap, maps[head])

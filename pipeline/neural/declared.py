@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from ..core import Integer, ListOf, OneOf, RandomSeed, Real, ShareOrZero, component
+from ..core import FractionOrZero, Integer, ListOf, OneOf, RandomSeed, Real, component
 
 Rate = Annotated[float, Real(gt=0, le=10)]
 Decay = Annotated[float, Real(gt=0, le=1)]
@@ -54,7 +54,7 @@ class TrainingParameters:
     clip: Annotated[float, Real(gt=0)] = 1.0
     batch_size: BatchSize = 32
     n_steps: Count = 3000
-    validation: Annotated[float, ShareOrZero] = 0.1
+    validation: Annotated[float, FractionOrZero] = 0.1
     validate_every: Count = 100
     patience: Count = 10
     checkpoints: str | None = None
@@ -92,5 +92,5 @@ class SequenceParameters(TrainingParameters):
     n_recurrent: Annotated[int, Integer(0, 100_000)] = 32
     scales: Annotated[Sequence[float], ListOf(Real(ge=0, lt=1), 1)] = (0.0, 0.5, 0.9, 0.99, 0.999)
     activation: Annotated[str, OneOf("relu", "tanh")] = "relu"
-    dropout: Annotated[float, ShareOrZero] = 0.0
+    dropout: Annotated[float, FractionOrZero] = 0.0
     max_length: Annotated[int, Integer(1)] | None = None

@@ -75,10 +75,10 @@ class Examples:
         In the same order.
     batch_size : int
     validation : float
-        Share of the bags that are held out.
+        Fraction of the bags that are held out.
     seed : int
     judged : bool, shape (n,), optional
-        Which bags are held out, of whole groups; default a random share.
+        Which bags are held out, of whole groups; default a random fraction.
     """
 
     bags: LabelledBags

@@ -46,7 +46,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
     activation : {"relu", "tanh"}, default "relu"
         f of "sru".
     dropout : float in [0, 1), default 0.0
-        Share of the outputs dropped in training.
+        Fraction of the outputs dropped in training.
     max_length : int ≥ 1, optional
         Longer sequences keep their last points; default the longest there is. Memory and time
         grow with it.
@@ -65,7 +65,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
     n_steps : int from 1 to 1,000,000,000, default 3000
         Minibatches, at most.
     validation : float in [0, 1), default 0.1
-        Share of the bags held out; the network of their least loss is kept.
+        Fraction of the bags held out; the network of their least loss is kept.
     validate_every : int from 1 to 1,000,000,000, default 100
         Steps between looks at them.
     patience : int from 1 to 1,000,000,000, default 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import Instance, Integer, None_, Seed, Share, checked
+from ..core import Fraction, Instance, Integer, None_, Seed, checked
 from ..core.arrays import Floats
 from .field import Field
 from .regions import RegionClassifier
@@ -69,7 +69,7 @@ class PatternSearch:
     @checked(
         field=Instance("Field"),
         classifier=Instance("RegionClassifier"),
-        threshold=Share,
+        threshold=Fraction,
         n_candidates=Integer(1) | None_,
         n_outer=Integer(1, MAX_DRAWS),
         n_inner=Integer(1, MAX_DRAWS),

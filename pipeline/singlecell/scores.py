@@ -207,7 +207,7 @@ def trajectory_score(
 def replicate_robustness(distances: ArrayLike, samples: Sequence[Any]) -> float:
     """Return how close replicates are; 1 if each sample's nearest sample is a replicate.
 
-    It is 1 − the mean share of the other samples that are nearer than the nearest replicate, so
+    It is 1 − the mean fraction of the other samples that are nearer than the nearest replicate, so
     about .5 at random.
 
     Parameters

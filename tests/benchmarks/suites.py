@@ -311,7 +311,7 @@ def _digits(split: str) -> tuple[Bags, NDArray[np.float64]]:
 
 
 def _error(model: Any, bags: Bags, truth: NDArray[np.float64]) -> float:
-    """RMSE of numbers, the share of wrong classes."""
+    """RMSE of numbers, the fraction of wrong classes."""
     predicted = model.predict(bags)
     if isinstance(model, DoubleBasisClassifier):
         return float(np.mean(predicted != truth))

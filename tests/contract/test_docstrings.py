@@ -10,6 +10,7 @@ import bagbasis
 from bagbasis import hypotheses, ingest, models, operations
 from bagbasis.core import (
     Boolean,
+    Fraction,
     Integer,
     ListOf,
     None_,
@@ -17,7 +18,6 @@ from bagbasis.core import (
     Open,
     Real,
     Seed,
-    Share,
     constraints_of,
 )
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
@@ -60,7 +60,7 @@ def test_entries_say_what_the_signature_does(thing):
         (Integer(1) | None_, None, "int ≥ 1, optional"),
         (Integer(1) | None_ | OneOf("auto"), 10, 'int ≥ 1 or "auto" or None, default 10'),
         (Seed, 0, "int from 0 to 2^64 − 1, default 0"),
-        (Share, 0.1, "float in (0, 1), default 0.1"),
+        (Fraction, 0.1, "float in (0, 1), default 0.1"),
         (Real(gt=0, le=4) | None_, None, "float in (0, 4], optional"),
         (Real(ge=1e-30, le=1e30), MISSING, "float from 1e-30 to 1e+30"),
         (OneOf("a", "b"), "a", '{"a", "b"}, default "a"'),

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, evaluate
-from bagbasis.core import OneOf, Share, ShareOrZero
+from bagbasis.core import Fraction, FractionOrZero, OneOf
 from bagbasis.core.errors import BagbasisError, BagbasisWarning, closest
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.ingest import ingest_frame
@@ -186,12 +186,12 @@ def test_suggestions_do_not_depend_on_case(name, names, hint):
 @pytest.mark.parametrize(
     ("constraint", "value", "hint"),
     [
-        (Share, 90, "(did you mean 0.9?)"),
-        (Share, 97.5, "(did you mean 0.975?)"),
-        (ShareOrZero | OneOf("auto"), 20, "(did you mean 0.2?)"),
-        (Share, 100, ""),
-        (Share, -5, ""),
-        (Share, 250, ""),
+        (Fraction, 90, "(did you mean 0.9?)"),
+        (Fraction, 97.5, "(did you mean 0.975?)"),
+        (FractionOrZero | OneOf("auto"), 20, "(did you mean 0.2?)"),
+        (Fraction, 100, ""),
+        (Fraction, -5, ""),
+        (Fraction, 250, ""),
     ],
 )
 def test_percentages_are_told(constraint, value, hint):

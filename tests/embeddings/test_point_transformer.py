@@ -138,7 +138,7 @@ def test_outliers_do_not_stretch_the_box():
 
 
 def test_a_measured_box_is_no_reason_to_warn():
-    """It leaves out a share of each coordinate, and so more than 1 % of points in many: a fit is
+    """It leaves out a fraction of each coordinate, and so more than 1 % of points in many: a fit is
     quiet where a box that was given has its warning, which filters of the module silence."""
     bags = [RNG.normal(size=(20, 12)) for _ in range(60)]
     y = np.arange(60.0)

@@ -104,7 +104,7 @@ class TestNFSIC:
 
     @pytest.mark.long
     def test_law_without_dependence(self):
-        """χ²(J): mean J, variance 2 J and a share of .05 above the quantile, of 1,000 samples."""
+        """χ²(J): mean J, variance 2 J and a fraction .05 above the quantile, of 1,000 samples."""
         at = Locations.drawn(*pair(1000), 3, WIDTHS, seed=3)
         found = np.array([
             LocationSums.of(*at.kernels(*pair(500, seed, slope=0.0))).statistic()

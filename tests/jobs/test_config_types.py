@@ -12,6 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from bagbasis.core import (
     Boolean,
     False_,
+    Fraction,
+    FractionOrZero,
     Instance,
     Integer,
     ListOf,
@@ -19,8 +21,6 @@ from bagbasis.core import (
     None_,
     OneOf,
     Real,
-    Share,
-    ShareOrZero,
     Text,
     Url,
 )
@@ -36,8 +36,8 @@ from bagbasis.jobs.configs.types import type_of
         (Integer(1) | None_, "an integer >= 1 or null"),
         (None_ | Integer(1, 8), "an integer >= 1 and <= 8 or null"),
         (Integer(2, even=True), "an integer >= 2 and divisible by 2"),
-        (Share, "a number > 0 and < 1"),
-        (ShareOrZero, "a number >= 0 and < 1"),
+        (Fraction, "a number > 0 and < 1"),
+        (FractionOrZero, "a number >= 0 and < 1"),
         (Real(gt=0) | OneOf("median"), "a number > 0 or 'median'"),
         (OneOf("report", "refuse"), "'report' or 'refuse'"),
         (Boolean | Integer(1), "true or false or an integer >= 1"),

@@ -135,8 +135,8 @@ def test_validation_takes_whole_groups(store, solver, alphas):
 
 
 REFUSED = [
-    ({}, ParameterError, "expected a share"),
-    ({"share": 0.2}, ParameterError, "expected a share"),
+    ({}, ParameterError, "expected a fraction"),
+    ({"share": 0.2}, ParameterError, "expected a fraction"),
     ({"fraction": 1.2, "groups": "patient"}, ParameterError, "fraction of holdout is 1.2"),
     ({"fraction": 0.2, "groups": 3}, ParameterError, "groups of holdout is 3"),
     ({"fraction": 0.2, "after": 3}, ParameterError, "choose one of them"),

@@ -125,7 +125,7 @@ def words_by_loop(
     hi: Sequence[float],
     mode: str = "clip",
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Roots of the shares of points by the nearest centre, and each bag's points outside."""
+    """Roots of the fractions of points by the nearest centre, and each bag's points outside."""
     rows, n_outside = [], []
     for bag in bags:
         kept, outside = confined(to_unit(bag, lo, hi), mode)

@@ -40,7 +40,7 @@ def test_information_retention_of_numbers_leaves_the_unknown_out():
 
 
 def test_replicates():
-    """1 where each is nearest to its own; the share of nearer strangers else."""
+    """1 where each is nearest to its own; the fraction of nearer strangers else."""
     names = ["a", "a", "b", "b"]
     assert replicate_robustness(on_a_line([0, 1, 10, 11]), names) == 1
     # 0, 10 | 1, 11: nearer than the replicate are 1, 2, 2 and 1 of two strangers

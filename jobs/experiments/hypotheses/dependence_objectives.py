@@ -74,7 +74,7 @@ class DependenceObjectives(Experiment[Sizes]):
         ]  # fmt: skip
 
     def _selection(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of draws in which all planted coordinates are found, by criterion."""
+        """Return the fraction of draws in which all planted coordinates are found, by criterion."""
         counts = dict.fromkeys((*CRITERIA, LEAST_SQUARES), 0)
         stability = []
         with use_cores(1):

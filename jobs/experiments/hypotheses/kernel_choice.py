@@ -61,7 +61,7 @@ class KernelChoice(Experiment[Sizes]):
         ]  # fmt: skip
 
     def _rate(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of rejections, and the bandwidths that were chosen.
+        """Return the fraction of rejections, and the bandwidths that were chosen.
 
         A criterion that chooses on half of the rows gets twice as many: the test has n of each.
         """

@@ -130,7 +130,7 @@ class Levels(Experiment[Sizes]):
         ]  # fmt: skip
 
     def _rates(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of p-values up to each α."""
+        """Return the fraction of p-values up to each α."""
         values = p_values(p["n_tests"], lambda i: _p_value(p, self.rng(i), i), progress)
         return {f"{alpha:g}": float((values <= alpha).mean()) for alpha in ALPHAS}
 

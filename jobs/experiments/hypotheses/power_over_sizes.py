@@ -25,7 +25,7 @@ class Sizes(Scale):
 
 
 class PowerOverSizes(Experiment[Sizes]):
-    """A point is a problem at a size, with the shares of data sets in which each test rejects.
+    """A point is a problem at a size, with the fractions of data sets in which each test rejects.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class PowerOverSizes(Experiment[Sizes]):
         return [Measure("", self._power, "{problem} n {n}", axes, fixed)]
 
     def _power(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of rejections of each test, over the same data sets."""
+        """Return the fraction of rejections of each test, over the same data sets."""
         draw = self.problems[p["problem"]]
 
         def p_value(name: str, i: int) -> float:

@@ -133,7 +133,7 @@ class Traps(Experiment[Sizes]):
         return [Measure("", self._rate, "{trap}", {"trap": list(TRAPS)}, fixed)]
 
     def _rate(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of data sets that are rejected."""
+        """Return the fraction of data sets that are rejected."""
         trap = TRAPS[p["trap"]]
         values = p_values(
             p["n_tests"], lambda i: trap.p_value(self.rng(i), p["n_bags"], i), progress

@@ -87,7 +87,7 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         ]  # fmt: skip
 
     def _default(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of a block's data sets in which the default call rejects."""
+        """Return the fraction of a block's data sets in which the default call rejects."""
 
         def p_value(i: int) -> float:
             return two_sample_test(*self._data(p, i), seed=i).p_value
@@ -95,7 +95,7 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         return dict(shares({DEFAULT: p_value}, p["n_tests"], LEVEL, progress))
 
     def _on_theirs(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of the authors' own data sets, a block of them."""
+        """Return the fraction of the authors' own data sets, a block of them."""
 
         def p_value(i: int) -> float:
             number = p["block"] * p["n_tests"] + i

@@ -188,7 +188,7 @@ def _n_within() -> int:
 
 
 def _pairs_at_distance(n: int) -> Floats:
-    """Return the share of the n² pairs of points that are m = 0 … n − 1 steps apart."""
+    """Return the fraction of the n² pairs of points that are m = 0 … n − 1 steps apart."""
     counts = 2.0 * (n - np.arange(n))
     counts[0] = n
     return counts / n**2

@@ -186,7 +186,7 @@ class KernelDensityEmbedding(Embedding[ProjectionSpec]):
     Parameters
     ----------
     bandwidth : float > 0
-        h as a share of the box's side.
+        h as a fraction of the box's side.
     """
 
     def __init__(self, bandwidth: float = 0.05) -> None:

@@ -32,7 +32,7 @@ def p_values(n_tests: int, test: Test, progress: Callback) -> Floats:
 def shares(
     tests: Mapping[str, Test], n_tests: int, level: float, progress: Callback
 ) -> dict[str, float]:
-    """Return the share of data sets 0, 1, … in which each test's p-value is at most the level."""
+    """Return the fraction of data sets 0, 1, … whose p-value is at most the level, by test."""
     rates = {}
     for k, (name, test) in enumerate(tests.items()):
         values = p_values(n_tests, test, part_of(progress, k * n_tests, len(tests) * n_tests))

@@ -74,7 +74,7 @@ class Radiation(Experiment[Sizes]):
         return [Measure("", self._powers, "{source} {repeat}", over, {"seed": self.seed, **fixed})]
 
     def _powers(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the share of seconds with a source that each method finds."""
+        """Return the fraction of seconds with a source that each method finds."""
         s, source, key = self.settings, p["source"], list(SOURCES).index(p["source"])
         train, quiet, test = (
             _drive(self.seed, p["repeat"], part, n)

@@ -255,8 +255,8 @@ def _one_fit(
 def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
     """Measure a scheduler's CPU and memory while a fit's graph runs on simulated workers.
 
-    ``wall`` and ``cpu`` are seconds of the whole pass, ``idle`` is a share of a core while nothing
-    runs, and ``memory`` bytes for workers and graph.
+    ``wall`` and ``cpu`` are seconds of the whole pass, ``idle`` is a fraction of a core while
+    nothing runs, and ``memory`` bytes for workers and graph.
     """
     n_tasks, idle_seconds = p["n_tasks"], p["idle_seconds"]
     with simulated_cluster(p["n_workers"]) as (scheduler, bare):

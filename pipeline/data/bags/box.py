@@ -206,7 +206,7 @@ def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:
     Raises
     ------
     DataError, ParameterError
-        Neither None, a box (see `Box.of`), nor {"quantile": a share of the points}.
+        Neither None, a box (see `Box.of`), nor {"quantile": a fraction of the points}.
     """
     if box is None:
         return QUANTILE

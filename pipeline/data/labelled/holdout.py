@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Instance, MappingOf, Open, Real, ShareOrZero, Text
+from ...core import FractionOrZero, Instance, MappingOf, Open, Real, Text
 from ...core.arrays import Integers
 from ...core.errors import DataError, ParameterError, shown
 from ..bags.bags import Bags
@@ -23,14 +23,15 @@ from .splits import HOLDOUT_SEED, VALIDATION_SEED, Membership, Split, hash_value
 
 KEYS = ("fraction", "groups", "after", "time", "below", "mask")
 EXPECTED = (
-    'a share, {"fraction": share, "groups": column} or {"after": date or number, "time": column}'
+    'a fraction, {"fraction": fraction, "groups": column} or '
+    '{"after": date or number, "time": column}'
 )
 MAX_FACTOR = 2.0  # factor by which whole groups may miss the requested fraction of bags
 
 
 @dataclass(frozen=True)
 class Holdout:
-    """Bags left out of a fit: a share, whole groups, or those later than a time.
+    """Bags left out of a fit: a fraction, whole groups, or those later than a time.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class Holdout:
         if isinstance(holdout, Holdout):
             return holdout
         if not isinstance(holdout, Mapping):
-            return cls(ShareOrZero.check("holdout", holdout))
+            return cls(FractionOrZero.check("holdout", holdout))
         unknown = sorted(map(str, set(holdout) - set(KEYS)))
         if unknown or not holdout:
             raise ParameterError(f"holdout is {shown(holdout)}; expected {EXPECTED}")
@@ -76,7 +77,7 @@ class Holdout:
         if made.after is None:
             if made.time is not None:
                 raise ParameterError("time of holdout is the column that after= is compared with")
-            ShareOrZero.check("fraction of holdout", made.fraction)
+            FractionOrZero.check("fraction of holdout", made.fraction)
         elif made.fraction or made.groups is not None:
             raise ParameterError("holdout has after and a fraction, or groups: choose one of them")
         elif isinstance(made.after, date):  # as YAML reads it
@@ -91,13 +92,13 @@ class Holdout:
 
     @property
     def saved(self) -> float | dict[str, Any]:
-        """What a model keeps, in types JSON knows: the share, or all fields that are set."""
+        """What a model keeps, in types JSON knows: the fraction, or all fields that are set."""
         if not self or (self.groups is None and self.after is None and self.mask is None):
             return float(self.fraction)
         return {key: value for key, value in vars(self).items() if value is not None}
 
     def with_groups(self, groups: Column, bags: LabelledBags) -> Holdout:
-        """Return a holdout of about the same share of the bags, as whole groups.
+        """Return a holdout of about the same fraction of the bags, as whole groups.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class Holdout:
         return GroupSplit(_column(bags, "groups", self.groups), below, HOLDOUT_SEED)
 
     def validation(self, fraction: float, bags: LabelledBags) -> Membership:
-        """Return the bags that a penalty is chosen on: a share of those that are not held out."""
+        """Return the bags for choosing a penalty: a fraction of those that are not held out."""
         if self.groups is None:
             return Split(fraction, VALIDATION_SEED)
         column = _column(bags, "groups", self.groups)

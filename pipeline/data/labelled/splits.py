@@ -35,7 +35,7 @@ class Membership(Protocol):
 
 @dataclass(frozen=True)
 class Split(Saved):
-    """A pseudo-random share of the bags.
+    """A pseudo-random fraction of the bags.
 
     Bag i is a member when splitmix64(i, seed) < fraction · 2⁶⁴.
     """

@@ -153,7 +153,7 @@ def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:
     indices : int64, shape (s, g)
     basis : {"cosine", "trigonometric"}
     bandwidth : float, or shape (m, 1)
-        A share of the box's side.
+        A fraction of the box's side.
     """
     turn = 2 * np.pi if basis == "trigonometric" else np.pi
     width = np.minimum(bandwidth, WIDEST)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Integer, Open, Share
+from ...core import Fraction, Integer, Open
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 from ...data.bags.bags import Bags
@@ -183,7 +183,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
 
     embedding: InnerEmbedding = field(default=None, kw_only=False)
-    n_components: Annotated[int, Integer(1)] | Annotated[float, Share] = 64
+    n_components: Annotated[int, Integer(1)] | Annotated[float, Fraction] = 64
     whiten: bool = False
     max_bags: Annotated[int, Integer(1)] | None = None
 

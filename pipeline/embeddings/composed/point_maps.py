@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from ...core import Boolean, Constraint, Integer, ListOf, None_, OneOf, Share
+from ...core import Boolean, Constraint, Fraction, Integer, ListOf, None_, OneOf
 from ...core.arrays import Floats
 from ...core.errors import BagError, ParameterError, shown
 from ...core.saved import Saved
@@ -36,7 +36,7 @@ TRANSFORMERS = {
 # Their parameters that change the result: which solver finds the axes does not.
 PARAMS: dict[str, dict[str, Constraint[Any]]] = {
     "StandardScaler": {"with_mean": Boolean, "with_std": Boolean},
-    "PCA": {"n_components": Integer(1) | Share | None_, "whiten": Boolean},
+    "PCA": {"n_components": Integer(1) | Fraction | None_, "whiten": Boolean},
     "FunctionTransformer": {"func": OneOf(*FUNCTIONS) | None_},
     "ColumnTransformer": {"columns": ListOf(Integer(0), 1)},
 }
@@ -326,7 +326,7 @@ def _components(pca: PCA, moments: RowMoments) -> PointStep:
     values, axes = principal_axes(moments.scatter)
     variances = values / max(1, n - 1)
     if isinstance(asked, float):
-        asked = count_axes(variances, Share.check("n_components", asked))
+        asked = count_axes(variances, Fraction.check("n_components", asked))
     n_axes = Integer(1, most).check("n_components", most if asked is None else asked)
     deviations = np.sqrt(variances[:n_axes])
     alike = deviations <= MIN_DEVIATION * deviations[0]  # no division by rounding

@@ -135,6 +135,6 @@ def signed(axes: Floats) -> Floats:
 
 
 def count_axes(variances: Floats, share: float) -> int:
-    """Return how many of the largest variances have more than a share of all, as scikit-learn."""
+    """Return how many variances make up more than a fraction of their sum, as scikit-learn."""
     shares = np.cumsum(variances) / (variances.sum() or 1)
     return int(np.searchsorted(shares, share, "right")) + 1

@@ -67,7 +67,7 @@ def histogram_powers(
     out,
     n_outside,
 ):
-    """Powers of each bag's share of points in each bin.
+    """Powers of each bag's fraction of points in each bin.
 
     Parameters
     ----------

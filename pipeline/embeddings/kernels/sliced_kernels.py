@@ -33,7 +33,7 @@ def sliced_quantiles(
 ):
     """Quantiles of each bag's points along directions.
 
-    Means of the quantile function over equal intervals, or values of points at some shares: both
+    Means of the quantile function over equal intervals, or values of points at some fractions: both
     in one kernel, whose sorting is most of what there is to compile.
 
     Parameters
@@ -47,10 +47,10 @@ def sliced_quantiles(
     directions : float64, shape (d, n_directions)
         Columns of unit length.
     n_intervals : int
-        0: values at shares.
+        0: values at fractions.
     shares : float64, shape (n_shares,)
-        From 0 to 1; of a share u the least value that at least this share of the points does not
-        exceed, of 0 the minimum. None with intervals.
+        From 0 to 1; of a fraction u the least value that at least this fraction of the points does
+        not exceed, of 0 the minimum. None with intervals.
     out : (float32, float64), each of shape (n_bags, n_directions * n) or (0, …), written
         See `arrays.by_precision`; n is n_intervals or n_shares. Divided by the root of its length;
         NaN where no point was kept.

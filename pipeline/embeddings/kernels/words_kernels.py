@@ -11,7 +11,7 @@ from .confine_kernels import confine
 
 @kernel()
 def word_shares(begin, end, points, offsets, groups, lo, inverse, drop, centres, out, n_outside):
-    """Roots of each bag's shares of points by the nearest centre, of equal ones the first.
+    """Roots of each bag's fractions of points by the nearest centre, of equal ones the first.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ from .landmarks import choose_by_cholesky, choose_spread
 from .registered import random_features
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
-# Share of the trace of the landmarks' kernel that is added to its diagonal: eigenvalues below come
-# from the rounding of float32 kernel values, and whitening would blow them up.
+# Fraction of the trace of the landmarks' kernel that is added to its diagonal: eigenvalues below
+# come from the rounding of float32 kernel values, and whitening would blow them up.
 SHIFT = 1e-7
 # Bytes of kernel values, in double, that are worked on at a time. A quarter of it stays in a cache,
 # and takes one thread 8 % less time; two threads, which wait for each other more often, take twice

@@ -52,7 +52,7 @@ def open_local(profile: LocalProfile) -> Client:
 
 
 def cores_of_worker(profile: LocalProfile) -> int:
-    """Return the cores of each worker: the profile's, or an even share of the machine's."""
+    """Return the cores of each worker: the profile's, or an even fraction of the machine's."""
     return profile.cores_per_worker or max(1, int(CPU_COUNT) // _n_workers(profile))
 
 

@@ -25,7 +25,7 @@ from ..registry import Measured
 from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs, product_null
 from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
-MIN_SHARE = 1e-6  # share of a direction of KCCA: smaller ones change no correlation
+MIN_SHARE = 1e-6  # fraction of a direction of KCCA: smaller ones change no correlation
 # Relative to RDC's largest singular value: smaller ones are powers that n rows do not resolve.
 MIN_SINGULAR_VALUE = 1e-4
 

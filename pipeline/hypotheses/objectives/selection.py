@@ -49,7 +49,7 @@ class Selection:
         "mrmr": the alignment with the target, from 0 to 1. "hsic_lasso": the weights β where the
         path stopped. "permutation": the rise of the squared error held out, over the variance.
     stability : float64, shape (J,)
-        Share of the folds without which a variable is selected.
+        Fraction of the folds without which a variable is selected.
     criterion : str
     n : int
         Rows: bags with a target, or points.

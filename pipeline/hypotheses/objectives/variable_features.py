@@ -34,8 +34,8 @@ class VariableFeatures:
     def of(cls, sample: Floats, n_features: int, seed: int) -> VariableFeatures:
         """Return features of the Gaussian kernel of the sample's median distance.
 
-        Frequencies are normal quantiles: of evenly spread shares in one dimension, of a scrambled
-        Halton sequence in several.
+        Frequencies are normal quantiles: of evenly spread fractions in one dimension, of a
+        scrambled Halton sequence in several.
         """
         n_dims, n = sample.shape[1], n_features // 2
         if n_dims == 1:

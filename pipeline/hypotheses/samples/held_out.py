@@ -22,9 +22,9 @@ MAX_WIDTH_FACTOR = 10.0  # a learnt bandwidth differs from the first one by at m
 
 
 def split_units(units: Integers, share: float, seed: int) -> tuple[Integers, Integers]:
-    """Return the rows of a random share of the units, to learn on, and the others, to test.
+    """Return the rows of a random fraction of the units, to learn on, and the others, to test.
 
-    With a share of 0 both are all rows.
+    With a fraction of 0 both are all rows.
 
     Raises
     ------

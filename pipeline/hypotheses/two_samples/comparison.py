@@ -95,7 +95,7 @@ class TwoSamples:
         return {sample.name: len(sample) for sample in (self.first, self.second)}
 
     def split(self, share: float) -> tuple[TwoSamples, TwoSamples]:
-        """Return a random share of the units of both samples, to learn on, and the others."""
+        """Return a random fraction of the units of both samples, to learn on, and the others."""
         parts = [
             [sample.of_rows(rows) for rows in split_units(sample.units, share, self.seed)]
             for sample in (self.first, self.second)

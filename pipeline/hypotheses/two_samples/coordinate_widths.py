@@ -89,7 +89,7 @@ def power_slopes(samples: TwoSamples, rows: Floats, logs: Floats) -> tuple[float
 
 
 def lost_without(samples: TwoSamples, coordinates: Integers) -> Floats:
-    """Return the share of t that is lost without each coordinate, of a kernel of bandwidth 1."""
+    """Return the fraction of t that is lost without each coordinate, of a kernel of bandwidth 1."""
     rows = samples.rows
     distances = cdist(rows, rows, "sqeuclidean")
     share, pairs = _shares(samples)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from ...core import Integer, Open, ShareOrZero
+from ...core import FractionOrZero, Integer, Open
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError
 from ..kernels.kernels import Kernel
@@ -63,7 +63,7 @@ class LocationStatistic(TwoSampleStatistic):
     is_additive: ClassVar[bool] = True
     n_locations: Annotated[int, Integer(1, 256)] = 5
     locations: Annotated[Sequence[Sequence[float]] | None, Open("rows of numbers, or None")] = None
-    learn: Annotated[float, ShareOrZero] = 0.0
+    learn: Annotated[float, FractionOrZero] = 0.0
 
     @override
     def check(self) -> None:

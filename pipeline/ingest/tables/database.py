@@ -18,7 +18,7 @@ from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
 from .values import LOCKED
 
-QueryReport = Callable[[float], None]  # the share of a query that is done
+QueryReport = Callable[[float], None]  # the fraction of a query that is done
 
 BATCH_ROWS = 2**17  # rows fetched from DuckDB at once: some MiB
 SECONDS_BETWEEN_REPORTS = 0.5
@@ -61,7 +61,7 @@ class Database:
         self._connection.close()
 
     def fetch(self, query: str, report: QueryReport | None = None) -> list[dict[str, Any]]:
-        """Return all rows of the answer; call ``report`` with the share that is done.
+        """Return all rows of the answer; call ``report`` with the fraction that is done.
 
         DataError names a file that cannot be read, StoreError a disk that is full.
         """
@@ -112,7 +112,7 @@ class Database:
 
 @contextmanager
 def _watching(cursor: duckdb.DuckDBPyConnection, report: QueryReport | None) -> Iterator[None]:
-    """Report the share of a query that is done, as DuckDB estimates it, and at last all of it."""
+    """Report the finished fraction of a query, as DuckDB estimates it, and at last all of it."""
     if report is None:
         yield
         return

@@ -323,7 +323,7 @@ def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
 def survey_scan(scan: Scan, database: Database, report: QueryReport | None = None) -> list[Survey]:
     """Look at every value of each file.
 
-    The values of rows decide which of them are in the share that is kept: it is the same rows
+    The values of rows decide which of them are in the fraction that is kept: it is the same rows
     however the files are cut.
 
     Raises

@@ -288,8 +288,8 @@ def warn_of_scale(features: FeatureMap, mean: Floats, n: int) -> None:
 def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None:
     """Warn if the box leaves out more than `MAX_OUTSIDE` of the fitted points.
 
-    A `PointTransformer` measures the box, which leaves out a share of each coordinate and so, in
-    many dimensions, a larger share of the points: there it is that share of every coordinate.
+    A `PointTransformer` measures the box, which leaves out a fraction of each coordinate and so, in
+    many dimensions, a larger fraction of the points: there it is that fraction of every coordinate.
     """
     embedding, much = features.embedding, MAX_OUTSIDE
     if isinstance(embedding, PointTransformerSpec):

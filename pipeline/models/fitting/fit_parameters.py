@@ -117,7 +117,7 @@ class FitParameters:
 
     @property
     def rounding(self) -> float:
-        """Eigenvalues of ZᵀZ below this share of its trace come from rounding of the products."""
+        """Eigenvalues of ZᵀZ below this fraction of its trace come from rounding of products."""
         return 1e-7 if self.precision == "float32" else 1e-14
 
     def keeps_rows(self, n_bags: int, features: FeatureMap) -> bool:

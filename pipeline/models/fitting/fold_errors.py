@@ -97,7 +97,7 @@ class FoldRows:
         """Return rows with the principal components of more than `MAX_COLUMNS` columns of labels.
 
         Squared errors of linear models, added up over all columns, are those of all components.
-        The last components, which have the least variance, are left out; their share of the
+        The last components, which have the least variance, are left out; their fraction of the
         variance is left out of the units, too.
         """
         k = self.y.shape[1]
@@ -154,7 +154,7 @@ def choose_folds(
 ) -> Integers:
     """Return the fold of each row, shape (n_repeats, n): equally many rows in each fold.
 
-    Folds have whole groups, and as equal shares of each class as can be. With fewer groups, or
+    Folds have whole groups, and as equal fractions of each class as can be. With fewer groups, or
     rows, than folds there are as many folds as these.
     """
     n_repeats = _n_repeats(n)

@@ -37,7 +37,7 @@ MAX_BETWEEN, MIN_APART = 0.5, 2.0
 # errors of 0.
 MIN_BALANCED, BALANCE = 4, 2.0
 # Predictions of far labels must lie on the side of these labels: by standard errors of their mean,
-# and, as several outliers do by chance, by a share of the deviation of all predictions.
+# and, as several outliers do by chance, by a fraction of the deviation of all predictions.
 PREDICTED, MIN_SHARE = 1.5, 0.75
 MAX_COLUMNS = 16  # columns with outliers: each takes a forest
 N_TREES = 100

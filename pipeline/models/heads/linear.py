@@ -95,7 +95,7 @@ def _out_of_fold(penalty: float, x: Floats, y: Floats, weights: Floats, folds: I
 def best_shares(
     members: Sequence[Floats], y: Floats, weights: Floats, clusters: Integers
 ) -> Floats:
-    """Return the shares of members with the least squared error, each at least 0, 1 in all.
+    """Return the weights of members with the least squared error, each at least 0, 1 in all.
 
     ``members`` are predictions out of fold, (n, k) each as ``y``; rows have ``weights`` (n,), and
     those of one number in ``clusters`` (n,) tell no more than one of them. Errors of few bags say

@@ -94,7 +94,7 @@ class Trees(OptionalPart):
     n_inputs : int
         Columns that the trees see, see `TreeInputs`.
     weight : float
-        Share of the trees in predictions; the ridge has the rest.
+        Weight of the trees in predictions; the ridge has the rest.
     """
 
     nodes: Floats

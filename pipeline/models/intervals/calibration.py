@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from typing_extensions import override
 
-from ...core import Share
+from ...core import Fraction
 from ...core.arrays import Bools, Floats, Integers
 from ...core.errors import DataError, ParameterError
 from ...data.labelled.columns import Column
@@ -265,14 +265,14 @@ def count_below(errors: Floats, values: Floats) -> Integers:
 
 
 def rank_of(m: int, coverage: float) -> int:
-    """Return which of m errors, in ascending order, a new one exceeds with the share left over.
+    """Return which of m errors, in ascending order, a new one exceeds with the fraction left over.
 
     Raises
     ------
     ParameterError
         Too few bags for the coverage.
     """
-    Share.check("coverage", coverage)
+    Fraction.check("coverage", coverage)
     rank = int(np.ceil((m + 1) * coverage - 1e-9))
     if rank > m:
         raise ParameterError(

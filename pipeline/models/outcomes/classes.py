@@ -56,7 +56,7 @@ class Classes(Outcome):
         Names of the classes in the fitted store; empty if they have none. Predictions
         have these instead of the store's numbers, which are its own.
     probability_map : ProbabilityMap, optional
-        From scores to probabilities. None, in models of earlier versions: shares of the positive
+        From scores to probabilities. None, in models of earlier versions: fractions of the positive
         parts of the scores.
     """
 
@@ -247,7 +247,7 @@ class Classes(Outcome):
 
     @override
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
-        # 1, so that a score is the share that is right
+        # 1, so that a score is the fraction that is right
         return np.ones((len(targets), 1))
 
     @override

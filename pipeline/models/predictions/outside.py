@@ -55,7 +55,7 @@ class FarBag(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, int, int]:
-        """The worst bag has the greatest: by share, by number, and the first of equal ones."""
+        """The worst bag has the greatest: by fraction, by number, and the first of equal ones."""
         return self.n_outside / self.n_points, self.n_outside, -self.row
 
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ...core import (
     Boolean,
+    Fraction,
     Function,
     Instance,
     ListOf,
     None_,
     OneOf,
-    Share,
     Subset,
     Url,
     checked,
@@ -248,7 +248,7 @@ def iter_predictions(
     url=Url,
     format=OneOf(*PREDICTION_FORMATS) | None_,
     columns=ListOf(OneOf(*COLUMNS)),
-    coverage=Share,
+    coverage=Fraction,
     overwrite=Boolean,
     progress=Function | None_,
 )

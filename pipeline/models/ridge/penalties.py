@@ -21,7 +21,7 @@ HIGHEST = 2.0  # exponent of n: larger penalties leave nothing but the mean
 # for them are so long that the rounding of float32 features shows in predictions.
 LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 
-# Share of the score: a smaller gain from one penalty to the next counts as none. With 1,000 bags
+# Fraction of the score: a smaller gain from one penalty to the next counts as none. With 1,000 bags
 # the score itself is known to 5 %.
 LEVEL = 1e-2
 # Or of the variance of the labels, which scores are in units of: where a model leaves nearly
@@ -122,8 +122,8 @@ def search(penalties: Penalties, score: Callable[[float], float], start: int) ->
 def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bool) -> None:
     """Warn if the best penalty is the smallest or the largest of the grid.
 
-    There is no warning if the score is level there, as a share or in units of the labels' variance:
-    penalties beyond would hardly be better.
+    There is no warning if the score is level there, as a fraction or in units of the labels'
+    variance: penalties beyond would hardly be better.
     """
     best, least, largest = path.best, penalties.values.min(), penalties.values.max()
     inner = path.scores[path.alphas != best]

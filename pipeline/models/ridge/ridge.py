@@ -26,10 +26,10 @@ from .summary import Summary
 ROWS_BYTES = 2**31  # memory that any process has for a fit from rows, even if sums would take less
 FOLD_BYTES = 2**30  # solvers of all folds
 PART_SIZE = 512  # rows, or features, of the part on which a search begins
-# Shares of the rows that must be left as degrees of freedom. Residuals of sums are differences,
-# with a rounding of 1e-13 of the squares, which the score divides by the square of this share.
+# Fractions of the rows that must be left as degrees of freedom. Residuals of sums are differences,
+# with a rounding of 1e-13 of the squares, which the score divides by the square of this fraction.
 MIN_FREEDOM, MIN_FREEDOM_OF_SUMS = 1e-9, 1e-5
-# Products whose rounding is a larger share of the trace are in float32.
+# Products whose rounding is a larger fraction of the trace are in float32.
 FLOAT32_NOISE = 1e-10
 # A factor serves as it is where the least eigenvalue is so many times the rounding. In double that
 # leaves errors of 1e-7, also where rows are fewer than features, so that eigenvalues are surely 0.
@@ -384,7 +384,7 @@ def _solve_one(
 
 
 def _sure(summary: Summary, noise: float) -> float:
-    """Return the share of the trace from which on penalties need no care."""
+    """Return the fraction of the trace from which on penalties need no care."""
     noise = summary.rounding(noise)
     if not _is_summed(summary):  # coefficients are sums of rows, which hide null directions
         return noise
@@ -398,7 +398,7 @@ def _is_summed(summary: Summary) -> bool:
 
 
 def _least_eigenvalue(factor: Floats, summary: Summary) -> float:
-    """Estimate the least eigenvalue of LLᵀ, of rows and columns of size 1, as a share of its trace.
+    """Estimate the least eigenvalue of LLᵀ, scaled to a diagonal of 1, relative to its trace.
 
     The estimate is LAPACK's, from few solutions with the factor; it is rather too small.
     """

@@ -151,7 +151,7 @@ class RidgeRows:
         return product
 
     def rounding(self, noise: float) -> float:
-        """Return the share of the trace below which eigenvalues of M come from rounding.
+        """Return the fraction of the trace below which eigenvalues of M come from rounding.
 
         Products are in double.
         """

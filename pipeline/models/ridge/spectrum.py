@@ -21,7 +21,7 @@ from .summary import Summary
 SPECTRUM_FACTORS = 7  # Cholesky factors in the time of a spectrum
 # A search downhill tries at most two penalties after the best, whose solution is asked for again.
 SOLUTIONS = 3
-# Below this share of the trace the inverse of a factor in float32 loses the digits of its trace.
+# Below this fraction of the trace the inverse of a factor in float32 loses the digits of its trace.
 FLOAT32_TRACE = 1e-6
 # By divide and conquer; scipy before 1.16 has only the slower iteration, of other last digits.
 _EIGEN = getattr(lapack, "dstevd", None) or lapack.dstev

@@ -80,7 +80,7 @@ class Summary(Protocol):
         """Σ (y − ȳ)², shape (k,)."""
 
     def rounding(self, noise: float) -> float:
-        """Return the share of the trace below which eigenvalues of M come from rounding.
+        """Return the fraction of the trace below which eigenvalues of M come from rounding.
 
         ``noise`` is that share for sums of products in the features' own precision.
         """

@@ -113,7 +113,7 @@ class RidgeStatistics(RidgeMoments):
         return self.centred_cross()
 
     def rounding(self, noise: float) -> float:
-        """Return the share of the trace below which eigenvalues of M come from rounding."""
+        """Return the fraction of the trace below which eigenvalues of M come from rounding."""
         return noise
 
     def sizes(self) -> Floats:

@@ -338,7 +338,7 @@ class _Tuner:
         if held_out.n < MIN_HELD_OUT or train.n < MIN_HELD_OUT:
             raise DataError(
                 f"{self.source.url or 'X'}: of {rung.n_bags} bags {train.n + held_out.n} are "
-                f"labelled, {held_out.n} of them in the held-out share of {share:g}; comparing "
+                f"labelled, {held_out.n} of them in the held-out fraction of {share:g}; comparing "
                 f"candidates needs {MIN_HELD_OUT}: label more bags, or take more with first_bags"
             )
         with kernel_threads():

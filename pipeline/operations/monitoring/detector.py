@@ -12,10 +12,10 @@ import numpy as np
 
 from ...core import (
     Boolean,
+    Fraction,
     Instance,
     Integer,
     RandomSeed,
-    Share,
     check_parameters,
     checked,
     component,
@@ -173,7 +173,7 @@ class DriftDetector(BaseEstimator):
         | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
         | None
     ) = field(default=None, kw_only=False)
-    level: Annotated[float, Share] = 0.05
+    level: Annotated[float, Fraction] = 0.05
     n_permutations: Permutations = 999
     n_frequencies: Annotated[int, Integer(1, 4096)] | None = None
     standardize: bool = True

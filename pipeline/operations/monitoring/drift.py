@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
+from ...core import Boolean, Fraction, Function, Instance, Integer, None_, Seed, checked
 from ...core.arrays import Floats
 from ...core.digits import rounded
 from ...core.errors import BagError, DataError
@@ -157,7 +157,7 @@ def _moved(shift_of: CoordinateShift) -> str:
     embedding=Instance("Embedding") | Instance("EmbeddingSpec") | None_,
     n_features=Integer(2, even=True),
     n_permutations=PERMUTATIONS,
-    level=Share | None_,
+    level=Fraction | None_,
     seed=Seed,
     thin=Boolean | Integer(1),
     progress=Function | None_,

@@ -6,7 +6,7 @@ learnt it from the pairs before. Without a difference that is 0 on average, what
 capital is a martingale that begins with 1 and is never below 0, and it reaches 1 / α with a chance
 of at most α, in all rounds together (Ville).
 
-A difference may begin at any time. So the capital of 1 is paid out over the rounds: a share
+A difference may begin at any time. So the capital of 1 is paid out over the rounds: a fraction
 1 / log2(t + 1) − 1 / log2(t + 2) of it begins to play in round t.
 """
 

@@ -329,7 +329,7 @@ class NewRound:
     def _split(self, model: RidgeModel) -> Membership:
         """Return which bags of the store enter no model of the sequence."""
         split = Holdout.of(model.holdout).split(self.spec.labelled(self.store))
-        assert split is not None  # the share is above 0
+        assert split is not None  # the fraction is above 0
         return split
 
     def _held_out(self, model: RidgeModel, bags: Range, n: int) -> LabelledBags:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ...core import (
+    Fraction,
     Instance,
     Integer,
     ListOf,
@@ -20,7 +21,6 @@ from ...core import (
     OneOf,
     Open,
     Real,
-    Share,
     Text,
     check_parameters,
     checked,
@@ -153,7 +153,7 @@ class DriftGate:
     'report'
     """
 
-    alpha: Annotated[float, Share] = 0.05
+    alpha: Annotated[float, Fraction] = 0.05
     _: KW_ONLY
     horizon: Annotated[int, Integer(1)] = 365
     least_effect: Annotated[float, Real(ge=0)] = 0.01
@@ -269,7 +269,9 @@ class Retraining:
     _: KW_ONLY
     state_url: str | None = None
     target: str | Annotated[Sequence[str], ListOf(Text)] | None = None
-    holdout: Annotated[float, Share] | Annotated[Mapping[str, Any], MappingOf(Text, Open())] = 0.1
+    holdout: Annotated[float, Fraction] | Annotated[Mapping[str, Any], MappingOf(Text, Open())] = (
+        0.1
+    )
     window: Annotated[Window, Instance("Window")] = Window()
     evaluate_bags: Annotated[int, Integer(1)] = 2000
     tolerance: Annotated[float, Real(ge=0)] = 0.02
@@ -325,7 +327,7 @@ class Retraining:
 
     @property
     def _described_holdout(self) -> float | str:
-        """The share; with groups in words, so that a change is shown as one of the whole."""
+        """The fraction; with groups in words, so that a change is shown as one of the whole."""
         holdout = Holdout.of(self.holdout)
         if holdout.groups is None:
             return holdout.fraction

@@ -74,7 +74,7 @@ def slow_score(name, model, labels):
 
 @pytest.mark.parametrize("name", ["one", "two", "classes", "smoother", "densities"])
 def test_score_evaluate_and_importance_in_memory(models, name):
-    """All are scikit-learn's R², or accuracy, or the share of squared L2 distance explained."""
+    """All are scikit-learn's R², or accuracy, or the fraction of squared L2 distance explained."""
     model, labels = models[name], labels_of(name)
     expected = slow_score(name, model, labels)
     errors = evaluate(model, NEW, labels)

@@ -101,7 +101,7 @@ def test_splits_in_blocks_are_the_same(monkeypatch):
 
 @pytest.mark.parametrize(("counts", "least"), [((2, 2), 1 / 3), ((3, 3), 1 / 10), ((2, 3), 1 / 10)])
 def test_tiny_sets_can_not_be_significant(counts, least):
-    """However far apart: the p-value is the share of splits as good as the observed one."""
+    """However far apart: the p-value is the fraction of splits as good as the observed one."""
     reference, new = two_sets(5, *counts, shift=50.0)
     p = drift_test(reference, new, n_permutations=4999).p_value
     assert p == pytest.approx(least, abs=0.03)

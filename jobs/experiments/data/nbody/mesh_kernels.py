@@ -12,7 +12,7 @@ from bagbasis.core.compiling import kernel, subkernel
 
 @subkernel(inline="always")
 def _cell(x, inverse, n):
-    """Return the two cells a coordinate's cloud overlaps, and the share of the second."""
+    """Return the two cells a coordinate's cloud overlaps, and the fraction of the second."""
     u = x * inverse - 0.5
     if u < 0:
         u += n

@@ -377,8 +377,8 @@ class _Search:
     def _differs(self, view: View) -> bool:
         """Whether an embedding sees other points on this scale than as they are.
 
-        Embeddings see points as shares of a box: standardising changes nothing where the box that
-        is measured after it is the one before.
+        Embeddings see points as fractions of a box: standardising changes nothing where the box
+        that is measured after it is the one before.
         """
         if view[0] != STANDARDISED:
             return True
