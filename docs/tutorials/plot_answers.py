@@ -77,7 +77,7 @@ print(errors.verdict())
 # Predicted against true scores. A perfect model has all points on the diagonal.
 
 errors.plot()
-# sphinx_gallery_thumbnail_number = 2  # noqa: ERA001
+# sphinx_gallery_thumbnail_number = 2
 
 # %%
 # Without a holdout, estimate the error by cross-validation. ``scoring`` takes scikit-learn's names.
