@@ -162,6 +162,8 @@ def test_cores_outside_of_workers(monkeypatch):
     """What the environment says, if it is a positive number; else what the process may use."""
     monkeypatch.delenv(CORES_VARIABLE, raising=False)
     assert worker_cores() >= 1
+    monkeypatch.setenv("BAGBASIS_LANE_CORES", "5")  # its name before 1.0
+    assert worker_cores() == 5
     monkeypatch.setenv(CORES_VARIABLE, "3")
     assert worker_cores() == 3
     for text in ("0", "-1", "x", "", "2.5"):
