@@ -19,7 +19,7 @@ def shares_by_loop(
     size: int,
     mode: str = "clip",
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Share of each bag's points in each bin, shape (n_bags, n_groups, n_bins^size), and its
+    """Return the fraction of each bag's points in each bin, shape (n_bags, n_groups, n_bins^size), and its
     points outside the box in the group where they are most."""
     groups = subsets(bags[0].shape[1], size)
     shares = np.zeros((len(bags), len(groups), n_bins**size))

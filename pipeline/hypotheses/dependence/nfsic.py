@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from typing_extensions import override
 
-from ...core import Integer, ShareOrZero
+from ...core import FractionOrZero, Integer
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...core.saved import Saved
@@ -275,7 +275,7 @@ class NFSIC(DependenceStatistic):
     null_in_pass: ClassVar[tuple[str, int] | None] = ("chi_square", MANY_BAGS)
     kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
     n_locations: Annotated[int, Integer(1, MAX_LOCATIONS)] = 10
-    learn: Annotated[float, ShareOrZero] = 0.0
+    learn: Annotated[float, FractionOrZero] = 0.0
 
     @override
     def measure(self, pairs: Pairs) -> Measured:
