@@ -19,8 +19,8 @@ def shares_by_loop(
     size: int,
     mode: str = "clip",
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the fraction of each bag's points in each bin, shape (n_bags, n_groups, n_bins^size), and
-    its points outside the box in the group where they are most."""
+    """Return the fraction of a bag's points in each bin, (n_bags, n_groups, n_bins^size), and its
+    points outside the box in the group where they are most."""
     groups = subsets(bags[0].shape[1], size)
     shares = np.zeros((len(bags), len(groups), n_bins**size))
     n_outside = np.zeros(len(bags), dtype=np.int64)
