@@ -76,7 +76,7 @@ INTERNAL = {
         " positions present read_array read_stored sample_size target_columns trusted written"
     ),
     "ingest": "run_counted",
-    "models": "as_prediction in_units checkpoint_store measure references rmse_errors steps weight",
+    "models": "as_prediction in_units store_of measure references rmse_errors steps weight",
     "neural": "arrays decision_rows from_header header longest numbers_per_point",
     "operations": "all_settings cells state_folder",
     "search": "check_place condition gain",

@@ -115,8 +115,10 @@ def independence_test(
     select_coordinates : Select informative variables.
     bagbasis.plotting.plot_null : Plot the null distribution of a test.
 
-    Notes ----- `HSICBlock` is conservative: it rejects less often than its level. The experiment
-    `levels` measures the levels of all statistics.
+    Notes
+    -----
+    `HSICBlock` is conservative: it rejects less often than its level. The experiment `levels`
+    measures the levels of all statistics.
 
     Szabó; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
     covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al. 2013
