@@ -87,25 +87,15 @@ def _judged(
 ) -> tuple[BagStore | BagsInView, dict[str, Any] | None, list[Any]]:
     """Return the bags, and what is known of the model's errors on them; see `judge_labelled`."""
     from bagbasis.models.evaluation.baselines import judge_labelled
+    from bagbasis.models.fitted_model import is_fitted_to
     from bagbasis.models.judging import evaluate, labelled_for
 
     from .pictures.bags_in_view import BagsInView
 
     bags = labelled_for(model.model_, X, y)
     view = bags.data if isinstance(bags.data, BagStore) else BagsInView.of(bags)
-    if _are_fitted(model, bags):
+    if is_fitted_to(model.model_, bags):
         judged, errors = judge_labelled(model, bags, None, forest=True)
         if judged is not None:
             return view, judged, [*errors]
     return view, None, [evaluate(model, X, y), None]
-
-
-def _are_fitted(model: DoubleBasis, bags: LabelledBags) -> bool:
-    """Return whether a model was fitted to these bags, as far as their number and points say."""
-    from bagbasis.models.fitted_model import is_fitted_to
-
-    report = model.report_
-    if bags.url is not None or model.holdout_:
-        return is_fitted_to(model.model_, bags)
-    sizes = report.get("n_bags"), report.get("n_points")
-    return report.get("data_url") is None and sizes == (bags.n_bags, bags.n_points)

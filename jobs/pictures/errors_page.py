@@ -12,6 +12,7 @@ from bagbasis import BagStore
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.urls import is_same_place
 from bagbasis.models.errors import Errors
+from bagbasis.models.fitted_model import JUDGED_ON_FITTED
 from bagbasis.models.outcomes.details import ClassDetails, DensityDetails
 from bagbasis.models.verdict import (
     MOST_FREQUENT,
@@ -86,7 +87,7 @@ def errors_part(
     worries += few_judged(errors.n)
     fitted_to = is_same_place(store.url, model.report_.get("data_url"))
     if errors.subset == "train" or (errors.subset == "all" and fitted_to):
-        worries.append("The model was fitted to bags that it is judged on: errors are too small.")
+        worries.append(JUDGED_ON_FITTED)
     worries += worries_of_sizes(store)
     if isinstance(details, ClassDetails):
         tables = _class_tables(errors, details, rivals)

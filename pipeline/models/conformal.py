@@ -69,8 +69,8 @@ def conformalized(
         )
     if is_fitted and not model.holdout:
         raise ModelError(
-            f"{source.url}: the model was fitted to these bags, whose errors are too small "
-            "to promise by; give cv=10, fit with holdout=, or give other bags"
+            f"{source.url or 'bags in memory'}: the model was fitted to these bags, whose errors "
+            "are too small to promise by; give cv=10, fit with holdout=, or give other bags"
         )
     column = None if groups is None else Column.of(source.data, "groups", groups)
     scale, is_known = None, False

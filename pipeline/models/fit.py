@@ -77,7 +77,7 @@ def fit_ridge(
         seconds["trees"] = time.perf_counter() - begun_trees
     warn_of_labels(problem, sums)
     passes = {"n_passes": solved.n_passes, "n_bags_resumed": solved.n_bags_resumed}
-    digest = digest_of_fitted(problem.source, problem.holdout)
+    digest = digest_of_fitted(problem.source)
     model = replace(model, report={**model.report, **passes, **digest, "seconds": seconds})
     return calibrated(model, problem, parameters.rounding)
 

@@ -186,8 +186,9 @@ def model_of(estimator: FittedEstimator[Model]) -> Model:
 
 MODEL_FITTED_ON = "the model was fitted on"
 DIGEST = "data_digest"
-"""In the report of a fit to bags in memory with a holdout: the size and a hash of the bags."""
+"""In the report of a fit to bags in memory: the size and a hash of the bags."""
 POINTS_PER_DIGEST = 2**16  # points that are hashed at a time, in float64
+JUDGED_ON_FITTED = "The model was fitted to bags that it is judged on: errors are too small."
 
 
 COUNTS = (
@@ -270,7 +271,7 @@ def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[
 def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     """Whether the model was fitted to these data: to this store, or to bags with these points.
 
-    Bags in memory are known only to a model that held some of them out.
+    Bags in memory are not known to a model that an earlier version fitted without a holdout.
     """
     if data.url is not None:
         return is_same_place(data.url, model.report.get("data_url"))
@@ -281,9 +282,9 @@ def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     return same_size and digest_of_bags(data) == digest["points"]
 
 
-def digest_of_fitted(bags: LabelledBags, holdout: Holdout) -> dict[str, Any]:
-    """Return what a report keeps to know bags in memory again; nothing where none is held out."""
-    if not (bags.in_memory and holdout):
+def digest_of_fitted(bags: LabelledBags) -> dict[str, Any]:
+    """Return what a report keeps to know bags in memory again; nothing for a store."""
+    if not bags.in_memory:
         return {}
     sizes = {"n_bags": bags.n_bags, "n_points": bags.n_points}
     return {DIGEST: {**sizes, "points": digest_of_bags(bags)}}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core import Function, None_, Subset, checked
 from ..core.arrays import Floats
-from ..core.errors import DataError, ModelError
+from ..core.errors import DataError, ModelError, warn
 from ..core.units import in_units
 from ..data.bags.frames import is_groups
 from ..data.labelled.frame_columns import FromFrame, from_frame
@@ -25,11 +25,13 @@ from ..execution.progress import Progress
 from .errors import Errors, ErrorSample
 from .fitted_model import (
     FRAME_COLUMNS,
+    JUDGED_ON_FITTED,
     MODEL_FITTED_ON,
     FittedEstimator,
     JudgedModel,
     ScoringModel,
     check_predictable,
+    is_fitted_to,
     model_of,
     names_fitted,
     natural_subsets,
@@ -68,7 +70,8 @@ def evaluate(
     subset : {"all", "holdout", "train"}, optional
         Bags on which errors are measured: all, those of the ``holdout``, or those of the fit. None:
         for the data of the fit, the bags held out if there are any; for other data, all bags.
-        `Errors.subset` says which bags were judged.
+        If the fit held none out, all of its bags are judged, with a warning that the errors are too
+        small. `Errors.subset` says which bags were judged.
     sample_weight : str or array, shape (n_bags,), optional
         A column of the store, or one number ≥ 0 per bag: how much it counts in every mean.
     progress : callable (bags done, bags in all), optional
@@ -136,6 +139,11 @@ def judge_model(
     if y is not None and subset is None and not bags.in_memory:
         subset = "all"
     name, errors = find_subset(fitted, bags, subset, judge)
+    if subset is None and name == "all" and is_fitted_to(fitted, bags):
+        warn(
+            f"{JUDGED_ON_FITTED} Give other bags, fit with holdout=0.1, or use cross_val_score "
+            '(subset="all" asks for these errors)'
+        )
     errors.outside.warn(bags.data)
     return replace(errors, subset=name)
 

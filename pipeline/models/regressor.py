@@ -299,7 +299,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         DataError
             No labelled bags, all in one fold, or other targets than the model's.
         ModelError
-            A store that the model was fitted to without a holdout, and no ``cv``.
+            Bags that the model was fitted to without a holdout, and no ``cv``.
         ParameterError
             The sums of all folds do not fit in memory, weights without ``cv``, or ``cv`` for a
             model with trees.

@@ -326,7 +326,7 @@ def labelled_examples(
     if not warn_of_few(len(places), bags.url) and isinstance(outcome, Reals):
         warn_of_alike(len(places), values.var(axis=0), values.mean(axis=0), bags.target_names)
     examples = Examples(bags, places, values, batch_size, validation, seed, judged)
-    report = {**_report(bags, places), **digest_of_fitted(bags, held_out)}
+    report = {**_report(bags, places), **digest_of_fitted(bags)}
     return LabelledExamples(examples, held_out.saved, report), outcome
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -17,6 +20,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.core.errors import ModelError
+from bagbasis.ingest import ingest_arrays
 
 N = 120
 RNG = np.random.default_rng(1)
@@ -71,9 +75,48 @@ def test_other_bags_are_judged_whole():
     model = exact().fit(BAGS, NOISE, holdout=0.25)
     for others in (BAGS[::-1], BAGS[:-1], [*BAGS[:-1], BAGS[-1] + 1]):
         assert evaluate(model, others, NOISE[: len(others)]).subset == "all"
-    without = exact().fit(BAGS, NOISE)
-    assert evaluate(without, BAGS, NOISE).subset == "all"
-    assert "data_digest" not in without.report_
+
+
+@pytest.mark.parametrize(
+    ("make", "labels"),
+    [
+        (exact, NOISE),
+        (lambda: exact(DoubleBasisClassifier), np.where(NOISE > 0, "a", "b")),
+        (lambda: TripleBasisRegressor(SMALL, response_embedding=SMALL), BAGS),
+        (lambda: KernelSmoother(SMALL), Y),
+    ],
+    ids=["regressor", "classifier", "densities", "smoother"],
+)
+def test_the_bags_fitted_are_told_where_none_was_held_out(make, labels, tmp_path):
+    """Their errors are too small; other bags and a ``subset`` that is asked for have no warning."""
+    model = make().fit(BAGS, labels)
+    ours = "fitted to bags that it is judged on: errors are too small"
+    with pytest.warns(BagbasisWarning, match=ours):
+        assert evaluate(model, BAGS, labels).subset == "all"
+    with pytest.warns(BagbasisWarning, match=ours):
+        model.score(Bags.from_list(BAGS), labels)
+    if not isinstance(model, KernelSmoother):  # which is not saved
+        model.save(tmp_path / "m")
+        with pytest.warns(BagbasisWarning, match=ours):
+            evaluate(load_model(tmp_path / "m"), BAGS, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BagbasisWarning)
+        evaluate(model, BAGS, labels, subset="all")
+        evaluate(model, BAGS[:-1], labels[:-1])
+
+
+def test_the_store_of_a_fit_without_a_holdout_is_told_too(tmp_path):
+    store = ingest_arrays(BAGS, tmp_path / "s.zarr", targets={"y": NOISE})
+    for model in (exact(), KernelSmoother(SMALL)):
+        with pytest.warns(BagbasisWarning, match="fitted to bags that it is judged on"):
+            evaluate(model.fit(store, target="y"), store)
+    assert evaluate(KernelSmoother(SMALL).fit(store, target="y", holdout=0.25), store).n < N / 2
+
+
+def test_no_intervals_of_the_errors_on_the_bags_fitted():
+    """Their errors are too small to promise by, in memory as of a store."""
+    with pytest.raises(ModelError, match="bags in memory: the model was fitted to these bags"):
+        exact().fit(BAGS, NOISE).conformalize(BAGS, NOISE)
 
 
 def test_intervals_are_made_of_the_bags_held_out():

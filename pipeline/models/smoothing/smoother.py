@@ -194,8 +194,8 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         model = SmootherModel(rows, features, outcome, self.precision, centre, exponents, mean)
         bandwidth = self._choose(model, sample, progress)
         names = source.coordinate_names
-        report = {} if names is None else {"coordinates": names}
-        report |= digest_of_fitted(source, out)
+        report = {"data_url": source.url, **digest_of_fitted(source)}
+        report |= {} if names is None else {"coordinates": names}
         self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved, report=report)
         return self
 
