@@ -123,6 +123,8 @@ JOBS: Mapping[str, Job] = {
     "tune": Job(
         "Choose embedding, kernel width and penalty; fit the best.",
         MODELS,
+        shortcut="data_url",
+        output="model_url",
         cluster=True,
         page=True,
         draws=True,

@@ -281,7 +281,13 @@ def list_models(url: str) -> dict[str, Any]:
         )
     columns = ["", "model", "registered", "estimator", "judged"]
     rows = [_row(record) for record in records]
-    command_terminal().table("Models", columns, rows, whole=("model",))
+    terminal = command_terminal()
+    terminal.table("Models", columns, rows, whole=("model",))
+    if sum(record.error is not None for record in records) > 1 and not terminal.tsv:
+        terminal.line(
+            "Errors of different measures or bags do not compare; judge models on the same bags: "
+            "bags evaluate MODEL DATA -o OUT"
+        )
     return {"models": [asdict(record) for record in records]}
 
 
@@ -319,21 +325,15 @@ def rollback(url: str) -> dict[str, str | None]:
 
 def _row(record: ModelRecord) -> list[str]:
     """Return the champion's mark, name, time, estimator, and numbers of the fit and report."""
-    from bagbasis.core.digits import with_error
-    from bagbasis.models.fit_summary import error_in_words
-
-    report = dict(record.report)
-    error = error_in_words(record.fit)
-    if {"measure", "error"} <= report.keys():  # of a round of `bags retrain`
-        spread = report.pop("standard_error", None)
-        error = f"{report.pop('measure')} {with_error(report.pop('error'), spread)}"
+    of_error = ("measure", "error", "standard_error") if "measure" in record.report else ()
+    report = {key: value for key, value in record.report.items() if key not in of_error}
     numbers = [("bags", record.fit.get("n_bags_fitted")), *report.items()]
     shown = [
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"
         for name, value in numbers
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
-    shown += [error] if error else []
+    shown += [record.error] if record.error else []
     return [
         "*" if record.current else "",
         record.name,

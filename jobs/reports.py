@@ -12,11 +12,9 @@ from bagbasis.data.store.store import BagStore
 
 if TYPE_CHECKING:
     from bagbasis.data.labelled.inputs import BagsLike, LabelsLike
-    from bagbasis.data.labelled.labelled import LabelledBags
     from bagbasis.hypotheses.result import HypothesisResult
     from bagbasis.models.base import DoubleBasis
 
-    from .pictures.bags_in_view import BagsInView
     from .pictures.parts import Part
 
 IN_MEMORY = "bags in memory"
@@ -67,35 +65,19 @@ def _write(name: str, url: str | os.PathLike[str], parts: list[Part]) -> None:
 
 
 def _model_part(model: DoubleBasis, X: BagsLike | None, y: LabelsLike) -> Part:
+    from bagbasis.models.evaluation.baselines import judge_given
     from bagbasis.models.evaluation.coverage import judge_intervals
 
+    from .pictures.bags_in_view import BagsInView
     from .pictures.fit_part import part_of_fit
     from .pictures.model_part import interval_tables
 
     intervals: list[dict[str, Any]] = []
     if X is None:
         return part_of_fit(IN_MEMORY, model, IN_MEMORY, None, None, [])
-    view, judged, errors = _judged(model, X, y)
+    bags, judged, errors = judge_given(model, X, y)
+    view = bags.data if isinstance(bags.data, BagStore) else BagsInView.of(bags)
     if isinstance(X, BagStore):
         intervals = judge_intervals(model, X)
     part = part_of_fit(IN_MEMORY, model, view.url or IN_MEMORY, view, judged, errors)
     return replace(part, tables=[*part.tables, *interval_tables(model, intervals)], next=NEXT)
-
-
-def _judged(
-    model: DoubleBasis, X: BagsLike, y: LabelsLike
-) -> tuple[BagStore | BagsInView, dict[str, Any] | None, list[Any]]:
-    """Return the bags, and what is known of the model's errors on them; see `judge_labelled`."""
-    from bagbasis.models.evaluation.baselines import judge_labelled
-    from bagbasis.models.fitted_model import is_fitted_to
-    from bagbasis.models.judging import evaluate, labelled_for
-
-    from .pictures.bags_in_view import BagsInView
-
-    bags = labelled_for(model.model_, X, y)
-    view = bags.data if isinstance(bags.data, BagStore) else BagsInView.of(bags)
-    if is_fitted_to(model.model_, bags):
-        judged, errors = judge_labelled(model, bags, None, forest=True)
-        if judged is not None:
-            return view, judged, [*errors]
-    return view, None, [evaluate(model, X, y), None]

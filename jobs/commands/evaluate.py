@@ -49,15 +49,16 @@ class Config(ClusterConfig, DirectoryConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
-    from bagbasis import BagStore, evaluate
+    from bagbasis import BagStore
     from bagbasis.data.labelled.holdout import Holdout
     from bagbasis.data.labelled.suspected_groups import suspect_groups
     from bagbasis.models import permutation_importance
     from bagbasis.models.evaluation.baselines import judge_rivals
     from bagbasis.models.evaluation.coverage import judge_intervals
+    from bagbasis.models.judging import judge_model
     from bagbasis.models.verdict import targets_in_words, warning_lines
 
-    from ..pictures.errors_page import errors_part
+    from ..pictures.errors_page import errors_part, judged_on_fitted
     from ..pictures.importances import importance_part
     from ..pictures.model_part import (
         CHECKS_OF_MODEL,
@@ -75,11 +76,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     view = choose_view(model, store, config.coordinate_names, config.downwards)
     with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
         weight = config.sample_weight
-        errors = evaluate(
-            model, store, subset=config.subset, sample_weight=weight, progress=progress
-        )
+        errors, _ = judge_model(model.model_, store, None, config.subset, weight, progress)
         judged = view.report(errors, config.n_smoothed, progress)
-        means, forest = judge_rivals(model, store, errors.subset, progress, weight)
+        means, forest = None, None  # on bags that they are fitted to, a forest has nearly no error
+        on_fitted = judged_on_fitted(model, store, errors)
+        if not on_fitted:
+            means, forest = judge_rivals(model, store, errors.subset, progress, weight)
         intervals = judge_intervals(model, store, progress)
         drops = None
         if config.importance:
@@ -102,6 +104,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     title = f"Evaluation of {targets_in_words(model.outcome_.scored_names)}"
     part = errors_part(title, model, store, errors, means, forest)
     following = f"bags predict {config.model_url} {store.url} -o predictions.parquet"
+    if on_fitted:
+        following = f"bags fit {store.url} -o MODEL --set holdout=0.2 leaves bags to judge it on"
     for line in (part.answer, *warning_lines(part.worries), f"Next: {following}"):
         console.line(line)
     view.show(report, errors, console)

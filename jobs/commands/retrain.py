@@ -105,8 +105,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
     from ..files import make_folder_of
     from .retrain_report import (
+        NAME,
         answer_of_round,
         lines_of,
+        next_of,
         worries_of_round,
         write_metrics,
         write_round,
@@ -120,8 +122,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             except ParameterError as error:
                 raise ConfigError(f"section 'model': {error}") from error
 
+    pages: list[str] = []
+
     def publish(report: dict[str, Any], rounds: Sequence[Round]) -> None:
-        write_round(config.out_dir, report, rounds)
+        pages.append(f"{write_round(config.out_dir, report, rounds)}/{NAME}.html")
         tell_prometheus(report)
 
     def tell_prometheus(report: dict[str, Any]) -> None:
@@ -142,6 +146,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         console.line(answer_of_round(outcome.report))
         for line in warning_lines(worries_of_round(outcome.report)):
             console.line(line)
+    if pages:
+        console.line(f"Next: {next_of(outcome.report)}")
+        console.line(pages[-1])
     return outcome.report
 
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.files import discard_empty, names_in, read_bytes, writing
 from bagbasis.data.storage.urls import normalize_url
-from bagbasis.models.verdict import RIVALS, verdict
+from bagbasis.models.verdict import RIVALS, targets_in_words, verdict
 from bagbasis.operations import Round
 
 from ..files import write_page, write_report
@@ -223,8 +223,13 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
         details,
         answer=answer_of_round(report),
         checks=_checks(report),
-        next=f"bags serve {report['registry_url']} answers with the champion",
+        next=next_of(report),
     )
+
+
+def next_of(report: dict[str, Any]) -> str:
+    """Return what to do after a round."""
+    return f"bags serve {report['registry_url']} answers with the champion"
 
 
 def worries_of_round(report: dict[str, Any]) -> list[str]:
@@ -257,7 +262,7 @@ def answer_of_round(report: dict[str, Any]) -> str:
     errors = [("the model", report["error"])]
     errors += [(name, error) for name, error in rivals.items() if error is not None]
     where = f"{report['n_judged']:,} held-out bags"
-    what = ", ".join(report.get("targets") or ()) or "the labels"
+    what = targets_in_words(report.get("targets") or ()) or "the labels"
     sentence = verdict(what, report["measure"], where, errors, report.get("standard_error"))
     first = " It is the first model of the registry." if report["champion_before"] is None else ""
     return f"{outcome}.{first} {sentence}"

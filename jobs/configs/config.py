@@ -152,6 +152,11 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a YAML file that holds a mapping, or nothing."""
     if not os.fspath(path).startswith(PIPES):
         check_regular(Path(path), ConfigError)
+    if Path(path).is_dir():  # such as a store or a model
+        raise ConfigError(
+            f"config {path}: is a folder; expected a YAML file with the job's keys, as bags config "
+            "prints one, or give keys with --set KEY=VALUE"
+        )
     with storage_errors(f"config {path}", "cannot be read", kind=ConfigError):
         content = Path(path).read_bytes()
     values = parse_yaml(content, str(path))

@@ -85,9 +85,6 @@ def errors_part(
     details, worries, charts = errors.details, [], []
     checks: tuple[str, ...] = CHECKS
     worries += few_judged(errors.n)
-    fitted_to = is_same_place(store.url, model.report_.get("data_url"))
-    if errors.subset == "train" or (errors.subset == "all" and fitted_to):
-        worries.append(JUDGED_ON_FITTED)
     worries += worries_of_sizes(store)
     if isinstance(details, ClassDetails):
         tables = _class_tables(errors, details, rivals)
@@ -107,7 +104,8 @@ def errors_part(
     beaten_by = compare(
         errors.error, errors.constant_error, of_means, spread, of_forest, errors.measure
     )
-    worries = beaten_by + worries
+    on_fitted = [JUDGED_ON_FITTED] if judged_on_fitted(model, store, errors) else []
+    worries = on_fitted + beaten_by + worries
     where = f"{errors.n:,} bags: {SUBSETS[errors.subset]}"
     if errors.n_unlabelled:
         where += f"; {errors.n_unlabelled:,} without a label left out"
@@ -118,6 +116,9 @@ def errors_part(
     others += [(name, rival.error) for name, rival in rivals.items()]
     what = targets_in_words(list(errors.values()))
     bags = bags_in_words(errors.n, errors.subset == "holdout")
+    if on_fitted:
+        are_all_fitted = errors.subset == "train" or not model.holdout_
+        bags += " that it was fitted to" if are_all_fitted else ", those fitted among them"
     return Part(
         title,
         answer=verdict(
@@ -134,6 +135,13 @@ def errors_part(
         details=later,
         card=card_of(model, judged),
     )
+
+
+def judged_on_fitted(model: FittedModel, store: BagStore | BagsInView, errors: Errors) -> bool:
+    """Return whether the model was fitted to bags that it is judged on."""
+    if errors.subset == "all":
+        return is_same_place(store.url, model.report_.get("data_url"))
+    return errors.subset == "train"
 
 
 def worries_of_sizes(store: BagStore | BagsInView) -> list[str]:
@@ -217,15 +225,17 @@ def probability_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
     """Return what measures probabilities of the model and of the baselines."""
     frequencies = errors.mean[errors.mean > 0]
     is_known = abs(float(frequencies.sum()) - 1) < SUM_TOLERANCE
-    constant = rounded(-float((frequencies * np.log(frequencies)).sum())) if is_known else None
+    spread = errors.spreads.get(next(iter(errors.values())), {})
+    entropy = -float((frequencies * np.log(frequencies)).sum())
+    constant = rounded(entropy, spread.get("log_loss")) if is_known else None
     keys = ("log_loss", "auc", "brier")
     rows = [
         ["the model", *measures(errors, *keys)],
         [
             "the frequencies of the classes",
             constant,
-            rounded(0.5),
-            rounded(1 - float((errors.mean**2).sum())),
+            rounded(0.5, spread.get("auc")),
+            rounded(1 - float((errors.mean**2).sum()), spread.get("brier")),
         ],
         *([text, *measures(rival, *keys)] for text, rival in rivals.items()),
     ]

@@ -60,7 +60,8 @@ def _null_chart(result: HypothesisResult, level: float) -> Chart:
         ),
     ]
     note = f"Null distribution: {result.null.replace('_', ' ')}, {len(null):,} values."
-    text = f"statistic {result.statistic:.4g}, p = {p_text(result.p_value)}"
+    statistic = rounded(result.statistic, result.standard_error)
+    text = f"statistic {statistic}, p = {p_text(result.p_value)}"
     if result.statistic > null.max() + FAR_TIMES * np.ptp(null):
         note += f" The {text} is far to the right."
     else:

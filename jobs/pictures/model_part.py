@@ -12,7 +12,7 @@ from bagbasis.core.digits import rounded, with_error
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.fit_summary import embedding_in_words
 from bagbasis.models.fitting.feature_map import MAX_OUTSIDE
-from bagbasis.models.verdict import ERROR_RATE, RIVALS, percent, whole_percent
+from bagbasis.models.verdict import ERROR_RATE, RIVALS, no_better, percent, whole_percent
 
 from .charts import Chart, Series
 from .parts import Table, facts
@@ -179,7 +179,7 @@ def choice_tables(model: FittedModel) -> list[Table]:
     rows = [
         [
             candidate["name"],
-            "given" if candidate["width"] is None else f"{candidate['width']:.2g}",
+            "given" if candidate["width"] is None else f"{candidate['width']:.2f}",
             next(errors),
             next(behind) if candidate["behind"] else "",
         ]
@@ -318,12 +318,8 @@ def compare(
             rounded(value, spread / 2) if spread else f"{value:.4g}"
             for value in (error, known[best])
         )
-    against = f"{RIVALS[best]} ({ours} against {theirs}"
-    if error >= known[best]:
-        return [f"The model is no better than {against})."]
-    if error + spread >= known[best]:
-        return [f"The model is hardly better than {against}, within two standard errors)."]
-    return []
+    worry = no_better(error, known[best], spread, f"{RIVALS[best]} ({ours} against {theirs})")
+    return [] if worry is None else [f"{worry}."]
 
 
 def few_judged(n: int) -> list[str]:

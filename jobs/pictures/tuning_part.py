@@ -40,12 +40,7 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         That the best σ is the first or the last that was tried.
     urls : model's and data's
     """
-    reached = {
-        c: (-r, score.error)
-        for r, of_rung in enumerate(result.scores)
-        for c, score in of_rung.items()
-    }
-    order = sorted(reached, key=lambda c: (c != result.winner, reached[c], c))
+    order = result.ranking
     last, best = result.scores[-1], result.scores[-1][result.winner]
     worries = [] if edge is None else [f"{edge}."]
     if best.error >= 1:
@@ -124,7 +119,7 @@ def head_of(result: Tuning) -> str | None:
         return None
     if "refused" in head:
         return f"ridge; no trees were grown: {head['refused']}"
-    errors = ", ".join(f"{name} {error:.3g}" for name, error in head["errors"].items())
+    errors = ", ".join(f"{name} {error:.3f}" for name, error in head["errors"].items())
     text = f"{head['head']}; errors over {head['n_folds']} folds: {errors}"
     least = min(head["errors"], key=head["errors"].get)
     if head["head"] != least:
@@ -161,8 +156,7 @@ def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[
 
 
 def _error(score: Score, error: float) -> float:
-    """Return the standard error of a mean of squares of normally distributed numbers."""
-    return float(error * (2 / score.n_held_out) ** 0.5)
+    return error * score.relative_spread
 
 
 def _say(score: Score) -> str:

@@ -11,8 +11,9 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from numbers import Integral, Real as RealNumber
 from typing import Any, Generic, Literal, TypeVar
 
@@ -189,10 +190,18 @@ class Real(Constraint[float]):
 
     @override
     def nearest(self, value: object) -> str:
-        """Return the fraction that a percentage stands for, as a question."""
-        percent = _as_float(value) / 100
-        is_percent = self.kind == "fraction" and 0.01 < percent <= 1 and self._is_within(percent)
-        return f" (did you mean {percent:g}?)" if is_percent else ""
+        """Return the number that a text holds, or the fraction of a percentage, as a question."""
+        number, is_percent = _as_float(value), False
+        if isinstance(value, str):
+            text, is_percent = value.strip().removesuffix("%"), value.strip().endswith("%")
+            with suppress(ValueError):
+                number = float(text)
+        if isinstance(value, str) and not is_percent and self._is_within(number):
+            return f" (did you mean {number:g}?)" if isfinite(number) else ""
+        percent = number / 100
+        is_fraction = self.kind == "fraction" or is_percent
+        means_percent = is_fraction and 0.01 < percent <= 1 and self._is_within(percent)
+        return f" (did you mean {percent:g}?)" if means_percent else ""
 
     def _is_within(self, number: float) -> bool:
         return (
@@ -381,6 +390,13 @@ class Instance(Constraint[Any]):
         if any(_is_ours(kind) and kind.__name__ == self.name for kind in type(value).__mro__):
             return value
         raise UnfitError
+
+    @override
+    def nearest(self, value: object) -> str:
+        """Return how an instance is made of a class that was passed instead, as a question."""
+        if isinstance(value, type) and any(kind.__name__ == self.name for kind in value.__mro__):
+            return f" (did you mean {value.__name__}()?)"
+        return ""
 
     @override
     def words(self, name: str) -> str:

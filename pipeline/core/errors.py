@@ -6,6 +6,7 @@ import difflib
 import inspect
 import math
 import re
+import traceback
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -96,6 +97,25 @@ class BagbasisError(Exception):
     def __str__(self) -> str:
         """Return the message, at most `MAX_CHARACTERS` long."""
         return one_line(super().__str__())
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the traceback as IPython shows it: the caller's lines, and none of this package.
+
+        The message says what is wrong with the call; ``%debug`` still sees all frames.
+        """
+        calls = []
+        for frame, line in traceback.walk_tb(self.__traceback__):
+            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if package == __name__.partition(".")[0]:
+                break
+            if package != "IPython":
+                calls.append((frame, line))
+        lines = traceback.StackSummary.extract(iter(calls)).format()
+        return [
+            "Traceback (most recent call last):",
+            *"".join(lines).splitlines(),
+            *"".join(traceback.format_exception_only(type(self), self)).splitlines(),
+        ]
 
 
 def printable(text: str) -> str:

@@ -60,6 +60,7 @@ from .outcomes.base import Outcome, Target
 from .posterior import BagScores
 from .ridge_model import RidgeModel
 from .saving import save_model
+from .verdict import targets_in_words, verdict_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -141,15 +142,24 @@ class DoubleBasis(BaseEstimator):
         """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite=overwrite)
 
-    def summary(self) -> FitSummary:
+    def summary(self, X: BagsLike | None = None, y: Labels = None) -> FitSummary:
         """Summarise the fit: what was chosen, its error next to rivals, and the next step.
 
         The result prints as text, and is a table in a notebook.
+
+        Parameters
+        ----------
+        X, y : optional
+            Labelled bags, as for `report`: the summary then begins with the verdict, the error on
+            the bags held out of these, or by folds, next to those of a random forest, ridge
+            regression on the bags' means and the best constant.
 
         Raises
         ------
         NotFittedError
             Before a fit.
+        DataError
+            Labels that do not fit the bags.
 
         Examples
         --------
@@ -171,7 +181,18 @@ class DoubleBasis(BaseEstimator):
         model = self.model_
         penalty = f"{self.alpha_:.3g} (alpha={self.alpha!r})"
         name = type(self).__name__
-        return summary_of(name, model.features, model.outcome, penalty, model.report)
+        summary = summary_of(name, model.features, model.outcome, penalty, model.report)
+        if X is None:
+            return summary
+        from .evaluation.baselines import judge_given  # noqa: PLC0415 - of models, as this is
+
+        _, judged, errors = judge_given(self, X, y)
+        if judged is None:
+            assert errors[0] is not None  # those of the model
+            return summary.beginning_with(errors[0].verdict())
+        return summary.beginning_with(
+            verdict_of(targets_in_words(model.outcome.scored_names), judged)
+        )
 
     @checked(url=Url)
     def report(

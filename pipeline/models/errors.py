@@ -262,7 +262,7 @@ class Errors:
             for name, numbers in self.values().items()
         }
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
+    def plot(self, target: int = 0, *, ax: Axes | None = None) -> Axes:
         """Draw predictions against the truth, the calibration of classes, or errors of densities.
 
         The errors of densities are squared L2 distances to the responses, bag by bag, against
@@ -270,6 +270,8 @@ class Errors:
 
         Parameters
         ----------
+        target : int, default 0
+            Position of the target of numbers.
         ax : matplotlib Axes, optional
             Axes to draw into; default those of a new figure.
 
@@ -277,10 +279,12 @@ class Errors:
         ------
         DataError
             Without matplotlib (``pip install 'bagbasis[plots]'``).
+        ParameterError
+            If there is no such target.
         """
         from ..plotting.predictions import plot_errors  # noqa: PLC0415 - an extra
 
-        return plot_errors(self, ax=ax)
+        return plot_errors(self, target, ax=ax)
 
     @property
     def references(self) -> Floats:

@@ -14,8 +14,10 @@ from ..core.arrays import Floats, Integers
 from ..core.checks import check_position
 from ..core.digits import rounded
 from ..core.errors import BagbasisWarning, DataError, needing_extra
-from ..data.bags.bags import as_bags
+from ..data.bags.bags import Bags, as_bags
+from ..data.bags.frames import is_groups
 from ..data.bags.html import html_table
+from ..data.store.store import BagStore
 from .fitted_model import in_fitted_order, model_of, names_fitted
 
 if TYPE_CHECKING:
@@ -216,6 +218,9 @@ def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Exp
     0
     """
     fitted = model_of(model)
+    is_several = isinstance(bag, (list, tuple)) and len(bag) > 0 and np.ndim(bag[0]) == 2
+    if is_several or isinstance(bag, (Bags, BagStore)) or is_groups(bag):
+        raise DataError("bag is several bags; explain one at a time, such as explain(model, X[0])")
     [ordered] = in_fitted_order(as_bags([bag]), fitted.report)
     points = np.asarray(ordered, dtype=np.float64)
     n, n_dims = points.shape

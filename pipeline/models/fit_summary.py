@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from ..data.bags.html import html_table
 from ..embeddings.registered import spec_to_dict
 from .fitting.choice.short_list import LINEAR_IN_MEANS
 from .fitting.feature_map import FeatureMap
 from .outcomes.base import Outcome
-from .verdict import NEAR_ERRORS
+from .verdict import NEAR_ERRORS, no_better
+
+BY_FOLDS = "squared error by folds"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,10 @@ class FitSummary:
 
     title: str
     rows: Mapping[str, str]
+
+    def beginning_with(self, verdict: str) -> Self:
+        """Return the summary with a verdict as its first row."""
+        return replace(self, rows={"verdict": verdict, **self.rows})
 
     def __str__(self) -> str:
         """Return a line for each row."""
@@ -111,17 +117,13 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
 
 def _no_better(best: Mapping[str, Any]) -> str | None:
     """Return a warning if the error is that of a constant, or within two standard errors of it."""
-    if best["error"] >= 1:
-        return "the model is no better than a constant"
-    if best["error"] + NEAR_ERRORS * best["standard_error"] >= 1:
-        return "the model is hardly better than a constant, within two standard errors"
-    return None
+    return no_better(best["error"], 1.0, NEAR_ERRORS * best["standard_error"], "a constant")
 
 
 def error_in_words(report: Mapping[str, Any]) -> str | None:
     """Return the error of what was chosen, by folds; None where nothing was chosen."""
     tried = report.get("choice", {}).get("tried")
-    return f"error {_with_error(tried[0])} of a constant's" if tried else None
+    return f"{BY_FOLDS} {_with_error(tried[0])} of a constant's" if tried else None
 
 
 def _with_error(candidate: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from ..core.arrays import Floats
-from ..core.errors import ModelError, shown
+from ..core.constraints import brief
+from ..core.errors import ModelError, ParameterError, shown
 from ..data.bags.bags import Bags
 from ..data.bags.coordinates import Names, order_of
 from ..data.bags.responses import Responses
@@ -179,6 +181,15 @@ class FittedEstimator(Protocol[Model]):
 
 def model_of(estimator: FittedEstimator[Model]) -> Model:
     """Return the fitted model of an estimator; ModelError before a fit."""
+    if not hasattr(estimator, "model_") and not hasattr(estimator, "fit"):
+        hint = (
+            "; load_model(url) reads a saved model"
+            if isinstance(estimator, (str, os.PathLike))
+            else ""
+        )
+        raise ParameterError(
+            f"model is {brief(estimator)}; expected a fitted estimator, before the bags{hint}"
+        )
     if not hasattr(estimator, "model_"):
         raise ModelError("the model is not fitted; call fit before predicting")
     return estimator.model_

@@ -103,7 +103,10 @@ def evaluate(
     >>> errors.n
     20
     """
-    return judge_model(model_of(model), X, y, subset, sample_weight, progress)
+    fitted = model_of(model)
+    errors, bags = judge_model(fitted, X, y, subset, sample_weight, progress)
+    _warn_of_fitted(fitted, bags, subset, errors)
+    return errors
 
 
 def score_of(
@@ -113,7 +116,20 @@ def score_of(
     sample_weight: SampleWeight = None,
 ) -> float:
     """Return `Errors.score` of what `evaluate` finds: what ``score`` of the estimators returns."""
-    return judge_model(model, X, y, None, sample_weight, None).score
+    errors, bags = judge_model(model, X, y, None, sample_weight, None)
+    _warn_of_fitted(model, bags, None, errors)
+    return errors.score
+
+
+def _warn_of_fitted(
+    model: JudgedModel, bags: LabelledBags, subset: str | None, errors: Errors
+) -> None:
+    """Warn of errors on the bags fitted, unless a subset was asked for."""
+    if subset is None and errors.subset == "all" and is_fitted_to(model, bags):
+        warn(
+            f"{JUDGED_ON_FITTED} Give other bags, fit with holdout=0.1, or use cross_val_score "
+            '(subset="all" asks for these errors)'
+        )
 
 
 def judge_model(
@@ -123,8 +139,8 @@ def judge_model(
     subset: str | None,
     sample_weight: SampleWeight,
     progress: Progress | None,
-) -> Errors:
-    """Return what `evaluate` does."""
+) -> tuple[Errors, LabelledBags]:
+    """Return what `evaluate` does, without its warning of bags fitted, and the labelled bags."""
     taken = judged_data(fitted, X, y, sample_weight=sample_weight)
     X, y, sample_weight = taken.X, taken.y, taken.values["sample_weight"]
     bags = labelled_for(fitted, X, y, subset)
@@ -139,13 +155,8 @@ def judge_model(
     if y is not None and subset is None and not bags.in_memory:
         subset = "all"
     name, errors = find_subset(fitted, bags, subset, judge)
-    if subset is None and name == "all" and is_fitted_to(fitted, bags):
-        warn(
-            f"{JUDGED_ON_FITTED} Give other bags, fit with holdout=0.1, or use cross_val_score "
-            '(subset="all" asks for these errors)'
-        )
     errors.outside.warn(bags.data)
-    return replace(errors, subset=name)
+    return replace(errors, subset=name), bags
 
 
 def judged_data(

@@ -123,6 +123,18 @@ def _beside(error: float, name: str, rival: float, spread: float | None) -> str:
     return f"{side if round(abs(change)) else 'level with'} {name} ({rounded(rival, spread)}{near})"
 
 
+def no_better(error: float, rival: float, spread: float, name: str) -> str | None:
+    """Return a warning, without its period, of a rival that is not clearly worse; else None.
+
+    ``spread`` is two standard errors of the error, or 0; ``name`` may end in the two errors.
+    """
+    if error >= rival:
+        return f"The model is no better than {name}"
+    if error + spread >= rival:
+        return f"The model is hardly better than {name}, within two standard errors"
+    return None
+
+
 def r2_error(values: Mapping[str, Any], rmse_error: float) -> float:
     """Return the standard error of an R² whose only uncertain part is the RMSE."""
     rmse = values["rmse"]

@@ -7,7 +7,7 @@ with needing_extra("plots", "bagbasis.plotting"):
 
 from .bags import plot_bag, plot_densities
 from .explanations import plot_explanation
-from .fits import plot_choice, plot_learning_curve
+from .fits import plot_choice, plot_learning_curve, plot_tuning
 from .hypothesis_tests import plot_coordinates, plot_drift, plot_null, plot_scales
 from .predictions import (
     plot_calibration,
@@ -32,4 +32,5 @@ __all__ = [
     "plot_null",
     "plot_predictions",
     "plot_scales",
+    "plot_tuning",
 ]

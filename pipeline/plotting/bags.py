@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
+from ..core import Instance, checked
 from ..core.checks import check_position
 from ..core.errors import DataError
 from ..data.bags.frames import names_of_table
@@ -108,6 +109,7 @@ def _names_of(names: Sequence[str] | None, n_dims: int) -> list[str]:
     return list(names or [f"coordinate {j}" for j in range(n_dims)])
 
 
+@checked(densities=Instance("Densities"))
 def plot_densities(
     densities: Densities,
     index: int = 0,

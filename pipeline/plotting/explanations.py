@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..core import Instance, checked
 from ..core.checks import check_position
 from ..models.explain import coordinate_in_words
 from .style import GREY, axes_of, label_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ..models.explain import Explanation
 
 
+@checked(explanation=Instance("Explanation"))
 def plot_explanation(explanation: Explanation, target: int = 0, *, ax: Axes | None = None) -> Axes:
     """Draw the points of a bag, coloured by their effect on the prediction.
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ..core.errors import DataError
+from ..core import Instance, checked
+from ..core.errors import DataError, plural
 from .style import BLUE, GREY, ORANGE, axes_of, label_of, plain_log
 
 if TYPE_CHECKING:
     from ..models.base import DoubleBasis
+    from ..models.tuning.records import Tuning
 
 MAX_CANDIDATES = 12
 
 
+@checked(model=Instance("DoubleBasis"))
 def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
     """Draw the errors of the candidates that ``embedding="auto"`` compared, the best first.
 
@@ -63,22 +67,99 @@ def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
         :MAX_CANDIDATES
     ]
     names = [label_of(candidate["name"], 60) for candidate in order]
-    ax = axes_of(ax, 8.0, 1.5 + 0.35 * len(order))
-    ax.errorbar(
+    return _draw_candidates(
+        axes_of(ax, 8.0, height_of(order)),
+        names,
         [candidate["error"] for candidate in order],
-        range(len(order)),
-        xerr=[candidate["standard_error"] for candidate in order],
-        fmt="o",
-        color=BLUE,
-        ecolor=GREY,
+        [candidate["standard_error"] for candidate in order],
+        "squared error over folds / variance of the labels",
+        f"Chosen from {len(tried)} candidates",
     )
-    ax.plot(order[0]["error"], 0, "o", color=ORANGE, markersize=9, label="chosen")
-    ax.set_yticks(range(len(order)), labels=names)
+
+
+def height_of(candidates: Sequence[object]) -> float:
+    """Return the height of a figure with a line for each candidate."""
+    return 1.5 + 0.35 * len(candidates)
+
+
+def _draw_candidates(
+    ax: Axes,
+    labels: Sequence[str],
+    errors: Sequence[float],
+    spreads: Sequence[float],
+    what: str,
+    title: str,
+) -> Axes:
+    """Draw a line with an error for each candidate; the first one is the chosen one."""
+    places = range(len(errors))
+    ax.errorbar(errors, places, xerr=spreads, fmt="o", color=BLUE, ecolor=GREY)
+    ax.plot(errors[0], 0, "o", color=ORANGE, markersize=9, label="chosen")
+    ax.set_yticks(places, labels=labels)
     ax.invert_yaxis()
-    ax.set_xlabel("squared error over folds / variance of the labels")
-    ax.set_title(f"Chosen from {len(tried)} candidates")
+    ax.set_xlabel(what)
+    ax.set_title(title)
     ax.legend(fontsize=9)
     return ax
+
+
+@checked(result=Instance("Tuning"))
+def plot_tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
+    """Draw the errors of the candidates that `tune` compared, the winner first.
+
+    Each candidate is drawn with its error on the bags of the last rung that it reached; bars are
+    one standard error. Where all was compared by the choice of ``embedding="auto"``, its candidates
+    are drawn, as `plot_choice` does.
+
+    Parameters
+    ----------
+    result : Tuning
+        Result of `tune`.
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    See Also
+    --------
+    bagbasis.tune : Search embeddings, widths and penalties.
+    plot_choice : Plot what ``embedding="auto"`` compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, MomentsEmbedding, tune
+    >>> from bagbasis.models import Search
+    >>> from bagbasis.plotting import plot_tuning
+    >>> search = Search([MomentsEmbedding()], scale_multipliers=[0.5, 1.0], heads=['ridge'])
+    >>> ax = plot_tuning(tune(DoubleBasisRegressor(), X, y, search=search))
+    >>> ax.get_title()
+    '2 candidates'
+    """
+    choice = result.model.report_.get("choice")
+    if len(result.candidates) == 1 and choice and choice["tried"]:
+        return plot_choice(result.model, ax=ax)
+    shown = result.ranking[:MOST_CANDIDATES]
+    labels, errors, spreads = [], [], []
+    for c in shown:
+        candidate = result.candidates[c]
+        score = [of_rung[c] for of_rung in result.scores if c in of_rung][-1]
+        width = candidate.scale_multiplier
+        label = label_of(candidate.first, 60) + ("" if width is None else f"; σ × {width:g}")
+        labels.append(label + (f"; {score.n_bags:,} bags" if len(result.rungs) > 1 else ""))
+        errors.append(score.error)
+        spreads.append(score.error * score.relative_spread)
+    n = len(result.candidates)
+    part = f"The best {len(shown)} of " if len(shown) < n else ""
+    title = f"{part}{n:,} {plural('candidate', n)}"
+    what = "squared error / variance of the labels, on bags that were not fitted"
+    return _draw_candidates(
+        axes_of(ax, 8.0, height_of(shown)), labels, errors, spreads, what, title
+    )
 
 
 def plot_learning_curve(

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from ..core import Instance, checked
 from ..core.errors import DataError, plural
 from ..hypotheses.result import LEVEL
 from .style import BLUE, GREY, ORANGE, axes_of, label_of, plain_log
@@ -22,6 +23,7 @@ MAX_COORDINATES = 20  # bars that leave space for their numbers
 COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
+@checked(result=Instance("HypothesisResult"))
 def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
     """Draw the null distribution of a test with the statistic and the threshold of a level.
 
@@ -74,6 +76,7 @@ def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None
     return ax
 
 
+@checked(result=Instance("HypothesisResult"))
 def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
     """Draw what each bandwidth contributes: its weight in "fuse", its p-value in "agg".
 
@@ -139,6 +142,7 @@ def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | No
     return ax
 
 
+@checked(result=Instance("HypothesisResult"))
 def plot_coordinates(
     result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None
 ) -> Axes:

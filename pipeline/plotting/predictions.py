@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
+from ..core import Instance, checked
 from ..core.arrays import Floats
 from ..core.checks import check_position
 from ..core.digits import rounded, with_error
@@ -28,6 +29,7 @@ MAX_BARS = 30  # coordinates in a chart
 OVERSHOOT = 0.25  # fraction of the true range: an axis shows predictions this far beyond it
 
 
+@checked(errors=Instance("Errors"))
 def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None) -> Axes:
     """Draw predicted against true values of one target.
 
@@ -151,6 +153,7 @@ def _violins(ax: Axes, true: NDArray[Any], predicted: NDArray[Any], values: NDAr
         ax.plot(np.full(len(group), value), group, ".", color=BLUE)
 
 
+@checked(errors=Instance("Errors"))
 def plot_calibration(errors: Errors, *, ax: Axes | None = None) -> Axes:
     """Draw the observed frequency of classes against their predicted probability.
 
@@ -218,15 +221,17 @@ def calibration_groups(errors: Errors) -> list[CalibrationGroup]:
     return groups_of(sample.predicted[:, 1], sample.predicted[:, 0] == sample.true[:, 0])
 
 
-def plot_errors(errors: Errors, *, ax: Axes | None = None) -> Axes:
+def plot_errors(errors: Errors, target: int = 0, *, ax: Axes | None = None) -> Axes:
     """Draw predictions of numbers, the calibration of classes, or errors of densities."""
+    if isinstance(errors.details, RealDetails):
+        return plot_predictions(errors, target, ax=ax)
+    check_position("target", target, 1)
     if isinstance(errors.details, ClassDetails):
         return plot_calibration(errors, ax=ax)
-    if isinstance(errors.details, DensityDetails):
-        return plot_density_errors(errors, ax=ax)
-    return plot_predictions(errors, ax=ax)
+    return plot_density_errors(errors, ax=ax)
 
 
+@checked(errors=Instance("Errors"))
 def plot_density_errors(errors: Errors, *, ax: Axes | None = None) -> Axes:
     """Draw how far each predicted density is from the response, against the average density.
 
@@ -362,6 +367,7 @@ def _draw_groups(ax: Axes, groups: Sequence[CalibrationGroup]) -> None:
     ax.errorbar(x, y, yerr=[below, above], fmt="o-", color=BLUE, label="group of bags, ± 1 s.e.")
 
 
+@checked(importance=Instance("Importance"))
 def plot_importance(
     importance: Importance, target: str | None = None, *, ax: Axes | None = None
 ) -> Axes:

@@ -7,11 +7,20 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, evaluate
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    cross_val_score,
+    evaluate,
+)
 from bagbasis.core import Fraction, FractionOrZero, OneOf
 from bagbasis.core.errors import BagbasisError, BagbasisWarning, closest
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.ingest import ingest_frame
+from bagbasis.models import explain
 from bagbasis.operations import DriftDetector
 
 RNG = np.random.default_rng(5)
@@ -26,6 +35,10 @@ def regressor(**parameters):
 
 def fit(bags=BAGS, y=Y, kind=DoubleBasisRegressor):
     return kind("moments", alpha=1e-3).fit(bags, y)
+
+
+def fit_with(**parameters):
+    return DoubleBasisRegressor("moments", **parameters).fit(BAGS, Y)
 
 
 def ingest(frame=FRAME, **options):
@@ -63,6 +76,43 @@ MISTAKES = {
     "an argument by position": (
         lambda: regressor().fit(BAGS, Y, 0.1),
         *("fit() takes at most 2 positional arguments (X, y)", "by keyword"),
+    ),
+    "a class instead of an instance": (
+        lambda: DoubleBasisRegressor(MomentsEmbedding).fit(BAGS, Y),
+        "(did you mean MomentsEmbedding()?)",
+    ),
+    "a number as text": (lambda: fit_with(alpha="0.1"), "alpha is '0.1' (did you mean 0.1?)"),
+    "a percentage as text": (
+        lambda: regressor().fit(BAGS, Y, holdout="10%"),
+        "holdout is '10%' (did you mean 0.1?)",
+    ),
+    "dates as labels": (
+        lambda: fit(y=pd.date_range("2020", periods=24)),
+        "expected numbers, such as the days since a date",
+    ),
+    "bags before the model": (
+        lambda: evaluate(BAGS, fit(), Y),
+        *("model is [", "expected a fitted estimator, before the bags"),
+    ),
+    "a path for a model": (
+        lambda: evaluate("m.zarr", BAGS, Y),
+        *("model is 'm.zarr'", "load_model(url) reads a saved model"),
+    ),
+    "several bags to explain": (
+        lambda: explain(fit(), BAGS),
+        "bag is several bags; explain one at a time, such as explain(model, X[0])",
+    ),
+    "an estimator's class": (
+        lambda: cross_val_score(DoubleBasisRegressor, BAGS, Y),
+        "(did you mean DoubleBasisRegressor()?)",
+    ),
+    "folds without bags": (
+        lambda: cross_val_score(regressor(), BAGS, Y, cv=90),
+        *("has no labelled bag", "take fewer folds (cv=)"),
+    ),
+    "a target that a frame lacks": (
+        lambda: ingest(targets=["z"]),
+        "table of points: no column 'z'; there are ['id', 'x', 'word']",
     ),
     "penalty": (lambda: DoubleBasisRegressor(alpha="gvc").fit(BAGS, Y), "(did you mean 'gcv'?)"),
     "embedding": (

@@ -90,3 +90,23 @@ def test_a_long_line_keeps_its_ends(length):
     assert line.startswith(begin)
     assert line.endswith(end)
     assert not end or len(end) == MAX_CHARACTERS // 3
+
+
+def test_notebooks_show_the_lines_of_the_caller_alone(capsys):
+    """The message says what is wrong; the frames of the package between say nothing to a caller."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    shell.run_cell(
+        "from bagbasis import DoubleBasisRegressor\n"
+        "def outer():\n"
+        "    return DoubleBasisRegressor('momets').fit([[[1.0]]], [1.0])\n"
+        "outer()"
+    )
+    printed = capsys.readouterr().out
+    assert "return DoubleBasisRegressor('momets')" in printed
+    assert "ParameterError: embedding is 'momets' (did you mean 'moments'?)" in printed
+    assert printed.count("  File ") == 2
+    assert "bagbasis/" not in printed
+    shell.run_cell("%tb")
+    assert "ParameterError: embedding is 'momets'" in capsys.readouterr().out

@@ -72,7 +72,20 @@ def test_the_error_of_a_choice_is_listed(tmp_path, monkeypatch):
     registry.register(model := DoubleBasisRegressor().fit(bags, spreads))
     monkeypatch.setenv("COLUMNS", "200")
     best = model.report_["choice"]["tried"][0]
-    assert f"error {best['error']:.3f} ± " in done("models", "list", registry.url)
+    text = (
+        f"squared error by folds {best['error']:.3f} ± {best['standard_error']:.3f} of a constant's"
+    )
+    listed = done("models", "list", registry.url)
+    assert text in listed
+    assert "do not compare" not in listed
+    other = DoubleBasisRegressor("moments", alpha=1e-3).fit(bags, spreads)
+    judged = {"measure": "RMSE", "error": 0.1234, "standard_error": 0.0456}
+    registry.register(other, report=judged)
+    listed = done("models", "list", registry.url)
+    assert "bags 40, RMSE 0.123 ± 0.046" in listed
+    assert listed.splitlines()[-1].startswith("Errors of different measures or bags do not compare")
+    assert "do not compare" not in done("models", "list", registry.url, "--format", "tsv")
+    assert [record.cells[-1] for record in registry.list()] == [text, "RMSE 0.123 ± 0.046"]
 
 
 def test_list(registry, names, monkeypatch):

@@ -12,10 +12,12 @@ from bagbasis import (
     DoubleBasisRegressor,
     MomentsEmbedding,
     RandomFourierFeatures,
+    evaluate,
     load_model,
     tune,
 )
-from bagbasis.models.verdict import verdict_of
+from bagbasis.core.digits import with_error
+from bagbasis.models.verdict import RIVALS, verdict_of
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -48,6 +50,24 @@ def test_the_choice(chosen):
     assert rows["bags"] == f"{n} fitted, {N - n} held out ({12 * n} points)"
     assert rows["penalty"] == f"{chosen.alpha_:.3g} (alpha='auto')"
     assert rows["next"].startswith("evaluate(model, X, y)")
+
+
+def test_a_verdict_on_bags_that_are_given(chosen, tmp_path):
+    """On those held out, next to a forest, ridge on means and a constant; by folds without any."""
+    rows = chosen.summary(BAGS, SPREADS).rows
+    assert list(rows) == ["verdict", *chosen.summary().rows]
+    errors = evaluate(chosen, BAGS, SPREADS)
+    begin = (
+        f"Predicting y: RMSE {with_error(errors.error, errors.standard_error)} on {errors.n} held"
+    )
+    assert rows["verdict"].startswith(begin)
+    assert all(name in rows["verdict"] for name in RIVALS.values())
+    model = given().fit(BAGS, SPREADS)
+    by_folds = model.summary(BAGS, SPREADS).rows["verdict"]
+    assert f"times the best constant's on {N} bags" in by_folds
+    assert RIVALS["means_error"] in by_folds
+    others = evaluate(model, BAGS[:9], SPREADS[:9])
+    assert model.summary(BAGS[:9], SPREADS[:9]).rows["verdict"] == others.verdict()
 
 
 def test_text_and_html(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor
+from bagbasis.core.digits import with_error
 from bagbasis.operations import DriftDetector, Registry, Retraining, drift_test, retrain
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -61,7 +62,8 @@ def test_a_round(tmp_path):
     spec = Retraining(str(tmp_path / "s.zarr"), str(tmp_path / "m"), estimator, target="y")
     result = retrain(spec)
     assert "decision: promoted" in str(result)
-    assert "new model" in str(result)
+    error, spread = result.report["error"], result.report["standard_error"]
+    assert f"new model {with_error(error, spread)}" in str(result)
     assert_readable(str(result), result._repr_html_())
     again = retrain(spec)
     assert "decision: nothing" in str(again)

@@ -12,17 +12,20 @@ from matplotlib.figure import Figure
 from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ExtremesEmbedding,
+    MomentsEmbedding,
     ProjectionEmbedding,
     TripleBasisRegressor,
     evaluate,
     plotting,
+    tune,
 )
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.core.errors import BagbasisError
 from bagbasis.densities import estimate_densities
 from bagbasis.hypotheses import two_sample_test
-from bagbasis.models import explain, permutation_importance
-from bagbasis.operations import DriftDetector
+from bagbasis.models import Search, explain, permutation_importance
+from bagbasis.operations import DriftDetector, drift_test
 from bagbasis.plotting.calibration import groups_of, wilson
 
 mpl.use("agg")
@@ -106,6 +109,9 @@ def test_tests_and_drift(ax):
     assert drift.get_title() == f"Drift in {2 * (result.p_value <= 0.5)} of 2 tests"
     assert result.verdict() in result._repr_html_()
     prediction = DriftDetector(n_permutations=19).fit(BAGS[:20]).predict(BAGS[20:40])
+    compared = drift_test(BAGS[:20], BAGS[20:40], n_permutations=19)
+    axes = compared.plot(ax=Figure().subplots())
+    assert axes.lines[0].get_ydata() == pytest.approx([compared.p_value])
     axes = prediction.plot(ax=Figure().subplots())
     assert axes.get_title() == f"Drift in {int(prediction.is_drift)} of 1 test"
     assert axes.lines[0].get_ydata() == pytest.approx([prediction.p_value])
@@ -192,6 +198,35 @@ def test_a_bag_lies_on_its_density_by_name(ax):
         plotting.plot_bag(frame.rename(columns={"pulse": "rate"}), density, ax=ax)
 
 
+def test_the_candidates_of_a_search(ax):
+    """The winner first; each with its error on the bags of its last rung, ± a standard error."""
+    search = Search(
+        [MomentsEmbedding(), ExtremesEmbedding()], scale_multipliers=[0.5, 2.0], first_bags=30
+    )
+    result = tune(DoubleBasisRegressor(validation_fraction=0.4), BAGS, Y, search=search)
+    assert result.plot(ax=ax) is ax
+    errors = []
+    for c in result.ranking:
+        score = [of_rung[c] for of_rung in result.scores if c in of_rung][-1]
+        errors.append(score.error)
+        assert score.relative_spread == pytest.approx((2 / score.n_held_out) ** 0.5)
+    assert result.ranking[0] == result.winner
+    assert sorted(result.ranking) == list(range(4))
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), errors)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    of_winner = result.candidates[result.winner]
+    assert labels[0].startswith(f"{of_winner.first!r}; σ × {of_winner.scale_multiplier:g}; ")
+    assert ax.get_title() == "4 candidates"
+
+
+def test_a_search_that_is_the_choice(ax):
+    """Few bags are compared by the choice of "auto" alone, whose candidates are drawn."""
+    result = tune(DoubleBasisRegressor(), BAGS, Y, search=Search.auto(2))
+    assert result.plot(ax=ax) is ax
+    n = len(result.model.report_["choice"]["tried"])
+    assert ax.get_title() == f"Chosen from {n} candidates"
+
+
 def test_learning_curves(ax):
     """Folds become means and standard errors."""
     errors = np.array([[1.0, 3.0], [1.0, 1.0]])
@@ -210,7 +245,16 @@ def test_what_cannot_be_drawn(model, classifier):
         (lambda: plotting.plot_predictions(classes), "use plot_calibration"),
         (lambda: plotting.plot_calibration(numbers), "use plot_predictions"),
         (lambda: plotting.plot_density_errors(numbers), "use plot_predictions"),
+        (lambda: numbers.plot(1), "target is 1; expected 0 to 0"),
+        (lambda: classes.plot(1), "target is 1; expected 0 to 0"),
         (lambda: plotting.plot_choice(model), "fit with 'auto'"),
+        (lambda: plotting.plot_choice([model]), "model is .*; expected a DoubleBasis"),
+        (lambda: plotting.plot_tuning(model), "result is DoubleB.*; expected a Tuning"),
+        (lambda: plotting.plot_predictions(model), "errors is Double.*; expected an Errors"),
+        (lambda: plotting.plot_importance(numbers), "importance is .*; expected an Importance"),
+        (lambda: plotting.plot_explanation(model), "explanation is .*; expected an Explanation"),
+        (lambda: plotting.plot_null(model), "result is .*; expected a HypothesisResult"),
+        (lambda: plotting.plot_densities(model), "densities is .*; expected a Densities"),
         (lambda: plotting.plot_scales(result), "use plot_null"),
         (lambda: plotting.plot_coordinates(result), "use plot_null"),
         (lambda: plotting.plot_drift([]), "no p-value"),

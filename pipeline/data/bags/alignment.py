@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import DataError, warn
 from .frames import is_table
-from .ids import BagIds, plain_id
+from .ids import BagIds, check_columns_apart, plain_id
 
 if TYPE_CHECKING:
     from pandas import Index
@@ -47,11 +47,10 @@ def with_id_columns_as_index(values: Any, ids: BagIds) -> Any:  # noqa: ANN401 -
 
 def ids_of_index(index: Index[Any]) -> BagIds | None:
     """Return the ids that an index gives bags; None where a label is missing or there twice."""
-    if (
-        not index.is_unique
-        or index.set_names(list(range(index.nlevels))).to_frame().isna().to_numpy().any()
-    ):
+    levels = index.set_names(list(range(index.nlevels))).to_frame()
+    if not index.is_unique or levels.isna().to_numpy().any():
         return None
+    check_columns_apart(levels)
     names = [name for name in index.names if isinstance(name, str)]
     return BagIds.of_keys(index.tolist(), names if len(names) == index.nlevels else ())
 

@@ -18,7 +18,7 @@ from ...core.errors import DataError, closest, needing_extra, shown, warn
 from .arrow_arrays import FOREIGN, library, plain_table
 from .box import range_of
 from .coordinates import Names
-from .ids import BagIds, check_apart, plain_id
+from .ids import BagIds, check_columns_apart, plain_id
 from .packed_attributes import decoded_dataset
 from .precision import check_integers_apart
 
@@ -225,9 +225,7 @@ def bags_of_frame(
             missing = missing | np.array(is_empty, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
-    for name in ids:
-        if rows[name].dtype.kind == "f":
-            check_apart(rows[name].to_numpy(), [name])
+    check_columns_apart(rows[list(ids)])
     try:
         codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
     except (TypeError, NotImplementedError) as error:
@@ -255,7 +253,12 @@ def _of_groups(
     frames = [frame for _, frame in parts]
     if not frames:
         raise DataError("no bags: there are no groups")
-    if not hasattr(groups, "obj"):
+    if hasattr(groups, "obj"):
+        sizes_by_key = groups.size()  # a frame where the groups have as_index=False
+        has_columns = hasattr(sizes_by_key, "columns")
+        check_columns_apart(sizes_by_key if has_columns else sizes_by_key.index.to_frame())
+    else:
+        check_columns_apart(groups.agg([]).to_pandas())
         frames = [frame.to_pandas() for frame in frames]
     chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
     points = [numbers_of_frame(frame[chosen]) for frame in frames]

@@ -137,6 +137,13 @@ def check_apart(values: NDArray[np.floating[Any]], columns: Sequence[str]) -> No
         )
 
 
+def check_columns_apart(ids: Any) -> None:  # noqa: ANN401 - a frame of pandas
+    """Raise DataError for such a float in a column of ids, by the precision of the column."""
+    for name, column in ids.items():
+        if column.dtype.kind == "f":
+            check_apart(column.to_numpy(), [name] if isinstance(name, str) else ())
+
+
 def _check_lengths(ids: Ids) -> None:
     """Raise DataError for a text of more bytes than a chunk of ids has room for."""
     for bag, name in enumerate(ids.tolist()):

@@ -178,7 +178,7 @@ def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str]
             return
         if not overwrite:
             check_answers(url)
-            raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
+            raise ModelError(f"{url}: exists already; remove it, or replace it with overwrite=True")
         if not ours(url):
             raise ModelError(f"{url}: exists and is not {kind}; remove it or choose another place")
         check_no_foreign_files(url)

@@ -113,7 +113,10 @@ def check_place(url: str, overwrite: bool) -> None:
     if not isinstance(attributes, dict):
         raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")
     if attributes.get("n_bags") and not overwrite:
-        raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
+        raise StoreError(
+            f"{url}: exists already; remove it, replace it with overwrite=True, "
+            "or add to it: BagStore.open(url).append, or mode='append' of ingestion"
+        )
     check_no_foreign_files(url, NODES)
 
 

@@ -60,6 +60,7 @@ from ..tables.ingest import (
     TargetRules,
     TargetTypes,
 )
+from ..tables.values import OF_ALL_FILES
 
 FRAME_RULES = FormatRules(
     name="Frames (pandas, polars, Dask, Arrow, DuckDB, awkward, xarray, datasets)",
@@ -347,4 +348,5 @@ def _renamed(folder: str) -> Iterator[None]:
             raise
         for file in TABLES.values():
             text = text.replace(f"{folder}/{file}.parquet", f"table of {file}")
+        text = text.replace(OF_ALL_FILES, "")  # a frame has no files
         raise type(error)(text) from None  # the cause names files that nobody else sees

@@ -161,10 +161,13 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+OF_ALL_FILES = " (all files of a table need the same columns)"
+
+
 def no_column(file: str, name: str, names: Sequence[str], where: str = "") -> DataError:
     """Return the error of a column that a file does not have."""
     hint = closest(name, names)
-    others = "" if hint else " (all files of a table need the same columns)"
+    others = "" if hint else OF_ALL_FILES
     return DataError(f"{file}: no column {name!r}{hint}{where}; there are {list(names)}{others}")
 
 

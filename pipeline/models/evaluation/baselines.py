@@ -15,6 +15,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError, StoreError
 from ...data.bags.bags import Bags
 from ...data.labelled.holdout import Holdout
+from ...data.labelled.inputs import BagsLike, LabelsLike
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.weights import SampleWeight, Weights
 from ...data.store.store import BagStore
@@ -22,8 +23,15 @@ from ...execution.costs import Cost
 from ...execution.progress import Progress
 from ..base import DoubleBasis
 from ..errors import Errors
-from ..fitted_model import FittedEstimator, JudgedModel, ScoringModel, model_of, take_subset
-from ..judging import evaluate_together
+from ..fitted_model import (
+    FittedEstimator,
+    JudgedModel,
+    ScoringModel,
+    is_fitted_to,
+    model_of,
+    take_subset,
+)
+from ..judging import evaluate, evaluate_together, labelled_for
 from ..outcomes.base import Outcome
 from ..outcomes.classes import Classes
 from ..verdict import HELD_OUT, RELATIVE
@@ -91,7 +99,7 @@ class MeansRidge:
 
 
 @checked(
-    model=Instance("DoubleBasis"),
+    model=Instance("DoubleBasis", "DoubleBasisRegressor()"),
     X=Instance("BagStore"),
     progress=Function | None_,
     forest=Boolean,
@@ -190,6 +198,26 @@ def judge_labelled(
     if tried and comparison["error"] and model.alpha != "validation":  # by the same folds
         comparison["standard_error"] = tried[0]["standard_error"] / (2 * comparison["error"])
     return comparison, []
+
+
+def judge_given(
+    model: DoubleBasis, X: BagsLike | LabelledBags, y: LabelsLike = None
+) -> tuple[LabelledBags, dict[str, Any] | None, list[Errors | None]]:
+    """Return labelled bags, what `judge_labelled` says of the bags of the fit, and the errors.
+
+    Of other bags, and of bags of a fit that nothing can be said of, there are the errors on all of
+    them alone, of the model and of no baseline; those on the bags fitted have the subset "train".
+    """
+    bags = labelled_for(model.model_, X, y)
+    is_fitted = is_fitted_to(model.model_, bags)
+    if is_fitted:
+        judged, errors = judge_labelled(model, bags, None, forest=True)
+        if judged is not None:
+            return bags, judged, [*errors]
+    measured = evaluate(model, X, y)
+    if is_fitted and measured.subset == "all":  # nothing was held out
+        measured = replace(measured, subset="train")
+    return bags, None, [measured, None]
 
 
 def judge_held_out(

@@ -57,7 +57,7 @@ class _Folds:
 
 
 @checked(
-    estimator=Instance("DoubleBasis"),
+    estimator=Instance("DoubleBasis", "DoubleBasisRegressor()"),
     target=Text | ListOf(Text) | None_,
     cv=Integer(2, MAX_FOLDS),
     scoring=Text | None_,
@@ -170,7 +170,7 @@ def cross_val_score(
         test = parts[j - cv]
         rows: Summary = test.train + test.validation if test.validation else test.train
         if not rows.weight:
-            raise DataError(f"fold {j} has no labelled bag; take fewer folds")
+            raise DataError(f"fold {j} has no labelled bag; take fewer folds (cv=)")
         models.append(make_model(plan, train, parameters, near=near, for_scores=True))
         near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
         if problem.outcome.has_squared_losses and scoring in (None, "r2"):

@@ -184,5 +184,5 @@ def refuse_classes(source: LabelledBags) -> None:
         if name in names:
             raise DataError(
                 f"{source.url}: target {name!r} has classes, {list(names[name])}; learn it with "
-                "DoubleBasisClassifier (task: classification)"
+                "DoubleBasisClassifier (in a config or with --set: model.task=classification)"
             )

@@ -25,7 +25,7 @@ def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
     """
     [name] = source.target_names or ("",)
     whole, few = bool((codes == np.round(codes)).all()), len(codes) <= MAX_NUMBERS
-    remedy = "use DoubleBasisRegressor (task: regression)"
+    remedy = "use DoubleBasisRegressor (in a config or with --set: model.task=regression)"
     if source.in_memory:
         if not whole and not (few and 2 * len(codes) <= source.n_bags):
             raise DataError(
@@ -46,8 +46,10 @@ def n_targets_of(source: LabelledBags) -> int:
     targets = source.labels.values if isinstance(source.labels, Targets) else None
     if targets is not None:
         if targets.dtype.kind not in "iufb":
-            is_text = targets.dtype.kind in "OUST"
-            hint = "; for classes use DoubleBasisClassifier" if is_text else ""
+            kind = targets.dtype.kind
+            hint = "; for classes use DoubleBasisClassifier" if kind in "OUST" else ""
+            if kind in "mM":
+                hint = ", such as the days since a date"
             raise DataError(f"y has dtype {targets.dtype}; expected numbers{hint}")
         if np.isinf(targets.astype(np.float64)).any():
             raise DataError("y has an infinite value; use NaN for bags without a label")

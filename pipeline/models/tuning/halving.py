@@ -203,7 +203,7 @@ def tune_in(
 
 def _parameters(estimator: DoubleBasis) -> FitParameters:
     """Return the parameters that all candidates share."""
-    Instance("DoubleBasis").check("estimator", estimator)
+    Instance("DoubleBasis", "DoubleBasisRegressor()").check("estimator", estimator)
     return fit_parameters_of(estimator)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import plural
 from ...core.saved import Format, Saved, read_saved
@@ -14,6 +14,9 @@ from ..fit_summary import FitSummary
 from ..verdict import targets_in_words, verdict_of
 from .candidates import Candidate
 from .order import Rung
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FORMAT = Format("state of a tune")
 
@@ -61,6 +64,11 @@ class Score(Saved):
     alphas: tuple[float, ...]
     errors: tuple[float, ...]
     seconds: float
+
+    @property
+    def relative_spread(self) -> float:
+        """Standard error over error, as if errors were normal and bags independent."""
+        return float((2 / self.n_held_out) ** 0.5)
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,33 @@ class Tuning:
     model: Any
     leads: list[Lead]
     judged: dict[str, Any] | None = None
+
+    @property
+    def ranking(self) -> list[int]:
+        """Positions of the candidates: the winner, then those of the last rungs, the best first."""
+        reached = {
+            c: (-r, score.error)
+            for r, of_rung in enumerate(self.scores)
+            for c, score in of_rung.items()
+        }
+        return sorted(reached, key=lambda c: (c != self.winner, reached[c], c))
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the candidates with their errors, the winner first; see `plot_tuning`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
+        """
+        from ...plotting.fits import plot_tuning  # noqa: PLC0415 - an extra
+
+        return plot_tuning(self, ax=ax)
 
     def summary(self) -> FitSummary:
         """Summarise the search: how good the winner is, next to baselines, and what it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from ...hypotheses.samples.thinning import (
 )
 from ...hypotheses.two_samples.fused import FusedDifference, fuse_rows
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 N_SHOWN = 3  # coordinates that a printed result names
 
@@ -115,6 +118,23 @@ class DriftResult(Saved):
         width = max(map(len, lines))
         rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
         return "\n".join([self.verdict(), *rows])
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the p-value and the level; `plot_drift` draws those of several results.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
+        """
+        from ...plotting.hypothesis_tests import plot_drift  # noqa: PLC0415 - an extra
+
+        return plot_drift([self], ax=ax)
 
     def _repr_html_(self) -> str:
         """Show the same as a table in a notebook."""

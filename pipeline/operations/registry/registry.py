@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
+from ...core.digits import with_error
 from ...core.errors import ModelError, ParameterError, WriterBusyError
 from ...core.saved import NewerError
 from ...data.bags.html import html_rows, html_table
@@ -33,7 +34,7 @@ from ...data.storage.zarr_reading import open_group
 from ...data.storage.zarr_stores import zarr_store
 from ...data.store.checksums import checksum_of_values
 from ...models.base import DoubleBasis
-from ...models.fit_summary import error_in_words
+from ...models.fit_summary import BY_FOLDS, error_in_words
 from ...models.loading import load_model, saved_state
 from ...models.saving import (
     MODEL_KEY,
@@ -114,9 +115,28 @@ class ModelRecord:
         return html_table(f"Model {self.name}", dict(zip(COLUMNS[1:], self.cells[1:], strict=True)))
 
     @property
+    def measure(self) -> str | None:
+        """Name of the measure of `error`; None where no error is known."""
+        if "error" in self.report and "measure" in self.report:  # of a round of `retrain`
+            return str(self.report["measure"])
+        return BY_FOLDS if error_in_words(self.fit) else None
+
+    @property
+    def error(self) -> str | None:
+        """The error of the model with its measure and standard error; None where it is not known.
+
+        That on the bags which a round of `retrain` judged, else the one by which
+        ``embedding="auto"`` chose, over that of a constant.
+        """
+        if self.measure in (None, BY_FOLDS):
+            return error_in_words(self.fit)
+        spread = self.report.get("standard_error")
+        return f"{self.measure} {with_error(self.report['error'], spread)}"
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """What a table of models shows of it."""
-        error = error_in_words(self.fit) or "not known"
+        error = self.error or "not known"
         return (
             self.name,
             "champion" if self.current else "",
@@ -127,7 +147,7 @@ class ModelRecord:
         )
 
 
-COLUMNS = ("model", "", "registered", "estimator", "bags fitted", "error by folds")
+COLUMNS = ("model", "", "registered", "estimator", "bags fitted", "error")
 
 
 class Registry:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...core import Function, Instance, None_, checked
 from ...core.config_errors import differences
-from ...core.digits import rounded
+from ...core.digits import rounded, with_error
 from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
 from ...data.bags.html import html_table
 from ...data.storage.files import GROUP_FILE
@@ -111,8 +111,10 @@ class RoundResult:
         report = self.report
         if "number" not in report:
             return {"decision": self.decision, "reason": str(report.get("reason", ""))}
-        errors = {"new model": report.get("error"), "champion": report.get("champion_error")}
-        known = [f"{name} {rounded(error)}" for name, error in errors.items() if error is not None]
+        error, before = report.get("error"), report.get("champion_error")
+        spread = report.get("standard_error")
+        known = [] if error is None else [f"new model {with_error(error, spread)}"]
+        known += [] if before is None else [f"champion {rounded(before, spread)}"]
         lines = {
             "round": f"{report['number']:,}",
             "decision": self.decision,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import Bags
+from bagbasis import Bags, MomentsEmbedding
 from bagbasis.core import (
     Boolean,
     ConstraintTable,
@@ -124,12 +124,34 @@ def test_what_is_accepted_comes_back_as_a_plain_value(constraint, value, expecte
     assert constraint.accepts(value)
 
 
+@pytest.mark.parametrize(
+    ("constraint", "value", "hint"),
+    [
+        (Real(gt=0), "1", "1"),
+        (Real(ge=0) | OneOf("auto"), " 0.1 ", "0.1"),
+        (Real(gt=0), "-1", None),
+        (Real(), "inf", None),
+        (Real(), "one", None),
+        (ShareOrZero, "10%", "0.1"),
+        (Real(), "90 %", "0.9"),
+        (Share, 5, "0.05"),
+        (Share, "200%", None),
+        (Instance("Bags"), Bags, "Bags()"),
+        (Instance("Embedding"), MomentsEmbedding, "MomentsEmbedding()"),
+        (Instance("Embedding"), Bags, None),
+    ],
+)
+def test_what_a_value_was_meant_to_be(constraint, value, hint):
+    """A number in a text, a percentage, or an instance of the class that was passed."""
+    assert constraint.nearest(value) == ("" if hint is None else f" (did you mean {hint}?)")
+
+
 @pytest.mark.parametrize(("constraint", "value", "expected"), REFUSED)
 def test_a_refusal_names_parameter_value_and_expectation(constraint, value, expected):
     with pytest.raises(ParameterError) as refused:
         constraint.check("n", value)
     assert (
-        str(refused.value) == f"n is {value!r}; expected {expected}"[-1000:]
+        str(refused.value) == f"n is {value!r}{constraint.nearest(value)}; expected {expected}"
         or len(repr(value)) > 80
     )
     assert str(refused.value).endswith(f"; expected {expected}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from bagbasis import Bags, BagStore
 from bagbasis.core.errors import BagbasisWarning, DataError
+from bagbasis.data.bags.bags import as_bags
 from bagbasis.ingest import ingest_arrays, ingest_frame
 
 TWO = [np.ones((2, 1)), np.zeros((2, 1))]
@@ -87,7 +89,29 @@ def test_floats_of_large_ids_are_refused(dtype, first):
     assert len(Bags.from_frame(below, "objid")) == 2
 
 
-def test_groups_by_floats_of_large_ids():
-    floats = pd.DataFrame({"objid": [2.0**53, 2.0**53 + 2], "x": [0.0, 1.0]})
-    with pytest.raises(DataError, match="is a float64"):
-        Bags.from_frame(floats.groupby("objid"))
+GROUPS = {
+    "name": lambda frame: frame.groupby("objid"),
+    "names": lambda frame: frame.assign(day=1).groupby(["objid", "day"]),
+    "columns": lambda frame: frame.groupby("objid", as_index=False)[["x"]],
+    "series": lambda frame: frame[["x"]].groupby(frame["objid"]),
+    "level": lambda frame: frame.set_index("objid").groupby(level=0),
+    "polars": lambda frame: pl.from_pandas(frame).group_by("objid", maintain_order=True),
+}
+
+
+@pytest.mark.parametrize("by", GROUPS)
+@pytest.mark.parametrize(("dtype", "first"), [("float32", 2**24), ("float64", 2**53)])
+def test_groups_by_floats_of_large_ids(dtype, first, by):
+    """By the precision of the column, which the keys of groups do not have."""
+    floats = pd.DataFrame({"objid": [first, first + 2], "x": [0.0, 1.0]}).astype({"objid": dtype})
+    with pytest.raises(DataError, match=f"id {first} .*is a {dtype}.*{first}"):
+        Bags.from_frame(GROUPS[by](floats))
+    below = floats.assign(objid=np.array([1, first - 1], dtype))
+    assert len(Bags.from_frame(GROUPS[by](below))) == 2
+
+
+def test_a_series_of_bags_by_floats_of_large_ids():
+    """Its index has the ids."""
+    index = pd.Index(np.array([1, 2**24], np.float32))
+    with pytest.raises(DataError, match="the id 16777216 is a float32"):
+        as_bags(pd.Series([np.ones((2, 1)), np.zeros((2, 1))], index))
