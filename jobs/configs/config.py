@@ -163,7 +163,10 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{path}: expected 'key: value' lines, found {type(values).__name__}")
+        raise ConfigError(
+            f"{path}: expected 'key: value' lines, found {type(values).__name__}; a file of data "
+            "is the value of a key, such as --set points=[FILE.csv] of bags ingest"
+        )
     return {"null" if key is None else key: value for key, value in values.items()}
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from bagbasis.core import Parameter, parameters_of
+from bagbasis.core.errors import closest
 from bagbasis.embeddings import DEFAULT_FEATURES, EMBEDDINGS, RANDOM_FEATURES
 from bagbasis.embeddings.composed.point_maps import (
     checked_steps,
@@ -118,7 +119,8 @@ def _expand(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value not in NAMED:
-        raise ValueError(f"{value!r} is not an embedding; expected one of {', '.join(NAMED)}")
+        hint = closest(value, [*NAMED])
+        raise ValueError(f"{value!r} is not an embedding{hint}; expected one of {', '.join(NAMED)}")
     return NAMED[value]
 
 

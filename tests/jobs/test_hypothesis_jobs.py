@@ -123,11 +123,29 @@ def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
 )
 def test_refusals(store, tmp_path, change, code, told):
     """One line, of what the library says."""
-    given = {"statistic": "fourier", "a_url": store.url, "out_dir": tmp_path, **change}
+    given = {"statistic": "fourier", "a_url": store.url, "out_dir": tmp_path, "a_bags": "[0, 9]"}
+    given |= change
     assert told in refused(code, "test", "two-sample", *settings(**given))
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("ranges", [{}, {"a_bags": [3, 9], "b_bags": [3, 9]}])
+def test_a_sample_is_not_compared_with_itself(store, tmp_path, ranges):
+    """Which would be no difference, with a p-value of 1."""
+    given = settings(a_url=store.url, b_url=store.url, out_dir=tmp_path / "out", **ranges)
+    line = refused(2, "test", "two-sample", *given)
+    assert "both samples are the bags" in line
+    assert line.strip().endswith("give b_url, or a_bags and b_bags")
+    assert not (tmp_path / "out" / "report.json").exists()
+
+
+def test_reports_are_not_written_into_a_store(store):
+    """Which is a folder, too."""
+    given = settings(a_url=store.url, a_bags=[0, 9], b_bags=[9, 18], out_dir=store.url)
+    line = refused(1, "test", "two-sample", *given)
+    assert f"{store.url}: is a store or a model; give another folder for reports" in line
+
+
 def test_independence(store, tmp_path):
     """As the function finds it: the bags of a store depend on the day."""
     wanted = {"data_url": store.url, "target": "day", "out_dir": tmp_path}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from bagbasis.core.errors import DataError
+from bagbasis.core.errors import ConfigError, DataError
 
 from ...cluster import running_on
 from ...configs.config import ClusterConfig
@@ -73,6 +73,7 @@ class Config(PermutationTestConfig, ClusterConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Test; writes the picture, returns the report."""
     from bagbasis import BagStore
+    from bagbasis.data.storage.urls import is_same_place
     from bagbasis.hypotheses import TWO_SAMPLE, two_sample_test
 
     statistic = named_statistic(TWO_SAMPLE, config.statistic, config.parameters)
@@ -80,6 +81,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     other = store if config.b_url is None else BagStore.open(config.b_url)
     a = (store, *(config.a_bags or (0, store.n_bags)))
     b = (other, *(config.b_bags or (0, other.n_bags)))
+    if a[1:] == b[1:] and is_same_place(store.url, other.url):
+        raise ConfigError(
+            f"both samples are the bags {a[1]} to {a[2] - 1} of {store.url}: give b_url, or "
+            "a_bags and b_bags"
+        )
     groups = config.groups and (_labels(config.groups, *a), _labels(config.groups, *b))
     with running_on(config.cluster, store.url):
         result = two_sample_test(

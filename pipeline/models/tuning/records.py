@@ -35,6 +35,8 @@ class Score(Saved):
     alpha : float
         The best penalty; ``alphas`` and ``errors`` are the whole path.
     seconds : float
+    relative_spread : float
+        Standard error over error, as if errors were normal and bags independent.
 
     See Also
     --------
@@ -128,6 +130,8 @@ class Tuning:
     judged : dict or None
         The winner's error on the bags of the holdout, which no choice has seen, next to the best
         constant, ridge on the bags' means and a random forest: what `judge_fit` returns.
+    ranking : list of int
+        Positions of the candidates: the winner, then those of the last rungs, the best first.
 
     See Also
     --------

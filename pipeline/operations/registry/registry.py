@@ -77,6 +77,8 @@ class ModelRecord:
         Report of the fit (``report_`` of the estimator).
     report : dict
         Report that was given to `Registry.register`.
+    measure, error : str or None
+        Measure of the error, and the error with its standard error; None where it is not known.
     damage : str or None
         Why its description cannot be read; the arrays are not looked at.
 
