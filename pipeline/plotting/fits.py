@@ -143,7 +143,7 @@ def plot_tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
     choice = result.model.report_.get("choice")
     if len(result.candidates) == 1 and choice and choice["tried"]:
         return plot_choice(result.model, ax=ax)
-    shown = result.ranking[:MOST_CANDIDATES]
+    shown = result.ranking[:MAX_CANDIDATES]
     labels, errors, spreads = [], [], []
     for c in shown:
         candidate = result.candidates[c]
