@@ -17,7 +17,7 @@ import numpy as np
 
 from bagbasis.core.credentials import without_credentials
 from bagbasis.core.errors import BagbasisWarning, StoreError
-from bagbasis.data.storage.files import GROUP, read_bytes, storage_errors, write_json, writing
+from bagbasis.data.storage.files import GROUP_FILE, read_bytes, storage_errors, write_json, writing
 from bagbasis.data.storage.urls import local_path, normalize_url
 from bagbasis.data.storage.zarr_stores import check_no_link
 
@@ -145,7 +145,7 @@ def check_report_place(
     with storage_errors(url, "cannot be written"):  # a name that is too long, a closed folder
         check_no_link(url)
         path = local_path(url)
-        if path is not None and (path.parent / GROUP).is_file():
+        if path is not None and (path.parent / GROUP_FILE).is_file():
             raise StoreError(
                 f"{path.parent}: is a store or a model; give another folder for reports"
             )
