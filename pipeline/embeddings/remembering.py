@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from hashlib import sha256
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -34,6 +35,14 @@ class _Remembered:
     def __init__(self) -> None:
         self._rows: dict[tuple[object, ...], tuple[Bags, NDArray[Any], Integers]] = {}
         self._free = MAX_BYTES
+        self._numbers: dict[tuple[object, ...], float] = {}
+
+    def number_of(self, compute: Callable[[NDArray[Any]], float], rows: NDArray[Any]) -> float:
+        """Return what ``compute`` has returned for equal rows, or compute it."""
+        key = compute, rows.shape, rows.dtype, sha256(rows).digest()
+        if key not in self._numbers:
+            self._numbers[key] = compute(rows)
+        return self._numbers[key]
 
     def fill(self, spec: Fills, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """Copy what the spec has filled for these bags before, or fill and keep it."""
@@ -71,3 +80,9 @@ def fill_once(spec: Fills, bags: Bags, out: NDArray[Any], outside: Integers) -> 
         spec.fill(bags, out, outside)
     else:
         memory.fill(spec, bags, out, outside)
+
+
+def number_once(compute: Callable[[NDArray[Any]], float], rows: NDArray[Any]) -> float:
+    """Return ``compute(rows)``, which is not computed again where it is remembered."""
+    memory = _remembered.get()
+    return compute(rows) if memory is None else memory.number_of(compute, rows)

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from typing_extensions import override
 
@@ -135,6 +134,8 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> BagOfWordsSpec:
         # points of the sample become words
+        from sklearn.cluster import MiniBatchKMeans  # noqa: PLC0415 - a tenth of a second
+
         n_words = Integer(1, MAX_FUNCTIONS // box.n_dims).check("n_words", self.n_words)
         points = spread_rows(_points(sample, out_of_box, box), POINTS_PER_WORD * n_words)
         n_words = min(n_words, len(np.unique(points, axis=0)))

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 from ..core.arrays import Floats, Integers
 from ..core.saved import read_saved
@@ -194,6 +193,11 @@ def _errors(
 
 def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int) -> Trees:
     """Return trees that are fitted to rows, in units that no label alone decides a split by."""
+    from sklearn.ensemble import (  # noqa: PLC0415 - most fits have no trees
+        ExtraTreesRegressor,
+        HistGradientBoostingRegressor,
+    )
+
     mean = np.average(y, axis=0, weights=weights)
     spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
     exponents = np.where(spread > 0, np.frexp(spread)[1], 0).astype(np.int64)

@@ -33,7 +33,7 @@ from ..description import Description
 from ..hdd import HDDEmbedding
 from ..kinds import embedding, from_name, from_params, is_below, with_name
 from ..moments import MomentsEmbedding
-from ..remembering import fill_once
+from ..remembering import fill_once, number_once
 from ..transforms import NO_ARRAYS, Arrays
 
 JOINS = {"product": " × ", "sum": " + "}  # how a description joins kernels
@@ -342,4 +342,5 @@ def _median_distances(parts: Sequence[EmbeddingSpec], sample: Iterable[Bags]) ->
 def _median_of(rows: list[Floats]) -> float:
     joined = np.concatenate(rows)
     inside = joined[np.isfinite(joined).all(axis=1)]  # "drop" may have left a bag no point
-    return median_distance(spread_rows(inside, MEDIAN_ROWS)) if len(inside) else 1.0
+    chosen = np.ascontiguousarray(spread_rows(inside, MEDIAN_ROWS))
+    return number_once(median_distance, chosen) if len(inside) else 1.0

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import blas
-from sklearn.cluster import kmeans_plusplus
 
 from ...core.arrays import Floats, Integers
 
@@ -16,6 +15,8 @@ PROPOSALS = 128  # per block: large enough for matrix products, and few of them 
 
 def choose_spread(rows: Floats, n_chosen: int, seed: int) -> Integers:
     """Return indices of rows by the seeding of k-means++: each far from those before."""
+    from sklearn.cluster import kmeans_plusplus  # noqa: PLC0415 - a tenth of a second
+
     generator = np.random.RandomState(np.random.Philox(key=seed))
     return kmeans_plusplus(rows, n_chosen, random_state=generator)[1].astype(np.int64)
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.lapack import dposv
+from scipy.linalg.blas import dsyr
+from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
 from sklearn.utils.extmath import randomized_svd
 
 from ...core.arrays import Floats, Integers
@@ -199,6 +201,13 @@ def median_of(distances: Floats) -> float:
     return median if median > 1e-7 * float(np.sqrt(distances.max(initial=0.0))) else 1.0
 
 
+class LossesAt(NamedTuple):
+    """The loss of each row with one penalty, and its derivative by the penalty's logarithm."""
+
+    losses: Floats
+    slopes: Floats
+
+
 class FoldJudge:
     """Judges kernels by errors over the same folds.
 
@@ -234,7 +243,7 @@ class FoldJudge:
         return kernel
 
     def landmark_features(self, kernel: Floats) -> Floats:
-        """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), shape (n, m)."""
+        """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), in its place."""
         landmarks, square, factor = self._rows.landmarks, self._sum, self._factor
         np.take(kernel, landmarks, axis=0, out=self._square, mode="clip")
         np.add(self._square, self._square.T, out=square)
@@ -243,12 +252,11 @@ class FoldJudge:
         for jitter in (JITTER, 1e-6, 1e-4):
             square[np.diag_indices(len(square))] += jitter * scale
             factor.T[...] = square  # which is symmetric
-            try:
-                triangle = scipy.linalg.cholesky(factor, lower=True, overwrite_a=True)
-            except scipy.linalg.LinAlgError:
-                continue
-            solved = scipy.linalg.solve_triangular(triangle, kernel.T, lower=True)
-            return np.ascontiguousarray(solved.T)
+            # LAPACK itself, as below: SciPy's functions check and copy what is as large
+            triangle, failed = dpotrf(factor, lower=1, clean=0, overwrite_a=1)
+            if not failed:
+                solved, _ = dtrtrs(triangle, kernel.T, lower=1, overwrite_b=1)
+                return np.asarray(solved.T)
         raise scipy.linalg.LinAlgError("the kernel of the landmarks is not positive definite")
 
     def errors(
@@ -258,8 +266,9 @@ class FoldJudge:
 
         Features are no more than landmarks.
         With up to 100 rows it is the largest penalty within one standard error of the best one.
-        The search of penalties begins at ``near``, and goes downhill. Only the first repeat is
-        judged where it leaves no hope to be better than the ``rival``.
+        The search of penalties begins at ``near``, and goes downhill. It ends there if ten times
+        the gain of the slope leaves no hope to be better than the ``rival``; and only the first
+        repeat is judged if that leaves none.
         """
         rows, s = self._rows, z.shape[1]
         first, *others = self._repeats_of(s)
@@ -267,23 +276,30 @@ class FoldJudge:
         start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
 
         @cache
-        def first_at(i: int) -> Floats:
+        def first_at(i: int) -> LossesAt:
             return first.losses(10.0 ** EXPONENTS[i], factor)
 
-        def losses_at(i: int) -> Floats:
+        @cache
+        def losses_at(i: int) -> LossesAt:
             alpha = 10.0 ** EXPONENTS[i]
-            rest = [repeat.losses(alpha, factor) for repeat in others]
-            mean: Floats = np.mean([first_at(i), *rest], axis=0)
-            return mean
+            each = [first_at(i), *(repeat.losses(alpha, factor) for repeat in others)]
+            return LossesAt(*(np.mean(parts, axis=0) for parts in zip(*each, strict=True)))
 
         first.take(z)
-        best, losses = _downhill(first_at, rows.mean, start)
-        if others and not (rival is not None and self._is_behind(losses, rival)):
+        if rival is not None:
+            losses, slopes = first_at(start)
+            hoped = losses - np.log(10.0) * abs(rows.mean(slopes))
+            if self._are_behind(hoped, rival):
+                return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[start]))
+        best = _downhill(first_at, rows.mean, start)
+        losses = first_at(best).losses
+        if others and not (rival is not None and self._are_behind(losses, rival)):
             for repeat in others:
                 repeat.take(z)
-            best, losses = _downhill(losses_at, rows.mean, best)
+            best = _downhill(losses_at, rows.mean, best)
             if len(rows) <= FEW_BAGS:
-                best, losses = self._smoothest(losses_at, best, losses)
+                best = self._smoothest(losses_at, best)
+            losses = losses_at(best).losses
         return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
 
     def _repeats_of(self, s: int) -> list[_Repeat]:
@@ -291,42 +307,44 @@ class FoldJudge:
             return self._repeats
         return [_Repeat(self._rows, folds, s) for folds in self._rows.folds]
 
-    def _smoothest(
-        self, losses_at: Callable[[int], Floats], best: int, losses: Floats
-    ) -> tuple[int, Floats]:
+    def _smoothest(self, losses_at: Callable[[int], LossesAt], best: int) -> int:
         """Return the last penalty of those from the best on that are within one standard error."""
-        rows, smoothest = self._rows, (best, losses)
+        rows, losses = self._rows, losses_at(best).losses
         for i in range(best + 1, len(EXPONENTS)):
-            gaps = (at := losses_at(i)) - losses
+            gaps = losses_at(i).losses - losses
             if rows.mean(gaps) > rows.standard_error(gaps):
-                break
-            smoothest = i, at
-        return smoothest
+                return i - 1
+        return len(EXPONENTS) - 1
 
-    def _is_behind(self, losses: Floats, rival: FoldErrors) -> bool:
+    def is_behind(self, errors: FoldErrors, rival: FoldErrors) -> bool:
+        """Return whether errors are so far behind that nothing like them can win."""
+        return self._are_behind(errors.losses, rival)
+
+    def _are_behind(self, losses: Floats, rival: FoldErrors) -> bool:
         gaps, rows = losses - rival.losses, self._rows
         spread = rows.standard_error(gaps)
         return rows.mean(gaps) > max((BEHIND - 1) * rival.error, ERRORS_BEHIND * spread)
 
 
-def _downhill(
-    losses_at: Callable[[int], Floats], mean: Callable[[Floats], float], start: int
-) -> tuple[int, Floats]:
-    """Return where the mean of losses is least, going downhill, and the losses there."""
-    judged: dict[int, tuple[float, Floats]] = {}
+def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], start: int) -> int:
+    """Return where the mean of losses is least, going downhill.
 
-    def at(i: int) -> float:
-        if i not in judged:
-            losses = losses_at(i)
-            judged[i] = mean(losses), losses
-        return judged[i][0]
-
-    best, step = start, 0
-    while step is not None:
-        best += step
-        steps = (i for i in (1, -1) if 0 <= best + i < len(EXPONENTS))
-        step = next((i for i in steps if at(best + i) < at(best)), None)  # type: ignore[assignment]
-    return best, judged[best][1]
+    The slope tells which way that is, so that one neighbour of the least is judged. Steps are of
+    1, 1, 2, 3, 5, …: a start far away costs few factors.
+    """
+    best, way, step, before = start, 0, 0, 0
+    while True:
+        up = mean(at(best).slopes) < 0
+        if way != (way := 1 if up else -1):
+            step, before = 0, 0
+        least = mean(at(best).losses)
+        for longer in dict.fromkeys((step + before, 1)):
+            i = best + way * longer
+            if longer and 0 <= i < len(EXPONENTS) and mean(at(i).losses) < least:
+                break
+        else:
+            return best
+        best, step, before = i, longer, step if longer == step + before else 0
 
 
 class _Repeat:
@@ -364,15 +382,18 @@ class _Repeat:
             np.subtract(self._whole, sums, out=sums)
             fit.take(sums)
 
-    def losses(self, alpha: float, factor: Floats) -> Floats:
+    def losses(self, alpha: float, factor: Floats) -> LossesAt:
         """Return the loss of each row, with a penalty per bag; ``factor`` (m, m) is overwritten."""
         rows = self._rows
-        out = np.empty(len(rows))
+        at = LossesAt(np.empty(len(rows)), np.empty(len(rows)))
         for places, z, fit in zip(self._places, self._z, self._fits, strict=True):
             coef, intercept = fit.solve(alpha, factor)
             residuals = z @ coef + intercept - rows.y[places]
-            out[places] = (residuals**2 / rows.units).mean(axis=1)
-        return out
+            at.losses[places] = (residuals**2 / rows.units).mean(axis=1)
+            coef, intercept = fit.slopes(coef, alpha, factor)
+            slopes = 2 * residuals * (z @ coef + intercept)
+            at.slopes[places] = (slopes / rows.units).mean(axis=1)
+        return at
 
 
 class Centred:
@@ -393,23 +414,29 @@ class Centred:
             return
         self._means = self._means / self._weight
         means = self._means
-        np.multiply(means[:m, None], means[:m], out=gram)
-        gram *= self._weight
-        np.subtract(sums[:m, :m], gram, out=gram)
+        gram[...] = sums[:m, :m]
+        dsyr(-self._weight, means[:m], lower=1, a=gram.T, overwrite_a=1)  # its upper triangle
         self._cross = self._cross - self._weight * np.outer(means[:m], means[m:])
 
     def solve(self, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
         """Return coefficients (m, k) and intercepts (k,); the mean without any rows.
 
-        ``factor``, of shape (m, m) in the order of LAPACK, is overwritten.
+        ``factor``, of shape (m, m) in the order of LAPACK, is overwritten by Cholesky's.
         """
         m = len(self._gram)
         if not self._weight > 0:
             return np.zeros(self._cross.shape), np.zeros(self._cross.shape[1])
-        factor.T[...] = self._gram  # which is symmetric
+        factor.T[...] = self._gram
         factor.ravel("K")[:: m + 1] += alpha * self._weight
         # what cho_factor and cho_solve call: their checks take a third of the time
         _, coef, failed = dposv(factor, self._cross, lower=1, overwrite_a=1)
         if failed:
             raise scipy.linalg.LinAlgError("the products of features are not positive definite")
         return coef, self._means[m:] - self._means[:m] @ coef
+
+    def slopes(self, coef: Floats, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
+        """Return derivatives of what `solve` returned by ln ``alpha``; it left the ``factor``."""
+        if not self._weight > 0:
+            return np.zeros(coef.shape), np.zeros(coef.shape[1])
+        slopes, _ = dpotrs(factor, -alpha * self._weight * coef, lower=1, overwrite_b=1)
+        return slopes, -self._means[: len(coef)] @ slopes

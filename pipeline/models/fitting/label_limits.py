@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.ensemble import ExtraTreesRegressor
 
 from ...core.arrays import Floats
 from ...core.errors import warn
@@ -124,6 +123,8 @@ def _is_predicted(inputs: Floats, y: Floats, beyond: NDArray[np.bool_]) -> bool:
 
     Trees see ranks of labels, so that far labels do not decide the splits.
     """
+    from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415 - most fits have no outliers
+
     ranks = rankdata(y) / len(y) - 0.5
     forest = ExtraTreesRegressor(
         N_TREES, min_samples_leaf=2, bootstrap=True, oob_score=True, random_state=SEED

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from typing_extensions import override
 
 from ...core.arrays import Floats
@@ -21,6 +20,9 @@ from ..bag_summaries import MomentsAndExtremes
 from ..fitting.feature_map import FeatureMap
 from ..model_state import OptionalPart
 from .tree_kernels import add_trees
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 SECONDS_PER_TREE = 2e-7  # of a row: some ten comparisons far apart in memory
 LARGEST = float(np.finfo(np.float32).max)

@@ -132,7 +132,7 @@ def _losses(rows, z, alpha):
     judge = FoldJudge(rows)
     repeat = judge._repeats[0]
     repeat.take(z)
-    return repeat.losses(alpha, judge._factor)
+    return repeat.losses(alpha, judge._factor).losses
 
 
 def test_few_columns_are_judged_as_they_are():

@@ -424,7 +424,8 @@ class _Search:
             if on_view is None:
                 return None
             other = on_view
-        return self._judge(best.of.plus(other.of), best.width, (*best.parts, *other.parts))
+        parts = *best.parts, *other.parts
+        return self._judge(best.of.plus(other.of), best.width, parts, best.errors.alpha)
 
     def _refine(self, best: JudgedCandidate) -> None:
         """Judge widths next to the best one."""
@@ -442,12 +443,38 @@ class _Search:
     def _over_widths(
         self, candidate: Choosable, parts: tuple[Floats, ...], widths: Sequence[float | None]
     ) -> JudgedCandidate:
-        each = [self._judge(candidate, width, parts) for width in widths]
-        return min(each, key=lambda judged: judged.error)
+        """Judge a kernel with the best kernel's width, and others of the list while that helps.
+
+        One that is far behind with that width is not judged with others.
+        """
+        kernels = [judged for judged in self._judged if not judged.of.linear]
+        rival = min(kernels, key=lambda judged: judged.error) if kernels else None
+        at = len(widths) // 2
+        if rival is not None and rival.width in widths:
+            at = widths.index(rival.width)
+        best = self._judge(candidate, widths[at], parts)
+        if rival is not None and self._judge_of.is_behind(best.errors, rival.errors):
+            return best
+        for step in (1, -1):
+            following = widths[at + 1 :] if step > 0 else widths[:at][::-1]
+            before = best
+            for width in following:
+                judged = self._judge(candidate, width, parts)
+                if not judged.error < best.error:
+                    break
+                best = judged
+            if best is not before:
+                break
+        return best
 
     def _judge(
-        self, candidate: Choosable, width: float | None, parts: tuple[Floats, ...]
+        self,
+        candidate: Choosable,
+        width: float | None,
+        parts: tuple[Floats, ...],
+        near: float | None = None,
     ) -> JudgedCandidate:
+        """Judge one width; the search for the penalty begins ``near`` one, where that is known."""
         features_of = self._judge_of.landmark_features
         if not (candidate.linear or self._second is False):
             z = features_of(self._judge_of.gaussian(parts, width or 1.0))
@@ -456,7 +483,7 @@ class _Search:
         else:
             z = features_of(parts[0] @ parts[0][self._landmarks].T)
         rival = self._best.errors if self._judged else None
-        near = self._penalty_near(candidate, width)
+        near = near or self._penalty_near(candidate, width)
         errors = self._judge_of.errors(z, near, rival)
         self._judged.append(JudgedCandidate(candidate, width, errors, parts))
         return self._judged[-1]
