@@ -226,10 +226,7 @@ class _Search:
             raise self._error
         self._select(with_lines=any(candidate.linear for candidate in candidates))
         kernels, lines = self._of_columns(self._best.of.columns)
-        for judged in (*kernels[:BEST], *lines[:1]):
-            for scale in others_of(judged.of.scale):
-                if self._differs((scale, judged.of.columns)):
-                    self._try(judged.of.on(scale), (judged.width,))
+        self._try_scales((*kernels[:BEST], *lines[:1]))
         if _decades(self._sample.bags) > MAX_DECADES:
             for scale in ROOTS:
                 before = self._best
@@ -243,6 +240,19 @@ class _Search:
         if self._sizes_differ:
             self._shrink(self._best)
         return self._best
+
+    def _try_scales(self, candidates: Sequence[JudgedCandidate]) -> None:
+        """Judge candidates on other scales, but for those on which the first one is worse."""
+        worse: set[str] = set()
+        for judged in candidates:
+            for scale in others_of(judged.of.scale):
+                if scale in worse or not self._differs((scale, judged.of.columns)):
+                    continue
+                moved = self._try(judged.of.on(scale), (judged.width,))
+                if judged is candidates[0] and moved is not None:
+                    gaps = moved.errors.losses - judged.errors.losses
+                    if moved.error - judged.error > self._sample.rows.standard_error(gaps):
+                        worse.add(scale)
 
     def _select(self, with_lines: bool) -> None:
         """Judge embeddings of coordinates that come first, of fewer and fewer while it helps."""
