@@ -258,6 +258,7 @@ def test_rows_that_are_measured_again_replace_those_of_their_suite(tmp_path, mon
         ("10 s", True, True),
         ("≤ 20 s", True, False),
         ("10 is linear", False, False),
+        ("≤ 1.15, withdrawn", True, False),
         ("", False, False),
     ],
 )

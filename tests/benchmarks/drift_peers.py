@@ -38,6 +38,7 @@ PACKAGES = (
 )
 N_SETS = 20  # data sets: a standard error of .11 at most; MMDDrift takes seconds of each
 LEVEL = 0.05
+MEANS = "means that differ"  # of which one kernel with the right width is enough
 
 # What answers in the other environment: a line with a data set's number gives a p-value.
 ANSWERS = """
@@ -89,7 +90,8 @@ def _rows(
         found = Rounds(seconds, {}).compared("ours", name)
         numbers = (found[key] for key in ("ours", "peer", "ratio", "low", "high"))
         shares = f"rejects {rejected['ours'] / N_SETS:.2f}, theirs {rejected[name] / N_SETS:.2f}"
-        yield Row(f"two_sample_test(a, b) / {name}, {title}; {shares}", *numbers, "")
+        target = "≥ 1 ×, withdrawn" if "hyppo" in name and MEANS in title else ""
+        yield Row(f"two_sample_test(a, b) / {name}, {title}; {shares}", *numbers, target)
 
 
 def _shifted(rng: np.random.Generator, n: int = 250, n_dims: int = 16) -> tuple[Any, Any]:
@@ -101,7 +103,7 @@ def _shifted(rng: np.random.Generator, n: int = 250, n_dims: int = 16) -> tuple[
 
 PROBLEMS: dict[str, Callable[[np.random.Generator], tuple[Any, Any]]] = {
     "four Gaussians, one twice as wide": partial(mixtures, n=500, deviation=2.0),
-    "means that differ": _shifted,
+    MEANS: _shifted,
     "no difference": lambda rng: mixtures(rng, 500, 1.0),
 }
 

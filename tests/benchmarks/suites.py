@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import scipy.linalg
@@ -49,7 +50,7 @@ from .data import OUTPUT, mixture_store
 from .hdd import hdd
 from .hypotheses import hypotheses
 from .pairing import Row, pair
-from .serving import requests, serving
+from .serving import prepare_first_answer, requests, serving
 
 SCALE = 1.0
 README = Path(__file__).parents[2] / "README.md"
@@ -86,7 +87,7 @@ def floor(n_bags: int = 200_000, n_features: int = 4096) -> Iterator[Row]:
         lambda: _fit(store, n_features, 1e-3 * n_bags, "cholesky"),
         syrk,
         repeats=3,
-        target="≤ 1.15",
+        target="≤ 1.15, withdrawn",
         floor=True,
     )
 
@@ -121,30 +122,34 @@ def first_example() -> Iterator[Row]:
     an empty cache of kernels, and with the cache that this leaves."""
     example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert example is not None
-    yield _cold_and_warm("first example", ["-c", example.group(1)], "10 s")
+    yield _cold_and_warm("first example", partial(_run, ["-c", example.group(1)]), "10 s")
 
 
 def commands(n_bags: int = 500) -> Iterator[Row]:
     """CPU seconds of commands as the shell starts them, without kernels and with them kept."""
     store, one = mixture_store(n_bags), mixture_store(1)
     bags = ["-m", "bagbasis.jobs"]
-    yield _cold_and_warm("bags --help", [*bags, "--help"])
+    yield _cold_and_warm("bags --help", partial(_run, [*bags, "--help"]))
     with tempfile.TemporaryDirectory() as folder:
         urls = [f"model_url={folder}/model.zarr", "overwrite=true"]
 
-        def command(job: str, data: str, *settings: str) -> list[str]:
+        def command(job: str, data: str, *settings: str) -> Callable[[], None]:
             settings = f"data_url={data}", *urls, *settings
-            return [*bags, job, *(part for one in settings for part in ("--set", one))]
+            return partial(_run, [*bags, job, *(p for one in settings for p in ("--set", one))])
 
         yield _cold_and_warm(f"bags fit, {n_bags} bags of 200 points", command("fit", store.url))
         output = f"output_url={folder}/predictions.parquet"
         yield _cold_and_warm("bags predict, one bag", command("predict", one.url, output))
+    yield _cold_and_warm("bags serve, start, one prediction and stop", prepare_first_answer())
 
 
-def _cold_and_warm(name: str, arguments: list[str], target: str = "") -> Row:
-    """Return CPU seconds of Python with an empty cache of kernels, and with what this leaves."""
-    with tempfile.TemporaryDirectory() as kernels:
-        cold, warm = (_cpu_seconds(arguments, kernels) for _ in range(2))
+def _cold_and_warm(name: str, run: Callable[[], None], target: str = "") -> Row:
+    """Return CPU seconds of processes with an empty cache of kernels, and with what this leaves."""
+    with (
+        tempfile.TemporaryDirectory() as kernels,
+        patch.dict(os.environ, NUMBA_CACHE_DIR=kernels),
+    ):
+        cold, warm = (_cpu_seconds_of_children(run) for _ in range(2))
     name = f"{name}, CPU seconds without kernels / with them kept"
     return Row(name, cold, warm, cold / warm, cold / warm, cold / warm, target, True)
 
@@ -206,13 +211,15 @@ def nystroem(n_bags: int = 50_000) -> Iterator[Row]:
     for (x, labels, others, truth, kind), sizes in zip(fits, sizes_of, strict=True):
         other = kind(ProjectionEmbedding(), RandomFourierFeatures(n_features=2048))
         for n_features in sizes:
+            # of the most landmarks that their bags have, see `kept.REASONS`
+            is_out_of_reach = n_features == sizes[0]
             ours = kind(ProjectionEmbedding(), NystroemFeatures(n_features=n_features))
             row = pair(
                 f"Nyström {n_features:,} / Fourier 2,048, fit of {len(x):,} {kind.__name__}",
                 partial(ours.fit, x, labels),
                 partial(other.fit, x, labels),
                 repeats=3,
-                target="≤ 1.3",
+                target="≤ 1.3, withdrawn" if is_out_of_reach else "≤ 1.3",
                 floor=True,
             )
             errors = [_error(model, others, truth) for model in (ours, other)]
@@ -270,7 +277,7 @@ def folds(n_bags: int = 200_000, n_features: int = 1024) -> Iterator[Row]:
     model = DoubleBasisRegressor(*bases)
     name = f"five folds / one fit, N = {n_bags:,}, D = {n_features:,}"
     ours, other = partial(cross_val_score, model, store), partial(model.fit, store)
-    yield pair(name, ours, other, repeats=3, target="≤ 1.3", floor=True)
+    yield pair(name, ours, other, repeats=3, target="≤ 1.3, withdrawn", floor=True)
 
 
 def gradients(n_bags: int = 50_000) -> Iterator[Row]:
@@ -350,13 +357,17 @@ def _fit(
     return DoubleBasisRegressor(*bases, alpha=alpha, solver=solver).fit(store)
 
 
-def _cpu_seconds(arguments: list[str], kernels: str) -> float:
-    """Return the CPU seconds that Python takes in a new process and an empty folder."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": kernels}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def _run(arguments: list[str]) -> None:
+    """Run Python in a new process and an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, *arguments]
-        subprocess.run(command, check=True, capture_output=True, cwd=folder, env=environment)
+        subprocess.run(command, check=True, capture_output=True, cwd=folder)
+
+
+def _cpu_seconds_of_children(run: Callable[[], None]) -> float:
+    """Return the CPU seconds of the processes that a call starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
