@@ -39,7 +39,7 @@ class _Remembered:
 
     def number_of(self, compute: Callable[[NDArray[Any]], float], rows: NDArray[Any]) -> float:
         """Return what ``compute`` has returned for equal rows, or compute it."""
-        key = compute, rows.shape, rows.dtype, sha256(rows).digest()
+        key = compute, rows.shape, rows.dtype, sha256(rows.data).digest()
         if key not in self._numbers:
             self._numbers[key] = compute(rows)
         return self._numbers[key]

@@ -10,7 +10,7 @@ from bagbasis.data.bags.bags import as_bags
 from bagbasis.data.bags.box import Box
 from bagbasis.embeddings import remembering as module
 from bagbasis.embeddings.base import ChoiceSample
-from bagbasis.embeddings.remembering import remembering
+from bagbasis.embeddings.remembering import number_once, remembering
 
 SLICED = SlicedWassersteinEmbedding(n_directions=3, n_quantiles=4)
 
@@ -101,3 +101,20 @@ def test_memory_is_bounded(bags, n_filled, monkeypatch):
         rows_of(SLICED, bags, box_of(bags))
         rows_of(SLICED, bags, box_of(bags))
     assert len(n_filled) == 2
+
+
+def test_numbers_of_equal_rows_are_computed_once():
+    rows, computed = np.arange(6.0).reshape(3, 2), []
+
+    def total(values):
+        computed.append(values)
+        return float(values.sum())
+
+    with remembering():
+        assert number_once(total, rows) == number_once(total, rows.copy()) == 15
+        assert len(computed) == 1
+        assert number_once(total, rows.reshape(2, 3)) == 15
+        assert number_once(total, rows + 1) == 21
+        assert len(computed) == 3
+    assert number_once(total, rows) == 15
+    assert len(computed) == 4

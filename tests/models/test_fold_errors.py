@@ -9,6 +9,7 @@ from bagbasis.models.fitting.fold_errors import (
     EXPONENTS,
     FoldJudge,
     FoldRows,
+    _Repeat,
     choose_folds,
     median_of,
     squared_distances,
@@ -132,3 +133,56 @@ def test_equal_rows_have_features():
     rows = FoldRows(np.zeros((6, 1)), choose_folds(6), np.ones(1), np.ones(6), np.arange(6))
     z = FoldJudge(rows).landmark_features(np.exp(-squares))
     np.testing.assert_allclose(z @ z.T, np.ones((6, 6)), atol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_slopes_are_derivatives_of_the_losses(weighted):
+    x, rows = rows_of(weighted=weighted)
+    judge = FoldJudge(rows)
+    squares = squared_distances(x, rows.landmarks)
+    repeat = judge._repeats[0]
+    repeat.take(judge.landmark_features(judge.gaussian([squares], median_of(squares))))
+    step = 1e-5
+    for alpha in (1e-5, 1e-2, 10.0):
+        high, low = (
+            repeat.losses(alpha * np.exp(way), judge._factor).losses for way in (step, -step)
+        )
+        slopes = repeat.losses(alpha, judge._factor).slopes
+        np.testing.assert_allclose(slopes, (high - low) / (2 * step), rtol=1e-3, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize("start", [1e-7, 1e-4, 10.0])
+def test_a_search_finds_the_best_penalty_from_any_start(n, start):
+    x, rows = rows_of(n=n)
+    judge = FoldJudge(rows)
+    squares = squared_distances(x, rows.landmarks)
+
+    def features():
+        return judge.landmark_features(judge.gaussian([squares], median_of(squares)))
+
+    from_near = judge.errors(features())
+    found = judge.errors(features(), near=start)
+    assert found.alpha == from_near.alpha
+    assert found.error == pytest.approx(from_near.error, rel=1e-12)
+
+
+def test_a_kernel_that_is_far_behind_costs_one_penalty(monkeypatch):
+    """No other penalty, and no other repeat, is judged of features that know nothing."""
+    x, rows = rows_of(n=300)
+    judge = FoldJudge(rows)
+    squares = squared_distances(x, rows.landmarks)
+    rival = judge.errors(judge.landmark_features(judge.gaussian([squares], median_of(squares))))
+    noise = np.random.default_rng(1).normal(size=(300, 2))
+    penalties = []
+    losses = _Repeat.losses
+
+    def counted(self, alpha, factor):
+        penalties.append(alpha)
+        return losses(self, alpha, factor)
+
+    monkeypatch.setattr(_Repeat, "losses", counted)
+    assert judge.errors(noise, rival=rival).error > 1.25 * rival.error
+    assert len(penalties) == 1
+    judge.errors(noise)
+    assert len(penalties) > 3
