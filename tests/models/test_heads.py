@@ -91,7 +91,7 @@ def test_boosted_trees_are_scikit_learns_to_the_bit():
 def test_boosted_trees_of_another_form_are_refused(monkeypatch, name):
     """A later scikit-learn may keep its nodes elsewhere: said so, and what to do."""
     monkeypatch.setattr(stacking, "MAX_RANDOMISED", 40)
-    kind = stacking.HistGradientBoostingRegressor
+    kind = HistGradientBoostingRegressor
     fit = kind.fit
 
     def without(self, *given):
@@ -254,7 +254,7 @@ def test_a_linear_head_of_more_coordinates_than_bags():
 @pytest.mark.long
 def test_filters_of_warnings_are_left_as_they_are(monkeypatch):
     """Threads of scikit-learn's forests may restore them in another order, as empty ones."""
-    kind = stacking.ExtraTreesRegressor
+    kind = ExtraTreesRegressor
     fit = kind.fit
 
     def emptying(self, *given):
