@@ -62,6 +62,8 @@ WIDTH_STEPS = (2**-0.5, 2**0.5)  # the best width is tried times these, as long 
 MAX_STEPS = 4
 MAX_SETS = 2  # sets of coordinates that are tried alone, the largest first
 BEST = 2  # embeddings that are tried on other scales
+# standard errors by which the best candidate is worse on a scale that others are not tried on
+ERRORS_WORSE = 2.0
 N_SUMMED = 3  # embeddings that are added to the best
 N_SIZED = 4  # embeddings that are joined to the number of points by one kernel
 UNEQUAL_SIZES = 3.0  # ratio of a large to a small bag from which embeddings are shrunk by size
@@ -251,7 +253,8 @@ class _Search:
                 moved = self._try(judged.of.on(scale), (judged.width,))
                 if judged is candidates[0] and moved is not None:
                     gaps = moved.errors.losses - judged.errors.losses
-                    if moved.error - judged.error > self._sample.rows.standard_error(gaps):
+                    error = self._sample.rows.standard_error(gaps)
+                    if moved.error - judged.error > ERRORS_WORSE * error:
                         worse.add(scale)
 
     def _select(self, with_lines: bool) -> None:
