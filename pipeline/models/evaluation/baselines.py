@@ -205,8 +205,8 @@ def judge_given(
 ) -> tuple[LabelledBags, dict[str, Any] | None, list[Errors | None]]:
     """Return labelled bags, what `judge_labelled` says of the bags of the fit, and the errors.
 
-    Of other bags, and of bags of a fit that nothing can be said of, there are the errors on all of
-    them alone, of the model and of no baseline; those on the bags fitted have the subset "train".
+    Other bags have only the errors of the model on all of them, without baselines, and so have bags
+    of a fit without a holdout and without folds; errors on the bags fitted have the subset "train".
     """
     bags = labelled_for(model.model_, X, y)
     is_fitted = is_fitted_to(model.model_, bags)
