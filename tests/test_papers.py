@@ -96,7 +96,10 @@ KEPT = {
         "alone: 1 and 2": [
             (1, ["default", "judged on"], f"within {k} s.e.") for k in (1, 2)
         ],
-        "rank 2.5 of": [(1, ["default", "tuned on"], "mean rank")],
+        "rank 3.1 of": [(1, ["default", "tuned on"], "mean rank")],
+        "on 22 and 25 of": [(1, ["tune", "tuned on"], f"within {k} s.e.") for k in (1, 2)],
+        "on 1 and 2 of": [(1, ["tune", "judged on"], f"within {k} s.e.") for k in (1, 2)],
+        "three; mean rank 2": [(1, ["tune", "tuned on"], "mean rank")],
     },
     "tasks-with-floors": {
         "at most 1.01 times": [
