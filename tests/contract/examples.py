@@ -213,6 +213,10 @@ EXAMPLES: dict[str, Example] = {
         _detector().fit(w.features).predict,
         {"new": w.features},
     ),
+    "DriftResult.plot": lambda w: (
+        _detector().fit(w.features).test(w.features).plot,
+        {},
+    ),
     "DriftPrediction.plot": lambda w: (
         _detector().fit(w.features).predict(w.features).plot,
         {},
@@ -316,7 +320,14 @@ EXAMPLES: dict[str, Example] = {
             "target": "y",
         },
     ),
+    "Tuning.plot": lambda w: (_tuned(w).plot, {}),
 }
+
+
+def _tuned(w: World) -> models.Tuning:
+    estimator = w.unfitted().set_params(validation_fraction=0.5)
+    search = models.Search([w.embedding], scale_multipliers=[1.0])
+    return models.tune(estimator, w.larger, search=search, target="y")
 
 
 def _table(w: World) -> dict[str, Any]:

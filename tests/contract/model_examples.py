@@ -113,11 +113,23 @@ MODEL_EXAMPLES: dict[str, Example] = {
         w.classifier.score,
         {"X": w.arrays, "y": w.classes},
     ),
+    "DoubleBasisRegressor.summary": lambda w: (
+        w.regressor.summary,
+        {"X": w.arrays, "y": w.y},
+    ),
+    "TripleBasisRegressor.summary": lambda w: (
+        w.triple.summary,
+        {"X": w.arrays, "y": w.answers},
+    ),
     "DoubleBasisRegressor.score": lambda w: (
         w.regressor.score,
         {"X": w.arrays, "y": w.y},
     ),
     "DoubleBasisClassifier.save": lambda w: (w.classifier.save, {"url": w.new()}),
+    "DoubleBasisClassifier.summary": lambda w: (
+        w.classifier.summary,
+        {"X": w.arrays, "y": w.classes},
+    ),
     "TripleBasisRegressor": used(models.TripleBasisRegressor, "predict", **MODEL),
     "TripleBasisRegressor.fit": lambda w: (
         models.TripleBasisRegressor(w.embedding, w.second, w.embedding).fit,
