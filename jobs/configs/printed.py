@@ -115,9 +115,11 @@ def _beside(line: str, words: str) -> Iterator[str]:
     if not words:
         yield line
         return
-    room = WIDTH - COMMENT_COLUMN - 2
-    first, *more = wrap(words, max(24, min(room, WIDTH - len(line) - 3)), break_on_hyphens=False)
-    rest = wrap(" ".join(more), room, break_on_hyphens=False)
+    n_columns = WIDTH - COMMENT_COLUMN - 2
+    first, *more = wrap(
+        words, max(24, min(n_columns, WIDTH - len(line) - 3)), break_on_hyphens=False
+    )
+    rest = wrap(" ".join(more), n_columns, break_on_hyphens=False)
     yield f"{line:<{COMMENT_COLUMN - 1}} # {first}"
     yield from (f"{'':<{COMMENT_COLUMN - 1}} # {continued}" for continued in rest)
 

@@ -332,10 +332,10 @@ class RidgeModel:
         with (
             one_blas_thread()
         ):  # `kernel_threads`, which sets OpenMP's threads too, takes longer than a bag
-            room = np.empty((min(MAPPED_ROWS, n), self.features.n_features), self.precision)
+            buffer = np.empty((min(MAPPED_ROWS, n), self.features.n_features), self.precision)
             for start, embeddings, _ in self.features.embedded(bags, self.precision, outside):
                 stop = start + len(embeddings)
-                features = room[: len(embeddings)]
+                features = buffer[: len(embeddings)]
                 self.features.features_of(embeddings, features)
                 self._combine(features, out[start:stop])
                 if posterior is not None:

@@ -27,7 +27,7 @@ from bagbasis.jobs.commands.serving import (
 from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import MAX_LARGE, make_app
 from bagbasis.jobs.commands.serving.large_bodies import Forks, LargeBodies
-from bagbasis.jobs.commands.serving.limits import PromptProtocol, Room, Turns
+from bagbasis.jobs.commands.serving.limits import MemoryLimit, PromptProtocol, Turns
 from bagbasis.jobs.commands.serving.requests import Served, answer
 from tests.execution.gated import until
 
@@ -139,7 +139,7 @@ def test_room_is_shared_in_order():
     """What does not fit waits, and what came later waits behind it."""
 
     async def share():
-        room, order = Room(10), []
+        room, order = MemoryLimit(10), []
         inside = asyncio.Event()
 
         async def take(name, size):

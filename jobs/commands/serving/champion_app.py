@@ -24,7 +24,7 @@ from ...files import plain
 from ..model_place import open_model
 from ..stores.info import describe_model
 from .large_bodies import LargeBodies
-from .limits import IS_LARGE, QueueFullError, Room, Turns, client_of
+from .limits import IS_LARGE, MemoryLimit, QueueFullError, Turns, client_of
 from .requests import (
     BODY,
     COLUMNS,
@@ -166,7 +166,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, token=token)
     turns, large = Turns(MAX_LARGE, MAX_WAITING_LARGE), LargeBodies()
-    predictions = Predictions(champion, Room(SMALL_MEMORY), turns, large)
+    predictions = Predictions(champion, MemoryLimit(SMALL_MEMORY), turns, large)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -207,15 +207,17 @@ class Predictions:
     Parameters
     ----------
     champion : Champion
-    room : Room
+    memory : MemoryLimit
         For small bodies.
     turns : Turns
         Turns of large bodies, and of large answers to small ones.
     large : LargeBodies
     """
 
-    def __init__(self, champion: Champion, room: Room, turns: Turns, large: LargeBodies) -> None:
-        self._champion, self._room, self._turns, self._large = champion, room, turns, large
+    def __init__(
+        self, champion: Champion, memory: MemoryLimit, turns: Turns, large: LargeBodies
+    ) -> None:
+        self._champion, self._memory, self._turns, self._large = champion, memory, turns, large
 
     async def respond(self, request: Request, send: Send) -> None:
         """Read the body of a request, and send the answer to it; HTTPException if it is refused."""
@@ -238,7 +240,7 @@ class Predictions:
             await _send_at_least_rate(request, send, status, content)
 
     async def _small(self, served: Served, body: bytearray, request: Request, send: Send) -> None:
-        async with self._room.taking(memory_of(body)):
+        async with self._memory.taking(memory_of(body)):
             try:
                 values = await run_in_threadpool(answer, served, body, MAX_SMALL_VALUES)
             except (BagbasisError, ValueError, RecursionError) as error:

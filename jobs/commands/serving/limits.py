@@ -163,7 +163,7 @@ class PromptProtocol(H11Protocol):
             self._unread = None
 
 
-class Room:
+class MemoryLimit:
     """Bytes that the bodies of all requests may have at the same time.
 
     Parameters

@@ -63,12 +63,12 @@ def draw_frequencies(
     for block in range(-(-n_frequencies // width)):
         key = np.array([seed, block], np.uint64)
         generator = np.random.Generator(np.random.Philox(key=key))
-        room = out[:, block * width : (block + 1) * width]
+        buffer = out[:, block * width : (block + 1) * width]
         if orthogonal:
-            drawn = _orthogonal(generator, n_inputs, room.shape[1])
+            drawn = _orthogonal(generator, n_inputs, buffer.shape[1])
         else:
             drawn = _independent(generator, kernel, n_inputs, nu)
-        room[:] = drawn[:, : room.shape[1]] / scale
+        buffer[:] = drawn[:, : buffer.shape[1]] / scale
     return out
 
 

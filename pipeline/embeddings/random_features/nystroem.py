@@ -199,9 +199,9 @@ class NystroemSpec(ArraySpec):
         first = len(typed.head)
         step = max(1, min(len(out), BLOCK_BYTES // (8 * max(self.landmarks.shape))))
         # one for all blocks: new ones would be new pages each time, which take longer than the work
-        room = np.empty((step, len(typed.tail)), out.dtype)
+        buffer = np.empty((step, len(typed.tail)), out.dtype)
         for start in range(0, len(out), step):
-            block, rest = out[start : start + step], room[: len(out) - start]
+            block, rest = out[start : start + step], buffer[: len(out) - start]
             self._write_values(embeddings[start : start + step], typed, block)
             block[:, :first] = multiply(block[:, :first], typed.head)
             multiply(block[:, :first], typed.across, rest)

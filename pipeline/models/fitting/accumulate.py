@@ -158,9 +158,9 @@ class SplitSums:
     ) -> None:
         done = 0
         while done < len(embeddings):
-            room = builder.room(len(embeddings) - done)
-            stop = done + len(room)
-            self._write(embeddings[done:stop], room)
+            buffer = builder.buffer(len(embeddings) - done)
+            stop = done + len(buffer)
+            self._write(embeddings[done:stop], buffer)
             builder.commit(y[done:stop], None if weights is None else weights[done:stop])
             done = stop
 

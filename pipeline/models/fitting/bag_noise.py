@@ -44,7 +44,7 @@ def bag_variances(
     spec = features.embedding
     deviations = spec.deviations(spec.points_embedded(bags))
     moved = embeddings.copy()
-    room = np.empty((len(bags), features.n_features), embeddings.dtype)
+    buffer = np.empty((len(bags), features.n_features), embeddings.dtype)
     variances = []
     for signs in _balanced_signs(spec.n_features):
         ends = []
@@ -52,8 +52,8 @@ def bag_variances(
             np.add(
                 embeddings[:, : len(signs)], steps, out=moved[:, : len(signs)], casting="same_kind"
             )
-            features.features_of(moved, room)
-            ends.append(predict(room))
+            features.features_of(moved, buffer)
+            ends.append(predict(buffer))
         variances.append((0.5 * (ends[0] - ends[1])) ** 2)
     return np.mean(variances, axis=0)
 

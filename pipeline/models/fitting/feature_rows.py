@@ -74,12 +74,12 @@ class RowBlock:
         n_bytes_of_z = 0 if self.z is None else self.z.nbytes
         return self.y.nbytes + self.embeddings.nbytes + n_bytes_of_z
 
-    def features(self, made_by: FeatureMap, room: NDArray[Any]) -> NDArray[Any]:
-        """Return the features begun, shape (n, D): those kept, or made in ``room``."""
+    def features(self, made_by: FeatureMap, buffer: NDArray[Any]) -> NDArray[Any]:
+        """Return the features begun, shape (n, D): those kept, or made in ``buffer``."""
         if self.z is not None:
             return self.z
-        made_by.begin(self.embeddings, room[: len(self)])
-        return room[: len(self)]
+        made_by.begin(self.embeddings, buffer[: len(self)])
+        return buffer[: len(self)]
 
 
 @dataclass(frozen=True)
@@ -147,19 +147,19 @@ class FeatureRows(RowsOfBags):
             yield from stored
             return
         blocks: list[RowBlock] = []
-        n_rows, n_bytes, room = 0, 0, KEPT_ROWS.room(self.keeping)
+        n_rows, n_bytes, free = 0, 0, KEPT_ROWS.free_bytes(self.keeping)
         for block in self._made(start, stop, rows_per_block, max_bytes):
             if len(block) and n_rows + len(block) <= self.keeping.share * (stop - start) + 1e-9:
                 z = np.empty((len(block), self.features.n_features), self.precision)
                 self.features.begin(block.embeddings, z)
                 block = replace(block, z=z)
             n_rows, n_bytes = n_rows + len(block), n_bytes + block.n_bytes
-            if n_bytes <= room:
+            if n_bytes <= free:
                 blocks.append(block)
             else:
                 blocks.clear()  # not all of the range's: they are made again
             yield block
-        if n_bytes <= room:
+        if n_bytes <= free:
             KEPT_ROWS.put(self.keeping, start, stop, blocks)
 
     def naming(self, index: Index) -> AbstractContextManager[None]:
@@ -212,7 +212,7 @@ class KeptRows:
         with self._lock:
             return self._blocks.get((start, stop)) if token == self._token else None
 
-    def room(self, keeping: Keeping) -> int:
+    def free_bytes(self, keeping: Keeping) -> int:
         """Return the bytes that may still be kept; rows of another fit are dropped."""
         with self._lock:
             if keeping.token != self._token:

@@ -224,6 +224,6 @@ class ProductSums:
 
 
 def _room(rows: FeatureRows) -> NDArray[Any]:
-    """Return room for a block of features; its pages are taken when they are written."""
+    """Return a buffer for a block of features; its pages are taken when they are written."""
     n_features = rows.features.n_features
     return np.empty((block_rows(n_features, rows.precision), n_features), rows.precision)

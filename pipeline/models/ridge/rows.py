@@ -232,8 +232,8 @@ class RowsBuilder:
         self._weights: list[Floats] = []
         self._room = self._z[0]
 
-    def room(self, n_rows: int) -> NDArray[Any]:
-        """Return room for the next rows."""
+    def buffer(self, n_rows: int) -> NDArray[Any]:
+        """Return a buffer for the next rows."""
         self._room = np.empty((n_rows, self._z[0].shape[1]), self._z[0].dtype)
         return self._room
 

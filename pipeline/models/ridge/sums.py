@@ -202,7 +202,7 @@ class StatisticsBuilder:
         self.products = products or GramProducts(n_features, self._rows, self._dtype)
         self._gram = np.zeros(n_features * (n_features + 1) // 2)
 
-    def room(self, n_rows: int) -> NDArray[Any]:
+    def buffer(self, n_rows: int) -> NDArray[Any]:
         """Return the block's next rows, to be filled with features: up to n_rows of them."""
         return self._z[self._filled : self._filled + n_rows]
 
@@ -222,11 +222,11 @@ class StatisticsBuilder:
         """Add existing rows: z (n, D), y (n, k), weights (n,); weights always or never."""
         done = 0
         while done < len(z):
-            room = self.room(len(z) - done)
-            room[:] = z[done : done + len(room)]
-            rows = slice(done, done + len(room))
+            buffer = self.buffer(len(z) - done)
+            buffer[:] = z[done : done + len(buffer)]
+            rows = slice(done, done + len(buffer))
             self.commit(y[rows], None if weights is None else weights[rows])
-            done += len(room)
+            done += len(buffer)
 
     def finish(self) -> RidgeStatistics:
         """Return the statistics of all rows."""

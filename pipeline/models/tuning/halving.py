@@ -403,13 +403,13 @@ class _Tuner:
 
     def _hold_best(self, scores: dict[int, Score], n_kept: int) -> None:
         """Let go of statistics of candidates that fall out, or that do not fit in memory."""
-        room = HELD_STATISTICS_BYTES
+        free = HELD_STATISTICS_BYTES
         best = sorted(scores, key=lambda c: (scores[c].error, c))
         for place, c in enumerate(best):
             if c not in self._held:
                 continue
-            room -= self._held[c][1].n_bytes
-            if place >= n_kept or room < 0:
+            free -= self._held[c][1].n_bytes
+            if place >= n_kept or free < 0:
                 del self._held[c]
 
     def _units(self, held_out: Summary) -> Floats | None:
