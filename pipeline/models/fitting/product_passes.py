@@ -102,7 +102,7 @@ class FirstSums:
         sizes = (rows.features.n_features, rows.outcome.n_targets)
         self._train = MomentsBuilder(*sizes)
         self._held = MomentsBuilder(*sizes) if rows.validation else None
-        self._room = _room(rows)
+        self._buffer = _buffer(rows)
         self._counts = np.zeros(5, np.int64)
         self._sample = [np.empty((0, rows.features.n_embedded), rows.precision)]
 
@@ -111,7 +111,7 @@ class FirstSums:
         self._counts += block.counts
         if not len(block):
             return
-        z, n = block.features(self._features, self._room), block.n_fitted
+        z, n = block.features(self._features, self._buffer), block.n_fitted
         w = block.weights
         self._train.add(z[:n], block.y[:n], None if w is None else w[:n])
         if self._held is not None:
@@ -171,7 +171,7 @@ class ProductSums:
 
     def __init__(self, rows: FeatureRows, product: Product, takes_all: bool) -> None:
         self._features, self._product, self._takes_all = rows.features, product, takes_all
-        self._room = _room(rows)
+        self._buffer = _buffer(rows)
         shape = product.directions.shape
         n_bytes = SLICE_BYTES if shape[1] < WIDE else WIDE_BYTES
         self._slice = max(16, n_bytes // (product.directions.itemsize * shape[0]))
@@ -182,7 +182,7 @@ class ProductSums:
         """Count the rows of a block."""
         if not len(block):
             return
-        z = block.features(self._features, self._room)
+        z = block.features(self._features, self._buffer)
         n = len(block) if self._takes_all else block.n_fitted
         product = self._product
         weights = None if block.weights is None else block.weights[:n]
@@ -223,7 +223,7 @@ class ProductSums:
         return Products(self._products, self._sums, self._squares)
 
 
-def _room(rows: FeatureRows) -> NDArray[Any]:
+def _buffer(rows: FeatureRows) -> NDArray[Any]:
     """Return a buffer for a block of features; its pages are taken when they are written."""
     n_features = rows.features.n_features
     return np.empty((block_rows(n_features, rows.precision), n_features), rows.precision)

@@ -230,18 +230,18 @@ class RowsBuilder:
         self._z = [np.empty((0, n_features), dtype)]
         self._y = [np.empty((0, n_targets))]
         self._weights: list[Floats] = []
-        self._room = self._z[0]
+        self._buffer = self._z[0]
 
     def buffer(self, n_rows: int) -> NDArray[Any]:
         """Return a buffer for the next rows."""
-        self._room = np.empty((n_rows, self._z[0].shape[1]), self._z[0].dtype)
-        return self._room
+        self._buffer = np.empty((n_rows, self._z[0].shape[1]), self._z[0].dtype)
+        return self._buffer
 
     def commit(self, y: Floats, weights: Floats | None = None) -> None:
         """Count the rows of the buffer as filled, with targets (n, k), perhaps weights (n,)."""
         if weights is not None:
             self._weights.append(np.array(weights))
-        self._z.append(self._room)
+        self._z.append(self._buffer)
         self._y.append(np.array(y))
 
     def finish(self) -> RidgeRows:

@@ -177,7 +177,7 @@ class Factors:
     def __init__(self, summary: Summary) -> None:
         self._matrix = summary.matrix()
         self._trace = float(np.trace(self._matrix))
-        self._room = np.empty(self._matrix.shape, order="F")
+        self._buffer = np.empty(self._matrix.shape, order="F")
         self.right_side: Floats = summary.right_side()
         self._last: tuple[float, Floats] | None = None
         self._solved: dict[float, Floats] = {}
@@ -212,7 +212,7 @@ class Factors:
     def _factor(self, alpha: float) -> Floats:
         if self._last is None or self._last[0] != alpha:
             self._last = None  # it is written over
-            np.copyto(self._room, self._matrix)
-            self._room[np.diag_indices(len(self._room))] += alpha
-            self._last = (alpha, cholesky(self._room))
+            np.copyto(self._buffer, self._matrix)
+            self._buffer[np.diag_indices(len(self._buffer))] += alpha
+            self._last = (alpha, cholesky(self._buffer))
         return self._last[1]
