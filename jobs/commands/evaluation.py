@@ -210,8 +210,8 @@ class DensityView:
             "mse": smoothed.error,
             "model_mse": predicted.error,
             "bandwidth": smoother.bandwidth_,
-            "seconds_a_bag": (done - begun) / bags.n_bags,
-            "model_seconds_a_bag": (time.perf_counter() - done) / bags.n_bags,
+            "seconds_per_bag": (done - begun) / bags.n_bags,
+            "model_seconds_per_bag": (time.perf_counter() - done) / bags.n_bags,
         }
 
     def show(self, report: dict[str, Any], _: Errors, console: Terminal) -> None:

@@ -216,11 +216,11 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
     assert (values["n_response_dims"], values["n_response_points"]) == (1, 3)
     assert values["points_a_response"] == {
         "mean": 1.5,
-        "least": 1,
+        "min": 1,
         "q05": 1,
         "median": 1,
         "q95": 2,
-        "most": 2,
+        "max": 2,
     }
     assert values["response_box"] == [[0, 5]]
     done("verify", store.url, *settings(report=report))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_CLASSES = 10  # names listed; a report has all of them
 # Of the sizes of bags.
-QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}
+QUANTILES = {"min": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "max": 1.0}
 
 
 class Config(ReportConfig):
@@ -101,7 +101,7 @@ def describe_store(store: BagStore) -> dict[str, Any]:
         "n_removed": store.n_removed,
         "n_points": store.n_points,
         "n_dims": store.n_dims,
-        "points_a_bag": _size_range(store, store.offsets)[1],
+        "points_per_bag": _size_range(store, store.offsets)[1],
         "dtype": str(store.stored_dtype),
         "ids": store.meta.id_kind,
         "targets": list(store.target_names),
