@@ -214,7 +214,7 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
     done("info", store.url, *settings(report=report))
     values = json.loads(report.read_text())
     assert (values["n_response_dims"], values["n_response_points"]) == (1, 3)
-    assert values["points_a_response"] == {
+    assert values["points_per_response"] == {
         "mean": 1.5,
         "min": 1,
         "q05": 1,

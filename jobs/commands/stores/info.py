@@ -125,7 +125,7 @@ def describe_responses(store: BagStore) -> dict[str, Any]:
         "n_response_dims": store.response_dims,
         "bags_with_response": n_bags,
         "n_response_points": store.n_response_points,
-        "points_a_response": sizes,
+        "points_per_response": sizes,
         "response_box": store.response_box.bounds,
     }
 
