@@ -1,4 +1,4 @@
-"""`DoubleBasis`: what the regressor, the classifier and the Triple-Basis regressor share."""
+"""`DoubleBasis`: base class of the regressor, the classifier and the Triple-Basis regressor."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ MOVED = {"posterior_": "model_.posterior"}  # attributes of earlier versions
 
 @component
 class DoubleBasis(BaseEstimator):
-    """A Double-Basis estimator: its parameters, and its attributes after a fit.
+    """Base class of the Double-Basis estimators: their parameters and fitted attributes.
 
     Attributes
     ----------
@@ -114,14 +114,16 @@ class DoubleBasis(BaseEstimator):
     @overload
     def predict(self, X: BagsInMemory) -> NDArray[Any]: ...
     def predict(self, X: BagsLike) -> PredictionArray:
-        """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array.
+        """Return the predictions of bags: a numpy array, or a lazy dask.array for a BagStore.
 
-        For a classifier, the class of the largest score, shape (n_bags,).
+        A classifier returns the class with the largest score, shape (n_bags,).
         """
         return self._fitted.predict(X)
 
     def bag_scores(self, X: BagsLike) -> BagScores:
-        """Return how unlike the bags fitted each bag is: leverage and Mahalanobis distance.
+        """Return the leverage and the Mahalanobis distance of each bag.
+
+        Both are large for bags that are unlike the bags fitted.
 
         Parameters
         ----------
@@ -130,7 +132,8 @@ class DoubleBasis(BaseEstimator):
         Raises
         ------
         ModelError
-            The model was fitted without ``uncertainty=True``, or bags of another dimension.
+            If the model was fitted without ``uncertainty=True``, or the bags have another dimension
+            than the bags fitted.
         """
         model = self._fitted
         model.require_posterior()
@@ -143,23 +146,23 @@ class DoubleBasis(BaseEstimator):
         save_model(self, url, overwrite=overwrite)
 
     def summary(self, X: BagsLike | None = None, y: Labels = None) -> FitSummary:
-        """Summarise the fit: what was chosen, its error next to rivals, and the next step.
+        """Return a summary of the fit: the embedding, errors next to rivals, and the next step.
 
-        The result prints as text, and is a table in a notebook.
+        The summary prints as text, and is a table in a notebook.
 
         Parameters
         ----------
         X, y : optional
-            Labelled bags, as for `report`: the summary then begins with the verdict, the error on
-            the bags held out of these, or by folds, next to those of a random forest, ridge
-            regression on the bags' means and the best constant.
+            Labelled bags, as for `report`. With them, the summary begins with a verdict: the error
+            on held-out bags, or by folds. The verdict compares the model with a random forest,
+            ridge regression on the bag means and the best constant. Default: no verdict.
 
         Raises
         ------
         NotFittedError
-            Before a fit.
+            If the estimator is not fitted.
         DataError
-            Labels that do not fit the bags.
+            If the labels do not fit the bags.
 
         Examples
         --------
@@ -198,28 +201,29 @@ class DoubleBasis(BaseEstimator):
     def report(
         self, url: str | os.PathLike[str], X: BagsLike | None = None, y: Labels = None
     ) -> None:
-        """Write an HTML report of the fitted model: the one of ``bags fit``, in the same words.
+        """Write an HTML report of the fitted model, the same as that of ``bags fit``.
 
-        The report begins with a verdict, and has errors next to baselines, charts, the worst bags,
-        what was compared and chosen, and a model card.
+        The report begins with a verdict. It shows errors next to baselines, charts, the bags with
+        the largest errors, the candidates that were compared, and a model card.
 
         Parameters
         ----------
         url : str or path
             Place of the HTML file; an older report is replaced.
         X, y : optional
-            Labelled bags, as for `evaluate`. The model is judged on the bags that its holdout left
-            out of these, or by the folds of the fit where these are the bags fitted without a
-            holdout; on all bags of other data. Without them the report has no errors of bags.
+            Labelled bags, as for `evaluate`. If these are the data of the fit, the model is judged
+            on the bags that were held out, or by the folds of the fit if none were. On other data,
+            it is judged on all bags. Default: a report without errors of bags.
 
         Raises
         ------
         NotFittedError
-            Before a fit.
+            If the estimator is not fitted.
         DataError
-            Labels that do not fit the bags, or without the extras ``cli`` and ``plots``.
+            If the labels do not fit the bags, or the extras ``cli`` and ``plots`` are not
+            installed.
         StoreError
-            Something else than a report is at the URL.
+            If the file at the URL is not a report.
 
         Examples
         --------
@@ -237,7 +241,7 @@ class DoubleBasis(BaseEstimator):
         write_model_page(self, url, X, y)
 
     def __repr__(self, **options: Any) -> str:  # noqa: ANN401 - as scikit-learn has it
-        """Return the parameters, and what was chosen by a fit."""
+        """Return the parameters and, after a fit, the choices that it made."""
         parameters: str = super().__repr__(**options)
         chosen = chosen_name(self.model_.report) if hasattr(self, "model_") else None
         return parameters if chosen is None else f"{parameters}  # chosen: {chosen}"
@@ -248,10 +252,11 @@ class DoubleBasis(BaseEstimator):
     def choice_(self) -> DataFrame:
         """The candidates of ``embedding="auto"`` as a pandas data frame, the best first.
 
-        Columns: ``name``, ``width`` of the random features (NaN for linear ones), ``error`` (the
-        squared error by folds, of which a constant has 1) and its ``standard_error``, how far the
-        candidate is ``behind`` the best with the ``standard_error_behind`` of that difference, and
-        the penalty ``alpha`` per bag. AttributeError for an embedding that was not chosen.
+        The columns are ``name``; ``width`` of the random features, NaN for linear candidates;
+        ``error``, the squared error by folds relative to that of a constant, and its
+        ``standard_error``; ``behind``, the difference to the best error, and its
+        ``standard_error_behind``; and ``alpha``, the penalty per bag. Without
+        ``embedding="auto"`` the attribute does not exist: AttributeError is raised.
         """
         choice = self.model_.report.get("choice")
         if choice is None:
@@ -269,29 +274,29 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def outcome_(self) -> Outcome:
-        """What was learnt."""
+        """The outcome that was learnt: numbers, classes or densities."""
         return self.model_.outcome
 
     @property
     def coef_(self) -> Floats:
-        """Coefficients of the features, shape (k, n_features), or (n_features,) of one target."""
+        """Coefficients of the features, shape (k, n_features); (n_features,) for one target."""
         coef = self.model_.solution.coef
         return coef[0] if self.outcome_.single else coef
 
     @property
     def intercept_(self) -> Floats | float:
-        """Intercepts, shape (k,), or a number of one target; not penalised."""
+        """Intercepts, which are not penalised, shape (k,); a float for one target."""
         intercept = self.model_.solution.intercept
         return float(intercept[0]) if self.outcome_.single else intercept
 
     @property
     def n_features_in_(self) -> int:
-        """Coordinates of a point of the bags fitted."""
+        """Number of coordinates of a point."""
         return self.model_.features.n_dims
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of these coordinates, where the bags fitted had some: of a table, or of frames."""
+        """Names of the coordinates, if the bags fitted had names: those of a table or of frames."""
         names = self.model_.report.get("coordinates")
         if names is None:
             raise AttributeError("the coordinates of the bags fitted had no names")
@@ -299,7 +304,7 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def alpha_(self) -> float:
-        """The penalty."""
+        """The penalty λ of the fit."""
         return self.model_.solution.alpha
 
     @property
@@ -309,27 +314,27 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def alpha_scores_(self) -> Floats:
-        """The scores of these penalties; lower is better."""
+        """Scores of the penalties in ``alphas_``; lower is better."""
         return self.model_.solution.scores
 
     @property
     def holdout_(self) -> float | dict[str, Any]:
-        """The fraction of bags left out, or the holdout that was given, with what it has found."""
+        """The fraction of bags held out, or the resolved ``holdout`` that was given to ``fit``."""
         return self.model_.holdout
 
     @property
     def weights_(self) -> dict[str, Any] | None:
-        """The column of ``sample_weight`` and the weights of classes; None without weights."""
+        """Column of ``sample_weight`` and weights of the classes; None without weights."""
         return self.model_.weights
 
     @property
     def calibration_(self) -> Calibration | FoldCalibration | None:
-        """The errors of bags held out, or over folds, which intervals are made of."""
+        """Errors on held-out bags or over folds, from which intervals are computed."""
         return self.model_.calibration
 
     @property
     def report_(self) -> dict[str, Any]:
-        """Counts of bags and points, the solver, and seconds."""
+        """Report of the fit: counts of bags and points, the solver, and seconds."""
         return self.model_.report
 
     @property
@@ -339,13 +344,13 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def target_names_(self) -> tuple[str, ...]:
-        """Names of the targets: of a store's, a Series', or a table's; empty without names."""
+        """Names of the targets of a store, Series or table; empty without names."""
         return self.model_.outcome.names
 
     if not TYPE_CHECKING:  # which would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-            """Say where an attribute of earlier versions is now; else raise as without this."""
+            """Raise AttributeError, naming the new place of an attribute of earlier versions."""
             if name in MOVED:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {MOVED[name]}")
             return object.__getattribute__(self, name)
@@ -388,7 +393,7 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def _fitted(self) -> RidgeModel:
-        """The model; scikit-learn's NotFittedError before a fit."""
+        """The fitted model; raises scikit-learn's NotFittedError before a fit."""
         check_is_fitted(self)
         return self.model_
 
@@ -402,7 +407,7 @@ def fit_parameters_of(estimator: DoubleBasis) -> FitParameters:
     Raises
     ------
     ParameterError
-        A name of an embedding or of random features that is not registered.
+        If no embedding or no random features are registered under the given name.
     """
     values = estimator.get_params(deep=False)
     made = {"embedding": named_embedding, "random_features": named_features}

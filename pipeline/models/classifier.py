@@ -50,18 +50,21 @@ from .ridge_model import RidgeModel
 class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     """Predict the class of each bag: the Double-Basis estimator on one-hot classes.
 
-    Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``. Labels in a store
-    are the names of its target's classes, in their order, or its target's values (integers where
-    they are whole numbers up to 2^53); those of another store are compared by name. For bags in
-    memory they are numbers or text, sorted. NaN or None is a bag without a label; so is empty text,
-    with a warning. One ridge per class is fitted, from one pass.
+    One ridge regression per class is fitted to one-hot labels, in one pass over the bags.
+    Parameters and attributes are those of `DoubleBasisRegressor`, in addition to ``classes_``.
+
+    The classes of a store are the class names of its target, in their order. Without class names,
+    they are the values of the target, integers if all are whole numbers up to 2^53. Labels of
+    another store are compared by name. The classes of bags in memory are the sorted labels,
+    numbers or text. A label that is NaN or None is missing; empty text is missing, too, with a
+    warning.
 
     Parameters
     ----------
     class_weight : "balanced", mapping from class to number ≥ 0, or None
-        Factor for the weight of each bag of a class; "balanced" gives the classes of the bags
-        fitted equal weight in all, as scikit-learn does. A class that a mapping leaves
-        out has 1. Errors are not weighted by it.
+        Factor for the weight of each bag of a class. "balanced" gives all classes of the bags
+        fitted the same total weight, as in scikit-learn. Classes that are missing in a mapping
+        have the factor 1. Errors are not weighted by these factors. Default: None, a factor of 1.
 
     See Also
     --------
@@ -110,7 +113,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> Self:
-        """Fit from one pass over the bags; arguments as in `DoubleBasisRegressor.fit`."""
+        """Fit in one pass over the bags; see `DoubleBasisRegressor.fit` for the arguments."""
         return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
     @overload
@@ -120,11 +123,13 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def predict_proba(self, X: BagsLike) -> PredictionArray:
         """Return the probability of each class, shape (n_bags, n_classes).
 
-        A one-hot ridge estimates P(class | bag) by least squares, and `predict` takes the class of
-        its largest score. A monotone map takes scores to probabilities, fitted to scores over the
-        folds that choose the penalty: they are calibrated, in the same order, and never 0 or 1.
-        Where no folds choose the penalty (see ``alpha``) they are the scores clipped at 0 and
-        divided by their sum, with one bag more for each class, and may be too even.
+        The ridge regression on one-hot labels estimates P(class | bag) by least squares, and
+        `predict` returns the class with the largest score. A monotone map turns scores into
+        probabilities. It is fitted to out-of-fold scores, from the folds that choose the penalty.
+        The probabilities are calibrated, have the order of the scores, and are never 0 or 1.
+
+        If no folds choose the penalty (see ``alpha``), the scores are clipped at 0, smoothed by one
+        additional bag of each class, and divided by their sum. These probabilities may be too even.
         """
         return self._fitted.predict(X, "probabilities")
 
@@ -135,8 +140,8 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def decision_function(self, X: BagsLike) -> PredictionArray:
         """Return the scores that `predict` compares, shape (n_bags, n_classes); lazy for a store.
 
-        For two classes, the second's score less the first's, shape (n_bags,): positive for the
-        second.
+        For two classes, the score of the second class minus the score of the first, shape
+        (n_bags,). A positive value predicts the second class.
         """
         model, n = self._fitted, len(self.classes_)
         return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))
@@ -152,10 +157,10 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         sample_weight: SampleWeight = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Compute what `predict_set` needs, from bags that were not fitted, or from folds.
+        """Calibrate the prediction sets, on held-out bags or on folds.
 
-        A fit with ``holdout`` does the former itself. Arguments and errors as in
-        `DoubleBasisRegressor.conformalize`.
+        A fit with ``holdout`` calibrates the model on its held-out bags by itself. Arguments and
+        exceptions are those of `DoubleBasisRegressor.conformalize`.
         """
         check_is_fitted(self)
         self.model_ = conformalized(self, X, y, cv, groups, sample_weight, progress)
@@ -165,15 +170,16 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def predict_set(self, X: BagsLike, coverage: float = COVERAGE) -> PredictionArray:
         """Return which classes are in the prediction set of each bag, shape (n_bags, n_classes).
 
-        A set has the predicted class and all others that are not too unlikely, so that it holds
-        the true class of at least the fraction ``coverage`` of new bags: on average over bags,
-        not for each class by itself. Sure predictions have sets of one class. The columns are in
-        the order of ``classes_``; for a store the result is lazy.
+        A set contains the predicted class and all other classes that are likely enough. At least
+        the fraction ``coverage`` of new bags have their true class in their set, on average over
+        bags, not for each class by itself. Confident predictions have sets of one class. The
+        columns are in the order of ``classes_``; for a store the result is lazy.
 
-        From bags held out, split conformal prediction with the probability of the true class as
-        the score (Sadinle et al. 2019): the coverage holds for any distribution of exchangeable
-        bags. From folds, CV+ (Romano et al. 2020): about this coverage, and at least
-        1 − 2 (1 − coverage) less a small term; no bag is lost to a holdout.
+        With held-out bags, the method is split conformal prediction, with the probability of the
+        true class as the score (Sadinle et al. 2019). The coverage holds for any distribution of
+        exchangeable bags. With folds, the method is CV+ (Romano et al. 2020). The coverage is about
+        the requested fraction, and at least 1 − 2 (1 − coverage) less a small term. No bag is lost
+        to a holdout.
 
         Parameters
         ----------
@@ -183,9 +189,10 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         Raises
         ------
         ModelError
-            Nothing was held out, and no folds were made.
+            If the model is not calibrated: no bags were held out, and `conformalize` was not
+            called.
         ParameterError
-            Too few bags for the coverage.
+            If there are too few calibration bags for the coverage.
 
         Examples
         --------
@@ -206,12 +213,12 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def score(
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
     ) -> float:
-        """Return the accuracy; arguments as in `DoubleBasisRegressor.score`."""
+        """Return the accuracy; see `DoubleBasisRegressor.score` for the arguments."""
         return score_of(self._fitted, X, y, sample_weight)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes as `predict` has them, shape (n_classes,)."""
+        """The classes, as `predict` returns them, shape (n_classes,)."""
         return self._outcome.values
 
     @property

@@ -1,4 +1,4 @@
-"""`Errors`: how wrong a model is on some bags; the errors on two sets of bags can be added."""
+"""`Errors`: the errors of a model on some bags; errors on two sets of bags can be added."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ SAMPLE_SEED = 3  # differs from those of the splits, whose bags are samples of t
 
 @dataclass(frozen=True, eq=False)
 class ErrorSample:
-    """A uniform random sample of bags, the same however the pass over them was cut.
+    """A uniform random sample of bags, which does not depend on how the pass was divided.
 
     Attributes
     ----------
     index : int64, shape (n,)
         Positions of the bags, ascending.
     true, predicted : float64, shape (n, number of targets)
-        True and predicted values of the first nine targets. A class is its code; the predicted one
-        is followed by the fraction that the model gives it, in [0, 1], by the Brier score, Σ
-        (fraction − truth)² over classes, by the weight of the bag, and, with at most 50 classes, by
-        the fraction of each class. Of densities, ``predicted`` is the squared L2 distance of the
-        predicted density to the response's, and ``true`` that of the average density.
+        True and predicted values of the first nine targets. A class is given by its code. The
+        predicted class is followed by its probability, by the Brier score Σ (probability − truth)²
+        over classes, by the weight of the bag, and, with at most 50 classes, by the probability of
+        each class. For densities, ``predicted`` is the squared L2 distance from the predicted
+        density to the density of the response, and ``true`` the distance from the average density.
     """
 
     index: Integers
@@ -58,12 +58,15 @@ class ErrorSample:
 
 
 def spread_of(key: str, spreads: Mapping[str, float]) -> float | None:
-    """Return the standard error in whose digits a measure is told; a constant's has the model's."""
+    """Return the standard error that sets the digits of a measure.
+
+    The error of a constant has the digits of the error of the model.
+    """
     return spreads.get(key.removeprefix("constant_"))
 
 
 def measures_in_words(values: Mapping[str, Any], spreads: Mapping[str, float]) -> str:
-    """Return measures by their keys, in digits that their standard errors allow.
+    """Return measures as text by their keys, rounded as their standard errors allow.
 
     The first measure has its standard error next to it.
     """
@@ -83,26 +86,28 @@ class Errors:
     Attributes
     ----------
     outcome : Outcome
+        Kind of labels that the model predicts.
     n : int
-        Labelled bags.
+        Number of labelled bags.
     n_unlabelled : int
-        Bags left out because they have no label.
+        Number of bags left out because they have no label.
     exponents : int64, shape (k,)
-        Exponents e of the units 2^e of the next three arrays: 0 for numbers between 2^-64 and 2^64,
-        and of all that are not numbers.
-    losses : shape (k,), or (1,) of classes
-        Sums of `Outcome.losses`.
+        Exponents e of the units 2^e of the next three arrays: 0 for targets between 2^-64 and 2^64,
+        for classes and for densities.
+    losses : shape (k,), or (1,) for classes
+        Sums of `Outcome.losses` over the bags.
     mean, scatter : shape (k,)
-        Mean of the encoded labels, and their sum of squares about it.
+        Mean of the encoded labels, and their sum of squares about the mean.
     details : Details
+        Sums for the errors of this kind of labels, such as the confusion matrix of classes.
     sample : ErrorSample
         Labels and predictions of a sample of bags, for pictures.
     subset : {"all", "holdout", "train"}
         Subset of the bags that was evaluated.
     weights : float, optional
-        Sum of the bags' weights, by which all sums and means are; None: all are 1.
+        Sum of the weights of the bags. All sums and means are weighted. None: all weights are 1.
     outside : Outside
-        Bags of which many points lie outside the box.
+        Bags with many points outside the box.
 
     See Also
     --------
@@ -166,7 +171,7 @@ class Errors:
         )
 
     def in_units(self, exponents: Integers) -> Errors:
-        """Return the same in other units, none of them smaller."""
+        """Return the errors in other units, none of which is smaller than before."""
         shift = exponents - self.exponents
         return replace(
             self,
@@ -184,10 +189,10 @@ class Errors:
 
     @property
     def standard_error(self) -> float | None:
-        """The standard error of `error`, as if bags were independent; None where it is not known.
+        """The standard error of `error` for independent bags, or None if it is not known.
 
-        It is known for bags without weights: for up to nine targets, for the error rate of
-        classes, and for densities.
+        The standard error is known for bags without weights: for up to nine targets, for the error
+        rate of classes, and for densities.
         """
         if self.weights is not None or not self.n:
             return None
@@ -216,9 +221,9 @@ class Errors:
 
     @property
     def spreads(self) -> dict[str, dict[str, float]]:
-        """Standard errors of some of `values` by target, as if bags were independent.
+        """Standard errors of some of `values` by target, for independent bags.
 
-        Empty for weighted bags.
+        The mapping is empty for weighted bags.
         """
         return {} if self.weights is not None or not self.n else self.details.spreads(self)
 
@@ -234,7 +239,7 @@ class Errors:
 
     @property
     def measure(self) -> str:
-        """What `error` is, in words."""
+        """Name of the measure that `error` gives."""
         return self.outcome.measure
 
     def verdict(self) -> str:
@@ -245,7 +250,7 @@ class Errors:
         return verdict(names, self.measure, where, errors, self.standard_error)
 
     def __repr__(self) -> str:
-        """Say the errors of each target, without the sample and the sums."""
+        """Return the errors of each target as text, without the sample and the sums."""
         lines = "; ".join(f"{name}: {text}" for name, text in self._lines().items())
         return f"Errors({self.n:,} bags, subset={self.subset!r}; {lines})"
 
@@ -255,7 +260,7 @@ class Errors:
         return html_table("Errors", {**rows, **self._lines()})
 
     def _lines(self) -> dict[str, str]:
-        """Return the numbers of each target in words."""
+        """Return the errors of each target as lines of text."""
         spreads = self.spreads
         return {
             name: measures_in_words(numbers, spreads.get(name, {}))
@@ -263,22 +268,22 @@ class Errors:
         }
 
     def plot(self, target: int = 0, *, ax: Axes | None = None) -> Axes:
-        """Draw predictions against the truth, the calibration of classes, or errors of densities.
+        """Draw predictions against true values, calibration of classes, or errors of densities.
 
-        The errors of densities are squared L2 distances to the responses, bag by bag, against
-        those of the average density.
+        For densities, each dot is a bag: the squared L2 distance to its response of the predicted
+        density, against that of the average density.
 
         Parameters
         ----------
         target : int, default 0
-            Position of the target of numbers.
+            Position of the target, for a regressor.
         ax : matplotlib Axes, optional
             Axes to draw into; default those of a new figure.
 
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         ParameterError
             If there is no such target.
         """
@@ -288,36 +293,49 @@ class Errors:
 
     @property
     def references(self) -> Floats:
-        """Sums of what the losses are compared with in `scores`: see `Outcome.references`."""
+        """Sums of the reference losses in `scores`; see `Outcome.references`."""
         return self.outcome.sum_references(self)
 
     @property
     def scores(self) -> Floats:
         """R² of each target or of the densities, or the accuracy; shape (number scored,).
 
-        Labels that are all equal have the score 1 where they are predicted exactly, else 0.
+        If all labels are equal, the score is 1 for exact predictions, else 0.
         """
         return self.outcome.score(self)
 
     @property
     def score(self) -> float:
-        """The mean of `scores`: what ``score`` of the estimators returns."""
+        """The mean of `scores`, which the ``score`` methods of the estimators return."""
         return float(np.mean(self.scores))
 
     def values(self) -> dict[str, dict[str, Any]]:
         """Return all errors by the name of the target, in types that JSON knows.
 
-        - of a number ``n``, ``rmse``, ``mae``, ``bias``, ``r2`` and ``constant_rmse``, the error
-          of the best constant for these bags, their mean; ``r2`` is 1 − (rmse / constant_rmse)²;
-          where all targets are equal 1 of exact predictions, else 0
-        - of classes ``n``, ``accuracy``; ``balanced_accuracy``, the mean recall of the classes that
-          have bags; ``log_loss``, None with bags of a class that the model does not know; ``auc``,
-          the area under the ROC curve, of more than two classes the mean of each against the
-          others, from the `sample` of at most 50,000 bags, None where it is not defined or with
-          more than 50 classes; ``per_class`` (precision, recall, f1, 0 where undefined, and the
-          number of bags) and ``confusion``, a row per true class
-        - of densities, under the name ``densities``, ``n``, mean squared L2 distances on the unit
-          cube to the responses' series, ``*_mse``, and determinations against the average density:
-          ``r2`` of the model, ``input_r2`` of the bag's own density
+        For a numeric target:
+
+        - ``n``, ``rmse``, ``mae``, ``bias``
+        - ``constant_rmse``: the error of the best constant for these bags, the mean of their labels
+        - ``r2``: 1 − (rmse / constant_rmse)²; if all labels are equal, 1 for exact predictions,
+          else 0
+
+        For classes:
+
+        - ``n``, ``accuracy``
+        - ``balanced_accuracy``: the mean recall of the classes that have bags
+        - ``log_loss``: None if bags have a class that the model does not know
+        - ``auc``: the area under the ROC curve, from the `sample` of at most 50,000 bags; with more
+          than two classes, the mean of each class against the rest; None if it is not defined, or
+          with more than 50 classes
+        - ``per_class``: precision, recall and f1, which are 0 where undefined, and the number of
+          bags
+        - ``confusion``: a row per true class
+
+        For densities, under the name ``densities``:
+
+        - ``n``
+        - ``*_mse``: mean squared L2 distances on the unit cube to the series of the responses
+        - ``r2``: R² of the model against the average density
+        - ``input_r2``: R² of the bag's own density against the average density
         """
         return self.details.values(self)

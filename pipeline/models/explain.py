@@ -1,4 +1,4 @@
-"""`explain`: which points of a bag move its prediction, and which coordinates."""
+"""`explain`: which points and coordinates of a bag move its prediction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from .base import DoubleBasis
 
-BLOCK_VALUES = 2**23  # numbers of the points of the bags that are predicted at a time
+BLOCK_VALUES = 2**23  # values (points times coordinates) of the bags that are predicted at a time
 # How far a coordinate is moved to either side, as a fraction of its spread in the bag.
 STEP_FRACTION = 0.1
 N_SHOWN = 3  # points and coordinates in a printed explanation
@@ -40,20 +40,23 @@ class Explanation:
     Attributes
     ----------
     targets : tuple of str
-        The k predicted numbers: targets, classes, whose probabilities are explained, or
+        Names of the k predicted values: targets, classes (their probabilities are explained), or
         coefficients of the series of a predicted density.
     coordinate_names : tuple of str
+        Names of the coordinates of a point.
     prediction : float64, shape (k,)
+        Prediction for the unchanged bag.
     rows : int64, shape (m,)
-        Points that were left out, one at a time: all, or some of a large bag.
+        Positions of the points that were left out, one at a time: all points, or evenly chosen
+        points of a large bag.
     points : float64, shape (m, n_dims)
-        Points whose effects are given.
+        Coordinates of these points.
     effect : float64, shape (m, k)
         Prediction with the point minus the prediction without it.
     shift, spread : float64, shape (n_dims, k)
-        Change of the prediction per standard deviation by which all points are moved along the
-        coordinate, and per doubling of the coordinate's spread about its mean in the bag; slopes
-        at the bag as it is.
+        Slopes of the prediction at the unchanged bag. ``shift`` is the change per standard
+        deviation by which all points are moved along the coordinate. ``spread`` is the change per
+        doubling of the spread of the coordinate about its mean in the bag.
 
     See Also
     --------
@@ -87,7 +90,7 @@ class Explanation:
 
     @checked(target=Integer(0))
     def to_frame(self, target: int = 0) -> DataFrame:
-        """Return the points as a pandas data frame, those of the largest effect first.
+        """Return the points as a pandas data frame, sorted by the size of their effect.
 
         Parameters
         ----------
@@ -99,7 +102,7 @@ class Explanation:
         ParameterError
             If there is no such target.
         DataError
-            Without pandas (``pip install 'bagbasis[tables]'``).
+            If pandas is not installed (``pip install 'bagbasis[tables]'``).
         """
         with needing_extra("tables", "Explanation.to_frame"):
             from pandas import DataFrame  # noqa: PLC0415 - an extra
@@ -127,7 +130,7 @@ class Explanation:
         ParameterError
             If there is no such target.
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         """
         from ..plotting.explanations import plot_explanation  # noqa: PLC0415 - an extra
 
@@ -154,7 +157,7 @@ class Explanation:
         return lines
 
     def __repr__(self) -> str:
-        """Return a line for each fact: the prediction, and what moves it most."""
+        """Return the prediction and the points and coordinates that move it most, as text."""
         lines = self._lines()
         width = max(map(len, lines))
         rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
@@ -172,20 +175,21 @@ def coordinate_in_words(name: str) -> str:
 
 @checked(max_points=Integer(1))
 def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Explanation:
-    """Return which points and coordinates of a bag move its prediction.
+    """Return the effect of each point and each coordinate of a bag on its prediction.
 
-    Each point is left out in turn, and the bag predicted without it: the effects are exact, for
-    every embedding and every head. Coordinates are moved and widened a little for all points
-    together, which gives slopes at the bag as it is.
+    Each point is left out in turn, and the bag is predicted again. These effects are exact, for
+    every embedding and every head. The effect of a coordinate is a slope: the coordinate is shifted
+    or spread a little for all points together, and the change of the prediction is measured.
 
     Parameters
     ----------
     model : fitted estimator
-        A regressor, or a classifier, whose probabilities are explained.
+        Regressor or classifier. For a classifier, the probabilities are explained.
     bag : shape (n_points, n_dims)
         One bag of two points or more.
     max_points : int ≥ 1, default 500
-        Largest number of points that are left out in turn; of a larger bag, evenly chosen ones.
+        Largest number of points that are left out in turn. In a larger bag, these points are
+        chosen evenly.
 
     Returns
     -------
@@ -228,7 +232,7 @@ def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Exp
         raise DataError("bag has a single point; leave-one-out needs two points or more")
     rows = np.unique(np.linspace(0, n - 1, min(n, max_points)).round().astype(np.int64))
     [prediction] = _predict(model, [points])
-    with warnings.catch_warnings():  # of the bag itself there was a warning
+    with warnings.catch_warnings():  # the prediction of the bag itself has issued the warning
         warnings.simplefilter("ignore", BagbasisWarning)
         effect, slopes = _effects(model, points, rows, prediction)
     names = names_fitted(fitted.report) or [f"{j}" for j in range(n_dims)]

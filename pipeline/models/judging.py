@@ -57,7 +57,10 @@ def evaluate(
     sample_weight: SampleWeight = None,
     progress: Progress | None = None,
 ) -> Errors:
-    """Return the errors of a model on labelled bags, on the open cluster or in this process.
+    """Measure the errors of a model on labelled bags, on the open cluster or in this process.
+
+    One pass over the bags computes all errors and scores. On the data of the fit, the held-out bags
+    are judged by default; on other data, all bags.
 
     Parameters
     ----------
@@ -66,25 +69,27 @@ def evaluate(
         A store with the targets that the model was fitted to, or with responses; or bags in memory.
     y : optional
         Labels of bags in memory: targets, classes, or responses. For a store, targets or classes
-        that replace its own; all of its bags are judged then. Bags without a label are left out.
+        that replace those in the store; all of its bags are then judged. Bags without a label are
+        left out.
     subset : {"all", "holdout", "train"}, optional
-        Bags on which errors are measured: all, those of the ``holdout``, or those of the fit. None:
-        for the data of the fit, the bags held out if there are any; for other data, all bags.
-        If the fit held none out, all of its bags are judged, with a warning that the errors are too
+        Bags on which errors are measured: all bags, the bags held out, or the bags of the fit.
+        Default: for the data of the fit, the bags held out; for other data, all bags. If the fit
+        held out no bags, all of its bags are judged, with a warning that the errors are too
         small. `Errors.subset` says which bags were judged.
     sample_weight : str or array, shape (n_bags,), optional
-        A column of the store, or one number ≥ 0 per bag: how much it counts in every mean.
+        Weights of the bags in every mean: a column of the store, or one number ≥ 0 per bag.
     progress : callable (bags done, bags in all), optional
 
     Raises
     ------
     DataError
-        The store lacks a target of the model, no bag of the subset is labelled, labels that do not
-        fit the bags or the model, or weights that are missing, negative or all 0.
+        If the store lacks a target of the model, no bag of the subset is labelled, the labels do
+        not fit the bags or the model, or weights are missing, negative or all 0.
     ParameterError
-        Responses with a store, or y with LabelledBags.
+        If responses are given for a store, or y for LabelledBags.
     ModelError
-        Bags of another dimension, or subset="holdout" where the model held nothing out.
+        If the bags have another dimension than the bags fitted, or ``subset="holdout"`` is given
+        and no bags were held out.
 
     See Also
     --------
@@ -115,7 +120,7 @@ def score_of(
     y: LabelsLike = None,
     sample_weight: SampleWeight = None,
 ) -> float:
-    """Return `Errors.score` of what `evaluate` finds: what ``score`` of the estimators returns."""
+    """Return the score of a model on labelled bags, `Errors.score`, for ``score`` methods."""
     errors, bags = judge_model(model, X, y, None, sample_weight, None)
     _warn_of_fitted(model, bags, None, errors)
     return errors.score
@@ -140,7 +145,10 @@ def judge_model(
     sample_weight: SampleWeight,
     progress: Progress | None,
 ) -> tuple[Errors, LabelledBags]:
-    """Return what `evaluate` does, without its warning of bags fitted, and the labelled bags."""
+    """Return the errors as `evaluate` does, and the labelled bags.
+
+    No warning is issued if the model was fitted to these bags.
+    """
     taken = judged_data(fitted, X, y, sample_weight=sample_weight)
     X, y, sample_weight = taken.X, taken.y, taken.values["sample_weight"]
     bags = labelled_for(fitted, X, y, subset)
@@ -165,10 +173,10 @@ def judged_data(
     y: LabelsLike = None,
     **arguments: Any,  # noqa: ANN401
 ) -> FromFrame:
-    """Return what a model is judged on, of a grouped frame without columns that it did not see.
+    """Return the bags, labels and other values on which a model is judged.
 
-    Labels that are not given are taken from the columns that the fit took them from, and
-    ``arguments`` that name a column have its values.
+    Columns of a grouped frame that the model did not see are left out. Labels that are not given
+    come from the columns that the fit used. ``arguments`` that name a column have its values.
     """
     columns = model.report.get(FRAME_COLUMNS, ())
     target: Any = None
@@ -205,12 +213,14 @@ def find_subset(
     subset: str | None,
     use: Callable[[LabelledBags], T | None],
 ) -> tuple[str, T]:
-    """Return the given subset, or the one that is fair to a model, and ``use`` of its bags.
+    """Return the subset of bags to judge a model on, and the result of ``use`` on its bags.
+
+    Without a given subset, the first of `natural_subsets` with a labelled bag is used.
 
     Raises
     ------
     DataError
-        Nothing, for no bag is labelled.
+        If no bag of the subset is labelled.
     """
     subsets = (subset,) if subset else natural_subsets(model, bags)
     for name in subsets if bags.n_bags else ():
@@ -227,15 +237,15 @@ def evaluate_together(
     progress: Progress | None = None,
     weights: Weights | None = None,
 ) -> list[Errors]:
-    """Return the errors of models of one kind on the same bags, which are read once.
+    """Return the errors of several models of one kind on the same bags, which are read once.
 
-    Each model is judged by its own outcome: a class that it does not know is an error.
+    Each model is judged by its own outcome: a class that the model does not know is an error.
 
     Parameters
     ----------
     models : fitted estimators
     bags : LabelledBags
-        At least one.
+        At least one bag.
     weights : Weights, optional
         Weights of the bags.
     """
@@ -255,13 +265,13 @@ def evaluate_together(
 
 
 class Judge:
-    """Computes the errors of one model batch by batch; travels to workers with its model.
+    """Computes the errors of one model batch by batch; it is sent to workers with its model.
 
     Parameters
     ----------
     model : fitted estimator
     bags : LabelledBags
-        All bags that the model is judged on: names and boxes are looked up once.
+        All bags that the model is judged on; their class names and their box are looked up once.
     weights : Weights, optional
     """
 
@@ -289,8 +299,8 @@ class Judge:
         targets, scores = in_units(targets, exponents), in_units(scores, exponents)
         n = float(len(batch) if w is None else w.sum())
         least = n or 1.0
-        # The mean in two steps: a long sum of numbers far from zero has lost the last digits,
-        # which the sum of the small gaps gives back.
+        # The mean in two steps: a long sum of numbers far from zero loses its last digits,
+        # which the sum of the small gaps restores.
         first = weighted_sum(targets, w) / least
         gaps = targets - first
         rest = weighted_sum(gaps, w) / least
@@ -317,7 +327,7 @@ class _Sums:
         self.total: list[Errors] | None = None
 
     def add(self, batch: Batch) -> None:
-        """Count a batch; labels are encoded once for all models that learnt the same."""
+        """Add the errors on a batch; labels are encoded once for models with equal outcomes."""
         encoded: dict[Outcome, Floats] = {}
         errors = []
         for judge in self.judges:

@@ -40,10 +40,10 @@ ESTIMATORS: dict[str, type[DoubleBasis]] = {
 
 @checked(url=Url)
 def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
-    """Return a fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
+    """Load a saved `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
 
-    Loading runs no code from the file. While the model is replaced, the old or the new one is
-    returned.
+    Loading runs no code from the file. If the model is being replaced at the same time, the old or
+    the new model is returned, never a mixture.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
 
 
 class PythonFunction:
-    """What MLflow calls: predictions of bags that are given as lists, arrays or a frame."""
+    """Prediction function for MLflow: bags are given as lists, arrays or a frame."""
 
     def __init__(self, model: Predicting) -> None:
         self._model = model
@@ -86,7 +86,7 @@ class Predicting(Protocol):
     """A fitted estimator of numbers or classes."""
 
     def predict(self, X: list[NDArray[np.float64]]) -> Any:  # noqa: ANN401
-        """Return a row per bag."""
+        """Return the predictions, one row per bag."""
         ...
 
 
@@ -110,7 +110,7 @@ def read_network(url: str, values: Mapping[str, Any]) -> list[NDArray[np.float64
     Raises
     ------
     ModelError
-        Damaged.
+        If the network is damaged.
     """
     try:
         names = [LEAF_NAME.format(i) for i in range(values["n_arrays"])]
@@ -124,7 +124,7 @@ def read_network(url: str, values: Mapping[str, Any]) -> list[NDArray[np.float64
 
 
 def saved_state(url: str | os.PathLike[str]) -> tuple[ModelState, dict[str, str]]:
-    """Return everything that a saved model of any kind holds, and the versions that saved it.
+    """Return the complete state of a saved model of any kind, and the versions that saved it.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _load(url: str) -> DoubleBasis:
 
 
 def _made(url: str, values: dict[str, Any]) -> DoubleBasis:
-    """Return the estimator of a state that was read."""
+    """Return the estimator with a state that was read."""
     try:
         kind = ESTIMATORS[values["estimator"]]
         estimator = kind(**params_from_dict(values))

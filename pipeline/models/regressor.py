@@ -246,8 +246,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Raises
         ------
         ModelError
-            Bags of another dimension, or ``return_std`` of a model without a posterior, or
-            without residuals.
+            If the bags have another dimension than the bags fitted, or if ``return_std`` is set
+            and the model has no posterior or no residuals.
         """
         model = self._fitted
         if not return_std:
@@ -268,41 +268,45 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         sample_weight: SampleWeight = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Compute the errors for `predict_interval`: of bags that were not fitted, or of folds.
+        """Calibrate the prediction intervals, on held-out bags or on folds.
 
-        A fit with ``holdout`` does the former itself, with the groups of the holdout.
+        The errors on these bags are kept for `predict_interval`. A fit with ``holdout`` calibrates
+        the model on its held-out bags by itself, with the groups of the holdout.
 
         Parameters
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
-            Calibration data. Without ``cv``: if the model was fitted to this store, or to these
-            bags in memory, with a holdout, its held-out bags are used; all bags of any other data.
-            With ``cv``: the bags to which the model was fitted. They have to be like the bags that
+            Calibration data. Without ``cv``, the held-out bags are used if the model was fitted to
+            these data with a holdout. All bags of any other data are used. With ``cv``, pass the
+            bags to which the model was fitted. Calibration bags have to be like the bags that
             will be predicted; a holdout by time shows whether they are.
         y : array, shape (n_bags,) or (n_bags, n_targets)
-            For bags in memory. cv : int from 2 to 100, optional Number of folds, such as 10. No bag
-            is lost to a holdout. One pass computes the sums of all folds. Each fold is predicted
-            with coefficients from the sums of the other folds, with the bases and the penalty per
-            bag of this model. The K sets of coefficients are kept and saved. If the embedding was
-            chosen with at most 100 bags, the choice is repeated without each fold, which takes K
-            fits, because errors on bags that the choice has seen are too small.
+            Labels of bags in memory.
+        cv : int from 2 to 100, optional
+            Number of folds, such as 10. No bag is lost to a holdout. One pass computes the sums of
+            all folds. Each fold is predicted with coefficients from the sums of the other folds,
+            with the bases and the penalty per bag of this model. The K sets of coefficients are
+            kept and saved. If the embedding was chosen with at most 100 bags, the choice is
+            repeated without each fold, which takes K fits, because errors on bags that the choice
+            has seen are too small.
         groups : str or array, shape (n_bags,), optional
-            Groups of bags, such as patients: a column of a store, or a value for each bag. Folds
-            have whole groups, one bag of each group counts, chosen by a hash, and the coverage
+            Groups of bags, such as patients: a column of a store, or a value for each bag. Each
+            group lies in one fold. One bag of each group is used, chosen by a hash. The coverage
             holds for a bag of a new group. Default with ``cv``: the groups of the model's holdout.
         sample_weight : array, shape (n_bags,), or str, optional
-            Weights with ``cv``, as ``fit`` took them. Default: the column that ``fit`` took.
+            Weights of the bags, used with ``cv`` only. Default: the column that ``fit`` used.
         progress : callable (bags done, bags in all), optional
 
         Raises
         ------
         DataError
-            No labelled bags, all in one fold, or other targets than the model's.
+            If no bag has a label, all labelled bags are in one fold, or the targets are not those
+            of the model.
         ModelError
-            Bags that the model was fitted to without a holdout, and no ``cv``.
+            If the model was fitted to these bags without a holdout, and ``cv`` is not given.
         ParameterError
-            The sums of all folds do not fit in memory, weights without ``cv``, or ``cv`` for a
-            model with trees.
+            If the sums of all folds do not fit in memory, weights are given without ``cv``, or
+            ``cv`` is given for a model with trees.
         """
         check_is_fitted(self)
         self.model_ = conformalized(self, X, y, cv, groups, sample_weight, progress)
@@ -314,18 +318,20 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     ) -> tuple[PredictionArray, PredictionArray]:
         """Return the lower and upper ends of prediction intervals for the labels of bags.
 
-        With held-out bags, split conformal prediction (Lei et al. 2018): the intervals contain the
-        labels of at least the fraction ``coverage`` of new bags, on average over the held-out bags
-        and for any distribution, as long as new bags are exchangeable with them.
+        With held-out bags, the method is split conformal prediction (Lei et al. 2018). The
+        intervals contain the labels of at least the fraction ``coverage`` of new bags, on average
+        over the held-out bags. This holds for any distribution, as long as new bags are
+        exchangeable with the held-out bags.
 
-        With folds, CV+ (Barber et al. 2021): about that fraction, and at least 1 − 2 (1 − coverage)
-        less a small term, for any distribution. The intervals are usually narrower, because no bag
-        is lost, and wider if the models of the folds differ. The prediction need not be in the
-        middle.
+        With folds, the method is CV+ (Barber et al. 2021). The coverage is about the requested
+        fraction, and at least 1 − 2 (1 − coverage) less a small term, for any distribution. The
+        intervals are usually narrower, because no bag is lost, and wider if the models of the folds
+        differ. The prediction need not be in the middle of the interval.
 
-        With 100 bags or more, a scale of the errors is learnt from the number of points and the
-        features of a bag, if folds show that it explains the errors; bags with larger errors then
-        get wider intervals. Otherwise all intervals from held-out bags have the same width.
+        With 100 bags or more, the scale of the errors is learnt from the number of points and the
+        features of a bag, if folds show that the scale explains the errors. Bags with larger
+        expected errors then get wider intervals. Otherwise all intervals from held-out bags have
+        the same width.
 
         For several targets, the guarantee holds for each target by itself. For groups, see
         `conformalize`.
@@ -338,9 +344,10 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Raises
         ------
         ModelError
-            Nothing was held out, and no folds were made.
+            If the model is not calibrated: no bags were held out, and `conformalize` was not
+            called.
         ParameterError
-            Too few bags for the coverage.
+            If there are too few calibration bags for the coverage.
         """
         model = self._fitted
         model.require_calibration().rank(coverage)
@@ -352,7 +359,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     def score(
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
     ) -> float:
-        """Return R², mean of the targets; of the store that was fitted on the bags held out.
+        """Return R², averaged over the targets.
+
+        On the store that the model was fitted to, the held-out bags are scored.
 
         Parameters
         ----------
@@ -365,7 +374,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Raises
         ------
         DataError
-            No labels, weights that are missing, negative or all 0, or an R² that is not finite.
+            If there are no labels, the weights are missing, negative or all 0, or R² is not finite.
         """
         return score_of(self._fitted, X, y, sample_weight)
 

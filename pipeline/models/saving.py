@@ -1,6 +1,6 @@
 """Models on disk: Zarr arrays and JSON attributes, never pickle.
 
-A `RidgeModel` gives and takes its `ModelState`, an estimator adds its name and parameters.
+A `RidgeModel` is converted to a `ModelState` and back; its estimator adds a name and parameters.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class HasParams(Protocol):
 
 @runtime_checkable
 class HasState(Protocol):
-    """What a fit has made, of any kind."""
+    """A fitted model of any kind."""
 
     def state(self) -> ModelState:
-        """Return everything of it that is saved."""
+        """Return the state of the model, which is saved."""
         ...
 
 
@@ -72,7 +72,7 @@ class Saveable(HasParams, Protocol):
 
     @property
     def model_(self) -> HasState:
-        """What the fit has made."""
+        """The fitted model."""
         ...
 
 
@@ -80,23 +80,23 @@ class Saveable(HasParams, Protocol):
 def save_model(
     model: Saveable, url: str | os.PathLike[str], *, overwrite: bool = False, run: str | None = None
 ) -> None:
-    """Write a fitted estimator, so that a reader finds the whole model or none.
+    """Save a fitted estimator atomically: a reader finds the complete model or none.
 
-    Locally the model is written next to its place and renamed. Elsewhere its arrays have a folder
-    of a new name in it, and one PUT of the attributes points to them.
+    On local disks, the model is written to a temporary folder and renamed. On object stores, the
+    arrays are written to a new folder, and a single PUT of the attributes makes them visible.
 
     Parameters
     ----------
     overwrite : bool
-        Replace a saved model; nothing else is ever replaced.
+        Whether to replace a saved model; nothing else is ever replaced.
     run : str, optional
-        The name of the run or job that saves it, which `is_of_run` recognises.
+        Name of the run or job that saves the model, which `is_of_run` recognises.
 
     Raises
     ------
     ModelError
-        Not fitted, something is stored at the URL, a symbolic link or a folder with files of
-        others among it, or writing failed.
+        If the estimator is not fitted, something else is stored at the URL, such as a symbolic
+        link or a folder with other files, or writing failed.
 
     See Also
     --------
@@ -126,31 +126,31 @@ def save_model(
 
 
 def check_model_place(url: str, overwrite: bool) -> None:
-    """Raise ModelError if `save_model` must not replace what is at the normalized URL.
+    """Raise ModelError if `save_model` must not write to the normalized URL.
 
-    Jobs that compute for long call it at the beginning.
+    Long jobs call this function before they compute.
     """
     check_replaceable(url, overwrite, "a saved model", lambda at: MODEL_KEY in attributes_of(at))
 
 
 def write_state(state: ModelState, place: str) -> None:
-    """Write a model to an empty place; `save_model` replaces one that is there.
+    """Write a model to an empty place; `save_model` can also replace a model.
 
     Raises
     ------
     OSError
-        The place cannot be written.
+        If the place cannot be written.
     """
     _write(state, place, None)
 
 
 def state_of(model: Saveable) -> ModelState:
-    """Return everything that a saved model holds.
+    """Return the complete state of a model, as it is saved.
 
     Raises
     ------
     ModelError
-        Not fitted, no model of ours, or an embedding that is not registered.
+        If the model is not fitted, not one of bagbasis, or its embedding is not registered.
     """
     made = getattr(model, "model_", None)
     if made is None and hasattr(model, "fit"):
@@ -164,9 +164,9 @@ def state_of(model: Saveable) -> ModelState:
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
-    """Return whether a run or job of that name saved the model at the URL.
+    """Return whether a run or job of this name saved the model at the URL.
 
-    Nothing belongs to the run None.
+    For the name None, the result is False.
     """
     return run is not None and attributes_of(normalize_url(url)).get(RUN_KEY) == run
 
@@ -197,19 +197,19 @@ def read_model_state(url: str) -> dict[str, Any]:
 
 
 def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Arrays of a saved model; each chunk that is there matches its checksum.
+    """Return the arrays of a saved model; checksums of all chunks are verified.
 
     Raises
     ------
     Exception
-        Whatever Zarr and its codecs make of damaged files.
+        If files are damaged; the type is that of Zarr and its codecs.
     """
     group = read_group(url)
     return {name: _read_array(group, name) for name in names}
 
 
 def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
-    """Return an estimator's parameters, including both bases', as JSON holds them."""
+    """Return the parameters of an estimator and of its two bases, in types that JSON knows."""
     nested = {name: _embedding_to_dict(params[name]) for name in EMBEDDING_PARAMS if name in params}
     plain = {n: _plain(v) for n, v in params.items() if n not in (*EMBEDDING_PARAMS, SECOND_BASIS)}
     if SECOND_BASIS not in params:  # of a network
@@ -219,7 +219,7 @@ def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the inverse of `params_to_dict`; other items are not looked at."""
+    """Return the parameters that `params_to_dict` saved; other items are ignored."""
     second = values[SECOND_BASIS]
     nested = {
         name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
@@ -274,7 +274,7 @@ def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | st
 
 
 def _second_to_dict(second: RandomFeatures | str) -> dict[str, Any] | str:
-    """Return parameters with the registered name, which the default has not."""
+    """Return parameters with the registered name; the default has no name."""
     if isinstance(second, str):
         return second
     named = {} if second.kind_name == DEFAULT_FEATURES else {"name": second.kind_name}
@@ -292,7 +292,7 @@ def _plain_params(estimator: HasParams) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a parameter as JSON holds it."""
+    """Return a parameter in types that JSON knows."""
     if isinstance(value, Box):
         return value.bounds
     if isinstance(value, (np.ndarray, np.generic)):

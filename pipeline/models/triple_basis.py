@@ -47,40 +47,44 @@ from .ridge_model import RidgeModel
 class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     """Predict a density from each bag: the Triple-Basis estimator.
 
-    Each projection coefficient of the response densities is regressed as the Double-Basis
-    estimator regresses a number; all share one ZᵀZ, one penalty and one pass.
+    The response of a bag is itself a sample of points, and its density is predicted. The density
+    is expanded in an orthonormal basis, and ridge regression on the features of the bag predicts
+    each coefficient. All coefficients share one pass, one matrix ZᵀZ and one penalty.
 
     Parameters
     ----------
     embedding : embedding, a name, "auto" or None, default None
-        The first basis; None: `ProjectionEmbedding()`. Names, and how "auto" chooses, are those of
-        `DoubleBasisRegressor`, by squared L2 distances of densities.
+        The first basis. Names and "auto" are those of `DoubleBasisRegressor`; "auto" compares
+        candidates by squared L2 distances of densities. None is `ProjectionEmbedding()`.
     random_features, validation_fraction, precision, solver, rank, uncertainty
         As in `DoubleBasisRegressor`.
     response_embedding : ProjectionEmbedding, optional
-        The third basis, of the response densities: without marginals, so that its coefficients
-        are a density's. Default: the cosines within the ball that has the least leave-one-out
-        score of up to 256 responses, at least 10 functions per dimension and at most 1,024 in all.
+        The third basis, for the response densities. It must have no marginals, so that its
+        coefficients are those of a density. Default: cosines with indices in a ball, whose radius
+        minimises the leave-one-out score of up to 256 responses. The basis has at least 10
+        functions per dimension and at most 1,024 in all.
     alpha, alphas
-        As in `DoubleBasisRegressor`, but "auto" is "gcv" unless ``embedding="auto"``, and scores
-        are the squared L2 distance of densities on the
-        unit cube, predicted to projected: by Parseval the sum of the coefficients' squared
-        errors. Also "projected": as "validation", but scored at the points of the held-out
-        responses alone (up to 5,120 bags are looked at), by the nearest valid densities p: the
-        mean of ∫p² − 2/m Σ p(y), which is ‖p − q‖² up to a constant of the true q, without
-        projecting it.
+        Penalty, or the rule that chooses it, as in `DoubleBasisRegressor`, but "auto" is "gcv"
+        unless ``embedding="auto"``. Scores are squared L2 distances on the unit cube, from the
+        predicted to the projected response density. By Parseval, this distance is the sum of the
+        squared errors of the coefficients. "projected" holds bags out as "validation" does, up to
+        5,120. It scores the nearest valid density p at the m points y of a held-out response, by
+        the mean of ∫p² − 2/m Σ p(y). Up to a constant, this is the squared distance ‖p − q‖² to
+        the true density q, without the error of projecting q.
     baseline : "own", optional
-        "own" adds an affine copy of the bag's own coefficients, beyond which the features learn.
-        For bags and responses in one box, such as an initial and a final state. Slopes come from
-        the sums of the same pass; the random features need not learn the identity. The bag's own
-        coefficients are on the responses' basis, whatever the embedding. Not with "cg".
+        Part of the prediction that the features do not have to learn. "own" adds an affine function
+        of the bag's own coefficients, so that the random features need not learn the identity. Use
+        it if bags and responses lie in the same box, such as an initial and a final state. Its
+        slopes are fitted in the same pass. The bag's own coefficients are those in the basis of the
+        responses, whatever the embedding. Not with "cg".
 
     Attributes
     ----------
     coef_ : float64, shape (r, n_features)
-        r coefficients of a response density; with a baseline the slopes of the r own coefficients
-        follow those of the random features.
+        Regression coefficients for the r coefficients of a response density. With a baseline, the
+        slopes of the r own coefficients follow those of the random features.
     intercept_ : float64, shape (r,)
+        Intercepts, which are not penalised.
     response_spec_ : ProjectionSpec
         The fitted third basis.
     mean_coefficients_ : float64, shape (r,)
@@ -142,7 +146,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> TripleBasisRegressor:
-        """Fit from one pass over the bags; on a cluster if one is connected and X is a store.
+        """Fit in one pass over the bags, on a cluster if one is connected and X is a store.
 
         Parameters
         ----------
@@ -162,12 +166,12 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     def predict(self, X: BagsLike) -> PredictionArray:
         """Predict the coefficients of densities, shape (n_bags, r), float64.
 
-        numpy for bags in memory, a lazy dask.array for a BagStore.
+        The result is a numpy array for bags in memory, and a lazy dask.array for a BagStore.
 
         Raises
         ------
         ModelError
-            Bags of another dimension.
+            If the bags have another dimension than the bags fitted.
         """
         return self._fitted.predict(X)
 
@@ -181,7 +185,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         grid: int | None = None,
         project: bool = False,
     ) -> PredictionArray:
-        # of a BagStore a lazy dask.array
+        # a lazy dask.array for a BagStore
         if not isinstance(X, BagStore):
             return super().predict_density(X, at, grid=grid, project=project)
         model, (points, grid) = self._fitted, where(at, grid, names_of(self._fitted))
@@ -194,9 +198,10 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     ) -> float:
         """Return R² of the response densities: 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖².
 
-        q̂ are the projections of the responses, q̄ the average density of the bags fitted. Where all
-        responses are that average it is 1 for a model that says so, else 0. Which bags of a store
-        are scored, and their weights, as for `DoubleBasisRegressor.score`.
+        q̂ is the projection of a response, and q̄ the average density of the bags fitted. If all
+        responses equal that average, the score is 1 for a model that predicts the average, else 0.
+        The bags of a store that are scored, and their weights, are chosen as in
+        `DoubleBasisRegressor.score`.
         """
         return score_of(self._fitted, X, responses, sample_weight)
 

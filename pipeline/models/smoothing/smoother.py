@@ -64,37 +64,38 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     The prediction is Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
 
-    The Kernel-Kernel estimator for reals (Oliva 2018, eq. 3.4) and, on coefficients of response
-    densities, for distribution to distribution regression (Oliva 2018, eq. 3.22). It is exact, but
-    each prediction costs a pass over the training bags. Use it as a baseline of the basis
-    estimators.
+    This is the Kernel-Kernel estimator for real responses (Oliva 2018, eq. 3.4). With response
+    densities, their coefficients are averaged: distribution to distribution regression (Oliva 2018,
+    eq. 3.22). The kernel is not approximated, but each prediction costs a pass over the training
+    bags. Use it as a baseline for the basis estimators.
 
     Parameters
     ----------
     embedding : embedding or its name, default `ProjectionEmbedding()`
-        Δ is the Euclidean distance of embeddings: L2 of the density estimates by default.
+        Embedding of the bags. Δ is the Euclidean distance between embeddings, by default the L2
+        distance between density estimates.
     bandwidth : float from 1e-18 to 1e+18 or "loo", default "loo"
-        h, in the units of Δ. "loo": the multiple of the median distance with the smallest squared
-        leave-one-out error over up to 1,024 training bags, among 21 multiples from 0.02 to 2.
+        Bandwidth h, in the units of Δ. "loo" compares 21 multiples of the median distance, from
+        0.02 to 2, by their squared leave-one-out errors over up to 1,024 training bags.
     response_embedding : ProjectionEmbedding, optional
-        As in `TripleBasisRegressor`.
+        Basis of the response densities, as in `TripleBasisRegressor`.
     precision : {"float32", "float64"}, default "float32"
         Precision of embeddings and products. Sums over blocks of bags are always float64.
     in_memory : bool, default False
-        Keep a store's embeddings and targets in this process, N · (s + k) numbers, so that
-        predictions read nothing.
+        Whether to keep the embeddings and targets of a store in memory, N · (s + k) numbers, so
+        that predictions do not read the store again.
 
     Attributes
     ----------
     bandwidth_ : float
+        Bandwidth h that predictions use.
     bandwidths_, bandwidth_scores_ : float64
         Bandwidths that were tried, and their leave-one-out errors (mean squared error over target
         variance; squared L2 distance for densities).
     features_ : FeatureMap
         The fitted embedding.
     response_spec_, mean_coefficients_
-        As in `TripleBasisRegressor`, when fitted to responses.
-
+        As in `TripleBasisRegressor`, after a fit to responses.
     model_ : SmootherModel
         The training bags and the bandwidth.
 
@@ -105,9 +106,9 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     Notes
     -----
-    Bags in memory are embedded once, and their embeddings are kept. A store is read again for each
-    prediction, up to the bags of the fit, on the open cluster if there is one, unless ``in_memory``
-    is set.
+    Bags in memory are embedded once, and their embeddings are kept. A store is read again by each
+    call of ``predict``, on the open cluster if there is one, unless ``in_memory`` is set. Bags that
+    were appended after the fit are ignored.
 
     Examples
     --------
@@ -153,18 +154,19 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
     ) -> KernelSmoother:
-        """Decide the embedding and the bandwidth.
+        """Fit the embedding, and choose the bandwidth.
 
         Parameters
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
-            A store with responses is fitted to these, unless ``target`` is given.
+            Training bags. A store with responses is fitted to its responses, unless ``target`` is
+            given.
         y, target
-            As in `DoubleBasisRegressor.fit`, or
+            Labels, as in `DoubleBasisRegressor.fit`.
         responses
-            as in `TripleBasisRegressor.fit`, for bags in memory.
+            Responses of bags in memory, as in `TripleBasisRegressor.fit`; not together with y.
         holdout : float in [0, 1) or dict
-            Bags left out, the same as in the basis estimators.
+            Bags that are left out of the fit, as in the basis estimators.
         progress : callable (bags done, bags in all), optional
         """
         self._check_parameters(holdout)
@@ -215,12 +217,12 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     @checked(progress=Function | None_)
     def predict(self, X: BagsLike, progress: Progress | None = None) -> Floats:
-        """Smoothed targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
+        """Predict targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
         Parameters
         ----------
         X : Bags, list of arrays, or BagStore
-            A store's predictions are computed at once and returned in memory.
+            Bags to predict. For a store, all predictions are computed now and returned in memory.
         progress : callable (training bags done, training bags in all), optional
         """
         check_is_fitted(self)
@@ -263,12 +265,12 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         responses: LabelsLike = None,
         target: str | Sequence[str] | None = None,
     ) -> float:
-        """Return the determination: R² of the targets, or of the response densities in L2.
+        """Return R² of the targets, or R² of the response densities by their L2 distances.
 
         Raises
         ------
         DataError
-            No labels, or an R² that is not finite.
+            If there are no labels, or R² is not finite.
         """
         check_is_fitted(self)
         labels = y if responses is None else responses
@@ -291,7 +293,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         return DensityOutcome.from_labels(X, responses, None, None, self.response_embedding)
 
     def _keep(self, rows: StreamedRows, features: FeatureMap, outcome: Outcome) -> RowsInMemory:
-        """Return all rows in memory, which needs twice their size while they are joined."""
+        """Return all rows in memory; joining them needs twice their size."""
         n_columns = features.n_features + outcome.n_targets + 1
         needed = 2 * np.dtype(self.precision).itemsize * rows.n_bags * n_columns
         advice = "leave in_memory out, take an embedding of fewer coefficients"
@@ -327,7 +329,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
 
 def _sampled(training: TrainingRows) -> TrainingBlock:
-    """Labelled bags of evenly spread runs."""
+    """Return labelled bags from evenly spread runs."""
     runs = DISTANCE_SAMPLE.ranges(training.start, training.start + training.n_bags)
     blocks = [block for run in runs for block in training.batches(*run)]
     if not blocks:
