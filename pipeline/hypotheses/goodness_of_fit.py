@@ -1,4 +1,4 @@
-"""`fit_test`: whether points come from a given density, of which only the score is needed."""
+"""`fit_test`: test whether points come from a density that is given by its score."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class ScoredSample:
 
 @dataclass(frozen=True)
 class FitStatistic(Statistic):
-    """Base of the statistics of fit; large values speak against the density."""
+    """Base of the goodness-of-fit statistics; large values are evidence against the density."""
 
     kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
 
     @abstractmethod
     def measure(self, points: ScoredSample) -> Measured:
-        """Return the statistic with its null."""
+        """Return the statistic with its null distribution."""
 
 
 FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
@@ -86,9 +86,9 @@ FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
 @renamed_fields
 @dataclass(frozen=True)
 class KSD(FitStatistic):
-    """Kernel Stein discrepancy over all pairs.
+    """Kernel Stein discrepancy over all pairs of points.
 
-    The statistic is squared, and 0 on average if the density is correct.
+    The statistic is the squared discrepancy. Its expected value is 0 if the density is correct.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class KSD(FitStatistic):
 
 EXACT_POINTS = 1000  # points whose pairs take a second, as waves do
 
-# Learnt locations are where few points are: with 28 and 35 tested numbers p ≤ .05 in 8 % of tests
+# Learnt locations lie where few points are: with 28 and 35 tested points, p ≤ .05 in 8 % of tests
 # (400 data sets each), with 70 in 5 %.
 MIN_TESTED = 60
 
@@ -144,15 +144,17 @@ MIN_TESTED = 60
 class FSSD(FitStatistic):
     """Finite set Stein discrepancy: goodness of fit at a few locations, in linear time.
 
-    The time is O(n), because the state is a sum of moments, `SteinMoments`.
+    The Stein features of the points are evaluated at J locations and averaged. The computation
+    takes O(n) time and keeps only sums of moments.
 
     Parameters
     ----------
     n_locations : int ≥ 1
+        Number of locations.
     learn : float, 0 ≤ learn < 1
-        Fraction of the points that locations and bandwidth are learnt on; the test is of the
-        others, 60 or more.
-        0: locations are drawn from a normal distribution like that of the points.
+        Fraction of the points on which locations and bandwidth are learnt. The test uses the
+        remaining points, at least 60. With 0, locations are drawn from a normal distribution with
+        the moments of the points.
 
     See Also
     --------
@@ -197,7 +199,7 @@ class FSSD(FitStatistic):
         weights = moments.weights() / n
         null = mixture_null(observed, weights, points.n_draws, points.seed, -float(weights.sum()))
         details = {"locations": v.tolist(), "bandwidth": width, "n_tested": n}
-        # 0 where the search left the points, since nothing it saw was above 0
+        # 0 if the search ended away from all points, because no value that it saw was above 0
         effect = observed * n / moments.squares if moments.squares else 0.0
         return Measured(observed, null, moments.standard_error(), effect, details)
 
@@ -208,18 +210,20 @@ class FSSD(FitStatistic):
 class KSDAggregate(FitStatistic):
     """KSDAgg: test at seven widths, corrected for multiplicity.
 
-    KSD is computed at seven widths around that of the kernel; the result says which of them reject.
-    The wild bootstrap is conservative for few points: with 100 points it rejects 3 to 4 % at .05.
+    KSD is computed at seven bandwidths around the given one. The result names the bandwidths that
+    reject. The wild bootstrap is conservative for few points: with 100 points it rejects 3 to 4 %
+    at .05.
 
     Parameters
     ----------
     correlation_length : float ≥ 0
         Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
     n_frequencies : int from 1 to 4,096, default 128
-        R, per width, of the random waves that stand for the kernel: time and memory O(n).
+        Number of random frequencies per bandwidth that approximate the kernel, in O(n) time and
+        memory.
     exact : bool, optional
-        Whether the exact kernel is used instead of random features, in time quadratic in points.
-        Default of up to 1,000 points.
+        Whether the exact kernel is used instead of random features. Time is then quadratic in the
+        number of points. Default: True for up to 1,000 points.
 
     See Also
     --------
@@ -252,13 +256,13 @@ class KSDAggregate(FitStatistic):
         return Measured(best.statistic, best.null, details=details_of(best, widths, values))
 
     def over_widths(self, points: ScoredSample) -> tuple[list[float], Floats, Floats]:
-        """Return the widths, KSD² of each, (7,), and it in each draw, (n_draws, 7)."""
+        """Return the bandwidths, KSD² at each, (7,), and KSD² of each draw, (n_draws, 7)."""
         widths = [float(points.kernel.bandwidth * 2.0**k) for k in range(-3, 4)]
         exact = len(points.sample) <= EXACT_POINTS if self.exact is None else self.exact
         return widths, *(self._of_pairs if exact else self._of_waves)(points, widths)
 
     def _of_pairs(self, points: ScoredSample, widths: list[float]) -> tuple[Floats, Floats]:
-        """Return KSD² of each width, (7,), and it in each draw, (n_draws, 7), of all pairs."""
+        """Return KSD² at each bandwidth, (7,), and in each draw, (n_draws, 7), over all pairs."""
         scored, sample = points.scored, points.sample
         signs = wild_signs(sample.n_units, points.n_draws, self.correlation_length, points.seed)
         sums = [SteinSums.of(scored, width, signs[:, sample.units]) for width in widths]
@@ -266,7 +270,7 @@ class KSDAggregate(FitStatistic):
         return values, np.column_stack([ksd.signed for ksd in sums])
 
     def _of_waves(self, points: ScoredSample, widths: list[float]) -> tuple[Floats, Floats]:
-        """Return the same of random waves, with signs of units, or of buckets of many units."""
+        """Return the same by random features, with signs per unit, or per bucket of many units."""
         units, length = bucket_units(points.sample, self.correlation_length > 0, points.seed)
         n_units, n_dims = int(units.max()) + 1, points.scored.points.shape[1]
         n_columns = len(widths) * 2 * n_dims * self.n_frequencies
@@ -286,21 +290,24 @@ class KSDAggregate(FitStatistic):
 class KSDRanks(KSDAggregate):
     """The default goodness-of-fit statistic: the better rank of two statistics.
 
-    The two statistics are KSD at the kernel's width, and the best of seven widths.
+    The two statistics are KSD at the given bandwidth, and `KSDAggregate` over seven bandwidths. KSD
+    at the median distance is best at detecting shifts and other smooth differences; narrow
+    bandwidths detect oscillations.
 
-    KSD at the median distance detects shifts and other smooth differences best, and narrow widths
-    detect waves. The data and every draw of the wild bootstrap have a rank among all by each of the
-    two; the statistic is the better rank, as −log of its p-value. Its own rank is the p-value.
+    The data and all draws of the wild bootstrap are ranked by each of the two statistics. The test
+    statistic is −log of the p-value of the better rank. It is in turn ranked among the draws, which
+    gives the p-value.
 
     Parameters
     ----------
     correlation_length : float ≥ 0
         Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
     n_frequencies : int from 1 to 4,096, default 128
-        R, per width, of the random waves that stand for the kernel: time and memory O(n).
+        Number of random frequencies per bandwidth that approximate the kernel, in O(n) time and
+        memory.
     exact : bool, optional
-        Whether exact kernels are used instead of random waves, in time quadratic in points.
-        Default: with up to 1,000 points.
+        Whether exact kernels are used instead of random features. Time is then quadratic in the
+        number of points. Default: True for up to 1,000 points.
 
     See Also
     --------
@@ -338,26 +345,26 @@ PARTS = ("the kernel's width", "seven widths")
 
 
 def own_term(scored: Scored, width: float) -> float:
-    """Return the mean Stein kernel of a point and itself."""
+    """Return the mean Stein kernel of a point with itself."""
     own = (scored.slopes**2).sum(axis=1)
     own += scored.weights**2 * scored.points.shape[1] / width**2
     return float(own.mean())
 
 
 def details_of(aggregated: Aggregated, widths: list[float], values: Floats) -> dict[str, Any]:
-    """Return which widths reject, for a report and its picture."""
+    """Return which bandwidths reject, for the report and its figure."""
     scales = {"bandwidth": widths, "ksd2": values.tolist(), **aggregated.columns()}
     return {**aggregated.counted([f"bandwidth {w:.4g}" for w in widths]), "widths": scales}
 
 
 def bucket_units(sample: Sample, in_order: bool, seed: int) -> tuple[Integers, int]:
-    """Return the bucket of each row, at most 1,024 of them, and how many units each joins.
+    """Return the bucket of each row and the number of units per bucket; at most 1,024 buckets.
 
     Parameters
     ----------
     in_order : bool
-        Whether the points are a series, whose neighbours stay together. Otherwise they are assigned
-        to buckets at random, because neighbours in sorted data are alike.
+        Whether the points are a series, in which neighbours stay together. Otherwise points are
+        assigned to buckets at random, because neighbours in sorted data are alike.
     """
     length = -(-sample.n_units // MAX_UNITS)
     order = np.arange(sample.n_units)
@@ -395,40 +402,41 @@ def fit_test(
     Parameters
     ----------
     x : shape (n, d) or (n,)
-        Independent points (one per bag, residuals on bags held out), or a series for ``KSDRanks``
-        or ``KSD``.
+        Independent points (such as one point per bag, or residuals on held-out bags), or a series
+        for ``KSDRanks`` or ``KSD``.
     score : Densities, ExponentialFamilyDensity, MixtureScore or callable
-        One of our series densities, with its box; a density that was fitted by score
-        matching (to other points than x); a mixture of normal distributions; or a function from
-        points (n, d) to ∇ log p (n, d) of a density on the whole space, which need not know its
-        constant.
+        The density to test. A `Densities` object has to hold one series density, with its box. An
+        `ExponentialFamilyDensity` has to be fitted to other points than x. A `MixtureScore` is a
+        mixture of normal distributions. A callable maps points (n, d) to ∇ log p (n, d) of a
+        density on the whole space; the normalising constant of p is not needed.
     statistic : str or FitStatistic
-        "ksd_ranks", the default: the better of "ksd" and "ksd_agg", by the same draws of a wild
-        bootstrap; O(n) with more than 1,000 points. For a series take
-        ``KSDRanks(correlation_length=…)``. "ksd": one width, all pairs, O(n²). "ksd_agg": seven
-        widths, corrected. "fssd": a few locations, O(n); ``FSSD(learn=0.3)`` looks for the best.
+        "ksd_ranks" (default): the better of "ksd" and "ksd_agg", by the same draws of a wild
+        bootstrap; O(n) with more than 1,000 points. For a series use
+        ``KSDRanks(correlation_length=…)``. "ksd": one bandwidth, all pairs, O(n²). "ksd_agg": seven
+        bandwidths, corrected for multiplicity. "fssd": a few locations, O(n); ``FSSD(learn=0.3)``
+        learns the best locations.
     bandwidth : float from 1e-30 to 1e+30 or "median", default "median"
-        Bandwidth of the Gaussian kernel.
+        Bandwidth of the Gaussian kernel. "median" is the median distance of two points.
     null : str, optional
-        Each statistic has one.
+        Method for the null distribution. Each statistic has exactly one.
     n_draws : int from 1 to 1,000,000, default 999
         Number of draws from the null distribution.
     groups : shape (n,), optional
-        A label per point; the signs of the wild bootstrap are those of groups. Not for
-        "fssd".
+        Label of each point. The wild bootstrap draws one sign per group. Not for "fssd".
     seed : int from 0 to 2^64 − 1, default 0
-        Random seed from 0 to 2^64 − 1, or a NumPy Generator, which draws one. ``rng=`` is another
-        name of the parameter.
+        Random seed from 0 to 2^64 − 1, or a NumPy Generator, from which a seed is drawn. ``rng=``
+        is another name of the parameter.
 
     Returns
     -------
     HypothesisResult
-        ``effect`` is the statistic in units of its terms for a point and itself.
+        ``effect`` is the statistic divided by the mean Stein kernel of a point with itself.
 
     Raises
     ------
     DataError
-        Points that cannot be used, or are outside the density; a score that is none.
+        If the points cannot be used, a point lies outside the density's support, or the score
+        function does not return a score.
 
     See Also
     --------
@@ -486,7 +494,7 @@ def resolve_score(score: object) -> ScoreFunction:
     Raises
     ------
     ParameterError
-        Neither, or more densities than one.
+        If ``score`` is neither a density nor a function, or holds more than one density.
     """
     if isinstance(score, (MixtureScore, SeriesScore)):
         return score

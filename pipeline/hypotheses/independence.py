@@ -1,4 +1,4 @@
-"""`independence_test`: whether two variables, or more, depend on each other."""
+"""`independence_test`: test two or more variables for dependence."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def independence_test(
     seed: Annotated[int | np.random.Generator, Seed] = 0,
     standardize: bool = True,
 ) -> HypothesisResult:
-    """Test whether paired variables are independent; where one is of bags, the bag is the unit.
+    """Test whether paired variables are independent; if a variable has bags, the bag is the unit.
 
     Parameters
     ----------
     x, y : array (n,) or (n, d), list of arrays, Bags, BagStore, or (BagStore, start, stop)
-        Numbers; texts, which are classes; datetimes; or bags, each of which becomes its mean map,
-        thinned as in `two_sample_test`. To use another embedding, pass the rows that
-        its ``transform`` returns. If the other variable is a store, a text is the name of a target.
+        Paired variables: numbers, strings (which are classes), datetimes, or bags. Each bag becomes
+        its mean map, thinned as in `two_sample_test`. To use another embedding, pass the rows that
+        its ``transform`` returns. If one variable is a store, a string names a target of the store.
     z : as x and y, optional
-        The third variable of "lancaster" and "dhsic"; of "dhsic" also a mapping of names to all
+        Third variable, for "lancaster" and "dhsic". For "dhsic" also a mapping from names to all
         variables in addition to x and y.
     statistic : str or DependenceStatistic
         ================================= ======================================================
@@ -70,44 +70,48 @@ def independence_test(
         dhsic                             three or more: any dependence among them; O(n²)
         ================================= ======================================================
 
-        Or one with other parameters, as ``NFSIC(n_locations=5, learn=0.5)``.
-        "hsic_fourier" and "nfsic" of a store and its target are one pass on the open cluster,
-        which holds sums alone; others hold the bags' embeddings.
+        Name of the statistic, or an instance with other parameters than the defaults, such as
+        ``NFSIC(n_locations=5, learn=0.5)``. For a store and its target, "hsic_fourier" and "nfsic"
+        read the store in one pass on the open cluster and keep only sums in memory. The other
+        statistics keep the bags' embeddings in memory.
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Kernel, whose width is the median distance in each variable.
+        Kernel. Its bandwidth is the median distance in each variable.
     null : str, optional
-        Null distribution. Default: the first that the statistic has: "permutation" (exact),
-        "spectral", "gamma", "pearson" or "normal" (of many independent pairs), "chi_square" (of
-        Hotelling's T², which knows how many there are; default of "nfsic" of a store of 1,000 bags
-        or more), or "shift": rotations, for a series whose neighbours depend on each other.
+        Method for the null distribution. Default: the first method of the statistic, but
+        "chi_square" for "nfsic" and a store with 1,000 bags or more. "permutation" is exact.
+        "spectral", "gamma", "pearson" and "normal" are for many independent pairs. "chi_square" is
+        Hotelling's T² distribution for the given number of pairs. "shift" rotates one series
+        against the other, for series in which neighbours depend on each other.
     n_permutations : int from 1 to 1,000,000, default 999
-        Permutations, shifts, or simulations of the spectral null.
+        Number of permutations, shifts, or simulations of the spectral null.
     groups : shape (n,), optional
-        A label per pair that is given, also of those that are left out. Pairs of one label trade
-        places as one, with groups of as many.
+        Label of each given pair, including pairs that are left out later. Pairs with the same label
+        are permuted together, with groups of the same size.
     within : shape (n,), optional
-        A label per pair that is given (a site, a batch, a class). Pairs, or groups, trade places
-        with those of their label only: so the test is of dependence given the label, and what both
-        variables owe to it is no reason to reject. Null "permutation" only.
+        Label of each given pair (a site, a batch, a class). Pairs, or groups, are permuted within
+        their label only. The test is then for dependence given the label: dependence that the label
+        alone explains is not detected. Null "permutation" only.
     seed : int from 0 to 2^64 − 1, default 0
-        Random seed from 0 to 2^64 − 1, or a NumPy Generator, which draws one. ``rng=`` is another
-        name of the parameter.
+        Random seed from 0 to 2^64 − 1, or a NumPy Generator, from which a seed is drawn. ``rng=``
+        is another name of the parameter.
     standardize : bool, default True
-        Whether each coordinate of a variable (n, d) is divided by its median distance from its
-        median, so that the test does not depend on units of measurement. Bags, classes, and
-        variables with one coordinate are used as they are. False keeps the units of the data.
+        Whether each coordinate of a variable (n, d) is divided by its median absolute deviation, so
+        that the test does not depend on units of measurement. Bags, classes, and variables with one
+        coordinate are never rescaled. False keeps the units of the data.
 
     Returns
     -------
     HypothesisResult
-        ``effect`` is the statistic in units of its largest value (the centred alignment of the
-        kernels, the correlation; of NFSIC the statistic per pair). ``details["pairs_left_out"]``
-        counts bags that are smaller than most, or have no label, if there are any.
+        ``effect`` is the statistic divided by its largest possible value: the centred alignment of
+        the kernels, or the correlation. For NFSIC it is the statistic per pair.
+        ``details["pairs_left_out"]`` counts the pairs whose bag is too small or has no label; the
+        key is absent if there are none.
 
     Raises
     ------
     DataError
-        Variables that cannot be used or paired, all rows alike, or fewer than four pairs.
+        If a variable cannot be used or paired, all its rows are equal, or there are fewer than four
+        pairs.
 
     See Also
     --------
@@ -196,7 +200,7 @@ def _has_coordinates(values: VariableLike, rows: Floats) -> bool:
 
 
 def _in_units_of_data(measured: Measured, units: Sequence[CoordinateUnits | None]) -> Measured:
-    """Return what was measured with its locations and its sampled rows in the units of the data."""
+    """Return the measurements with locations and sampled rows in the units of the data."""
     details, sampled = dict(measured.details or {}), dict(measured.sampled_rows)
     for unit, name, places in zip(units, ("x", "y"), ("v", "w"), strict=False):
         if unit is None or name not in sampled:
@@ -228,8 +232,8 @@ def _measure_in_pass(
 ) -> tuple[Measured, Pairs, int, int] | None:
     """Measure the bags of a store and a target in one pass; None where that is not possible.
 
-    Returns the sample that the pass was decided by, the number of pairs, and that of bags that are
-    too small or have no label, too.
+    Also returns the sample of bags that determined the settings of the pass, the number of pairs,
+    and the number of bags that are too small or have no label.
     """
     is_store = isinstance(x[0] if isinstance(x, tuple) and x else x, BagStore)
     if not (is_store and isinstance(y, str)):

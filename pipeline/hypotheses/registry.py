@@ -1,9 +1,8 @@
-"""Statistics by name: what each of them declares, and how a test finds the one it was asked for.
+"""Registries of test statistics by name, and the look-up of a statistic with null and kernel.
 
-A statistic is a frozen dataclass whose fields are its parameters, in the module of its family. A
-question has one registry of them, as `TWO_SAMPLE`, in which a statistic registers itself by
-``@TWO_SAMPLE.register``. People give its name, or an instance with other parameters than the
-defaults.
+A statistic is a frozen dataclass whose fields are its parameters. Each kind of test has one
+registry, such as `TWO_SAMPLE`, and a statistic registers itself by ``@TWO_SAMPLE.register``. Users
+pass the name of a statistic, or an instance with other parameters than the defaults.
 """
 
 from __future__ import annotations
@@ -23,17 +22,19 @@ from .result import HypothesisResult
 
 @dataclass(frozen=True)
 class Statistic:
-    """Base of all statistics: of each question a subclass says how one is computed.
+    """Base of all test statistics; a subclass per kind of test defines how they are computed.
 
     Attributes
     ----------
     name : str
+        Name of the statistic in its registry.
     nulls : tuple of str
-        Those it admits, the default first.
+        Null distributions that the statistic admits, the default first.
     kernels : tuple of str
-        Those it admits; empty for a statistic without a kernel.
+        Kernels that the statistic admits, the default first; empty for a statistic without a
+        kernel.
     group_nulls : tuple of str
-        The nulls that do not take the rows of a group for independent.
+        Null distributions that do not assume the rows of a group to be independent.
     """
 
     name: ClassVar[str]
@@ -42,22 +43,22 @@ class Statistic:
     group_nulls: ClassVar[tuple[str, ...]] = ("permutation",)
 
     def __post_init__(self) -> None:
-        """Refuse fields that are not accepted, and what `check` refuses."""
+        """Validate the fields and call `check`."""
         keep_checked(self)
         self.check()
 
     def check(self) -> None:
-        """Raise ParameterError for fields that do not fit each other."""
+        """Raise ParameterError if the values of two fields are incompatible."""
 
     @property
     def described(self) -> str:
-        """The name with the parameters: "fourier(n_frequencies=256)"."""
+        """Return the name with the parameters, such as "fourier(n_frequencies=256)"."""
         fields = ", ".join(f"{name}={value}" for name, value in vars(self).items())
         return f"{self.name}({fields})" if fields else self.name
 
 
 def check_groups(statistic: Statistic, null: str, rows: str) -> None:
-    """Raise ParameterError for a null that takes the ``rows`` of a group for independent."""
+    """Raise ParameterError if the null assumes the ``rows`` of a group to be independent."""
     if null not in statistic.group_nulls:
         nulls = list(statistic.group_nulls)
         admitted = f"admits {nulls}" if nulls else "has none"
@@ -69,7 +70,7 @@ def check_groups(statistic: Statistic, null: str, rows: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a statistic found; see `HypothesisResult` for the fields."""
+    """A statistic's value, null distribution and details; the fields are as `HypothesisResult`."""
 
     statistic: float
     null: Null
@@ -80,12 +81,12 @@ class Measured:
     kernel: str = ""
 
     def times_power(self, exponent: int, name: str) -> Measured:
-        """Return the statistic ``name``, its error and its null times 2^``exponent``.
+        """Return the measurements of ``name`` with statistic, error and null times 2^``exponent``.
 
         Raises
         ------
         DataError
-            Numbers do not hold it.
+            If the product overflows.
         """
         with np.errstate(over="ignore"):  # refused
             value, error = np.ldexp([self.statistic, self.standard_error], exponent).tolist()
@@ -98,7 +99,7 @@ class Measured:
         return replace(self, statistic=value, null=null, standard_error=error)
 
     def result(self, **tested: Any) -> HypothesisResult:  # noqa: ANN401 - fields of other types
-        """Return the result of a test; ``tested`` are the fields that say what was tested."""
+        """Return the result of a test; ``tested`` holds the fields about the data and the test."""
         details = {**tested.pop("details", {}), **(self.details or {})}
         tested["kernel"] = self.kernel or tested["kernel"]
         return HypothesisResult(
@@ -119,19 +120,23 @@ S = TypeVar("S", bound=Statistic)
 def find_statistic(
     table: Mapping[str, type[S]], statistic: object, null: object, kernel: object
 ) -> tuple[S, str, str]:
-    """Return the statistic of a table, its null and its kernel, by what people gave.
+    """Return the statistic, null and kernel for the values that a user passed.
 
     Parameters
     ----------
     table : mapping of str to class
+        Registry of the statistics.
     statistic : str, or an instance of a class of the table
+        Name of the statistic, or the statistic itself.
     null, kernel : str or None
-        None: the first that the statistic admits; no kernel is "".
+        Names of the null and of the kernel. None: the first that the statistic admits. The kernel
+        of a statistic without one is "".
 
     Raises
     ------
     ParameterError
-        No such statistic, or a null or a kernel that it does not admit; lists what there is.
+        If there is no such statistic, or the statistic does not admit the null or the kernel. The
+        message lists the admitted names.
     """
     is_name = isinstance(statistic, str) and statistic in table
     if not (is_name or isinstance(statistic, tuple(table.values()))):

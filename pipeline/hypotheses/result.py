@@ -1,4 +1,4 @@
-"""`HypothesisResult`: the result of every test of hypotheses."""
+"""`HypothesisResult`: the result of every hypothesis test."""
 
 from __future__ import annotations
 
@@ -25,44 +25,47 @@ LEVEL = 0.05  # significance level of the conclusion in words
 
 @dataclass(frozen=True, eq=False)
 class HypothesisResult:
-    """The result of a test: statistic, p-value and effect, and how they were computed.
+    """Result of a hypothesis test: statistic, p-value, effect size, and how they were computed.
 
     Attributes
     ----------
     statistic : float
-        MMD statistics are squares.
+        Test statistic. MMD statistics are squared.
     p_value : float
         Probability under the null hypothesis of a statistic at least as large, in (0, 1].
     standard_error : float
-        Standard error of the statistic over new samples from the same distributions, the units
-        drawn independently; NaN where the statistic has no estimate of it.
+        Standard error of the statistic over new samples of independent units from the same
+        distributions; NaN if the statistic has no estimate of its error.
     effect : float
-        The difference or dependence in units of the spread within the samples, squared: it does
-        not grow with the number of units, as ``statistic`` may and small p-values do. About 0
-        without an effect, at times below; NaN where the statistic has none.
+        Effect size: the squared difference, or the dependence, in units of the squared spread
+        within the samples. Unlike the statistic and the p-value, it does not depend on the number
+        of units. It is about 0 without an effect, and may be slightly negative; NaN if the
+        statistic has no effect size.
     null_distribution : float64, shape (n,), ascending
-        Values of the statistic without an effect: by permutations or simulations, or equally
-        spaced quantiles of a distribution.
+        Values of the statistic under the null hypothesis, from permutations or simulations, or
+        equally spaced quantiles of an asymptotic distribution.
     question : str
         Question of the test, for the report: "two samples", "independence", "fit".
     name, null : str
         Names of the statistic and of its null distribution.
     kernel : str
-        The kernel with its bandwidth; empty where there is none.
+        The kernel with its bandwidth; empty if the statistic has no kernel.
     n : mapping of str to int
-        Rows compared of each sample: points, or bags.
+        Number of compared rows (points or bags) of each sample.
     unit : str
         Exchangeable or independent unit: "point", "bag" or "group".
     n_units : mapping of str to int
         Number of units of each sample.
     seed : int
+        Random seed of the test.
     seconds : float
+        Running time in seconds.
     details : mapping
-        Details that only some tests have, of types that JSON knows: locations and the contribution
-        of each, the split of a kernel's choice, bags that were left out.
+        Further results of some tests, as JSON types: locations and the contribution of each
+        location, the split on which a kernel was chosen, the number of bags that were left out.
     sampled_rows : mapping of str to float64, shape (up to about 1,024, d)
-        Rows that are drawn with the locations, of each sample, or of each variable, pair by pair;
-        empty for other statistics. Not in `to_dict`.
+        A subset of the rows of each sample, or of each variable (pair by pair), for plots of the
+        locations. Empty for statistics without locations. Not in `to_dict`.
 
     See Also
     --------
@@ -105,7 +108,7 @@ class HypothesisResult:
 
     @property
     def pvalue(self) -> float:
-        """The ``p_value``, as scipy calls it."""
+        """Same as ``p_value``, under SciPy's name."""
         return self.p_value
 
     def __str__(self) -> str:
@@ -127,19 +130,20 @@ class HypothesisResult:
 
     @checked(url=Url | None_)
     def report(self, url: str | os.PathLike[str] | None = None) -> str:
-        """Return the conclusion, and one line per fact; at a URL also write an HTML report.
+        """Return the conclusion and one line per fact; with a URL, also write an HTML report.
 
         Parameters
         ----------
         url : str or path, optional
-            Place of the HTML file, the one of ``bags test``; an older report is replaced.
+            URL of the HTML file, the same report as of ``bags test``. An existing report is
+            replaced.
 
         Raises
         ------
         DataError
-            A URL without the extras ``cli`` and ``plots``.
+            If a URL is given and the extras ``cli`` and ``plots`` are not installed.
         StoreError
-            Something else than a report is at the URL.
+            If something other than a report exists at the URL.
         """
         if url is not None:
             from ..jobs.reports import write_test_page  # noqa: PLC0415 - an extra
@@ -177,17 +181,17 @@ class HypothesisResult:
         return {name: text for name, text in lines.items() if text}
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the null distribution with the statistic in it; `plot_scales` draws the scales.
+        """Plot the null distribution and the statistic; `plot_scales` plots the scales.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into; default those of a new figure.
+            Axes to draw into. Default: the axes of a new figure.
 
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         """
         from ..plotting.hypothesis_tests import plot_null  # noqa: PLC0415 - an extra
 
@@ -198,7 +202,7 @@ class HypothesisResult:
         return html_table(self.verdict(), self._lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able, for a report; numbers that are not known are None."""
+        """Return the result as a dict of JSON types; unknown numbers are None."""
         values = {name: value for name, value in vars(self).items() if name != "sampled_rows"}
         plain = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -219,7 +223,7 @@ def p_text(p: float) -> str:
 
 
 def _in_words(value: object) -> str:
-    """Return a detail as text: numbers in three digits, counts of samples by their names."""
+    """Return a detail as text: numbers with three digits, counts per sample with its name."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_in_words(part)}" for name, part in value.items())
     if isinstance(value, float):

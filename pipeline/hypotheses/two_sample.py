@@ -1,4 +1,4 @@
-"""`two_sample_test`: whether two samples, of points or of bags, have the same distribution."""
+"""`two_sample_test`: compare the distributions of two samples of points or of bags."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ def two_sample_test(
 
     An array (n, d) is a sample of points. A list of arrays, `Bags`, a `BagStore` or (BagStore,
     start, stop) is a sample of bags: each bag becomes one vector, its embedding, and **the bag is
-    the unit**. Points of one bag are alike. A test that pools them rejects far too often: in 61 %
-    of tests at α = .05 without a difference (100 bags of 20 points).
+    the unit**. Points of one bag are correlated. A test that pools points across bags therefore
+    rejects far too often: in 61 % of tests at α = .05 without a difference (100 bags of 20 points).
 
     Parameters
     ----------
     a, b : samples of points, or samples of bags
         The samples, with at least two units each.
     statistic : str or an instance, optional
-        A name, or an instance with other parameters, as in ``BlockMMD(block_size=50)``. Default
-        "fuse_ranks"; "fuse" for series; with a ``bandwidth``, or a null that only one kernel has,
-        "mmd_u":
+        Name of the statistic, or an instance with other parameters than the defaults, such as
+        ``BlockMMD(block_size=50)``. Default: "fuse_ranks"; "fuse" for series; "mmd_u" if a
+        ``bandwidth`` is given, or a null that only single-kernel statistics have:
 
         ============ ============================================ ===============================
         name         what                                         nulls, the default first
@@ -95,64 +95,67 @@ def two_sample_test(
         sliced       sliced Wasserstein distance, squared         permutation
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Kernel of points, or of embeddings. Default the first that the statistic admits; for
-        "fuse_ranks", "fuse" and "agg" a Gaussian and a Laplacian one.
+        Kernel of points, or of embeddings. Default: the first kernel that the statistic admits;
+        "fuse_ranks", "fuse" and "agg" use both a Gaussian and a Laplacian kernel.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
         Bandwidth of the kernel, in the units of points or embeddings, for statistics with one
         kernel. Default "median": the median distance of two rows. The other names choose the
         bandwidth on half of the units and test on the other half: "max_mmd" by the largest MMD_u²,
-        "t" by the largest ratio to its standard error, "tau" by the largest power (τ of Sutherland
-        2016, ch. 6). "ard" chooses a bandwidth per coordinate by the gradient of that ratio, which
-        shows the coordinates that differ (Gaussian kernel; not for "me" and "scf"). Rows have to
-        fit in memory then.
+        "t" by the largest ratio of MMD_u² to its standard error, "tau" by the largest power (τ of
+        Sutherland 2016, ch. 6). "ard" chooses one bandwidth per coordinate by gradient ascent on
+        the ratio of "t", and so shows which coordinates differ. "ard" needs a Gaussian kernel and
+        is not available for "me" and "scf". These four choices need all rows in memory.
     null : str, optional
-        How the null distribution is computed, see the table. "permutation" is exact for any number
-        of units; the others are asymptotic. With 100 units, "normal" is conservative for mmd_block
-        (it rejects 2.4 % at α = .05 without a difference). "chi_square" is the distribution of
-        Hotelling's T², a scaled F that tends to χ²(J), and rejects 4.2 to 5 %. "wild_bootstrap" is
-        for two series, whose neighbours depend on each other; time is the order of the rows, or of
-        the groups' labels.
+        Method for the null distribution; the table lists the methods of each statistic.
+        "permutation" is exact for any number of units; the other methods are asymptotic. With 100
+        units, "normal" is conservative for mmd_block (it rejects 2.4 % at α = .05 without a
+        difference). "chi_square" is the distribution of Hotelling's T², a scaled F that tends to
+        χ²(J); the test rejects 4.2 to 5 %. "wild_bootstrap" is for two time series, in which
+        neighbouring rows depend on each other. Time is the order of the rows, or of the groups'
+        labels.
     n_permutations : int from 1 to 1,000,000, default 999
-        Permutations, or simulations of the spectral null.
+        Number of permutations, or of simulations of the spectral null.
     groups : (shape (n_a,), shape (n_b,)), optional
-        A label per point or bag (a day, a box, a patient): what shares a label is one unit, and
-        moves as one. A label may be in one sample only.
+        Label of each point or bag (a day, a box, a patient). All points or bags with the same label
+        form one unit and are permuted together. A label may occur in one sample only.
     seed : int from 0 to 2^64 − 1, default 0
-        Seed for all that is random. The result is a pure function of it, the data and the
-        parameters, on any number of workers. Or a numpy Generator, which draws one; ``rng=`` is
-        another name for it.
+        Random seed, or a NumPy Generator, from which a seed is drawn. The result depends only on
+        the seed, the data and the parameters, not on the number of workers. ``rng=`` is another
+        name of the parameter.
     unit : {"bag", "point"}, optional
         Independent unit of the test. "point" pools the points of all bags and ignores the bag
         structure; the p-value is then too small whenever points within a bag are correlated.
     embedding : embedding, its spec, or None
-        Embedding of bags. Default a `MeanMapEmbedding`; a fitted one or a spec is used as it is.
+        Embedding of bags. A fitted embedding or a spec is used unchanged. Default: a
+        `MeanMapEmbedding`.
     thin : bool or int ≥ 1, default True
-        Points to which bags are thinned, as a bag's size changes its embedding's noise, and sizes
-        alone would pass for a difference; see `drift_test`. Smaller bags are left out.
+        Number of points to which bags are thinned; see `drift_test`. Smaller bags are left out. The
+        noise of an embedding depends on the size of the bag, so that without thinning a mere
+        difference in sizes would be detected.
     correlation_length : float ≥ 0, optional
-        Lag in units beyond which the series is nearly uncorrelated, for "wild_bootstrap",
-        which needs it. Five times the lag at which the autocorrelation falls to 1/e is a good
-        choice: the test then rejects at α = .05 in 4 to 5 % of simulated series of 150 to 1,000
-        units (permutations of one of these in 59 %), and in fewer if there are few units for that
-        length.
+        Lag in units beyond which the series is nearly uncorrelated; required by "wild_bootstrap".
+        Five times the lag at which the autocorrelation falls to 1/e is a good choice: the test then
+        rejects at α = .05 in 4 to 5 % of simulated series of 150 to 1,000 units (a permutation test
+        of one of these series in 59 %). With few units for that length, it rejects less often.
     standardize : bool, optional
-        Whether each coordinate of points is divided by its median distance from its median, over
-        both samples, so that the test does not depend on units of measurement. Statistic,
-        bandwidths and effect are then in these units. Default: True, but False if ``bandwidth`` is
-        a number or the statistic has ``locations``, which are in the units of the points. Bags, and
-        points with one coordinate, are used as they are.
+        Whether each coordinate of points is divided by its median absolute deviation over both
+        samples, so that the test does not depend on units of measurement. The statistic, the
+        bandwidths and the effect are then in these units. Default: True, but False if ``bandwidth``
+        is a number or the statistic has ``locations``, because both are in the units of the points.
+        Bags, and points with one coordinate, are never rescaled.
 
     Returns
     -------
     HypothesisResult
+        Statistic, p-value and effect size, with details of the test.
 
     Raises
     ------
     DataError
-        Samples that cannot be compared: other dimensions, points and bags, fewer than two
-        units, rows that are all alike.
+        If the samples cannot be compared: their dimensions differ, one has points and the other
+        bags, a sample has fewer than two units, or all rows are equal.
     ParameterError
-        A parameter outside its range; a null or a kernel that the statistic does not admit.
+        If a parameter is outside its range, or the statistic does not admit the null or the kernel.
 
     See Also
     --------
@@ -237,7 +240,7 @@ def two_sample_test(
 
 
 def _default(bandwidth: float | str | None, null: str | None) -> str:
-    """Return the statistic of a call without one: the first that admits what was asked for."""
+    """Return the default statistic: the first that admits the given bandwidth and null."""
     if bandwidth is None and null in (None, *FuseRanks.nulls):
         return FuseRanks.name
     return Fuse.name if bandwidth is None and null in Fuse.nulls else UnbiasedMMD.name
@@ -249,7 +252,7 @@ def _standardised(
     statistic: TwoSampleStatistic,
     bandwidth: float | str | None,
 ) -> tuple[list[Sample], CoordinateUnits | None]:
-    """Return the samples with coordinates in units of their own, if they are to be, and these."""
+    """Return the samples, standardised if requested, and the units of their coordinates."""
     has_locations = getattr(statistic, "locations", None) is not None
     if standardize and has_locations:
         raise ParameterError(
@@ -268,7 +271,7 @@ def _in_units_of_data(
     statistic: TwoSampleStatistic,
     units: CoordinateUnits,
 ) -> tuple[Measured, dict[str, Any]]:
-    """Return what was measured, and how the kernel was chosen, in the units of the data."""
+    """Return the measurements and the description of the kernel's choice, in the data's units."""
     details, choice = dict(measured.details or {}), dict(choice)
     if getattr(statistic, "is_in_space", False):
         details["locations"] = units.restored(np.array(details["locations"])).tolist()
@@ -282,7 +285,7 @@ def _in_units_of_data(
 def _kernel_of(
     name: str | None, bandwidth: float | str | None, samples: TwoSamples
 ) -> tuple[Kernel | None, TwoSamples, dict[str, Any]]:
-    """Return the kernel, the samples that are tested with it, and how it was chosen."""
+    """Return the kernel, the samples to test with it, and how the kernel was chosen."""
     if not name:
         return None, samples, {}
     if not (isinstance(bandwidth, str) and bandwidth in (*KERNEL_CRITERIA, ARD)):

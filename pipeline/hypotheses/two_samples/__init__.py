@@ -1,1 +1,1 @@
-"""Statistics of two samples."""
+"""Two-sample test statistics."""

@@ -1,10 +1,10 @@
-"""MMDAgg in linear time: kernels of many widths, each tested, corrected for their number, `agg`.
+"""MMDAgg in linear time (`agg`): tests with many bandwidths, corrected for multiplicity.
 
-Each kernel has a p-value of its own among the permutations; the smallest is compared with the
-smallest of each permutation (Schrab et al. 2023, Algorithm 1, with uniform weights and one set of
-permutations instead of two: all are exchangeable, so that the level is exact). A kernel rejects
-where its own p-value, compared in this way, does: with a chance of at most α that any does without
-a difference.
+Each kernel has its own p-value among the permutations. The smallest p-value is compared with the
+smallest p-value of each permutation (Schrab et al. 2023, Algorithm 1, with uniform weights). One
+set of permutations is used instead of two; all permutations are exchangeable, so that the level is
+exact. A kernel rejects if its own p-value is significant in this comparison. Without a difference,
+the probability that any kernel rejects is at most α.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples
 from .fused import MIN_FEATURE_SPREAD, ManyScales
 
-LEVEL = 0.05  # level at which the report counts the scales that reject
+LEVEL = 0.05  # level at which the report counts the bandwidths that reject
 
 
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class Aggregate(ManyScales):
-    """MMDAgg: test at ten widths of two kernels, corrected for multiplicity.
+    """MMDAgg: tests at ten bandwidths of two kernels, corrected for multiplicity.
 
-    The result names the widths at which MMD² rejects.
+    The result names the bandwidths at which MMD² rejects. `Fuse` gives one statistic instead.
 
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 128
-        R, per width; a sine and a cosine each.
+        Number of random frequencies per bandwidth, each with a sine and a cosine.
     exact : bool, optional
-        Whether exact kernels are used instead of random features, in time and memory
-        quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
-        rows of two numbers in all, 4,200 of 512.
+        Whether exact kernels are used instead of random features. Time and memory are then
+        quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
+        one core: up to 12,700 rows in two dimensions, or 4,200 rows in 512 dimensions.
 
     See Also
     --------
@@ -90,19 +90,20 @@ class Aggregate(ManyScales):
 
 @dataclass(frozen=True, eq=False)
 class Aggregated:
-    """What the kernels of an aggregated test found.
+    """Result of an aggregated test over K kernels.
 
     Attributes
     ----------
     statistic : float
-        −log of the smallest p-value of a kernel, between those of its rank and the next.
+        −log of the smallest p-value of a kernel, interpolated between adjacent ranks.
     null : Null
+        Null distribution of the statistic.
     p_values : shape (K,)
         p-value of each kernel alone.
     corrected : shape (K,)
-        The same, for the number of kernels.
+        p-value of each kernel, corrected for the number of kernels.
     scores : shape (1 + n_permutations,)
-        The statistic of the data, and of each draw in its order.
+        Statistic of the data, followed by the statistic of each draw in its order.
     """
 
     statistic: float
@@ -113,7 +114,7 @@ class Aggregated:
 
     @property
     def top(self) -> int:
-        """The kernel that differs most."""
+        """Index of the kernel with the largest difference."""
         return int(np.lexsort((self.p_values, self.corrected))[0])
 
     def columns(self) -> dict[str, list[Any]]:
@@ -121,7 +122,7 @@ class Aggregated:
         return {"p_value": self.p_values.tolist(), "corrected": self.corrected.tolist()}
 
     def counted(self, names: list[str]) -> dict[str, Any]:
-        """Return how many reject, and which one most, for a report."""
+        """Return the number of kernels that reject and the strongest one, for a report."""
         n = int((self.corrected <= LEVEL).sum())
         most = names[self.top]
         return {
@@ -136,12 +137,14 @@ def aggregate(
     null_name: str = "permutation",
     weights: Sequence[float] | None = None,
 ) -> Aggregated:
-    """Join tests by several kernels.
+    """Combine the tests of several kernels into one test.
 
     Parameters
     ----------
     values : shape (K,)
+        Statistic of each kernel.
     drawn : shape (n_permutations, K)
+        Statistics of each draw from the null distribution.
     weights : K numbers, optional
         Weights that p-values are divided by before they are compared. Default: equal weights.
     """
@@ -151,19 +154,19 @@ def aggregate(
     null = replace(permutation_null(float(best[0]), best[1:], 1.0), name=null_name)
     ranked = np.sort(best[1:])
     reach = len(ranked) - np.searchsorted(ranked, scores[0] - 1e-12, side="left")
-    # the largest rank of equal values: p-values are never too small
+    # equal values get the largest rank, so that p-values are never too small
     ranks = rankdata(-pool, method="max", axis=0)[0]
     corrected = (1 + reach) / (1 + len(ranked))
     return Aggregated(float(best[0]), null, ranks / len(pool), corrected, best)
 
 
 def scores_of_ranks(pool: Floats, weights: Sequence[float] | None = None) -> Floats:
-    """Return −log of the p-value of each value among those of its column, less −log of a weight.
+    """Return −log(p / weight), p being the p-value of each value among those of its column.
 
     Parameters
     ----------
     pool : shape (n, K)
-        Statistics of the data in one row, those of draws in the others.
+        Statistics of the data in one row, and of one draw in each other row.
     weights : K numbers, optional
         See `aggregate`.
 
@@ -176,13 +179,14 @@ def scores_of_ranks(pool: Floats, weights: Sequence[float] | None = None) -> Flo
 
 
 def _scores(column: Floats) -> Floats:
-    """Return −log of the p-value of each of a kernel's values among all of them.
+    """Return −log of the p-value of each value of a kernel among all values of the kernel.
 
-    With few permutations, many kernels share the smallest one. So a score lies between that of its
-    rank and that of the next, by how far the value is from the others in standard deviations.
+    With few permutations, many kernels share the smallest p-value. A score is therefore
+    interpolated between the scores of its rank and of the next rank, by the distance of the value
+    from the other values in standard deviations.
     """
     n = len(column)
-    # differences by rounding are none
+    # differences due to rounding count as equal
     rounded = np.round(column / max(float(np.abs(column).max()), np.finfo(float).tiny), 11)
     ranks = rankdata(-rounded, method="max")
     spread = float(rounded.std()) or 1.0

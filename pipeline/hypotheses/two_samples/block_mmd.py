@@ -1,7 +1,7 @@
-"""MMD² from few pairs: of two rows of each sample (`mmd_linear`), or of blocks (`mmd_block`).
+"""MMD² from disjoint pairs of rows (`mmd_linear`) or from blocks of rows (`mmd_block`).
 
-Both are means of independent unbiased estimates, and so normal, with or without a difference. Rows
-are put into random order first: of sorted data, neighbours would be alike.
+Both statistics are means of independent unbiased estimates, and therefore asymptotically normal,
+with or without a difference. Rows are shuffled first, because neighbours in sorted data are alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic, require_rows
 
 @dataclass(frozen=True)
 class MeanOfEstimates(TwoSampleStatistic):
-    """Base: a mean of independent estimates, of as many rows of both samples."""
+    """Base: a mean of independent estimates from equally many rows of both samples."""
 
     nulls: ClassVar[tuple[str, ...]] = ("normal",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
@@ -99,7 +99,7 @@ class BlockMMD(MeanOfEstimates):
     Parameters
     ----------
     block_size : int ≥ 2, optional
-        B, rows of each sample in a block. Default √n, and at least two blocks.
+        Number B of rows of each sample in a block. Default: √n, with at least two blocks.
 
     See Also
     --------

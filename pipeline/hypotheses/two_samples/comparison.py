@@ -1,4 +1,4 @@
-"""`TwoSamples`, what two-sample statistics are computed of, and the base of these statistics."""
+"""`TwoSamples`, the input of two-sample statistics, and the base class of these statistics."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from ..registry import Measured, Statistic
 from ..samples.held_out import split_units
 from ..samples.samples import Sample
 
-MAX_BUCKETS = 4096  # units whose sums are kept: 512 features of each are 16 MiB
-MIN_BUCKETS = 16  # units of a sample next to a very large one
-# Fraction of the variance about a mean: few draws of few units would leave less, even none.
+MAX_BUCKETS = 4096  # units whose sums are kept: 512 features per unit take 16 MiB
+MIN_BUCKETS = 16  # units of a sample that is compared with a very large one
+# Fraction of the variance about a mean: a few draws of few units would leave less, or nothing.
 MIN_VARIANCE_LEFT = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class TwoSamples:
-    """Two samples of one dimension, one under the other, and how they are to be compared.
+    """Two samples of equal dimension, stacked, with the settings of their comparison.
 
     Attributes
     ----------
     correlation_length : float
         Correlation length for the wild bootstrap, in units.
     kernel : str
-        The kernel that is asked for, or kernels, of a statistic that chooses their widths.
+        Requested kernel or kernels, for a statistic that chooses its bandwidths.
     """
 
     first: Sample
@@ -76,7 +76,7 @@ class TwoSamples:
 
     @property
     def n_dims(self) -> int:
-        """Numbers in a row."""
+        """Number of values in a row."""
         return self.first.data.n_dims
 
     @cached_property
@@ -86,7 +86,7 @@ class TwoSamples:
 
     @property
     def sampled_rows(self) -> Floats:
-        """Those of both samples."""
+        """The sampled rows of both samples, stacked."""
         return np.concatenate([*self.sampled.values()])
 
     @property
@@ -95,7 +95,7 @@ class TwoSamples:
         return {sample.name: len(sample) for sample in (self.first, self.second)}
 
     def split(self, share: float) -> tuple[TwoSamples, TwoSamples]:
-        """Return a random fraction of the units of both samples, to learn on, and the others."""
+        """Split the units of both samples at random: a fraction to learn on, and the rest."""
         parts = [
             [sample.of_rows(rows) for rows in split_units(sample.units, share, self.seed)]
             for sample in (self.first, self.second)
@@ -106,23 +106,23 @@ class TwoSamples:
     def wild_weights(self) -> Floats:
         """Return weights of the units, shape (n_permutations, n_units), for sums over their rows.
 
-        Each row's weights make of them a difference of means that is about 0, and varies as that
-        of two series of one distribution (Chwialkowski, Sejdinovic and Gretton 2014), and as much
-        more as an estimated variance makes it.
+        Each draw of weights turns the sums into a difference of means that is about 0. It varies
+        like the difference of two series from one distribution (Chwialkowski, Sejdinovic and
+        Gretton 2014). The variance is inflated because it is estimated from few units.
         """
         weights, degrees = self.wild_waves()
         return weights * wild_factors(self.n_permutations, degrees, self.spread_seed)[:, None]
 
     @property
     def spread_seed(self) -> int:
-        """Seed of the draws that spread a null as an estimated variance does."""
+        """Seed of the draws that widen a null distribution for an estimated variance."""
         return self.seed + 2
 
     def wild_waves(self) -> tuple[Floats, float]:
-        """Return these weights before an estimated variance spreads them, and its degrees.
+        """Return the weights before widening, and the degrees of freedom of the variance.
 
-        Shape (n_permutations, n_units). For a sample of n rows they are waves about their mean over
-        n, times what makes up for the variance that the mean takes.
+        Shape (n_permutations, n_units). For a sample of n rows, the weights are centred waves
+        divided by n. A factor makes up for the variance that centring removes.
         """
         shape = self.n_permutations, self.first.n_units + self.second.n_units
         check_memory(f"{self.n_permutations:,} draws", 64 * shape[0] * shape[1], "take fewer")
@@ -131,7 +131,7 @@ class TwoSamples:
             length = self.correlation_length / max(1, sample.bucket_length)
             waves = wild_waves(sample.n_units, self.n_permutations, length, self.seed + seed)
             means = waves @ sample.unit_sizes / len(sample)
-            # what the mean takes from the variance, as n − 1 for n does of independent units
+            # centring lowers the variance, as the factor (n − 1) / n does for independent units
             least = MIN_VARIANCE_LEFT * centred_variance(sample.unit_sizes, length)
             remaining = max(1 - float((means**2).mean()), least)
             parts.append(sign * (waves - means[:, None]) / (len(sample) * remaining**0.5))
@@ -142,10 +142,10 @@ class TwoSamples:
         return np.hstack(parts), joint
 
     def in_buckets(self, most: int = MAX_BUCKETS) -> TwoSamples:
-        """Return the samples with neighbours joined to units where these are very many.
+        """Return the samples with neighbouring units merged if there are very many units.
 
-        Then sums over units fit in memory, whatever the number of rows, and permutations of
-        buckets of one length are as good as those of rows.
+        The sums over units then fit in memory, whatever the number of rows. Permutations of buckets
+        of equal length are as good as permutations of rows.
         """
         n_rows = len(self.first) + len(self.second)
         few = min(len(self.first), len(self.second)) // MIN_BUCKETS
@@ -159,15 +159,15 @@ class TwoSamples:
         return np.concatenate([s.feature_sums(features) for s in (self.first, self.second)])
 
     def residuals(self, sums: Floats) -> tuple[Floats, Floats]:
-        """Return what each unit adds to the error of its sample's mean, shapes (n_units, k).
+        """Return each unit's contribution to the error of its sample's mean, shapes (n_units, k).
 
-        The products of these residuals, summed, estimate the covariance of the mean over new
-        units, of unequal sizes, too.
+        The summed products of these residuals estimate the covariance of the mean over new units,
+        also if the units have unequal sizes.
 
         Parameters
         ----------
         sums : shape (n_units, k)
-            Over the rows of each unit.
+            Sums of features over the rows of each unit.
         """
         m = self.first.n_units
         sizes = self.unit_sizes
@@ -176,16 +176,17 @@ class TwoSamples:
     def standard_error(self, witness: Floats, chance: float) -> float:
         """Return the standard error of an MMD²; NaN for series, whose units depend on each other.
 
-        Its variance is four times that of the witness function's means, which a difference
-        brings, and the variance of the null. What is seen of the first is too large by twice the
-        second on average, and varies: so the sum is taken for at least a quarter of the second.
+        The variance of MMD² has two parts: four times the variance of the witness function's means,
+        and the variance under the null hypothesis. The estimate of the first part is too large by
+        twice the second on average, and it is noisy. The corrected sum is therefore bounded from
+        below by a quarter of the second part.
 
         Parameters
         ----------
         witness : shape (n_units,)
             Sums over each unit's rows of f(x) = mean k(x, first) − mean k(x, second).
         chance : float
-            The variance of the statistic without a difference.
+            Variance of the statistic under the null hypothesis.
         """
         if self.null == WILD:
             return float("nan")
@@ -196,15 +197,15 @@ class TwoSamples:
 
 @dataclass(frozen=True)
 class TwoSampleStatistic(Statistic):
-    """Base of the statistics of two samples.
+    """Base of the two-sample statistics.
 
     Attributes
     ----------
     is_additive : bool
-        Whether sums of `TwoSamples.feature_sums` are all that it needs, so that rows need not be
-        in memory.
+        Whether the statistic needs only `TwoSamples.feature_sums`, so that rows need not be in
+        memory.
     has_widths : bool
-        Whether it chooses the widths of its kernels, those of `TwoSamples.kernel`.
+        Whether the statistic chooses the bandwidths of its kernels, `TwoSamples.kernel`.
     """
 
     is_additive: ClassVar[bool] = False
@@ -213,25 +214,26 @@ class TwoSampleStatistic(Statistic):
     def learn_on(
         self, samples: TwoSamples, kernel: Kernel | None
     ) -> tuple[TwoSampleStatistic, Kernel | None, TwoSamples, dict[str, Any]]:
-        """Return the statistic and its kernel as learnt on a part of the samples.
+        """Learn parameters on a part of the samples; here nothing is learnt.
 
-        And what is left to be tested, and how it was learnt, for the report. Here nothing is.
+        Returns the statistic and its kernel, the samples that are left for the test, and a
+        description of the learning for the report.
         """
         return self, kernel, samples, {}
 
     @abstractmethod
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """Return the statistic and its null distribution, of the kind ``samples.null``.
+        """Return the statistic and its null distribution by the method ``samples.null``.
 
         Parameters
         ----------
         kernel : Kernel or None
-            None for a statistic without one.
+            Kernel of the statistic; None for a statistic without a kernel.
         """
 
 
 def require_rows(samples: TwoSamples, least: int, what: str) -> None:
-    """Raise DataError unless both samples have so many rows."""
+    """Raise DataError unless both samples have at least ``least`` rows."""
     for sample in (samples.first, samples.second):
         if len(sample) < least:
             raise DataError(f"{sample.name} has {len(sample)} {sample.unit}s; {what} needs {least}")
@@ -240,7 +242,7 @@ def require_rows(samples: TwoSamples, least: int, what: str) -> None:
 def _residuals(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
     n_units = len(sizes)
     centred = sums - sizes[:, None] * (sums.sum(axis=0) / sizes.sum())
-    # n_units / (n_units − 1) for the mean that was taken off
+    # the factor n_units / (n_units − 1) corrects for the subtracted mean
     return centred / sizes.sum() * (n_units / (n_units - 1)) ** 0.5
 
 

@@ -1,1 +1,1 @@
-"""Whether new bags, or rows, are still like those that a model learnt from."""
+"""Drift tests: compare new bags, or rows, with the data that a model was fitted to."""

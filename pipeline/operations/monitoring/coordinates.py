@@ -1,4 +1,4 @@
-"""Where two sets of bags differ: in the mean and in the spread of each coordinate."""
+"""Differences of two sets of bags in the mean and the spread of each coordinate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...core.saved import Saved
 from ...data.bags.bags import Bags
 from ...hypotheses.nulls.permutation import p_values
 
-LARGEST_SHIFT = 1e9  # where the bags of each set are all alike
-ROUNDING = 1e-12  # relative to a coordinate's largest value: what varies by less is constant
+LARGEST_SHIFT = 1e9  # for sets in which all bags are equal
+ROUNDING = 1e-12  # relative to a coordinate's largest value: less variation is rounding
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,18 @@ class CoordinateShift(Saved):
     Attributes
     ----------
     coordinate : int
+        Index of the coordinate.
     reference_mean, new_mean : float
-        Averages over the bags of the mean of their points, in the units of the data.
+        Mean of the coordinate in each set: the average of the bags' means, in the units of the
+        data.
     mean_shift : float
-        new_mean − reference_mean in standard deviations of the bags' means within a set (pooled;
-        Cohen's d with the bag as the unit), in [−1e9, 1e9].
+        Difference new_mean − reference_mean, divided by the pooled standard deviation of the bags'
+        means within a set (Cohen's d with the bag as the unit). Clipped to [−1e9, 1e9].
     mean_p_value : float
-        p-value of |mean_shift| among the largest shifts of all coordinates' means and spreads under
-        permutation, which corrects it for the number of coordinates.
+        p-value of |mean_shift|, corrected for the number of coordinates: the shift is compared with
+        the largest shift of any mean or spread in each permutation.
     reference_spread, new_spread, spread_shift, spread_p_value : float
-        The same of the standard deviation of a bag's points.
+        The same four values for the spread: the standard deviation of the points of a bag.
 
     See Also
     --------
@@ -63,14 +65,14 @@ class CoordinateShift(Saved):
 
 
 def means_and_spreads(bags: Bags) -> Floats:
-    """Mean and standard deviation of each coordinate in each bag, shape (n_bags, 2 n_dims)."""
+    """Return mean and standard deviation of each coordinate per bag, shape (n_bags, 2 n_dims)."""
     means = bags.means
     squares = (bags.points - np.repeat(means, bags.sizes, axis=0)) ** 2
     return np.hstack([means, np.sqrt(Bags.trusted(squares, bags.offsets).means)])
 
 
 def standardised(moments: Floats) -> Floats:
-    """Columns of mean 0 and standard deviation 1 over all bags; zeros where none differs.
+    """Return columns with mean 0 and standard deviation 1 over all bags; constants become 0.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ def coordinate_shifts(
     sums : shape (1 + n_permutations, 2 n_dims)
         Sums of the `standardised` moments, by `split_sums`.
     """
-    # standardised columns sum to zero: the sum over one set is, but for a factor, the difference
+    # standardised columns sum to 0, so that the sum over one set is proportional to the difference
     p = p_values(np.abs(sums[0]), np.abs(sums[1:]).max(axis=1))
     reference, new = moments[is_reference], moments[~is_reference]
     varies = standardised(moments).any(axis=0)
@@ -112,7 +114,7 @@ def coordinate_shifts(
 
 
 def _shifts(reference: Floats, new: Floats) -> Floats:
-    """Differences of averages in pooled standard deviations within the sets."""
+    """Return the differences of averages in pooled standard deviations within the sets."""
     m, n = len(reference), len(new)
     within = np.sqrt((m * reference.var(axis=0) + n * new.var(axis=0)) / (m + n - 2))
     difference = new.mean(axis=0) - reference.mean(axis=0)

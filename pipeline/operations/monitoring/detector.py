@@ -1,4 +1,4 @@
-"""`DriftDetector`: a reference that is kept, and whether what comes later is still like it."""
+"""`DriftDetector`: test new data for drift from a reference that is kept as a summary."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from .watched import StoredBags, Watched, WatchedRows, WatchedSource
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROWS_PER_CHOICE = 4  # one row in so many of a small reference chooses
+ROWS_PER_CHOICE = 4  # one in so many rows of a small reference chooses the bandwidths
 KEPT_VALUES = 2**18  # values of single rows of the reference: 2 MiB
 N_BUCKETS = 256  # for a reference with more rows: 5 MiB of sums
-FREQUENCIES, FREQUENCIES_OF_FEW = 64, 256  # of many rows; of a reference whose rows are all kept
+FREQUENCIES, FREQUENCIES_OF_FEW = 64, 256  # for many rows; for a reference whose rows are all kept
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,13 @@ class DriftPrediction:
     Attributes
     ----------
     is_drift : bool
-        ``p_value <= level``.
+        True if ``p_value <= level``.
     p_value : float
+        p-value of the test against the reference.
     distance : float
-        The statistic, see `HypothesisResult`.
+        Test statistic; see `HypothesisResult`.
     threshold : float
-        The distance that chance exceeds with probability level.
+        Distance that is exceeded with probability ``level`` if there is no drift.
     level : float, default 0.05
         Level of the detector.
 
@@ -98,24 +99,24 @@ class DriftPrediction:
         return f"{self.verdict()} Distance {distance}, threshold {threshold}."
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the p-value and the level; `plot_drift` draws those of several predictions.
+        """Plot the p-value and the level; `plot_drift` plots several predictions over time.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into; default those of a new figure.
+            Axes to draw into. Default: the axes of a new figure.
 
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         """
         from ...plotting.hypothesis_tests import plot_drift  # noqa: PLC0415 - an extra
 
         return plot_drift([self], ax=ax)
 
     def _repr_html_(self) -> str:
-        """Show the same as a table in a notebook."""
+        """Show the prediction as a table in a notebook."""
         return html_table(
             self.verdict(),
             {"distance": rounded(self.distance), "threshold": rounded(self.threshold)},
@@ -126,29 +127,33 @@ class DriftPrediction:
 class DriftDetector(BaseEstimator):
     """Detect drift of new data from a reference; only a fixed-size summary of it is kept.
 
-    The test is MMD-FUSE (`two_sample_test`): ten widths of two kernels, exact permutations. What is
-    kept is a few megabytes, however many rows the reference has.
+    The test is MMD-FUSE (see `two_sample_test`) with ten bandwidths of two kernels and exact
+    permutations. The summary takes a few megabytes, whatever the number of rows of the reference.
+    To compare two sets of bags only once, use `drift_test`.
 
     Parameters
     ----------
     embedding : embedding, its spec, or None
-        Embedding of bags; default a `MeanMapEmbedding`.
+        Embedding of bags. Default: a `MeanMapEmbedding`.
     level : float in (0, 1), default 0.05
-        Significance level of `predict`: its false-alarm rate.
+        Significance level of `predict`, which is its false-alarm rate.
     n_permutations : int from 1 to 1,000,000, default 999
+        Number of permutations of each test.
     n_frequencies : int from 1 to 4,096, optional
         Number of frequencies per width, each with a sine and a cosine. Default: 64, or 256 if all
         rows of the reference are kept, because few rows lose power with few frequencies.
     standardize : bool, default True
-        Whether columns of points are divided by their standard deviations in the reference; False
-        where all of them are in one unit.
+        Whether each column of points is divided by its standard deviation in the reference. Use
+        False if all columns have the same unit of measurement.
     thin : bool or int ≥ 1, default True
-        Points to which bags are thinned; see `drift_test`.
+        Number of points to which bags are thinned; see `drift_test`.
     seed : int from 0 to 2^64 − 1, default 0
+        Random seed.
 
     Attributes
     ----------
     reference_ : Reference
+        Summary of the reference.
 
     See Also
     --------
@@ -183,17 +188,18 @@ class DriftDetector(BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     def fit(self, reference: Any) -> Self:  # noqa: ANN401 - see below
-        """Read a reference once, and keep what later comparisons need.
+        """Read a reference once, and keep the summary that later comparisons need.
 
         Parameters
         ----------
         reference : array (n, d), DataFrame, Bags, list of arrays, BagStore or (store, start, stop)
-            Rows of numbers, each a unit; or bags, each of which is one.
+            Reference data: rows of numbers, or bags. Each row or bag is one unit of the test.
 
         Raises
         ------
         DataError
-            Fewer than four rows or bags, values that are not numbers, rows that are all alike.
+            If there are fewer than four rows or bags, a value is not a number, or all rows are
+            equal.
         """
         check_parameters(self)
         with kernel_threads():
@@ -236,7 +242,7 @@ class DriftDetector(BaseEstimator):
     def _sampled(
         self, source: WatchedSource, n_apart: int
     ) -> tuple[Floats, Callable[[int, int], Floats]]:
-        """Return the rows that widths are chosen on, and what reads those that follow."""
+        """Return the rows that bandwidths are chosen on, and the reader of the remaining rows."""
         if isinstance(source, StoredBags):
             assignment = RandomBuckets(len(source), 0, 1, 0, self.seed)
             return source.rows.some(CHOICE_ROWS), lambda _, n: source.kept(assignment, n)
@@ -254,18 +260,20 @@ class DriftDetector(BaseEstimator):
         Parameters
         ----------
         new : as in `fit`
-            New data, at least two rows or bags. Frames need the reference's columns, in any order.
+            New data, at least two rows or bags. A DataFrame needs the columns of the reference, in
+            any order.
 
         Returns
         -------
         HypothesisResult
-            With "scales" among its details, as `two_sample_test`, and "bags_left_out_of_new", the
-            number of bags with fewer points than all are thinned to, if there are any.
+            The details have "scales", as in `two_sample_test`. If bags have fewer points than bags
+            are thinned to, "bags_left_out_of_new" is the number of these bags.
 
         Raises
         ------
         DataError
-            Something else than the reference was.
+            If the new data are of another kind than the reference, or have other columns or another
+            dimension.
         """
         started, reference = perf_counter(), self._fitted()
         with kernel_threads():
@@ -289,7 +297,7 @@ class DriftDetector(BaseEstimator):
         )
 
     def predict(self, new: Any) -> DriftPrediction:  # noqa: ANN401 - as `fit`
-        """Say whether new rows or bags have drifted from the reference.
+        """Decide at the detector's level if new rows or bags have drifted from the reference.
 
         Returns
         -------
@@ -308,7 +316,7 @@ class DriftDetector(BaseEstimator):
     def _unit_sums(
         self, reference: Reference, source: WatchedSource
     ) -> tuple[UnitSums, dict[str, Any]]:
-        """Return the sums that are permuted: of single rows, or of buckets as the reference has."""
+        """Return the sums that are permuted: per row, or per bucket as in the reference."""
         m, n_kept = len(source), len(reference.rows)
         n_buckets = m // reference.length
         if reference.length > 1 and m > n_kept and n_buckets >= MIN_BUCKETS:
@@ -322,7 +330,7 @@ class DriftDetector(BaseEstimator):
             return self._joined(reference, *own, new, sizes), {}
         details: dict[str, Any] = {}
         if reference.length > 1 and m > n_kept:
-            # between single rows and buckets: as many rows as are kept are enough
+            # between single rows and buckets: as many rows as are kept suffice
             details["new_rows_compared"] = n_kept
             if isinstance(source, StoredBags):
                 rows = source.kept(RandomBuckets(m, 0, 1, 0, self.seed + 1), n_kept)
@@ -367,30 +375,32 @@ class DriftDetector(BaseEstimator):
         Parameters
         ----------
         url : str or path
-            URL of any storage that fsspec knows.
+            URL of the file, on any storage that fsspec supports.
         overwrite : bool
-            Replace a saved detector; nothing else is replaced.
+            Whether a saved detector at the URL is replaced. Files of other kinds are never
+            replaced.
 
         Raises
         ------
         ModelError
-            Not fitted, or something is there.
+            If the detector is not fitted, or something exists at the URL.
         StoreError
-            The place cannot be written.
+            If the URL cannot be written.
         """
         params = {k: v for k, v in self.get_params(deep=False).items() if k != "embedding"}
         write_reference(url, self._fitted(), params, overwrite)
 
     @classmethod
     def load(cls, url: str | os.PathLike[str]) -> DriftDetector:
-        """Read a saved detector; its tests give the same bits.
+        """Load a saved detector; its tests give bit-identical results.
 
         Raises
         ------
         ModelError
-            Nothing there, no detector, a damaged file, or a format of a later version.
+            If no detector exists at the URL, or the file is damaged or of an unsupported format
+            version.
         StoreError
-            The storage cannot be read.
+            If the storage cannot be read.
         """
 
         def make(reference: Reference, params: dict[str, Any]) -> DriftDetector:

@@ -1,4 +1,4 @@
-"""`drift_test`: whether new bags are drawn as the reference was, and where they differ."""
+"""`drift_test`: test new bags for drift from a reference, and show where they differ."""
 
 from __future__ import annotations
 
@@ -51,24 +51,26 @@ class DriftResult(Saved):
     Attributes
     ----------
     statistic : float
-        Statistic of the two sets of bag embeddings, "fuse" or "mmd_u": about 0 (and at times below)
-        without drift.
+        Statistic of the two sets of bag embeddings, "fuse" or "mmd_u". Without drift it is about 0,
+        and may be slightly negative.
     p_value : float
         Probability under the null hypothesis of a statistic at least as large, in (0, 1].
     effect : float
-        The statistic in units of the spread within the sets: it does not grow with their size.
+        Effect size: the squared difference in units of the spread within the sets. It does not grow
+        with the number of bags.
     n_reference, n_new : int
-        Bags compared.
+        Number of compared bags in each set.
     n_left_out_reference, n_left_out_new : int
-        Bags of fewer points than ``points_per_bag``.
+        Number of bags that were left out because they have fewer than ``points_per_bag`` points.
     points_per_bag : int or None
-        Points to which bags were thinned; None if they were not.
+        Number of points to which bags were thinned; None if they were not thinned.
     n_outside : int
-        Points outside the embedding's box.
+        Number of points outside the embedding's box.
     n_permutations : int
+        Number of permutations.
     coordinates : tuple of CoordinateShift
-        One per coordinate, in order: where the sets differ. A drift of how coordinates depend on
-        each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
+        Shift of each coordinate, in order. A change of the dependence between coordinates, or of
+        the shape at the same mean and spread, shows only in ``p_value``.
     scales : mapping of str to list
         Kernel, bandwidth, MMD² and weight of each scale, for "fuse".
 
@@ -104,7 +106,7 @@ class DriftResult(Saved):
 
     @property
     def pvalue(self) -> float:
-        """The ``p_value``, as scipy calls it."""
+        """Same as ``p_value``, under SciPy's name."""
         return self.p_value
 
     def verdict(self) -> str:
@@ -113,31 +115,31 @@ class DriftResult(Saved):
         return f"{sentence} (p = {p_text(self.p_value)}, level {LEVEL:g})."
 
     def __str__(self) -> str:
-        """Return the conclusion, what was compared, and the coordinates that differ most."""
+        """Return the conclusion, the compared sets, and the coordinates that differ most."""
         lines = self._lines()
         width = max(map(len, lines))
         rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
         return "\n".join([self.verdict(), *rows])
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the p-value and the level; `plot_drift` draws those of several results.
+        """Plot the p-value and the level; `plot_drift` plots several results over time.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into; default those of a new figure.
+            Axes to draw into. Default: the axes of a new figure.
 
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         """
         from ...plotting.hypothesis_tests import plot_drift  # noqa: PLC0415 - an extra
 
         return plot_drift([self], ax=ax)
 
     def _repr_html_(self) -> str:
-        """Show the same as a table in a notebook."""
+        """Show the result as a table in a notebook."""
         return html_table(self.verdict(), self._lines())
 
     def _lines(self) -> dict[str, str]:
@@ -162,7 +164,7 @@ class DriftResult(Saved):
 
 
 def conclusion(is_drift: bool) -> str:
-    """Return what a test for drift found, in words."""
+    """Return the conclusion of a drift test in words."""
     return "Drift: the new data differ from the reference" if is_drift else "No drift was detected"
 
 
@@ -198,48 +200,51 @@ def drift_test(
 ) -> DriftResult:
     """Test whether two sets of bags follow the same distribution of bags.
 
-    Points of one bag are alike, so a test that pools the points of a set sees drift in every
-    two sets of bags (at α = 0.05 in most of them, without any). Here each bag is one vector, its
-    embedding; the statistic compares the two sets of vectors at ten widths of two kernels
-    (MMD-FUSE, see `two_sample_test`); and the p-value is of random splits of all bags into sets of
-    the same two sizes. It holds at any number of bags, if without drift every order of the bags is
-    as likely: bags that come in groups that are alike (of a day, of a site) must be of many groups
-    in both sets.
+    Each bag becomes one vector, its embedding. The statistic compares the two sets of vectors at
+    ten bandwidths of two kernels (MMD-FUSE, see `two_sample_test`). The p-value comes from random
+    splits of all bags into sets of the same two sizes. A test that pools the points of a set would
+    be wrong: points of one bag are correlated, and such a test rejects in most cases without drift.
 
-    A bag's size changes its embedding's noise, and a change of sizes alone would pass for drift.
-    So bags are thinned at random to one size first, which also lets a drift of sizes go unseen.
+    The p-value is exact for any number of bags if the bags are exchangeable without drift. If bags
+    come in groups of similar bags (from one day, or one site), both sets need bags from many
+    groups.
+
+    The noise of an embedding depends on the size of the bag. Bags are therefore thinned at random
+    to one size first, so that a mere change of sizes is not detected as drift.
 
     Parameters
     ----------
     reference, new : Bags, list of arrays, BagStore, or (BagStore, start, stop)
-        Bags to compare, at least two each, in the units of the data. In a set of more than 4,096
-        bags, 32 evenly spread runs of 128 are compared. With four bags in total the p-value cannot
-        fall below 1/3, with 3 and 3 below 1/10, with 4 and 4 below 1/35.
+        Bags to compare, at least two per set, in the units of the data. For a set with more than
+        4,096 bags, 32 evenly spread runs of 128 bags are compared. The smallest possible p-value is
+        1/3 with four bags in total, 1/10 with 3 and 3 bags, and 1/35 with 4 and 4 bags.
     embedding : embedding, its spec, or None
-        A fitted one or a spec (that of a model) is used as it is; one that is not fitted is given
-        the range of all points looked at as its box. Default a `MeanMapEmbedding` in a box with
-        the central 99.8 % of each coordinate's points, others clipped: one wild point does not
-        flatten the rest.
+        Embedding of the bags. A fitted embedding, or a spec (such as a model's), is used unchanged.
+        The box of an unfitted embedding is set to the range of all points that are read. Default: a
+        `MeanMapEmbedding` whose box holds the central 99.8 % of each coordinate's points. Points
+        outside are clipped, so that a single outlier does not compress the rest.
     n_features : int, default 1024
-        Random features of the embeddings, even; of "fuse" a quarter of them per width.
+        Number of random features of the embeddings; an even number. "fuse" uses a quarter of it per
+        bandwidth.
     n_permutations : int from 1 to 10^6, default 999
+        Number of permutations.
     level : float in (0, 1), optional
-        Level with which the p-value is compared. If it is below the least p-value of
-        ``n_permutations``, more permutations follow, up to 2 / level, while fewer than ten of them
-        reach the statistic.
+        Level with which the p-value is compared. If ``n_permutations`` cannot give a p-value as
+        small as the level, up to 2 / level permutations follow, while fewer than ten of them reach
+        the statistic.
     seed : int or numpy Generator
-        Seed for drawing points, frequencies and permutations; from 0 to 2^64 − 1. The result is a
-        pure function of it, the points and the parameters: the order of the bags in a set matters
-        only to which of more than 4,096 are looked at.
+        Seed for drawing points, frequencies and permutations; from 0 to 2^64 − 1. The result
+        depends only on the seed, the points and the parameters. The order of the bags in a set has
+        no effect, except on the choice among more than 4,096 bags.
     thin : bool or int, default True
-        Points to which bags are thinned; smaller bags are left out and counted. True: the
-        smaller of the two sets' 5 % quantiles of sizes (the smallest bag of fewer than 21), at
-        most what makes 2^24 coordinates in all. False keeps all points, which is right only where
-        sizes are distributed alike in both sets.
+        Number of points to which bags are thinned; smaller bags are left out and counted. True: the
+        smaller of the two sets' 5 % quantiles of sizes (with fewer than 21 bags, the size of the
+        smallest bag), and at most 2^24 coordinates in all. False keeps all points, which is valid
+        only if the sizes have the same distribution in both sets.
     progress : callable, optional
-        Called with (bags read, bags to read).
+        Function that is called with (bags read, bags to read).
     statistic : {"fuse", "mmd_u"}, default "fuse"
-        Test statistic. "mmd_u": the unbiased MMD² under one Gaussian kernel, whose σ is the median
+        Test statistic. "mmd_u" is the unbiased MMD² with one Gaussian kernel, whose σ is the median
         distance of the vectors.
 
     Returns
@@ -249,12 +254,12 @@ def drift_test(
     Raises
     ------
     DataError
-        Fewer than two bags in a set (of that size), sets of different dimensions, bags that
-        cannot be used or that the embedding refuses; names the set and the bag.
+        If a set has fewer than two bags that are large enough, the sets have different dimensions,
+        or a bag is invalid or rejected by the embedding. The message names the set and the bag.
     StoreError
-        A store that cannot be read.
+        If a store cannot be read.
     ParameterError
-        A parameter outside its range.
+        If a parameter is outside its range.
 
     See Also
     --------
@@ -264,13 +269,14 @@ def drift_test(
 
     Notes
     -----
-    The splits are one matrix product of n_permutations × n_bags by n_bags × n_features; 2 × 4,096
-    bags of 200 points in R² take 3 seconds of a core.
+    The splits are computed as one matrix product of n_permutations × n_bags by n_bags × n_features.
+    A test of 2 × 4,096 bags of 200 points in R² takes 3 seconds on one core.
 
-    Bags in R² of 20 to 160 points of unit variance around means of standard deviation 0.5: without
-    drift 30 bags against 20 have p ≤ 0.05 in 5 % of tests (where a test that pools the points has
-    it in 83 %); when all points of the new bags move by 0.4 or more in both coordinates, 40 bags
-    against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
+    The following rates are for bags in R² with 20 to 160 points of unit variance, around means with
+    standard deviation 0.5. Without drift, 30 bags against 20 give p ≤ 0.05 in 5 % of tests; a test
+    that pools the points gives it in 83 %. If all points of the new bags move by at least 0.4 in
+    both coordinates, 40 bags against 40 give p ≤ 0.05 in 97 % of tests or more, and 30 against 20
+    in 75 %. With a shift of 0.5, 30 against 20 give it in 95 %.
 
     Examples
     --------
@@ -338,9 +344,9 @@ def _size(sets: tuple[BagSet, BagSet], thin: bool | int) -> int | None:
 def _embed(
     spec: EmbeddingSpec, thinned: ThinnedBags, sets: tuple[BagSet, BagSet]
 ) -> tuple[Floats, int]:
-    """Embed the bags: A, shape (n_bags, s), and the points outside the box.
+    """Return the embeddings A, shape (n_bags, s), and the number of points outside the box.
 
-    A refused bag is named by its set.
+    Errors about a bag name its set.
     """
     embeddings = np.empty((len(thinned.bags), spec.n_features))
     try:

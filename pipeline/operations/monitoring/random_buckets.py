@@ -1,4 +1,4 @@
-"""Rows assigned to buckets at random, by arithmetic on their positions alone."""
+"""Random assignment of rows to buckets, computed from the row positions without storage."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class RandomBuckets:
     ----------
     n_rows : int
     n_apart : int
-        The first rows of the order, which are in no bucket.
+        Number of rows at the start of the random order that are in no bucket.
     length, count : int
-        Length and number of the buckets that follow; the remaining rows are in no bucket either.
+        Length and number of the buckets that follow. The remaining rows are in no bucket either.
     seed : int
     """
 
@@ -37,14 +37,14 @@ class RandomBuckets:
     seed: int
 
     def ranks(self, positions: Integers) -> Integers:
-        """Return the place of each row in the order, from 0 to n_rows − 1."""
+        """Return the rank of each row in the random order, from 0 to n_rows − 1."""
         if self.n_rows <= SMALL_ROWS:
             return _order(self.n_rows, self.seed)[positions]
         half = max(1, ((self.n_rows - 1).bit_length() + 1) // 2)
         mask = np.uint64((1 << half) - 1)
         ranks = np.asarray(positions).astype(np.uint64)
         far = np.ones(len(ranks), bool)
-        while far.any():  # a value beyond the rows is ciphered again: the order stays one to one
+        while far.any():  # values beyond n_rows are encrypted again: the map stays one-to-one
             left, right = ranks[far] >> np.uint64(half), ranks[far] & mask
             for turn in range(N_ROUNDS):
                 left, right = right, left ^ (_mixed(right, self.seed, turn) & mask)
@@ -53,7 +53,7 @@ class RandomBuckets:
         return ranks.astype(np.int64)
 
     def buckets(self, positions: Integers) -> Integers:
-        """Return the bucket of each row, ``count`` for those that are in none."""
+        """Return the bucket of each row; ``count`` for rows without a bucket."""
         places = self.ranks(positions) - self.n_apart
         buckets = places // self.length
         return np.where((places < 0) | (buckets >= self.count), self.count, buckets)

@@ -1,4 +1,4 @@
-"""What a `DriftDetector` keeps of a reference, and its file."""
+"""The summary of a reference that a `DriftDetector` keeps, and its file format."""
 
 from __future__ import annotations
 
@@ -29,24 +29,29 @@ ARRAYS = ("unit", "rows", "fixed", "blocks", "sizes")
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What is kept of a reference.
+    """Fixed-size summary of a reference.
 
     Attributes
     ----------
     watched : Watched
+        Kind, columns and embedding of the data.
     scales : Scales
+        Kernels and bandwidths of the test.
     unit : shape (n_dims,)
-        Divisor of the rows.
+        Divisor of each column of the rows.
     rows : shape (n_kept, d)
         Single rows, which permutations may move.
     fixed : shape (K, 2 R)
-        The sums over the rows that widths were chosen on, which they do not move.
+        Sums of features over the rows on which the bandwidths were chosen. Permutations do not move
+        these rows.
     n_fixed : int
+        Number of rows in ``fixed``.
     blocks : shape (K, n_buckets, 2 R)
-        Sums of features of all other rows.
+        Sums of features of all other rows, per bucket.
     sizes : shape (n_buckets,)
+        Number of rows of each bucket.
     length : int
-        Rows in a bucket; 1 where all rows are kept, and there are no buckets.
+        Number of rows in a bucket; 1 if all rows are kept and there are no buckets.
     """
 
     watched: Watched
@@ -61,7 +66,7 @@ class Reference:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the reference."""
+        """Number of rows of the reference."""
         others = len(self.rows) if self.length == 1 else int(self.sizes.sum())
         return self.n_fixed + others
 
@@ -74,9 +79,9 @@ def write_reference(
     Raises
     ------
     ModelError
-        Something is there that may not be replaced.
+        If something exists at the URL that must not be replaced.
     StoreError
-        The place cannot be written.
+        If the URL cannot be written.
     """
     url = normalize_url(url)
     _check_place(url, overwrite)
@@ -106,14 +111,15 @@ def write_reference(
 def read_reference(
     url: str | os.PathLike[str], make: Callable[[Reference, dict[str, Any]], T]
 ) -> T:
-    """Return what ``make`` makes of the reference and the parameters that `write_reference` wrote.
+    """Read a file of `write_reference` and return ``make(reference, parameters)``.
 
     Raises
     ------
     ModelError
-        Nothing there, no detector, a damaged file, or a format of a later version.
+        If no detector exists at the URL, or the file is damaged or of an unsupported format
+        version.
     StoreError
-        The storage cannot be read.
+        If the storage cannot be read.
     """
     url = normalize_url(url)
     meta, arrays = _read(url)
@@ -146,7 +152,7 @@ def _check_place(url: str, overwrite: bool) -> None:
         return
     if not is_there:
         return
-    _read(url)  # refuses what is not a detector
+    _read(url)  # raises if the file is not a detector
     if not overwrite:
         raise ModelError(f"{url}: a detector is there; say overwrite=True to replace it")
 

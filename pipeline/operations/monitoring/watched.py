@@ -1,4 +1,4 @@
-"""What a detector watches: arrays, frames and bags as rows, read in blocks or by one pass."""
+"""The data that a detector watches: arrays, frames and bags as rows, read in blocks."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ BAGS_IN_MEMORY = 2**16  # bags whose embeddings are held: 134 MB of 256 numbers 
 
 @dataclass(frozen=True, eq=False)
 class WatchedRows:
-    """Points of an array or a frame, or embeddings of bags that are held; read in blocks."""
+    """Points of an array or a frame, or embeddings of bags in memory; read in blocks."""
 
     values: Any
     columns: tuple[str, ...] = ()
     n_left_out: int = 0  # bags that are too small
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Return the number of rows."""
         return len(self.values)
 
     def block(self, chosen: Any) -> Floats:  # noqa: ANN401 - a slice or positions
@@ -44,7 +44,7 @@ class WatchedRows:
         Raises
         ------
         DataError
-            A value that is missing or infinite; names its row and its column.
+            If a value is missing or infinite. The message names its row and its column.
         """
         part = self.values.iloc[chosen] if self.columns else self.values[chosen]
         if self.columns:
@@ -75,13 +75,13 @@ class WatchedRows:
 
 @dataclass(frozen=True, eq=False)
 class StoredBags:
-    """Embeddings of very many bags, which a pass makes and forgets."""
+    """Embeddings of very many bags, which are computed in each pass and not kept."""
 
     rows: EmbeddedRows
     n_left_out: int = 0  # bags that are too small
 
     def __len__(self) -> int:
-        """Count the bags."""
+        """Return the number of bags."""
         return self.rows.bags.n_bags
 
     def sums(
@@ -120,20 +120,23 @@ WatchedSource = WatchedRows | StoredBags
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """Turns the watched data (frames, arrays or bags) into rows.
+    """Reader that turns the watched data (frames, arrays or bags) into rows.
 
     Attributes
     ----------
     kind : {"points", "bags"}
+        Unit of the data.
     n_dims : int
+        Number of coordinates of a point.
     columns : tuple of str
         Names of the columns of a frame, or of the coordinates of bags that have names; empty for an
         array.
     spec : EmbeddingSpec or None
         Specification of the embedding of bags.
     size : int or None
-        Points that bags are thinned to.
+        Number of points to which bags are thinned.
     seed : int
+        Random seed of the embedding and of thinning.
     """
 
     kind: str
@@ -151,7 +154,7 @@ class Watched:
         thin: bool | int,
         seed: int,
     ) -> Watched:
-        """Decide it by the reference."""
+        """Return the reader for a reference and later data of the same kind."""
         if is_bags(data):
             bag_sets = {"reference": as_bag_set(data, "reference")}
             bags = in_same_order(bag_sets, embedding)["reference"].bags
@@ -167,12 +170,13 @@ class Watched:
         return cls("points", rows.block(slice(0, 1)).shape[1], columns, seed=seed)
 
     def read(self, data: Any, name: str) -> WatchedSource:  # noqa: ANN401 - whatever is watched
-        """Return the rows of a reference, or of what came later.
+        """Return the rows of the reference, or of later data.
 
         Raises
         ------
         DataError
-            Something else than the reference was: other columns, another dimension.
+            If the data are of another kind than the reference, or have other columns or another
+            dimension.
         """
         if is_bags(data) != (self.kind == "bags"):
             raise DataError(f"{name} is not {self.kind}, as the reference is")
@@ -223,7 +227,7 @@ class Watched:
 
 
 def _table(data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array, a list of rows or a frame
-    """Return the rows of a frame as it is, and of anything else as an array."""
+    """Return the rows of a frame unchanged, and of any other data as an array."""
     if not hasattr(data, "iloc"):
         values = np.asarray(data) if isinstance(data, np.ndarray) else as_sample_points(data, name)
         if values.ndim == 1:
