@@ -1,6 +1,7 @@
 """From tables, arrays and ``.npz`` files to a `BagStore`.
 
-What reads tables is imported when it is first used: it needs ``pip install 'bagbasis[tables]'``.
+The readers of tables are imported when they are first used. They need ``pip install
+'bagbasis[tables]'``.
 """
 
 import lazy_loader

@@ -1,7 +1,7 @@
 """Ingest without a cluster, from an iterable of arrays or from an .npz file.
 
-If anything fails, from a bad value to a full disk, no new store is left behind, and nothing is
-appended to one that was there.
+An ingest is atomic. If anything fails, from a bad value to a full disk, no new store is left
+behind, and an existing store keeps its bags.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ logger = logging.getLogger(__name__)
 def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable[..., BagStore]]:
     """Yield `BagStore.create` for the URL; if the block fails, remove what it created.
 
-    A URL that is taken or cannot be written is refused at once, before any work is done. If a
-    store is to be replaced, it stays until the block creates its own.
+    A URL that is taken or cannot be written is refused before any work is done. A store that is to
+    be replaced stays until the block creates the new store.
     """
     url = normalize_url(url)
     created = False
@@ -123,49 +123,50 @@ def ingest_arrays(
     overwrite: bool = False,
     chunk_points: int | None = None,
 ) -> BagStore:
-    """Make a store from an iterable of arrays, which is read once and in small batches.
+    """Make a store from an iterable of arrays, or append to one.
 
-    With mode="append" all bags or none are added to a store, which keeps its box, its dtype and its
+    The iterable is read once, in small batches, so the data need not fit in memory. With
+    mode="append" the bags are added atomically. The store then keeps its box, its dtype and its
     classes.
 
     Parameters
     ----------
     arrays : iterable
-        One item per bag: an array of shape (n_i, n_dims), or a tuple of such an array and the
-        bag's target (a number or a label, or a sequence with one per target, empty for none), or of
-        an array, the target and the bag's response. Arrays may be Dask's: ``delayed`` calls that
-        return one, or arrays of ``dask.array``. Data frames keep the names of their columns, which
-        are taken in the order of the first frame.
+        One item per bag: an array of shape (n_i, n_dims), a tuple (array, target), or a tuple
+        (array, target, response). A target is a number or a label. With several targets it is a
+        sequence of them, which is empty for a bag without targets. Dask arrays and ``delayed``
+        calls that return arrays are computed. The columns of data frames name the coordinates; all
+        frames are put in the column order of the first frame.
     url : str or path
         URL of the store.
     targets : mapping, array or iterable, optional
-        Instead of targets in the items: a mapping from name to (n_bags,), an array (n_bags,) or
-        (n_bags, n_targets), or an iterable with the target of one bag after the other. NaN is
-        not labelled.
+        Targets of all bags, instead of targets in the items. A mapping from each name to an array
+        of shape (n_bags,), an array of shape (n_bags,) or (n_bags, n_targets), or an iterable with
+        one item per bag. NaN marks a bag without a label.
     target_names : sequence of str
-        Names of the targets. Default: the names of a mapping, else those of the store that is
-        appended to, else "target", or "target_0", … for several targets.
+        Names of the targets. Default: the keys of a mapping. Otherwise the target names of the
+        store that is appended to, or "target", or "target_0", … for several targets.
     class_names : mapping from target name to sequence of str, optional
-        The classes of targets that are text. Needed where targets come bag by bag, else the
+        Class names of the targets that are text. Required if targets come bag by bag. Default: the
         sorted labels.
     ids : iterable of int or str, optional
-        One per bag, unique; default 0, 1, ….
+        Unique id of each bag. Default: 0, 1, ….
     responses : iterable, optional
-        Instead of responses in the items, one per bag: an array of shape (m_i, response_dims), None
-        or an array without rows for a bag that has none.
+        Response of each bag, instead of responses in the items: an array of shape (m_i,
+        response_dims). None or an array without rows marks a bag without a response.
     response_dims : int, optional
-        Number of coordinates of a response. Default: that of the first response; required if the
-        first bags have none.
+        Number of coordinates of a response. Default: the number of coordinates of the first
+        response. Required if the first bags have no response.
     box, response_box : sequence of (lo, hi) or {"quantile": share}, optional
-        Range of each coordinate. Default: the range of the points without outliers, see
-        `TableIngest`.
+        Range of each coordinate, in the points and in the responses. Default: the range of the
+        points without outliers, see `TableIngest`.
     dtype : float32, float64, uint8, or uint16 with a given box, optional
         Dtype of the stored points, see `BagStore.create`. None: float32, or float64 where float32
         would merge points.
     mode : {"create", "append", "overwrite"}
         As for `TableIngest`.
     overwrite : bool
-        Replace a store that is there, as mode="overwrite".
+        Whether to replace an existing store, like mode="overwrite".
     chunk_points : int, optional
         See `BagStore.create`.
 
@@ -176,9 +177,10 @@ def ingest_arrays(
     Raises
     ------
     DataError
-        No bags, or bags, targets, ids or responses that cannot be used; names the bag.
+        If there are no bags, or if a bag, target, id or response cannot be used. The message names
+        the bag.
     StoreError
-        Something is stored at the URL, or it cannot be written.
+        If the URL is taken or cannot be written.
 
     See Also
     --------
@@ -257,16 +259,18 @@ def ingest_npz(
 ) -> BagStore:
     """Make a store from one .npz file, which must fit in memory.
 
-    The file holds ``points`` (n_points, n_dims); ``offsets`` (n_bags + 1,), from 0 to n_points,
-    or ``sizes`` (n_bags,); and if wanted ``ids`` (n_bags,), integers or text, and ``targets``
-    (n_bags,) or (n_bags, n_targets), numbers or class labels. The bags have responses if there is
-    ``response_points`` (n_response_points, response_dims), with ``response_offsets`` or
-    ``response_sizes``; a response of no points is none.
+    The file holds ``points``, shape (n_points, n_dims), and either ``offsets``, shape (n_bags +
+    1,), from 0 to n_points, or ``sizes``, shape (n_bags,). It may also hold ``ids``, shape
+    (n_bags,), integers or text, and ``targets``, shape (n_bags,) or (n_bags, n_targets), numbers or
+    class labels.
+
+    Responses are read from ``response_points``, shape (n_response_points, response_dims), with
+    ``response_offsets`` or ``response_sizes``. A bag whose response has no points has no response.
 
     Parameters
     ----------
     path : str or path
-        A local path or any URL fsspec knows.
+        Local path of the file, or any URL that fsspec supports.
     url : str or path
         URL of the new store.
     target_names : sequence of str
@@ -276,7 +280,8 @@ def ingest_npz(
     box, response_box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     progress : callable, optional
-        Called with the points written, those of responses among them, and their number.
+        Function that is called with the number of points written and the number of all points. Both
+        numbers include the points of the responses.
 
     Returns
     -------
@@ -285,10 +290,10 @@ def ingest_npz(
     Raises
     ------
     DataError
-        The file cannot be read, lacks an array, or holds one that cannot be used (pickled
-        Python objects, which are never loaded, among them); names the file and the array.
+        If the file cannot be read, lacks an array, or holds an array that cannot be used. Pickled
+        Python objects are never loaded. The message names the file and the array.
     StoreError
-        Something is stored at the URL, or it cannot be written.
+        If the URL is taken or cannot be written.
 
     See Also
     --------
@@ -321,7 +326,7 @@ def ingest_npz(
 @FORMATS.register
 @dataclass(frozen=True)
 class NpzIngest(FileFormat):
-    """One ``.npz`` file; see `ingest_npz`, whose ``path`` is ``points`` here.
+    """Make a store from one ``.npz`` file; see `ingest_npz`, whose ``path`` is ``points`` here.
 
     Parameters
     ----------
@@ -369,12 +374,12 @@ class NpzIngest(FileFormat):
 
 
 def check_mode(mode: str, overwrite: bool, **of_new_stores: object) -> bool:
-    """Return whether bags are appended to a store that is there.
+    """Return whether bags are appended to an existing store.
 
     Raises
     ------
     ParameterError
-        An unknown mode, or a parameter that only a new store has, with "append".
+        If the mode is unknown, or if a parameter of new stores is given with mode="append".
     """
     if MODE.check("mode", mode) != "append":
         return False
@@ -387,7 +392,7 @@ def check_mode(mode: str, overwrite: bool, **of_new_stores: object) -> bool:
 def _names_of_kept(
     store: BagStore, names: Sequence[str], targets: Any, arrays: Iterable[Any]
 ) -> tuple[list[str], Iterable[Any]]:
-    """Return the names of targets that come without, those of the store, and the arrays."""
+    """Return the stored names of targets that are given without names, and the arrays."""
     remaining = iter(arrays)
     head = list(islice(remaining, 1))
     has_targets = targets is not None or any(isinstance(item, tuple) for item in head)
@@ -418,14 +423,14 @@ def _naming(file: str) -> Iterator[None]:
 
 
 def _remove_uncommitted(url: str) -> None:
-    """Remove our store, unless another process writes to it or has committed bags."""
+    """Remove the new store, unless another process writes to it or has committed bags."""
     with ExitStack() as lock, suppress(OSError):
         try:
             lock.enter_context(writer_lock(url))
         except WriterBusyError:
             return
         except StoreError:
-            pass  # half a store, without the array the lock lies in: nobody can hold it
+            pass  # half a store, without the array of the lock: nobody can hold the lock
         check_place(url, overwrite=False)
         remove(url)
 

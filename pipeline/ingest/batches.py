@@ -28,9 +28,9 @@ _END = object()
 
 @dataclass(frozen=True)
 class BagsToWrite:
-    """Bags that are written at once; ``targets`` maps each name to values of shape (n_bags,).
+    """Bags that are written together; ``targets`` maps each name to values of shape (n_bags,).
 
-    ``responses`` is None where the bags come without, else it has one item per bag.
+    ``responses`` is None if the bags come without responses, else it has one item per bag.
     """
 
     bags: Bags
@@ -40,9 +40,10 @@ class BagsToWrite:
 
 
 class _Item(NamedTuple):
-    """One bag of an iterable. ``response`` is None for none, `_END` if bags come without.
+    """One bag of an iterable.
 
-    ``names`` are those of the coordinates, of a frame.
+    ``response`` is None for a missing response, and `_END` if the bags come without responses.
+    ``names`` are the names of the coordinates, for frames.
     """
 
     points: NDArray[Any]
@@ -52,7 +53,7 @@ class _Item(NamedTuple):
 
     @property
     def kind(self) -> tuple[int, int, bool]:
-        """What all bags have in common."""
+        """Properties that all bags must share."""
         return self.points.shape[1], len(self.targets), self.response is not _END
 
 
@@ -69,28 +70,28 @@ def batches_of(
     Parameters
     ----------
     arrays : iterable
-        Arrays (n_i, n_dims); or, when ``rows`` is None, tuples of one and the bag's target, and
-        of its response when ``responses`` is None.
+        Arrays of shape (n_i, n_dims). If ``rows`` is None, tuples of an array and the bag's target.
+        If ``responses`` is None, the tuples also hold the response.
     rows : iterator, optional
-        The target, or the targets, of one bag after the other.
+        Target or targets of each bag, in order.
     names : sequence of str
-        Names of the targets; if empty, see `default_names`.
+        Names of the targets. If empty, `default_names` are used.
     ids : iterator, optional
-        One per bag; default 0, 1, ….
+        Id of each bag. Default: 0, 1, ….
     responses : iterator, optional
-        The response of one bag after the other, None where there is none.
+        Response of each bag, in order; None for a missing response.
     response_dims : int, optional
-        Default the dimension of the first response.
+        Dimension of a response. Default: the dimension of the first response.
 
     Raises
     ------
     DataError
-        An array, a target or a response unlike those of the first bag, or more or fewer targets,
-        ids or responses than bags; names the bag.
+        If an array, a target or a response differs in kind from the first bag's, or if the numbers
+        of targets, ids or responses differ from the number of bags. The message names the bag.
     """
     items: list[_Item] = []
     first: _Item | None = None
-    reference: _Item | None = None  # the first with names
+    reference: _Item | None = None  # the first item with names
     n_bags = n_bytes = 0
     integers = {what: IntegerRange(what) for what in ("bags", "responses")}
 
@@ -130,9 +131,9 @@ def slices_of(
     responses: Responses | None,
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[BagsToWrite]:
-    """Yield batches of bags that are in memory; report the points of those that are done.
+    """Yield batches of bags in memory, and report the number of points done.
 
-    The points of the responses count as points.
+    The number includes the points of the responses.
     """
     done = bags.offsets if responses is None else bags.offsets + responses.offsets
     columns_a_row = bags.n_dims if responses is None else max(bags.n_dims, responses.n_dims)
@@ -160,16 +161,16 @@ def columns_of(
     ----------
     targets : mapping from name to (n_bags,), array (n_bags,) or (n_bags, n_targets), or None
     names : sequence of str
-        Names of the columns of an array; if empty, see `default_names`.
+        Names of the columns of an array. If empty, `default_names` are used.
     classes : dict
-        Those that are given; a target not in it has its own labels.
+        Given classes of targets. Other targets of text get their own sorted labels.
     n_bags : int, optional
-        Default: as many as there are values of the first target.
+        Number of bags. Default: the number of values of the first target.
 
     Raises
     ------
     DataError
-        Another shape or another number of names, or values that cannot be used.
+        If the shape or the number of names is wrong, or values cannot be used.
     """
     if targets is None:
         return classes, {}
@@ -237,7 +238,7 @@ def _item(
 
 
 def _in_order(item: _Item, reference: _Item | None, bag: int) -> _Item:
-    """Return an item with its coordinates in the order of the first that has names."""
+    """Return an item with its coordinates in the order of the first item that has names."""
     expected = None if reference is None else reference.names
     order = order_of(item.names, expected, f"bag {bag}", "those of the first frame are")
     if order is None:

@@ -14,17 +14,17 @@ MAX_NAMED = 5  # coordinates in a warning
 
 
 class Boxes(NamedTuple):
-    """The boxes of the bags and of the responses as they are given; see `box_or_quantile`."""
+    """The given boxes of the bags and of the responses; see `box_or_quantile`."""
 
     points: Any
     responses: Any
 
 
 class MeasuredBox:
-    """A box that is given, or that is measured from the range and a sample of points.
+    """A given box, or a box that is measured from the range and a sample of the points.
 
-    The points come batch by batch. Every point gets a random number; the sample is the points with
-    the smallest numbers.
+    The points come batch by batch. Every point gets a random number. The sample consists of the
+    points with the smallest numbers.
     """
 
     def __init__(self, box: object, n_dims: int, name: str = "box") -> None:
@@ -33,16 +33,16 @@ class MeasuredBox:
         self._lo, self._hi = np.full(n_dims, np.inf), np.full(n_dims, -np.inf)
         self._rng = np.random.default_rng(0)
         self._numbers, self._sample = np.empty(0), np.empty((0, n_dims))
-        self._most = np.inf  # number of those sampled, when they are enough
+        self._most = np.inf  # largest random number in the sample, once the sample is full
 
     def add(self, points: NDArray[Any]) -> None:
-        """Take note of a batch."""
+        """Update the range and the sample with a batch."""
         if isinstance(self.given, Box) or not len(points):
             return
         lo, hi = range_of(points)
         self._lo, self._hi = np.minimum(self._lo, lo), np.maximum(self._hi, hi)
         drawn = self._rng.random(len(points))
-        fewer = np.flatnonzero(drawn < self._most)  # a sort of millions takes long
+        fewer = np.flatnonzero(drawn < self._most)  # sorting millions of numbers is slow
         numbers = np.append(self._numbers, drawn[fewer])
         sample = np.concatenate([self._sample, points[fewer]])
         if len(numbers) > self._size:

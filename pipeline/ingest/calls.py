@@ -1,4 +1,4 @@
-"""Classes of ingest as functions: declared once, called by either name."""
+"""Functions made from the classes of ingest, so that parameters are declared once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Runs(Protocol):
-    """An ingest that has its parameters."""
+    """An ingest with all its parameters."""
 
     def run(self) -> BagStore:
         """Make the store, or append to it."""
 
 
 def function_of(ingest: Callable[P, Runs], name: str) -> Callable[P, BagStore]:
-    """Return a function of the parameters that a class declares as its fields, which runs it."""
+    """Return a function that runs an ingest class; its parameters are the fields of the class."""
 
     @wraps(ingest, assigned=("__doc__", "__module__"), updated=())
     def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
@@ -33,7 +33,7 @@ def function_of(ingest: Callable[P, Runs], name: str) -> Callable[P, BagStore]:
 
 
 def refusing_gone(kind: type[T]) -> type[T]:
-    """Let a class refuse the keys of earlier versions; the error names what to write instead."""
+    """Let a class refuse parameters of earlier versions; the error names the replacement."""
     declared = kind.__init__
 
     @wraps(declared)
@@ -46,7 +46,7 @@ def refusing_gone(kind: type[T]) -> type[T]:
 
 
 def check_known_ids(known_ids: str, mode: str) -> None:
-    """Raise ParameterError where no store has ids that could be known."""
+    """Raise ParameterError for known_ids="skip" without mode="append"."""
     if known_ids != "refuse" and mode != "append":
         raise ParameterError(
             "known_ids is given, but mode is not 'append'; pass mode='append', or leave it out"

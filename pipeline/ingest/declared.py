@@ -1,4 +1,4 @@
-"""What parameters that several ingests have may be."""
+"""Types and constraints of parameters that several ingests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of an ingest in earlier versions, and what replaces them."""
+"""Parameters of an ingest in earlier versions, and their replacements."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _CSV = {"delimiter": "delim", "skip_rows": "skip", "columns": "names"}  # and Du
 
 
 def refuse_gone(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without those of earlier versions that had no effect; refuse the others.
+    """Drop parameters of earlier versions that had no effect; refuse the other earlier ones.
 
     Raises
     ------
     ParameterError
-        Names the key, and what to write instead.
+        If such a parameter is given. The message names the parameter and its replacement.
     """
     for name, instead in _GONE.items():
         if options.get(name) and (name, options[name]) != ("decimal", "."):

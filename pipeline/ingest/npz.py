@@ -50,7 +50,7 @@ HEADERS = {  # by the version of the format; a third one is for names of fields
 
 
 class NpzBags(NamedTuple):
-    """What an .npz file holds; None for what it lacks."""
+    """The arrays of an .npz file; None for missing arrays."""
 
     bags: Bags
     ids: NDArray[Any] | None
@@ -64,7 +64,8 @@ def read_npz(file: str) -> NpzBags:
     Raises
     ------
     DataError
-        The file cannot be read, or names the array that is missing or cannot be used.
+        If the file cannot be read, or an array is missing or cannot be used. The message names the
+        array.
     """
     arrays = _load(file)
     bags = Bags(_array(arrays, "points"), _offsets(arrays, ""))
@@ -119,15 +120,15 @@ def _load_array(npz: Any, name: str, file: str) -> NDArray[Any]:
 
 
 def _check_size(archive: zipfile.ZipFile, name: str, file: str) -> None:
-    """Raise DataError where the header of an array says more than memory can hold.
+    """Raise DataError if the header of an array states a size beyond the memory.
 
-    A few bytes can say any shape, and a small compressed file can hold gigabytes of one number.
+    A few bytes can state any shape, and a small compressed file can hold gigabytes of one number.
     """
     if f"{name}.npy" not in archive.namelist():
         return
     with archive.open(f"{name}.npy") as member:
         header = HEADERS.get(np.lib.format.read_magic(member))
-        if header is None:  # numpy says what it makes of it
+        if header is None:  # numpy raises its own error
             return
         shape, _, dtype = header(member)
     n_bytes, available = math.prod(shape) * dtype.itemsize, available_memory()

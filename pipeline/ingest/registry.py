@@ -1,4 +1,4 @@
-"""`FileFormat`: files of one kind that become a store; `FORMATS`: the formats by name."""
+"""`FileFormat`: base of readers of one kind of file; `FORMATS`: the formats by name."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class FileFormat(ABC):
     name : str
         Name in `FORMATS`.
     endings : tuple of str
-        Endings of the files, in lower case, as they are: ".fcs".
+        Endings of the files, in lower case: ".fcs".
     files : str
-        Name of the files in messages; default: their endings.
+        Name of the files in messages. Default: the endings.
     unit : str
         Unit of the progress.
     uses_cluster : bool
@@ -46,7 +46,7 @@ class FileFormat(ABC):
     rules: ClassVar[FormatRules]
 
     def __init_subclass__(cls) -> None:
-        """Name the files by their endings, where a format does not name them."""
+        """Set the default of ``files``: the endings."""
         if cls.endings and "files" not in vars(cls):
             cls.files = f"{' and '.join(cls.endings)} files"
 
@@ -57,10 +57,10 @@ class FileFormat(ABC):
 
     @abstractmethod
     def run(self) -> BagStore:
-        """Make the store, or append to it: all bags, or none."""
+        """Make the store, or append to it, atomically."""
 
     def run_counted(self) -> tuple[BagStore, Mapping[str, int]]:
-        """Do what `run` does; return also how many bags and points were written and left out."""
+        """Do the same as `run`; also return the counts of bags and points written and left out."""
         return self.run(), {}
 
 
@@ -70,9 +70,9 @@ FORMATS: ComponentRegistry[FileFormat] = ComponentRegistry(
 
 
 def format_of_files(paths: Sequence[str]) -> type[FileFormat]:
-    """Return the format of files by their endings; that of tables for all that no other one has.
+    """Return the format of files by their endings; files with other endings are tables.
 
-    The formats of other packages come after those of this one.
+    Formats of this package take precedence over formats of other packages.
     """
     for kind in _in_order():
         if kind.endings and all(path.lower().endswith(kind.endings) for path in paths):
@@ -81,10 +81,11 @@ def format_of_files(paths: Sequence[str]) -> type[FileFormat]:
 
 
 def parameters_of_formats() -> dict[str, Parameter]:
-    """Return the parameters of all formats by name, those of tables first.
+    """Return the parameters of all formats by name; the parameters of tables come first.
 
-    A parameter accepts what any format accepts. Its default is that of the formats; None, which
-    stands for the default of the format that reads the files, if a format has another one.
+    A parameter accepts every value that one of the formats accepts. Its default is the formats'
+    common default. If defaults differ, it is None, which stands for the default of the format that
+    reads the files.
     """
     kinds = [FORMATS[TABLES], *(kind for kind in _in_order() if kind.name != TABLES)]
     return {name: _of_all(parameter, kinds) for name, parameter in joined_parameters(kinds).items()}
@@ -93,20 +94,20 @@ def parameters_of_formats() -> dict[str, Parameter]:
 def arguments_of(
     kind: type[FileFormat], values: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments of a format among values for all formats.
+    """Return the arguments for one format out of values for all formats.
 
     Parameters
     ----------
     kind : type of FileFormat
     values : mapping from parameter to value
-        A value that is None or the default is not passed on.
+        Values of parameters. None and defaults are not passed on.
     defaults : mapping from parameter to value
-        Defaults of these values.
+        Defaults of the parameters.
 
     Raises
     ------
     ConfigError
-        A parameter of other formats, or one that the format needs and that is None.
+        If a parameter belongs to other formats only, or a required parameter is None.
     """
     parameters, points = parameters_of(kind), values["points"]
     for name, value in values.items():
@@ -126,7 +127,7 @@ def arguments_of(
 
 
 def _in_order() -> list[type[FileFormat]]:
-    """Return the formats of this package, then those of others."""
+    """Return the formats of this package, then the formats of other packages."""
     return list(dict.fromkeys([*FORMATS.own.values(), *FORMATS.values()]))
 
 
@@ -138,7 +139,7 @@ def _owners(name: str) -> str:
 
 
 def _of_all(parameter: Parameter, kinds: Sequence[type[FileFormat]]) -> Parameter:
-    """Return a parameter that is added to those of all formats."""
+    """Return a parameter with the common default, text and owners of all formats that have it."""
     declared = {
         kind: parameters_of(kind)[parameter.name]
         for kind in kinds

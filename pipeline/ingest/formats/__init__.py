@@ -1,1 +1,1 @@
-"""Tables of other libraries, and the files of their fields, handed to the ingest of tables."""
+"""Readers of data from other libraries and of scientific file formats."""

@@ -1,4 +1,4 @@
-"""Cells of an AnnData object or of its file: the cells of a patient are a bag."""
+"""Ingest of an AnnData object or file: the cells of a patient are a bag."""
 
 from __future__ import annotations
 
@@ -92,26 +92,27 @@ def ingest_anndata(
     Parameters
     ----------
     cells : AnnData, or path or URL
-        An ``.h5ad`` file or an AnnData-Zarr store, at a path or any URL fsspec knows
-        (``pip install 'bagbasis[anndata]'``); or an object, which may be backed by a file
-        (``backed="r"``) or lazy.
+        An ``.h5ad`` file or an AnnData-Zarr store, at a path or any URL that fsspec supports (``pip
+        install 'bagbasis[anndata]'``). An AnnData object in memory is read too; it may be lazy or
+        backed by a file (``backed="r"``).
     url : str or path
         The store to write.
     id_column : str or list of str
-        Columns of ``obs``: cells that agree in them are a bag.
+        Columns of ``obs`` that identify the bag. Cells with equal values in all of these columns
+        form one bag.
     coordinates : str or list of str
-        Each an array of ``obsm`` ("X_pca": all its columns, as ``X_pca[0]``, …), a column of
-        numbers of ``obs``, a gene (of ``var_names``), "X" for all genes, or a layer for all genes
-        of it; looked for in this order. A warning is logged
-        if a name stands in several of these places.
+        Names of the coordinates. Each name is looked up in this order: an array of ``obsm``
+        ("X_pca" stands for all its columns, ``X_pca[0]``, …), a numeric column of ``obs``, a gene
+        of ``var_names``, "X" for all genes, or a layer for all its genes. If a name occurs in
+        several of these places, the first is used and a warning is logged.
     targets : list of str, optional
-        Columns of ``obs`` that are constant within a bag, such as the donor to group by; or of the
-        target_table if there is one.
+        Target columns of ``obs``, which are constant within a bag, such as the donor to group by.
+        With a target_table, they are columns of that table.
     layer : str, optional
-        Which layer genes are read from. None: ``X``.
+        Layer that genes are read from. None: ``X``.
     progress : callable, optional
-        Called with the cells done and their number: a quarter done each when it is copied,
-        checked, sorted and written.
+        Function that is called with the number of cells done and the number of all cells. A cell
+        counts a quarter each when it is copied, checked, sorted and written.
     **parameters
         Further parameters of `ingest_frame`.
 
@@ -122,8 +123,8 @@ def ingest_anndata(
     Raises
     ------
     DataError
-        The file cannot be read; a name that is nowhere; more than 512 MiB of genes of a matrix
-        that is stored by genes; whatever `TableIngest` refuses.
+        If the file cannot be read, a name does not exist, the selected genes of a matrix stored by
+        genes take more than 512 MiB, or `TableIngest` refuses the data.
     ParameterError, StoreError
         As `TableIngest`.
 
@@ -170,7 +171,7 @@ def ingest_anndata(
 @FORMATS.register
 @dataclass(frozen=True)
 class AnnDataIngest(RowsIngest):
-    """One ``.h5ad`` file; see `ingest_anndata`, whose ``cells`` are ``points`` here.
+    """Make a store from an ``.h5ad`` file; see `ingest_anndata`, whose ``cells`` are ``points``.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ class _Part:
 
 
 def _parts(cells: Cells, asked: Sequence[str], layer: str | None) -> list[_Part]:
-    """Return where each coordinate is; DataError for one that is nowhere."""
+    """Return the place of each coordinate; DataError for a coordinate that does not exist."""
     if layer is not None and layer not in cells.layers:
         hint = closest(layer, cells.layers)
         raise DataError(
@@ -211,7 +212,7 @@ def _parts(cells: Cells, asked: Sequence[str], layer: str | None) -> list[_Part]
 
 
 def _log_places(cells: Cells, name: str) -> None:
-    """Log a warning of a coordinate that stands in several places, of which the first is taken."""
+    """Log a warning for a coordinate that occurs in several places; the first is used."""
     named = {
         f"obsm[{name!r}]": name in cells.matrices,
         f"column {name!r} of obs": name in cells.columns,
@@ -258,7 +259,7 @@ def _part(cells: Cells, name: str, genes: tuple[str, str]) -> _Part:
 
 @dataclass(frozen=True)
 class _Block:
-    """All that is asked of one matrix."""
+    """All columns to read from one matrix."""
 
     matrix: CellMatrix
     numbers: NDArray[np.int64]
@@ -306,7 +307,7 @@ def _batches(
 
 
 def _cells_per_batch(matrices: Sequence[CellMatrix]) -> int:
-    """Return how many rows are read at a time: whole chunks of the first matrix that has any."""
+    """Return the rows to read at a time: whole chunks of the first matrix that has chunks."""
     step = MAX_CELLS
     for matrix in matrices:
         step = max(1, min(step, VALUES_PER_BATCH // max(1, matrix.shape[1])))
@@ -319,7 +320,7 @@ def _cells_per_batch(matrices: Sequence[CellMatrix]) -> int:
 
 
 def _three_quarters(progress: Progress, n_cells: int) -> Progress:
-    """Return a progress of points that are checked, sorted and written, as one of cells."""
+    """Convert the progress of checking, sorting and writing points to progress in cells."""
 
     def report(done: int, total: int) -> None:
         share = done / total if total else 1.0

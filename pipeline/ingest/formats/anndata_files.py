@@ -1,7 +1,7 @@
 """Cells and their annotations, read a range of cells at a time: AnnData objects and their files.
 
-A file is ``.h5ad`` (HDF5) or AnnData-Zarr, at a path or a URL. Only names, the codes of
-categories and the places of non-zeros are in memory.
+A file is ``.h5ad`` (HDF5) or AnnData-Zarr, at a path or a URL. Only names, category codes and the
+positions of non-zeros are held in memory.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class CellMatrix(Protocol):
 
 @dataclass(frozen=True)
 class Cells:
-    """Names of what there is of some cells, and how a column or a matrix is opened.
+    """Names of the columns and matrices of some cells, and functions that open them.
 
     Parameters
     ----------
     place : str
-        Beginning of error messages.
+        Place that begins error messages.
     n_obs : int
     genes : pandas.Index
     columns : list of str
@@ -63,7 +63,7 @@ class Cells:
         Function that maps the name of a column of obs to a function of a range of cells, which
         returns the column's values.
     matrix : callable
-        ("obsm" or "layers", name) or ("X", "") to a matrix.
+        Function that maps ("obsm", name), ("layers", name) or ("X", "") to a matrix.
     """
 
     place: str
@@ -78,12 +78,13 @@ class Cells:
 
 @contextmanager
 def open_cells(cells: AnnData | str | os.PathLike[str]) -> Iterator[Cells]:
-    """Yield the cells of an object, or of a file, which is open within the block.
+    """Yield the cells of an object, or of a file that is open within the block.
 
     Raises
     ------
     DataError
-        Neither an AnnData object nor a file of one; names the file.
+        If the argument is neither an AnnData object nor an AnnData file. The message names the
+        file.
     """
     if not isinstance(cells, (str, os.PathLike)):
         names = ("obs", "obsm", "layers", "var_names", "X", "n_obs")
@@ -102,7 +103,7 @@ def open_cells(cells: AnnData | str | os.PathLike[str]) -> Iterator[Cells]:
 
 @contextmanager
 def reading(place: str, what: str) -> Iterator[None]:
-    """Re-raise what HDF5, Zarr, a network or anndata raise for a damaged file as a DataError."""
+    """Re-raise errors of HDF5, Zarr, networks and anndata about a damaged file as a DataError."""
     try:
         yield
     except BagbasisError:
@@ -114,7 +115,7 @@ def reading(place: str, what: str) -> Iterator[None]:
 
 
 def rows_of(matrix: CellMatrix, rows: slice, columns: Any = slice(None)) -> NDArray[Any]:
-    """Return some cells' columns of a matrix as numpy's, whether it is dense, sparse or lazy."""
+    """Return columns of some cells of a dense, sparse or lazy matrix as a NumPy array."""
     part: Any = matrix.iloc[rows] if isinstance(matrix, pd.DataFrame) else matrix[rows]
     part = part.compute() if hasattr(part, "compute") else part
     if hasattr(part, "toarray"):
@@ -125,7 +126,7 @@ def rows_of(matrix: CellMatrix, rows: slice, columns: Any = slice(None)) -> NDAr
 class StoredSparse:
     """A sparse matrix in a file, of which only ``indptr`` is in memory.
 
-    anndata has one of its own, which calls private methods of scipy that come and go.
+    anndata has such a class, but it calls private methods of SciPy, which change.
     """
 
     def __init__(self, group: Any) -> None:
@@ -141,7 +142,7 @@ class StoredSparse:
         self.dtype = np.dtype(self._data.dtype)
 
     def __getitem__(self, rows: slice) -> Any:
-        """Return rows as scipy's matrix; of a matrix by columns, columns, as rows of it."""
+        """Return rows as a SciPy matrix; for a matrix stored by columns, columns, as its rows."""
         ends = self._indptr[rows.start : rows.stop + 1]
         stored = slice(int(ends[0]), int(ends[-1]))
         width = self.shape[1] if self.format == "csr" else self.shape[0]
@@ -150,7 +151,7 @@ class StoredSparse:
 
 
 def is_by_genes(matrix: CellMatrix) -> bool:
-    """Whether rows are dear: a sparse matrix by columns, whose rows are all over the file."""
+    """Whether reading rows is slow: a sparse matrix that is stored by columns."""
     return getattr(matrix, "format", None) == "csc"
 
 
@@ -160,7 +161,7 @@ def matrix_columns(matrix: Any, numbers: NDArray[np.int64], place: str) -> NDArr
     Raises
     ------
     DataError
-        They take more than `MAX_BYTES`.
+        If the columns take more than `MAX_BYTES`.
     """
     size = matrix.shape[0] * len(numbers) * matrix.dtype.itemsize
     if size > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Ingest of files of which each is a bag: what slides and cytometry have in common."""
+"""Base of the ingests in which each file is a bag: slides and cytometry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .folders import bag_files, targets_of_files
 
 @dataclass(frozen=True)
 class FileIngest(FileFormat):
-    """Make a store of files, or append to one: a file is a bag. `bags` reads them.
+    """Make a store from files, or append to one. Each file is a bag, which `bags` reads.
 
     Files of a folder are read if they have one of the ``endings``.
     """
@@ -46,7 +46,7 @@ class FileIngest(FileFormat):
     progress: Reports | None = None
 
     def __post_init__(self) -> None:
-        """Refuse parameters that make no sense, alone or together; ParameterError names them."""
+        """Raise ParameterError for invalid or contradictory parameters."""
         super().__post_init__()
         check_mode(self.mode, self.overwrite, box=self.box, chunk_points=self.chunk_points)
         check_known_ids(self.known_ids, self.mode)
@@ -88,7 +88,7 @@ class FileIngest(FileFormat):
         )
 
     def _counted(self, urls: Sequence[str]) -> Iterator[NDArray[Any]]:
-        """Yield the points of each file; say how many files are behind."""
+        """Yield the points of each file, and report the number of files read."""
         for n_read, points in enumerate(self.bags(urls), 1):
             yield points
             if self.progress is not None:

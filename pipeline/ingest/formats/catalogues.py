@@ -1,4 +1,4 @@
-"""Catalogues of columns in HDF5 and FITS files: a row per point, or per bag."""
+"""Ingest of catalogues in HDF5 and FITS files, with a row per point or per bag."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ FITS_RULES = FormatRules(
 
 
 class FileColumn:
-    """A column of a file: rows are read when they are asked for, and masked where missing."""
+    """A column of a file: rows are read on demand, and missing values are masked."""
 
     def __init__(
         self, shape: tuple[int, ...], read: Callable[[slice], np.ma.MaskedArray[Any, Any]]
@@ -129,19 +129,21 @@ def ingest_catalogue(
     Parameters
     ----------
     path : str or path
-        A local ``.h5``, ``.hdf5``, ``.hdf``, ``.he5`` (``pip install 'bagbasis[hdf5]'``), or
-        ``.fits``, ``.fit``, ``.fts``, ``.fits.gz``, ``.fits.fz`` file (``bagbasis[fits]``).
+        Local path of an HDF5 file (``.h5``, ``.hdf5``, ``.hdf``, ``.he5``; ``pip install
+        'bagbasis[hdf5]'``) or of a FITS file (``.fits``, ``.fit``, ``.fts``, ``.fits.gz``,
+        ``.fits.fz``; ``pip install 'bagbasis[fits]'``).
     url : str or path
         The store to write.
     id_column : str or list of str
-        Columns of the bag's id.
+        Columns that hold the bag's id.
     coordinates : list of str
-        Columns of numbers, in order; one of shape (n, k) is k coordinates, ``name[0]``, ….
+        Numeric columns, in the order of the coordinates. A column of shape (n, k) gives k
+        coordinates, ``name[0]``, ….
     targets : list of str, optional
-        Columns of the file, or of the target_table if there is one.
+        Target columns of the file. With a target_table, they are columns of that table.
     table : str or int, optional
-        Table with the columns. In HDF5, a group whose data sets are columns, or a data set of
-        records; default: the root. In FITS, the name or number of an extension; default: the first
+        Table that has the columns. In HDF5, a group whose data sets are columns, or a data set of
+        records. Default: the root. In FITS, the name or number of an extension. Default: the first
         table, if no other table has all these columns.
     **parameters
         Further parameters of `ingest_frame`.
@@ -153,8 +155,8 @@ def ingest_catalogue(
     Raises
     ------
     DataError
-        The file cannot be read; no such table or column; columns of different lengths; whatever
-        `TableIngest` refuses.
+        If the file cannot be read, the table or a column does not exist, the columns have different
+        lengths, or `TableIngest` refuses the data.
     ParameterError, StoreError
         As `TableIngest`.
 
@@ -210,7 +212,7 @@ def ingest_catalogue(
 @FORMATS.register
 @dataclass(frozen=True)
 class FitsIngest(RowsIngest):
-    """One FITS file; see `ingest_catalogue`, whose ``path`` is ``points`` here.
+    """Make a store from one FITS file; see `ingest_catalogue`, whose ``path`` is ``points`` here.
 
     Parameters
     ----------
@@ -232,7 +234,7 @@ class FitsIngest(RowsIngest):
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns of a file: their names, and how one is opened."""
+    """The columns of a file: their names, and a function that opens a column."""
 
     names: list[str]
     column: Callable[[str], FileColumn]
@@ -276,7 +278,7 @@ def _batches(
 
 
 def _arrow_of(values: NDArray[Any], mask: NDArray[np.bool_]) -> pa.Array:
-    """Return a column for Arrow, which takes integers of lists for signed ones."""
+    """Return a column as an Arrow array; lists beyond int64 are unsigned."""
     try:
         return pa.array(values, mask=mask)
     except OverflowError:
@@ -325,15 +327,15 @@ def _open_hdf5(where: str, table: str | int | None, names: Sequence[str]) -> Ite
 
 
 def check_stored_within(group: Any, name: str, where: str) -> None:
-    """Raise DataError where what a name leads to does not lie in this HDF5 file.
+    """Raise DataError if a name in an HDF5 file leads to data outside this file.
 
-    Other files are not read: whoever writes a file must not choose them.
+    Other files are never read, because the author of a file must not choose files to read.
 
     Parameters
     ----------
     group : h5py.Group
     name : str
-        Path in the group; None of its steps may be a link that leads out of the file.
+        Path in the group. No step of the path may be a link to another file.
     where : str
         URL of the file, for the message.
     """
@@ -376,9 +378,10 @@ def _check_storage(item: Any, place: str) -> None:
 
 
 def _check_written(item: Any, place: str) -> None:
-    """Raise DataError for a data set whose rows were never written: a file of a KB may have 10^12.
+    """Raise DataError for a data set whose rows were never written.
 
-    Where a fill value was chosen, it stands for single rows that are missing.
+    A file of 1 KB may declare 10^12 such rows. If a fill value was chosen, single unwritten rows
+    are missing values.
     """
     import h5py  # noqa: PLC0415
 
@@ -408,7 +411,7 @@ def _hdf5_field(records: Any, field: str, where: str) -> FileColumn:
 
 
 def _hdf5_column(array: Any, place: str) -> FileColumn:
-    """Return a data set as a column; one without rows has no shape, nor has a group."""
+    """Return a data set as a column; a group, and a data set without rows, have no shape."""
     if not hasattr(array, "dtype"):
         return FileColumn((), lambda rows: np.ma.empty(0))
     read = _hdf5_reader(array, array.dtype, dict(array.attrs), place)
@@ -432,7 +435,7 @@ def _hdf5_column(array: Any, place: str) -> FileColumn:
 
 
 def _fill_of(array: Any) -> Any:
-    """Return the fill value that somebody chose for a data set of numbers; None for none, or 0."""
+    """Return the chosen fill value of a numeric data set; None if there is none or it is 0."""
     import h5py  # noqa: PLC0415
 
     if array.dtype.kind not in "iuf":
@@ -445,7 +448,7 @@ def _fill_of(array: Any) -> Any:
 def _hdf5_reader(
     rows: Any, dtype: np.dtype[Any], attributes: Mapping[str, Any], place: str
 ) -> Callable[[slice], np.ma.MaskedArray[Any, Any]]:
-    """Return what reads rows of a data set or field; refuse types without a meaning as numbers."""
+    """Return a function that reads rows of a data set or field; refuse types without numbers."""
     import h5py  # noqa: PLC0415
 
     if h5py.check_ref_dtype(dtype) is not None:
@@ -475,7 +478,7 @@ def _hdf5_reader(
 
 
 def _names_of(values: NDArray[Any], names: Mapping[int, str]) -> NDArray[Any]:
-    """Return the names of an enumeration's values; a number without a name is a text, too."""
+    """Return the names of an enumeration's values; a number without a name becomes its text."""
     texts = [names.get(number, str(number)) for number in values.ravel().tolist()]
     return np.array(texts, dtype=object).reshape(values.shape)
 
@@ -490,7 +493,7 @@ def _texts(values: NDArray[Any], place: str) -> NDArray[Any]:
 
 
 def _ragged(values: NDArray[Any], attributes: Mapping[str, Any], place: str) -> NDArray[Any]:
-    """Return lists of numbers, of which those that are missing are None."""
+    """Return lists of numbers, with None for missing numbers."""
     result = np.empty(len(values), dtype=object)
     for row, numbers in enumerate(values):
         read = np.ma.MaskedArray(_native(np.asarray(numbers)))
@@ -541,7 +544,7 @@ def _open_fits(where: str, table: str | int | None, names: Sequence[str]) -> Ite
 
 @dataclass(frozen=True)
 class _StoredLists:
-    """What a header says of a column of variable lengths (TFORMn P and Q)."""
+    """Header entries of a column of variable-length lists (TFORMn P and Q)."""
 
     kind: str
     """Letter of the type: L, X, B, I, J, K, A, E, D, C or M."""
@@ -551,7 +554,7 @@ class _StoredLists:
     """TDIMn; empty without one."""
 
     def numbers(self, stored: NDArray[Any]) -> NDArray[Any]:
-        """Return what stored numbers mean: integers where they are whole."""
+        """Return the values of stored numbers, as integers if they are whole."""
         if self.kind == "L":
             return stored == ord("T")
         if (self.scale, self.zero) == (1, 0):
@@ -564,7 +567,7 @@ class _StoredLists:
         return stored * np.float64(self.scale) + self.zero
 
     def are_missing(self, stored: NDArray[Any], null: Any) -> NDArray[np.bool_]:
-        """Return which stored numbers are missing: TNULLn, or bytes that are no truth values."""
+        """Return which stored numbers are missing: TNULLn, or bytes that are not booleans."""
         if self.kind == "L":
             return ~np.isin(stored, NULL_LOGICAL)
         if isinstance(null, int) and stored.dtype.kind in "iu":
@@ -573,10 +576,10 @@ class _StoredLists:
 
 
 def _take_lists(header: Any) -> dict[int, _StoredLists]:
-    """Return the columns of variable lengths of a table, by number, and have them read as stored.
+    """Return the variable-length columns of a table by number, to be read without scaling.
 
-    Astropy scales such columns within their own type: 0.5 becomes 0, and 65535 becomes -1. Truth
-    values lose their NULL. Columns of bits are not read.
+    Astropy scales such columns within their own type: 0.5 becomes 0, and 65535 becomes -1. Booleans
+    lose their NULL. Columns of bits are not read.
     """
     lists = {}
     for n in range(1, header.get("TFIELDS", 0) + 1):
@@ -604,7 +607,7 @@ def _named(tables: Sequence[Any], name: str) -> bool:
 def _fits_column(
     table: Any, name: str, is_text: bool, where: str, lists: _StoredLists | None
 ) -> FileColumn:
-    """Return a column by its name in letters of any case, as FITS has names."""
+    """Return a column by its name; as in FITS, case does not matter."""
     place = f"{where}: {name!r}"
     if lists is not None:
         _check_lists(lists, place)

@@ -1,4 +1,4 @@
-"""Flow and mass cytometry: a folder of FCS files, of which each is a bag of cells."""
+"""Ingest of flow and mass cytometry: FCS files, each of which is a bag of cells."""
 
 from __future__ import annotations
 
@@ -88,47 +88,48 @@ logger = logging.getLogger(__name__)
 @FORMATS.register
 @dataclass(frozen=True)
 class FcsIngest(FileIngest):
-    """Make a store of FCS files, or append to one: a file is a bag, its events are the points.
+    """Make a store from FCS files, or append to one. Each file is a bag; its events are the points.
 
-    Numbers are those of `flowio.FlowData.as_array`: linear, with each channel's gain applied. One
-    file is in memory at a time.
+    Values are read as by `flowio.FlowData.as_array`: linear, with each channel's gain applied. Only
+    one file is in memory at a time.
 
     Parameters
     ----------
     points : str, path or list of str
-        A folder of ``.fcs`` files, a glob or files, at a path or any URL of fsspec
+        A folder of ``.fcs`` files, a glob or files, at a path or any URL that fsspec supports
         (``pip install 'bagbasis[fcs]'``). The id of a bag is the name of its file without the
-        ending; bags are stored in their order.
+        ending. Bags are stored in the order of their ids.
     url : str or path
         The store to write.
     coordinates : list of str, optional
-        Channels, by the names in PnN or in PnS ("CD4"). None: all fluorescence or metal channels
-        of the first file, that is all but scatter, time and bookkeeping (event length, sort
-        results). Other files may have them in another order. A line of the log (INFO) names the
-        channels that were taken, those that were left out and those that were transformed.
+        Names of the channels, as in PnN or in PnS ("CD4"). Files may have the channels in different
+        orders. A log line (INFO) names the channels that were used, left out and transformed. None:
+        all fluorescence or metal channels of the first file. Scatter, time and bookkeeping channels
+        (event length, sort results) are then left out.
     cofactor : float > 0 or mapping from channel to float, optional
-        Cofactor of the transform arcsinh(x / cofactor). A number is for all channels but scatter
-        and time; a mapping for those it names. 150 is usual for fluorescence, 5 for mass cytometry.
-        None: the numbers stay as they are.
+        Cofactor of the transform arcsinh(x / cofactor). A number applies to all channels except
+        scatter and time. A mapping applies to the channels it names. Usual values are 150 for
+        fluorescence and 5 for mass cytometry. None: no transform.
     compensate : bool
-        Whether the spillover matrix of a file is divided out, before the transform.
+        Whether each file is compensated with its spillover matrix before the transform.
     target_table : path, data frame or mapping, optional
-        A file of a kind that `TableIngest` reads, or a table in memory, with a row per
-        file. Files that it does not have are not labelled.
+        Table with one row per file: a file of a kind that `TableIngest` reads, or a table in
+        memory. Files without a row are not labelled.
     target_id_column : str
-        Its column of the files' names, with or without the ending; texts as they are written, so
-        that 007 and 7, NA and None are names.
+        Column of the target table with the file names, with or without the ending. Names are read
+        as text: 007 and 7 are different names, and NA and None are names too.
     targets : list of str, optional
-        Its columns to be stored: numbers, or text, which becomes classes. None: all, or those of
-        the store that is appended to.
+        Columns of the target table to store: numbers, or text, which becomes classes. None: all
+        columns. With mode="append" None stands for the targets of the store.
     read : mapping, optional
-        How a CSV target_table is read, as for `TableIngest`: ``{"encoding": "latin-1"}``.
+        Options for reading a CSV target_table, as in `TableIngest`: ``{"encoding": "latin-1"}``.
     box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     mode, known_ids
-        As for `TableIngest`: ``mode="append", known_ids="skip"`` takes what is new in a folder.
+        As for `TableIngest`. ``mode="append", known_ids="skip"`` adds only the new files of a
+        folder.
     progress : callable, optional
-        Called with the files read and their number.
+        Function that is called with the number of files read and the number of all files.
 
     Returns
     -------
@@ -137,13 +138,14 @@ class FcsIngest(FileIngest):
     Raises
     ------
     DataError
-        No files; a file that cannot be read, lacks a channel or the spillover matrix, or holds a
-        number that is not finite; a marker that two channels have; fewer or more events than the
-        file says, or an attribute that is refused. Names the file, the channel and the row.
+        If there are no files, or if a file cannot be read, lacks a channel or the spillover matrix,
+        or holds a number that is not finite. Also if two channels have the same marker, the number
+        of events is not the stated one, or an attribute is refused. The message names the file, the
+        channel and the row.
     ParameterError
-        A row of the target_table for which there is no file, or two rows for one file.
+        If a row of the target_table has no file, or two rows name the same file.
     StoreError
-        Something is stored at the URL, or it cannot be written.
+        If the URL is taken or cannot be written.
 
     See Also
     --------
@@ -206,9 +208,9 @@ ingest_fcs = function_of(FcsIngest, "ingest_fcs")
 
 @dataclass(frozen=True)
 class _Events:
-    """Events of a file, shape (n, channels), and what its channels are called.
+    """Events of a file, shape (n, channels), and the names of its channels.
 
-    ``amplified`` are the channels of floating-point numbers that the file says are logarithmic.
+    ``amplified`` are the floating-point channels that the file declares as logarithmic.
     """
 
     url: str
@@ -220,7 +222,7 @@ class _Events:
     amplified: list[int]
 
     def find(self, channel: str) -> int:
-        """Return the number of a channel; PnN goes before PnS."""
+        """Return the number of a channel by its name; PnN takes precedence over PnS."""
         for names, kind in ((self.names, "channels"), (self.markers, "markers")):
             at = [j for j, name in enumerate(names) if name == channel]
             if len(at) > 1:
@@ -236,7 +238,7 @@ class _Events:
         raise DataError(f"{self.url}: no channel {channel!r}{hint}; there are {shown(known)}")
 
     def check_linear(self, at: Sequence[int]) -> None:
-        """Refuse floating-point channels that the file says are logarithmic."""
+        """Refuse floating-point channels that the file declares as logarithmic."""
         for j in at:
             if j in self.amplified:
                 name = self.names[j]
@@ -252,7 +254,7 @@ def is_stained(name: str, marker: str = "", kind: str = "") -> bool:
     name, marker : str
         Names of the channel in PnN and PnS.
     kind : str
-        Its $PnTYPE (FCS 3.2), which decides where a file has it.
+        $PnTYPE of the channel (FCS 3.2), which decides if the file has it.
     """
     plain = re.sub(r"[^a-z]", "", kind.casefold())
     if plain in STAINED_TYPES + OTHER_TYPES:
@@ -322,7 +324,7 @@ def _read(url: str, compensate: bool) -> _Events:
 
 
 def _check_text(text: Mapping[str, str], delimiter: str, url: str) -> None:
-    """Refuse what FlowIO would read as other numbers than the file means."""
+    """Refuse keywords that would make FlowIO read wrong numbers."""
     kind, order = text["datatype"].strip().upper(), text["byteord"].replace(" ", "")
     if text["mode"].strip().upper() != "L":
         raise RULES.refusal(
@@ -349,7 +351,7 @@ def _check_text(text: Mapping[str, str], delimiter: str, url: str) -> None:
 
 
 def _check_integers(channel: Mapping[str, str], j: int, url: str) -> None:
-    """Refuse widths, ranges and gains that FlowIO would read as other numbers, or not at all."""
+    """Refuse widths, ranges and gains with which FlowIO would read wrong numbers or none."""
     bits, gain, limit, decades = (channel[key] for key in "bgre")
     if bits not in WIDTHS:
         raise RULES.refusal("$PnB", url, f"$P{j}B is {bits!r}, the bits of an integer")
@@ -363,9 +365,10 @@ def _check_integers(channel: Mapping[str, str], j: int, url: str) -> None:
 
 
 def _compensate(numbers: Floats, names: Sequence[str], text: Mapping[str, str], url: str) -> None:
-    """Divide the spillover out in place: a row of measured = a row of true numbers times matrix.
+    """Compensate in place: a row of measured values = a row of true values times the matrix.
 
-    The matrix is text: the number of channels, their names, then its rows (FCS 3.1, $SPILLOVER).
+    The matrix is given as text: the number of channels, their names, then the rows (FCS 3.1,
+    $SPILLOVER).
     """
     spillover = next((text[key] for key in SPILLOVER if text.get(key)), "")
     parts = [part.strip() for part in spillover.split(",")]

@@ -1,4 +1,4 @@
-"""Folders of files of which each is a bag, and the table of their targets."""
+"""Folders in which each file is a bag, and tables of the files' targets."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from .frames import arrow_errors
 
 
 def bag_files(sources: SourcePath | Sequence[SourcePath], endings: Sequence[str]) -> dict[str, str]:
-    """Return the URLs of files by their bags' ids, which are their names without the ending.
+    """Return the URLs of files by bag id, which is the name of the file without the ending.
 
     Parameters
     ----------
     sources : str, path or list of str
-        Folders, which are searched with all that is in them but hidden files; globs or files; at
-        any URL of fsspec. A file that is named is taken, hidden or not.
+        Folders, globs or files, at any URL that fsspec supports. Folders are searched recursively,
+        without hidden files. A file that is named itself is read even if it is hidden.
     endings : sequence of str
         Endings of the files that are read, in lower case.
 
     Raises
     ------
     DataError
-        No file is found, or two have the same name.
+        If no file is found, or two files have the same name.
     """
     patterns = [sources] if isinstance(sources, (str, os.PathLike)) else sources
     urls: dict[str, str] = {}
@@ -60,7 +60,7 @@ def bag_files(sources: SourcePath | Sequence[SourcePath], endings: Sequence[str]
 
 @contextmanager
 def reading_bag(url: str, what: str) -> Iterator[IO[bytes]]:
-    """Yield a file that is open; re-raise what reading it raises as a DataError that names it."""
+    """Yield an open file; re-raise errors of reading as a DataError that names the file."""
     try:
         fs, path = filesystem(url)
         with fs.open(path, "rb") as file:
@@ -76,7 +76,7 @@ def reading_bag(url: str, what: str) -> Iterator[IO[bytes]]:
 def check_finite_rows(points: NDArray[Any], url: str, names: Sequence[str]) -> None:
     """Raise DataError for the first row with a number that is not finite.
 
-    ``names`` are those of the columns.
+    ``names`` are the names of the columns.
     """
     if np.isfinite(points.sum(dtype=np.float64)):  # NaN and infinity stay in a sum
         return
@@ -96,17 +96,17 @@ def targets_of_files(
     target_types: Mapping[str, str] | None = None,
     read: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any] | None:
-    """Return the targets of bags, in their order; a bag that the table lacks is not labelled.
+    """Return the targets of bags, in their order; a bag without a row is not labelled.
 
-    Rows of bags that are ``stored`` already have no use. The table is read as `TableIngest` reads
-    one; ids are texts as they are written.
+    Rows of bags that are already ``stored`` are ignored. The table is read as by `TableIngest`; ids
+    are the texts as written.
 
     Raises
     ------
     DataError
-        The table cannot be read, lacks a column, or has a row that cannot be used.
+        If the table cannot be read, lacks a column, or has a row that cannot be used.
     ParameterError
-        A row of a file that is not there, or two rows of one; targets without a table.
+        If a row names a missing file, two rows name one file, or targets are given without a table.
     """
     if table is None:
         for name, value in (("targets", targets), ("read", read)):

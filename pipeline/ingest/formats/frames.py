@@ -1,7 +1,7 @@
 """Tables of other libraries: pandas, polars, Dask, Arrow, DuckDB, awkward, HuggingFace's.
 
 A table is copied to a Parquet file in the folder of temporary files and ingested from there. So
-every check and option of files holds for it too.
+every check and option of files applies to it too.
 """
 
 from __future__ import annotations
@@ -98,20 +98,21 @@ def ingest_frame(
     Parameters
     ----------
     points : table
-        A pandas, polars or Dask data frame (named indices are columns), a LazyFrame of polars, an
-        Arrow table, batch, reader or data set, a DuckDB relation, an awkward array of records, an
-        xarray data set (its dimensions are columns), a data set (one split) of HuggingFace's, or
-        anything else with Arrow's ``__arrow_c_stream__``. One row per point, or per bag, if its
-        coordinates are lists. Each group of a groupby by names of columns (pandas, polars) is a
-        bag.
+        Table with one row per point, or with one row per bag if the coordinates are lists: a
+        pandas, polars or Dask data frame (named indices are columns), a polars LazyFrame, an Arrow
+        table, batch, reader or data set, a DuckDB relation, an awkward array of records, an xarray
+        data set (its dimensions are columns), a HuggingFace data set (one split), or any other
+        object with ``__arrow_c_stream__``. In a pandas or polars groupby by column names, each
+        group is a bag.
     url : str or path
         The store to write.
     coordinates : list of str or mapping from name to str
-        Columns of numbers, or of lists of numbers, or expressions, as for `TableIngest`. A column
-        whose lists hold arrays or records stands for all of their entries or fields:
-        ``["points"]`` for ``points[0]``, ``points[1]``.
+        Coordinates, as for `TableIngest`: columns of numbers or of lists of numbers, or
+        expressions. A column whose lists hold arrays or records stands for all of their entries or
+        fields: ``["points"]`` gives ``points[0]``, ``points[1]``.
     id_column : str or list of str, optional
-        As for `TableIngest`. None: the groups of a groupby; of rows that are bags their numbers.
+        Column of the bag's id, as for `TableIngest`. None: the groups of a groupby are the bags. If
+        each row is a bag, None takes the row numbers as ids.
     **parameters
         Further parameters of `TableIngest`. Its target_table and responses are tables like
         ``points``, and its response_coordinates are given like ``coordinates``.
@@ -123,8 +124,8 @@ def ingest_frame(
     Raises
     ------
     DataError
-        If ``frame`` is not a table, or for whatever `TableIngest` refuses; rows are counted in the
-        table.
+        If ``points`` is not a table, or if `TableIngest` refuses the data. Messages count rows in
+        the table.
     ParameterError, StoreError
         As `TableIngest`.
 
@@ -158,7 +159,7 @@ def ingest_rows(
     id_column: str | Sequence[str] | None,
     **parameters: Any,
 ) -> BagStore:
-    """Do what `ingest_frame` does; rows are sorted in ``memory`` bytes, and beyond on disk."""
+    """Run `ingest_frame`; rows that do not fit in ``memory`` bytes are sorted on disk."""
     refuse_gone(parameters)
     known = {field.name for field in fields(TableIngest)} - {"_"}
     if unknown := sorted(parameters.keys() - known):
@@ -190,8 +191,8 @@ def ingest_rows(
 class RowsIngest(FileFormat):
     """Make a store from one file with a row per point, or append to one.
 
-    `ingest` calls the function that does; the parameters are those that `TableIngest` has of one
-    table alone.
+    `ingest` calls the function that reads the file. The parameters are those of `TableIngest` that
+    concern a single table.
     """
 
     points: Place
@@ -215,7 +216,7 @@ class RowsIngest(FileFormat):
 
     @abstractmethod
     def ingest(self, points: SourcePath, url: SourcePath, **parameters: Any) -> BagStore:
-        """Do it, with the other parameters as `ingest_rows` takes them."""
+        """Make the store, with further parameters as for `ingest_rows`."""
 
     @override
     def run(self) -> BagStore:
@@ -227,7 +228,7 @@ def labels_of(
     targets: Sequence[str] | None,
     parameters: Mapping[str, Any],
 ) -> list[str]:
-    """Return the columns of ids and targets that must be in the points' own table, once each."""
+    """Return the columns of ids and targets that the table of points must have, without repeats."""
     own = None if parameters.get("target_table") is not None else targets
     return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
 
@@ -237,7 +238,7 @@ FrameBatches: TypeAlias = pa.RecordBatchReader | NamedBatches
 
 @contextmanager
 def arrow_errors(place: str) -> Iterator[None]:
-    """Re-raise what Arrow and pandas raise for values that they cannot hold, as a DataError."""
+    """Re-raise errors of Arrow and pandas about values that they cannot hold as a DataError."""
     try:
         yield
     except DataError:
@@ -249,7 +250,7 @@ def arrow_errors(place: str) -> Iterator[None]:
 
 @contextmanager
 def _computing(what: str) -> Iterator[None]:
-    """Re-raise what the caller's own lazy computation raises as a DataError that says where."""
+    """Re-raise an error of the caller's lazy computation as a DataError that says where."""
     try:
         yield
     except BagbasisError:
@@ -263,7 +264,7 @@ def _computing(what: str) -> Iterator[None]:
 
 
 def _reader(frame: Frame, role: str, folder: str) -> FrameBatches:
-    """Return a table as batches of Arrow; what is lazy is computed into the folder, in parts."""
+    """Return a table as Arrow batches; a lazy table is computed into the folder, in parts."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
     datasets = sys.modules.get("datasets")
     dask, polars = sys.modules.get("dask.dataframe"), sys.modules.get("polars")
@@ -290,7 +291,7 @@ def _reader(frame: Frame, role: str, folder: str) -> FrameBatches:
 
 
 def _blocks(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield a data set of HuggingFace's, some rows in memory at a time."""
+    """Yield a HuggingFace data set, some rows in memory at a time."""
     start = 0
     for table in frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE):
         place = f"rows {start} to {start + len(table) - 1}"
@@ -300,7 +301,7 @@ def _blocks(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 def _partitions(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield a data frame of Dask's, one partition in memory at a time."""
+    """Yield a Dask data frame, one partition in memory at a time."""
     for i, partition in enumerate(frame.partitions):
         with _computing(f"partition {i}"):
             rows = partition.compute()
@@ -311,7 +312,7 @@ def _partitions(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 def _numbered(rows: FrameBatches) -> FrameBatches:
-    """Return the batches with the numbers of their rows, where these are bags."""
+    """Return the batches with an added column of row numbers, for tables whose rows are bags."""
     named: Iterator[tuple[str, pa.RecordBatch]]
     if isinstance(rows, NamedBatches):
         named = iter(rows.batches)

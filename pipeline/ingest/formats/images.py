@@ -1,4 +1,4 @@
-"""Images as bags: of their pixels, or of patches of them."""
+"""Ingest of images, each of which is a bag of its pixels or patches."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RULES = FormatRules(
     },
 )
 
-CLASS = "class"  # the target of images in a folder per class
+CLASS = "class"  # the target of images that are in one folder per class
 
 
 @checked(
@@ -79,45 +79,49 @@ def ingest_images(
     dtype: DTypeLike | None = None,
     overwrite: bool = False,
 ) -> BagStore:
-    """Make a store of images: an image is a bag, its pixels or patches are the points.
+    """Make a store from images. Each image is a bag; its pixels or patches are the points.
 
     Parameters
     ----------
     images : path, or iterable of arrays
         A local folder of image files (``pip install 'bagbasis[images]'``), or arrays of shape
         (height, width) or (height, width, channels). Unsigned integers of 8 or 16 bits are divided
-        by the largest value of their dtype, so that they lie from 0 to 1; other integers are
-        refused. Other numbers stay as they are, and with dtype uint8 all.
+        by the largest value of their dtype, so that they lie in [0, 1]. Floats stay as they are;
+        other integers are refused. With dtype uint8, all numbers stay as they are.
     url : str or path
         The store to write.
     targets : data frame, mapping, array or iterable, optional
-        Labels. For files, a table with a column ``file``, the paths in the folder; its other
-        columns are targets, and files that are not listed are not labelled. Default: the name of
-        the subfolder is the target "class" if there are two or more subfolders. For arrays, as in
-        `ingest_arrays`.
+        Labels of the images. For files, a table with a column ``file``, which holds the paths in
+        the folder. The other columns are targets; files without a row are not labelled. Default:
+        the name of the subfolder is the target "class" if there are two or more subfolders. For
+        arrays, as in `ingest_arrays`.
     patch : int ≥ 1
-        Side of the square patches that do not overlap, in pixels; what is left at the right and
-        the lower edge is left out. A point has patch² · channels coordinates.
+        Side of the square patches, in pixels. Patches do not overlap; incomplete patches at the
+        right and lower edges are dropped. A point has patch² · channels coordinates.
     positions : bool
-        Whether the middle of the pixel or patch comes first: column and row, from 0 to 1.
+        Whether each point begins with the centre of its pixel or patch: column and row, from 0 to
+        1.
     grey : bool
-        Read files as grey, one channel; otherwise as colour, three. Grey of 16 bits keeps its
-        levels, in three equal channels as colour. Pictures are turned as their EXIF data say.
+        Whether to read files as grey images with one channel, instead of colour with three
+        channels. Grey images of 16 bits keep their levels; as colour they have three equal
+        channels. Images are rotated as their EXIF data say.
     box, dtype, overwrite
-        As for `ingest_arrays`. uint8 keeps pixels of 8 bits as they are, in a byte each; it has no
-        ``positions``. The box of files is from 0 to 1, of uint8 from 0 to 255.
+        As for `ingest_arrays`. The dtype uint8 keeps pixels of 8 bits unchanged, in one byte each;
+        it cannot be combined with ``positions``. The default box of files is [0, 1], with uint8 [0,
+        255].
 
     Returns
     -------
     BagStore
-        The ids are the paths in the folder, or 0, 1, ….
+        Store whose ids are the paths in the folder; for arrays 0, 1, ….
 
     Raises
     ------
     DataError
-        No image, one that cannot be read or is smaller than a patch, or has several pages, 16
-        bits per colour, or values without a scale; a table without the column or with files that
-        are not there; whatever `ingest_arrays` refuses. Names the image.
+        If there are no images, or if an image cannot be read, is smaller than a patch, or has
+        several pages, 16 bits per colour, or values without a scale. Also if the table of targets
+        lacks the column ``file`` or names missing files, or if `ingest_arrays` refuses the data.
+        The message names the image.
     ParameterError, StoreError
         As `ingest_arrays`.
 
@@ -204,7 +208,7 @@ def _folder(images: str | os.PathLike[str]) -> Path:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the images of a folder without hidden ones."""
+    """Yield the images in a folder, without hidden files."""
     files = visible_files((path.as_posix() for path in folder.rglob("*")), folder.as_posix())
     for path in map(Path, files):
         if path.suffix.lower() in ENDINGS and path.is_file():
@@ -239,7 +243,7 @@ def _read(path: Path, grey: bool) -> NDArray[Any]:
 
 
 def _check_image(image: Any, place: str) -> str:
-    """Refuse what Pillow would read as other pixels than the file has; return its raw mode."""
+    """Refuse images whose pixels Pillow would change; return the raw mode."""
     n_pages = getattr(image, "n_frames", 1)
     if n_pages > 1 and image.format != "MPO":  # a photo with its preview
         raise RULES.refusal("pages and frames", place, f"there are {n_pages} pictures in the file")

@@ -1,4 +1,4 @@
-"""Patches of slides or scenes: a folder of HDF5 files, of which each is a bag."""
+"""Ingest of patches of slides or scenes: HDF5 files, each of which is a bag."""
 
 from __future__ import annotations
 
@@ -42,40 +42,42 @@ PATCH_RULES = FormatRules(
 @FORMATS.register
 @dataclass(frozen=True)
 class PatchIngest(FileIngest):
-    """Make a store of slides, or append to one: an HDF5 file is a bag, its patches are the points.
+    """Make a store from slides in HDF5 files, or append to one.
 
-    This is the layout of CLAM and of those that follow it: ``h5_files/slide.h5`` with the arrays
-    ``features``, shape (n, d) or (1, n, d), and ``coords``, shape (n, 2). One slide is in memory
-    at a time.
+    Each file is a bag, and its patches are the points. Files have the layout of CLAM:
+    ``h5_files/slide.h5`` with the arrays ``features``, shape (n, d) or (1, n, d), and ``coords``,
+    shape (n, 2). Only one slide is in memory at a time.
 
     Parameters
     ----------
     points : str, path or list of str
-        A folder of ``.h5`` or ``.hdf5`` files, a glob or files, at a path or any URL of fsspec
-        (``pip install 'bagbasis[hdf5]'``). The id of a bag is the name of its file without the
-        ending; bags are stored in their order.
+        A folder of ``.h5`` or ``.hdf5`` files, a glob or files, at a path or any URL that fsspec
+        supports (``pip install 'bagbasis[hdf5]'``). The id of a bag is the name of its file without
+        the ending. Bags are stored in the order of their ids.
     url : str or path
         The store to write.
     coordinates : list of str
-        Arrays of each file; their columns stand side by side. ``["coords", "features"]`` puts the
-        place of a patch before its features.
+        Names of the arrays in each file, whose columns are joined side by side. ``["coords",
+        "features"]`` puts the position of a patch before its features.
     target_table : path, data frame or mapping, optional
-        A file of a kind that `TableIngest` reads, or a table in memory, with a row per
-        slide. Slides that it does not have are not labelled.
+        Table with one row per slide: a file of a kind that `TableIngest` reads, or a table in
+        memory. Slides without a row are not labelled.
     target_id_column : str
-        Its column of the files' names, with or without the ending; texts as they are written, so
-        that 007 and 7, NA and None are names.
+        Column of the target table with the file names, with or without the ending. Names are read
+        as text: 007 and 7 are different names, and NA and None are names too.
     targets : list of str, optional
-        Its columns to be stored: numbers, or text, which becomes classes. Among them may be the
-        patient, to group slides by. None: all, or those of the store that is appended to.
+        Columns of the target table to store: numbers, or text, which becomes classes. A column with
+        the patient makes it possible to group slides. None: all columns. With mode="append" None
+        stands for the targets of the store.
     read : mapping, optional
-        How a CSV target_table is read, as for `TableIngest`: ``{"encoding": "latin-1"}``.
+        Options for reading a CSV target_table, as in `TableIngest`: ``{"encoding": "latin-1"}``.
     box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     mode, known_ids
-        As for `TableIngest`: ``mode="append", known_ids="skip"`` takes what is new in a folder.
+        As for `TableIngest`. ``mode="append", known_ids="skip"`` adds only the new files of a
+        folder.
     progress : callable, optional
-        Called with the files read and their number.
+        Function that is called with the number of files read and the number of all files.
 
     Returns
     -------
@@ -84,12 +86,12 @@ class PatchIngest(FileIngest):
     Raises
     ------
     DataError
-        No files; a file that cannot be read, lacks an array, or holds one that cannot be used;
-        names the file, the array and the row.
+        If there are no files, or if a file cannot be read, lacks an array, or holds an array that
+        cannot be used. The message names the file, the array and the row.
     ParameterError
-        A row of the target_table for which there is no file, or two rows for one file.
+        If a row of the target_table has no file, or two rows name the same file.
     StoreError
-        Something is stored at the URL, or it cannot be written.
+        If the URL is taken or cannot be written.
 
     See Also
     --------

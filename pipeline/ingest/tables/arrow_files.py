@@ -29,9 +29,10 @@ def copy_as_parquet(file: IO[bytes], path: str, url: str, is_json: bool) -> None
     Raises
     ------
     ArrowException
-        It is none of these, or a field of JSON changes its type within a block.
+        If the file is of none of these kinds, or a field of JSON changes its type within a block.
     DataError
-        A field of JSON has types in two blocks that no type holds; names the field and the lines.
+        If a field of JSON has types in two blocks that no common type holds. The message names the
+        field and the lines.
     """
     if is_json:
         write_batches(NamedBatches(_json_blocks(file, url), "lines", may_lack=True), path)
@@ -40,7 +41,7 @@ def copy_as_parquet(file: IO[bytes], path: str, url: str, is_json: bool) -> None
         record_file = pa.ipc.open_file(file)
         batches = map(record_file.get_batch, range(record_file.num_record_batches))
         reader = pa.RecordBatchReader.from_batches(record_file.schema, batches)
-    except pa.ArrowInvalid:  # HuggingFace's and those of other streams have no footer
+    except pa.ArrowInvalid:  # streams, such as HuggingFace's files, have no footer
         file.seek(0)
         reader = pa.ipc.open_stream(file)
     write_parquet(plain_reader(reader), path)
@@ -57,8 +58,8 @@ def write_parquet(reader: pa.RecordBatchReader, path: str) -> str:
 def plain_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return the batches with plain types, which Parquet can store.
 
-    Views of texts in dictionaries, which polars' categories have, become texts. HuggingFace's own
-    types of arrays become lists.
+    Dictionaries of string views (categories of polars) become texts. HuggingFace's own array types
+    become lists.
     """
     types = (plain_column(pa.nulls(0, field.type)).type for field in reader.schema)
     schema = pa.schema([*map(pa.Field.with_type, reader.schema, types)])
@@ -73,16 +74,16 @@ def plain_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 @dataclass(frozen=True)
 class NamedBatches:
-    """Batches of a table whose types may differ, as those of Dask's partitions do.
+    """Batches of a table whose types may differ, as in the partitions of a Dask frame.
 
     Attributes
     ----------
     batches : iterator of (str, RecordBatch)
-        Each with its place in the table, for messages.
+        Each batch with its place in the table, for messages.
     what : str
         Noun for the contents of the table, such as "rows", for messages.
     may_lack : bool
-        Whether a column that a batch does not have is missing in its rows; an error otherwise.
+        Whether a column that a batch lacks counts as missing in its rows, instead of an error.
     """
 
     batches: Iterator[tuple[str, pa.RecordBatch]]
@@ -91,15 +92,15 @@ class NamedBatches:
 
 
 def write_batches(named: NamedBatches, path: str) -> str:
-    """Write batches as a Parquet file, each column with a type that holds all; return its path.
+    """Write batches as a Parquet file, with a common type for each column; return its path.
 
-    What was written before a type changed is written anew at the end.
+    Batches that were written before a type changed are rewritten at the end.
 
     Raises
     ------
     DataError
-        No batches, a column that a batch lacks, or types of which no common one holds all values:
-        names the column and the batch.
+        If there are no batches, a batch lacks a column, or no common type holds all values. The
+        message names the column and the batch.
     """
     schema: pa.Schema | None = None
     parts: list[tuple[str, str]] = []  # files, and the place of the first batch in each
@@ -133,9 +134,9 @@ def write_batches(named: NamedBatches, path: str) -> str:
 
 
 def reader_of(batches: Iterator[pa.RecordBatch], what: str) -> pa.RecordBatchReader:
-    """Return a reader of batches, all with the types of the first; DataError where is none.
+    """Return a reader of batches, all with the types of the first batch.
 
-    ``what`` there is none of stands in the message.
+    DataError if there is no batch; ``what`` names the contents in the message.
     """
     first = next(batches, None)
     if first is None:
@@ -148,7 +149,7 @@ def reader_of(batches: Iterator[pa.RecordBatch], what: str) -> pa.RecordBatchRea
 
 
 def _json_blocks(file: IO[bytes], url: str) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield lines of JSON, some at a time, each block with the types that its own lines have."""
+    """Yield blocks of JSON lines, each with the types of its own lines."""
     start = 0
     while lines := file.readlines(JSON_BYTES):
         n_lines = len(lines)
@@ -167,7 +168,7 @@ def _json_blocks(file: IO[bytes], url: str) -> Iterator[tuple[str, pa.RecordBatc
 
 
 def _common(schema: pa.Schema, other: pa.Schema, place: str, named: NamedBatches) -> pa.Schema:
-    """Return the columns with types that hold what two batches have."""
+    """Return the columns with types that hold the values of two batches."""
     types = {field.name: field.type for field in schema}
     for name in [*schema.names, *other.names]:
         if schema.names.count(name) > 1 or other.names.count(name) > 1:

@@ -1,4 +1,4 @@
-"""Rows of a table that cannot be used: the condition that finds each, in SQL, and what is said."""
+"""Rows of a table that cannot be used: SQL conditions that find them, and their messages."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ EMPTY = (
 
 
 class BadCells(NamedTuple):
-    """The cells that expressions are computed of: what `Scan.cells` asks for, or some of it."""
+    """A query of the cells that expressions are computed from: `Scan.cells`, or a part of it."""
 
     query: str
     database: Database
 
     def complaint(self, value: Value, sql: str) -> str:
-        """Return DuckDB's words against an expression, with the names of columns; "" for none."""
+        """Return DuckDB's error message for an expression, with column names; else ""."""
         why = self.database.complaint(f"SELECT {sql} FROM ({self.query})")
         for name in value.inputs:
             why = why.replace(value.of(name), name)
@@ -36,9 +36,9 @@ class BadCells(NamedTuple):
 
 
 class BadRow(NamedTuple):
-    """A row that cannot be used, and what is wrong with it.
+    """A row that cannot be used, and the problem with it.
 
-    ``written`` is its number in the file, if ``row`` counts the items of lists.
+    If ``row`` counts the items of lists, ``written`` is the number of the row in the file.
     """
 
     row: int
@@ -47,7 +47,7 @@ class BadRow(NamedTuple):
 
 
 RowProblem = tuple[str, Callable[[Mapping[str, Any], BadCells], str]]
-"""The condition that finds rows, and what is said of a row of `Scan.values` and its cells."""
+"""A condition that finds rows, and a function that returns the message for such a row."""
 
 
 def check_expressions(scan: Scan, database: Database) -> None:
@@ -55,7 +55,7 @@ def check_expressions(scan: Scan, database: Database) -> None:
     cells = BadCells(f"{scan.cells([0] * len(scan.files))} LIMIT 0", database)
     file = scan.files[0]
     for expression in scan.columns.expressions:
-        if expression.text in file.names:  # entries of vectors are ours
+        if expression.text in file.names:  # an entry of a vector: `spread` made it
             continue
         if why := cells.complaint(expression, expression.sql):
             what = f"{expression.text!r} cannot be computed of the columns of {file.url} ({why})"
@@ -65,10 +65,10 @@ def check_expressions(scan: Scan, database: Database) -> None:
 def first_problem(
     scan: Scan, starts: Sequence[int], unfit: Sequence[int], database: Database
 ) -> tuple[int, BadRow]:
-    """Return the file and the first of its rows that cannot be used, with what is wrong with it.
+    """Return the file and the first of its rows that cannot be used, with the problem.
 
-    The row is counted as `Scan.values` counts it. ``unfit`` are the targets of which there are
-    numbers that cannot be used.
+    The row is counted as `Scan.values` counts it. ``unfit`` are the targets that have numbers that
+    cannot be used.
     """
     problems = problems_of(scan)
     problems += [problem for j in unfit for problem in unfit_numbers(scan, j)]
@@ -90,7 +90,7 @@ def text_condition(j: int) -> str:
 
 
 def problems_of(scan: Scan) -> list[RowProblem]:
-    """Return what can be wrong with any row: first that it has no id, then its values."""
+    """Return the possible problems of a row: first a missing id, then its values."""
     no_id = "id IS NULL" if scan.id_type in INTEGERS else "id IS NULL OR id = ''"
     no_id_text = "the bag id is missing, or a number that is not whole; give every row its bag's id"
     problems: list[RowProblem] = [(no_id if scan.columns.ids else "false", lambda *_: no_id_text)]
@@ -107,7 +107,7 @@ def problems_of(scan: Scan) -> list[RowProblem]:
 
 
 def unfit_numbers(scan: Scan, j: int) -> list[RowProblem]:
-    """Return the problems that target ``j`` is infinite, or an integer that no float64 is."""
+    """Return the problems of target ``j``: infinite, or an integer that float64 cannot hold."""
     target = scan.columns.targets[j]
     # 2^53 + 1 is 2^53 as a float64
     is_beyond = f"(abs(z{j}) > {EXACT} OR abs(TRY_CAST(y{j} AS HUGEINT)) > {EXACT})"
@@ -125,7 +125,7 @@ def unfit_numbers(scan: Scan, j: int) -> list[RowProblem]:
 
 
 def _of_cells(scan: Scan, value: Value, what: str) -> list[RowProblem]:
-    """Return the problems that a cell of a value is there, but has no number, date, …."""
+    """Return the problems of cells of a value that are not missing and not a number, date, …."""
 
     def of(name: str) -> RowProblem:
         cell, kind = alias("r", name), scan.columns.types.get(name)
@@ -149,7 +149,7 @@ def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[RowProbl
     medians = scan.columns.medians
     has_median = medians is None or value.name in medians
     if missing_is != "refuse" and (missing_is != MEDIAN or has_median):
-        # a cell without a number is bad by itself
+        # a cell with text that is not a number is a problem of its own
         allowed = null_condition(f"x{j}")
     finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
 

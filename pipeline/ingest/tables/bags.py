@@ -39,9 +39,9 @@ class LabelledRows(NamedTuple):
         return self._replace(ids=ids, bags=bags, targets=targets, responses=answers)
 
     def without_missing(self, missing: str) -> LabelledRows:
-        """Return the bags without the points that lack a coordinate, or without their bags.
+        """Drop the points that lack a coordinate, or the bags that have such points.
 
-        ``missing`` is that of `TableIngest`.
+        ``missing`` is the parameter of `TableIngest`.
         """
         if missing in ("refuse", MEDIAN):
             return self
@@ -55,15 +55,15 @@ class LabelledRows(NamedTuple):
 
 
 class SortedRows:
-    """The rows of a table by id and row, see `Scan.coded`, taken from the front."""
+    """The rows of a table, sorted by id and row (see `Scan.coded`), taken from the front."""
 
     def __init__(self, batches: Iterator[pa.Table]) -> None:
         self._batches = batches
         self._rest: pa.Table | None = None
 
     def take_bags(self) -> Iterator[pa.Table]:
-        """Yield all rows, in tables that end where a bag does."""
-        pending: list[pa.Table] = []  # the rows of one bag, which may go on
+        """Yield all rows, in tables that end at the end of a bag."""
+        pending: list[pa.Table] = []  # the rows of one bag, which may continue in the next table
         bag: Any = None
         for batch in self._batches:
             if not len(batch):
@@ -78,7 +78,7 @@ class SortedRows:
         yield pa.concat_tables(pending)
 
     def take_until(self, last: int | str | None) -> pa.Table | None:
-        """Return the rows up to an id, that of None all that are left; None without any."""
+        """Return the rows up to an id (all remaining rows for None); None without rows."""
         taken: list[pa.Table] = []
         while True:
             batch = next(self._batches, None) if self._rest is None else self._rest
@@ -95,7 +95,7 @@ class SortedRows:
 
 @dataclass
 class UnknownIds:
-    """What is done about ids of the other tables that no point has; counts those left out."""
+    """Treatment of ids of the other tables that no point has, and the number of ids left out."""
 
     are_skipped: bool = False
     count: int = 0
@@ -112,18 +112,18 @@ def join_tables(
     Parameters
     ----------
     tables, rows : mapping
-        Names and numbers of rows of the tables "points", and "targets" and "responses" if there are
-        any.
+        Tables and their sorted rows by name: "points", and "targets" and "responses" if there are
+        such tables.
     classes : mapping from target to sequence of str
-        The labels of those in the table of points that are text.
+        Labels of the targets in the table of points that are text.
     unknown : UnknownIds
-        Counts the ids that it lets be skipped.
+        Treatment of unknown ids; counts the skipped ones.
 
     Raises
     ------
     DataError
-        A target that is not the same in all rows of a bag, an id that a target table has twice,
-        or an id that no point has and that is not skipped; names the bag, or the file and the row.
+        If a target varies within a bag, a target table has an id twice, or an id that no point has
+        is not skipped. The message names the bag, or the file and the row.
     """
 
     def join(bags: LabelledRows, last: int | str | None) -> LabelledRows:
@@ -137,7 +137,7 @@ def join_tables(
         bags = _group_rows(of_bags, tables["points"].columns, classes)
         yield join(bags, bags.ids[-1])
     if bags is not None:
-        join(bags, None)  # refuses what is left: ids after that of the last bag
+        join(bags, None)  # refuses the remaining rows, whose ids come after the last bag's
 
 
 def _drop_points(sets: AnyRagged) -> AnyRagged:
@@ -162,7 +162,7 @@ def _matrix(rows: pa.Table, prefix: str) -> NDArray[Any]:
 def _group_rows(
     rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence[str]]
 ) -> LabelledRows:
-    """Return the bags of the rows, with the targets that they hold themselves."""
+    """Return the bags of the rows, with the targets that the table of points holds."""
     ids = _ids_of(rows)
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     offsets = np.append(starts, len(ids)).astype(np.int64)
@@ -248,7 +248,7 @@ def _add_responses(
 def _positions(
     bags: LabelledRows, rows: pa.Table, what: str, table: CheckedTable, unknown: UnknownIds
 ) -> tuple[pa.Table, Integers]:
-    """Return the rows of another table whose bags are there, with the bag of each."""
+    """Return the rows of another table whose bags exist, with the position of the bag of each."""
     ids = _ids_of(rows)
     positions = np.searchsorted(bags.ids, ids).astype(np.int64)
     is_unknown = bags.ids[np.minimum(positions, len(bags.ids) - 1)] != ids

@@ -17,7 +17,7 @@ from ...data.storage.urls import filesystem
 
 
 class DuckFiles(AbstractFileSystem):
-    """Table files on any filesystem, by the paths that DuckDB knows them by.
+    """Table files on any filesystem, under the paths that DuckDB uses for them.
 
     A piece of a CSV file is read as a file of its rows; the first piece begins with the header.
     """
@@ -40,7 +40,7 @@ class DuckFiles(AbstractFileSystem):
         return [path]
 
     def info(self, path: str, **_: object) -> dict[str, object]:
-        """Return what DuckDB wants to know of a file."""
+        """Return the properties of a file that DuckDB asks for."""
         fs, inside = filesystem(self.url_of(path))
         text = self.texts.get(path)
         return {
@@ -50,7 +50,7 @@ class DuckFiles(AbstractFileSystem):
         }
 
     def modified(self, path: str) -> datetime:
-        """Return a time that never changes, as DuckDB keeps nothing of a file after a query."""
+        """Return a constant time, because DuckDB keeps nothing of a file after a query."""
         return datetime.fromtimestamp(0, UTC)
 
     def open(self, path: str, mode: str = "rb", **_: object) -> SharedFile:
@@ -66,7 +66,7 @@ class DuckFiles(AbstractFileSystem):
 
 
 class SharedFile:
-    """A file that the threads of DuckDB read at once: each has a position of its own.
+    """A file that DuckDB's threads read concurrently: each thread has its own position.
 
     DuckDB calls ``seek`` and then ``read`` without a lock; between the two another thread may
     do the same.

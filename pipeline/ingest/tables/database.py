@@ -1,4 +1,4 @@
-"""DuckDB over table files: nothing but these can be read, and errors name them."""
+"""DuckDB over table files. It can read only these files, and errors name them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ WORDS = (r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 column
 
 
 class Database:
-    """DuckDB within ``memory`` bytes, or half of what is free; a context manager.
+    """DuckDB with a memory limit of ``memory`` bytes or half the free memory; a context manager.
 
-    Rows that do not fit go to files in the folder ``spill``; without a folder they have to fit.
+    Rows that do not fit go to files in the folder ``spill``. Without a folder, all rows have to fit
+    in memory.
     """
 
     def __init__(self, memory: int, spill: str = "") -> None:
@@ -56,12 +57,12 @@ class Database:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Forget everything; a query that is not over ends."""
+        """Close the connection; a running query is stopped."""
         self._connection.unregister_filesystem(DuckFiles.protocol)
         self._connection.close()
 
     def fetch(self, query: str, report: QueryReport | None = None) -> list[dict[str, Any]]:
-        """Return all rows of the answer; call ``report`` with the fraction that is done.
+        """Return all rows of the result; call ``report`` with the finished fraction of the query.
 
         DataError names a file that cannot be read, StoreError a disk that is full.
         """
@@ -71,7 +72,7 @@ class Database:
             return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
     def stream(self, query: str, report: QueryReport | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the answer in batches; ``report`` ends with the first. Raises what `fetch` does."""
+        """Yield the result in batches; ``report`` ends with the first. Raises as `fetch` does."""
         with self._running(query) as cursor:
             with _watching(cursor, report):
                 batches = iter(cursor.sql(query).to_arrow_reader(BATCH_ROWS))
@@ -81,7 +82,7 @@ class Database:
                 yield from batches
 
     def complaint(self, query: str) -> str:
-        """Return what DuckDB says against a query; "" if it answers."""
+        """Return DuckDB's error message for a query; "" if the query succeeds."""
         try:
             self.fetch(query)
         except DataError as error:
@@ -90,7 +91,7 @@ class Database:
 
     @contextmanager
     def _running(self, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a connection of its own, as a query ends with the next one of its connection."""
+        """Yield a new connection, because a query ends when its connection starts another one."""
         try:
             with self._connection.cursor() as cursor:
                 yield cursor
@@ -103,7 +104,7 @@ class Database:
                     f"{self._spill}: no room to sort the table ({reason}); set TMPDIR to a folder "
                     "on a disk with room for all its rows"
                 ) from error
-            # damage in a Parquet file DuckDB tells without its name
+            # DuckDB's message about a damaged Parquet file lacks the name of the file
             paths = re.findall(rf"{DuckFiles.protocol}://[^\s']+", f"{error} {query}")
             hint = OTHER_ENCODING if "not utf-8" in str(error) else ""
             file = DuckFiles.url_of(paths[0])
@@ -112,7 +113,7 @@ class Database:
 
 @contextmanager
 def _watching(cursor: duckdb.DuckDBPyConnection, report: QueryReport | None) -> Iterator[None]:
-    """Report the finished fraction of a query, as DuckDB estimates it, and at last all of it."""
+    """Report the finished fraction of a query, as estimated by DuckDB, and 1 at the end."""
     if report is None:
         yield
         return

@@ -35,7 +35,7 @@ from .surveys import (
 from .values import Columns
 
 SORT_BYTES = 2**30  # memory that DuckDB may use for a table; the rest is sorted on disk
-PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads at once
+PIECE_BYTES = 2**25  # bytes of a decoded table, or of CSV text, that a worker reads at once
 RANGE_BYTES = 2**25  # rows that a worker sorts at once
 ID_BYTES = 32  # approximate size of a text id
 SPILL_PREFIX = "bagbasis-ingest-"
@@ -52,9 +52,9 @@ class LocalEngine:
     def survey(
         self, columns: Columns, files: Sequence[TableFile], progress: Progress
     ) -> list[Survey]:
-        """Look at all rows; return the surveys of the files, or of their pieces, in order."""
+        """Check all rows; return the surveys of the files, or of their pieces, in order."""
         surveys: list[Survey] = []
-        n_rows = sum(file.n_rows for file in files)  # in CSV an estimate
+        n_rows = sum(file.n_rows for file in files)  # an estimate for CSV files
         done = 0
         for scan in scans_of(columns, files):
             in_scan = sum(file.n_rows for file in scan.files)
@@ -73,7 +73,7 @@ class LocalEngine:
     def sort(
         self, table: CheckedTable, coding: Coding, progress: Progress
     ) -> Generator[pa.Table, None, None]:
-        """Yield all rows as `Scan.coded` gives them, by id and row."""
+        """Yield all rows as `Scan.coded` gives them, sorted by id and row."""
         query = " UNION ALL ".join(scan.coded(starts, coding) for scan, starts in table.scans())
         batches = self._database.stream(
             f"{query} ORDER BY id, row",
@@ -86,7 +86,7 @@ class LocalEngine:
 class ClusterEngine(LocalEngine):
     """The workers of the open client; each holds a piece of a table, or a range of its ids.
 
-    A ``.csv.gz`` file is one piece, and so is a CSV file of which a cut lies within quotes.
+    A ``.csv.gz`` file is one piece. A CSV file is one piece, too, if a cut would lie within quotes.
     """
 
     def __init__(self, piece_bytes: int = PIECE_BYTES, range_bytes: int = RANGE_BYTES) -> None:
@@ -96,7 +96,7 @@ class ClusterEngine(LocalEngine):
     def survey(
         self, columns: Columns, files: Sequence[TableFile], progress: Progress
     ) -> list[Survey]:
-        """Look at all rows; return the surveys of the pieces of the files, in order."""
+        """Check all rows; return the surveys of the pieces of the files, in order."""
         whole: set[str] = set()  # the files that cannot be cut
         size = self._piece_bytes
         while True:
@@ -122,7 +122,7 @@ class ClusterEngine(LocalEngine):
     def sort(
         self, table: CheckedTable, coding: Coding, progress: Progress
     ) -> Generator[pa.Table, None, None]:
-        """Yield all rows as `Scan.coded` gives them, by id and row."""
+        """Yield all rows as `Scan.coded` gives them, sorted by id and row."""
         schema = _schema_of(table.columns, coding)
         row_bytes = 16 + np.dtype(table.columns.dtype).itemsize * len(table.columns.stored_names)
         row_bytes += 8 * len(table.columns.targets) + (ID_BYTES if coding.ids == "text" else 0)
@@ -152,7 +152,7 @@ def range_starts(
     Parameters
     ----------
     samples : iterable of (n_rows, ids)
-        For each piece of a table, the number of rows, and the ids of some of them.
+        Number of rows of each piece of a table, and the ids of some of these rows.
     n_ranges : int
     ids : {"number", "text"}
     """
@@ -176,7 +176,7 @@ def _run(
     sizes: Sequence[int],
     progress: Progress,
 ) -> list[R]:
-    """Return what a function answers to tasks and a database, on the workers, in order."""
+    """Run a function of a task and a database on the workers; return the results in order."""
     results: dict[int, R] = {}
     run = partial(_in_database, function)
     for i, result in map_tasks(run, tasks, sizes=sizes, progress=progress):
@@ -189,7 +189,7 @@ def _run(
 def _in_database(
     function: Callable[..., R], task: tuple[Any, ...], report: Report
 ) -> R | DataError:
-    """Return a DataError, which is no reason for Dask to run a task again, where one is raised."""
+    """Return a DataError instead of raising it, so that Dask does not run the task again."""
     try:
         with Database(SORT_BYTES) as database:
             return function(*task, database)
@@ -198,9 +198,10 @@ def _in_database(
 
 
 def _survey_piece(scan: Scan, database: Database) -> Survey | None:
-    """Survey a piece; None if it may have been cut within quotes: its file is then read whole.
+    """Survey a piece; return None if the piece may have been cut within quotes.
 
-    The first piece of such a file that ends within quotes has an odd number of quotes.
+    The whole file is then read at once. The first piece of a file that ends within quotes has an
+    odd number of quotes.
     """
     texts = database.files.texts
     try:

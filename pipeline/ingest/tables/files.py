@@ -68,28 +68,30 @@ class TableFile:
     Attributes
     ----------
     index : int
-        The position of the file in its table.
+        Position of the file in its table.
     names, types : tuple of str
-        All columns in their order, and Arrow's names of their types, of lists those of their items;
-        `UNTYPED` in CSV, where all is text.
+        Names of all columns in order, and Arrow's names of their types. For lists, the types of the
+        items; for CSV, `UNTYPED`.
     n_rows : int
-        Exact for Parquet, an estimate for CSV. For columns of lists, the items of all rows.
+        Number of rows: exact for Parquet, an estimate for CSV. For columns of lists, the number of
+        items of all rows.
     groups : tuple of int
-        Rows in each row group of a Parquet file.
+        Number of rows in each row group of a Parquet file.
     has_checksums : bool
         Whether the pages of a Parquet file have checksums; Spark and parquet-java write them.
     lists : mapping from str to int
-        Columns that are lists, and how many items they have; once the file is fitted, coordinates
-        alone: a row is then a bag.
+        Columns that are lists, and their numbers of items. After `_fit` only coordinates; each row
+        is then a bag.
     vectors : mapping from str to tuple of str
-        Columns whose lists hold vectors or records, and what each entry of one is called.
+        Columns whose lists hold vectors or records, and the names of the entries.
     parts : tuple of (str, str or None)
-        Columns made from the names of folders, such as st=JFK, and their values: texts of all
-        rows, None for a missing one.
+        Columns made from the names of folders, such as st=JFK, and their value, which holds for all
+        rows; None if the value is missing.
     copy : str
-        The Parquet file that has the rows of an Arrow file; empty for others.
+        Parquet file with the rows of an Arrow file; empty for other files.
     start, stop : int
-        The piece: rows of a Parquet file, bytes of a CSV file; ``stop`` None is the file's end.
+        Range of the piece: rows of a Parquet file, bytes of a CSV file. ``stop`` None is the end of
+        the file.
     """
 
     url: str
@@ -120,7 +122,7 @@ class TableFile:
 
     @property
     def is_parquet(self) -> bool:
-        """Whether this is a Parquet file, or has a copy that is one; the others are CSV."""
+        """Whether this is a Parquet file, or has a Parquet copy; all other files are CSV."""
         return bool(self.copy) or self.url.lower().endswith(PARQUET)
 
     @property
@@ -130,14 +132,14 @@ class TableFile:
 
     @property
     def path(self) -> str:
-        """What DuckDB calls it: nothing that looks like a glob, a folder or another protocol."""
+        """Path under which DuckDB reads the file, without characters of globs or protocols."""
         piece = "" if self.stop is None or self.is_parquet else f"{self.start}-{self.stop}"
         return f"{DuckFiles.protocol}://{piece}/{quote(self.copy or self.url, safe='')}"
 
     def cut(self, piece_bytes: int, n_columns: int) -> list[TableFile]:
         """Return the pieces of the file: whole row groups, or about equal numbers of bytes of CSV.
 
-        ``n_columns`` are read of it.
+        ``n_columns`` is the number of columns to read.
 
         A row of CSV belongs to the piece in which the line break before it lies.
         """
@@ -171,16 +173,16 @@ def open_table(
     copies: str = "",
     is_any: bool = False,
 ) -> tuple[Columns, tuple[TableFile, ...]]:
-    """Find the files of a table; return what is read of them, with its expressions, and them.
+    """Find the files of a table; return the columns with their expressions, and the files.
 
-    No rows are read, but of Arrow files, whose copies have paths that begin with ``copies``. With
-    ``is_any`` a file of an unknown ending is CSV.
+    No rows are read, except those of Arrow files, which are copied to paths that begin with
+    ``copies``. With ``is_any`` a file with an unknown ending is read as CSV.
 
     Raises
     ------
     DataError
-        No file matches, a file is there twice, is of no known kind or cannot be read, lacks a
-        column, or holds in it what cannot be used.
+        If no file matches, or if a file occurs twice, is of no known kind, cannot be read, lacks a
+        column, or has a column of a type that cannot be used.
     ParameterError
         If a text is not an expression.
     """
@@ -212,7 +214,7 @@ def check_pages(file: TableFile, columns: Columns) -> None:
     Raises
     ------
     DataError
-        A page that does not match; names the file.
+        If a page does not match its checksum. The message names the file.
     """
     if file.has_checksums:
         stop = sum(file.groups) if file.stop is None else file.stop
@@ -263,7 +265,7 @@ def _find_files(source: str) -> list[str]:
 
 
 def _is_part(file: str, directory: str) -> bool:
-    """Return whether a folder's file is part of its table, and not one of Spark's, as _SUCCESS."""
+    """Return whether a file in a folder is part of its table, unlike Spark's _SUCCESS."""
     inside = file.removeprefix(directory).split("/")
     is_table = file.lower().endswith(PARQUET + COPIED)
     return is_table and not any(name.startswith("_") for name in inside)
@@ -297,7 +299,7 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
 
 
 def _sample_of(file: IO[bytes], n_skipped: int) -> bytes:
-    """Return the beginning of a CSV file, with its whole header however many columns it names."""
+    """Return the beginning of a CSV file, which includes the whole header."""
     sample = file.read(SAMPLE_BYTES)
     while sample.count(b"\n") <= n_skipped and len(sample) < MAX_HEADER_BYTES:
         more = file.read(len(sample))
@@ -324,9 +326,10 @@ def _look_into_parquet(file: IO[bytes], url: str, columns: Columns) -> TableFile
 
 
 def _entries_of(parquet: pa.parquet.ParquetFile, name: str, url: str) -> tuple[str, ...]:
-    """Return what the entries of a column's vectors or records are called; () for numbers.
+    """Return the names of the entries of a column's vectors or records; () for numbers.
 
-    A vector is as long as the first of the file; others are compared when all rows are.
+    The length is that of the first vector of the file. The other vectors are compared with it when
+    all rows are checked.
     """
     item = parquet.schema_arrow.field(name).type.value_type
     if pa.types.is_struct(item):
@@ -344,7 +347,7 @@ def _entries_of(parquet: pa.parquet.ParquetFile, name: str, url: str) -> tuple[s
 
 
 def _fit(file: TableFile, columns: Columns) -> TableFile:
-    """Return a file with what is needed of folders and lists; refuse columns that do not fit."""
+    """Return a file with the folder columns and lists that are needed; refuse unfit columns."""
     parts, used = dict(file.parts), columns.names
     if not file.is_parquet and len(columns.coordinates) > MAX_TEXT_COORDINATES:
         raise DataError(
@@ -394,7 +397,7 @@ def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
 
 
 def _count_items(metadata: pa.parquet.FileMetaData, name: str) -> int:
-    """Return about how many items the lists of a column have; an empty one counts as one."""
+    """Return the approximate number of items of a column's lists; an empty list counts as one."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
     return sum(c.num_values for c in chunks if c.path_in_schema.startswith(f"{name}."))
@@ -436,7 +439,7 @@ def _check_types(file: TableFile, columns: Columns) -> None:
 
 
 def is_binary(type_name: str) -> bool:
-    """Return whether a type, by Arrow's name of it, is one of bytes, or a UUID."""
+    """Return whether a type, given by its Arrow name, is binary or a UUID."""
     return type_name == UUID or "binary" in type_name.partition("[")[0]
 
 
@@ -445,10 +448,10 @@ def _is_key(type_name: str) -> bool:
 
 
 def is_time(type_name: str) -> bool:
-    """Return whether a type, by Arrow's name of it, is one of dates or times."""
+    """Return whether a type, given by its Arrow name, is a date or time."""
     return type_name.startswith(("date", "timestamp"))
 
 
 def is_number(type_name: str) -> bool:
-    """Return whether a type, by Arrow's name of it, is one of numbers."""
+    """Return whether a type, given by its Arrow name, is numeric."""
     return type_name in NUMBERS or type_name.startswith("decimal")

@@ -61,7 +61,7 @@ from .scans import guess_types
 from .surveys import CheckedTable
 from .values import MEDIAN, Columns, names_of, values_of
 
-FIRST_POINTS = 4096  # points of a store that is appended to
+FIRST_POINTS = 4096  # points read of a store that is appended to
 DEFAULT_DTYPE = "float32"  # if no dtype is given and the data need no other
 TABLE_RULES = FormatRules(
     name="Tables (CSV, Parquet, Arrow, JSON lines)",
@@ -97,7 +97,7 @@ TargetTypes = Annotated[Mapping[str, str], MappingOf(Text, OneOf("number", "clas
 TargetRules = Annotated[Mapping[str, str], MappingOf(Text, OneOf("mean", "any", "last", "count"))]
 Missing = Annotated[str, OneOf("refuse", "drop_point", "drop_bag", MEDIAN)]
 MissingValues = Annotated[Sequence[str | float], ListOf(Text | Integer() | Real())]
-# dtypes of numpy are taken, too; `check_creation` refuses others
+# numpy dtypes are accepted, too; `check_creation` refuses others
 DTYPE = Open("a dtype", OneOf("float32", "float64", "uint16", "uint8") | None_)
 
 
@@ -105,112 +105,120 @@ DTYPE = Open("a dtype", OneOf("float32", "float64", "uint16", "uint8") | None_)
 @refusing_gone
 @dataclass(frozen=True)
 class TableIngest(FileFormat):
-    """Make a store from tables: one row per point, in any order, over any number of files.
+    """Make a store from table files with one row per point, or append to one.
 
-    Or one row per bag, whose coordinates are lists of numbers, or one list of vectors (Parquet and
-    Arrow). Or append to a store.
-    Runs on the client that is open, else in this process; the store is the same. Bags are stored
-    in ascending order of their ids, the points of a bag in the order of the files and rows.
+    Rows may come in any order and from any number of files. In Parquet and Arrow files, a row may
+    also be a whole bag: its coordinates are then lists of numbers, or one list of vectors. Bags are
+    stored in ascending order of their ids, and the points of a bag in the order of files and rows.
 
-    What does not fit in memory is sorted on disk: in this process in the folder of temporary
+    The ingest runs on the open Dask client, or else in this process; both give the same store.
+
+    Rows that do not fit in memory are sorted on disk: in this process in the folder of temporary
     files (``TMPDIR``), on a cluster on the workers' disks.
 
     Parameters
     ----------
     points : str, path or list of str
         Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.feather``, ``.arrow``, ``.ipc``,
-        ``.jsonl``, ``.ndjson``, ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. In a folder all but
-        CSV is read; Arrow and JSON are copied to the folder of temporary files. A column may also
-        be told by the names of folders, as in ``st=JFK/part.parquet``. On a cluster a compressed
-        file has to fit in a worker's memory, and so has a CSV file with line breaks within quotes,
-        or that is read with utf-16, skip, comment or an escape that is not the quote.
+        ``.jsonl``, ``.ndjson``, ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. All files in a
+        folder are read except CSV files. Arrow and JSON files are copied to the folder of temporary
+        files. Folder names such as ``st=JFK/part.parquet`` give a column ``st``. On a cluster some
+        files have to fit in a worker's memory: compressed files, CSV files with line breaks within
+        quotes, and CSV files that are read with utf-16, skip, comment or an escape that is not the
+        quote.
     url : str or path
-        The store to write.
+        URL of the store to write.
     id_column : str or list of str
-        Column of the bag's id: whole numbers, text, or dates, whose text it is. The ids of CSV
-        files are integers if all are written as Python writes them (so that 007 is text), else
-        text. The id of several columns is their values with a slash between them: 2020/JFK.
+        Column of the bag's id: whole numbers, text or dates. A date becomes its text. In CSV files,
+        ids are integers if all are written as Python writes integers, else text; 007 is text. With
+        several columns, the id joins their values with a slash: 2020/JFK.
     coordinates : list of str or mapping from name to str
-        Coordinates in the order they shall have. Each is a column, or an expression of DuckDB over
-        the columns of a row: ``"ln(pressure)"``, or with a name
-        ``{"hour_cos": "cos(2*pi()*hour/24)"}``, also as an item of a list. Columns hold numbers;
-        true and false, 1 and 0; or dates and times, days since 1970-01-01 in UTC, on every
-        machine; texts may have an offset from UTC. In Parquet also lists of
-        numbers, as long as each other in a row: then a row is a bag, or a part of it, and an
-        expression is of an item. Lists of vectors (``list<list<float>>``), all of one length, or of
-        records stand for all of their entries: ``["patches"]`` for ``patches[0]``, ``patches[1]``,
-        ….
+        Coordinates, in the order in which they are stored. Each is the name of a column, or a
+        DuckDB expression over the columns of a row: ``"ln(pressure)"``. A mapping names an
+        expression, also as an item of a list: ``{"hour_cos": "cos(2*pi()*hour/24)"}``. Columns hold
+        numbers, booleans (stored as 1 and 0), or dates and times (stored as days since 1970-01-01
+        in UTC). Times given as text may have an offset from UTC. In Parquet, columns may hold lists
+        of numbers, which have equal lengths within a row. A row is then a bag or a part of a bag,
+        and expressions apply to the items. Lists of vectors of one length (``list<list<float>>``)
+        or of records stand for all of their entries: ``["patches"]`` gives ``patches[0]``,
+        ``patches[1]``, ….
     read : mapping, optional
-        How CSV files are read, by the names of DuckDB's ``read_csv``, as
-        ``{"delim": ";", "decimal_separator": ","}``: ``delim`` (default: the first of commas,
-        semicolons, tabs and bars by which the header has most of the columns), ``quote``,
-        ``escape``, ``comment``, ``skip`` (lines before the header), ``names`` (of all columns,
-        where there is no header), ``encoding`` (utf-8, latin-1, utf-16), ``decimal_separator``,
-        ``thousands``, ``nullstr`` (a list of what is missing where it is not quoted; default empty
-        fields, NA, N/A, NaN, nan, null and NULL), and ``types``, as ``{"day": "DATE"}``, of columns
-        that hold no numbers or that expressions read; else these have the type of the first rows.
+        Options for reading CSV files, named as in DuckDB's ``read_csv``, such as ``{"delim": ";",
+        "decimal_separator": ","}``: ``delim``, ``quote``, ``escape``, ``comment``, ``skip`` (lines
+        before the header), ``names`` (of all columns, for files without a header), ``encoding``
+        (utf-8, latin-1, utf-16), ``decimal_separator``, ``thousands``, ``nullstr`` (texts of
+        missing values) and ``types`` (of columns). Default of ``delim``: the first of comma,
+        semicolon, tab and bar that splits the header into most of the required columns. ``nullstr``
+        applies to unquoted texts; default: empty fields, NA, N/A, NaN, nan, null and NULL.
+        ``types`` are for columns that are not numeric or that expressions read: ``{"day":
+        "DATE"}``; default: the types that the first rows have.
     targets : list of str or mapping from name to str, optional
-        Targets as coordinates are told: numbers, or text, which is taken for class labels and
-        stored as their index in the sorted labels. A missing value is not labelled. In the table of
-        points a target is the same in all rows of a bag, unless ``target_rules`` says what is
-        taken. Text in a column most of whose values are numbers is refused.
+        Targets: columns or expressions, given like ``coordinates``. Values are numbers, or texts,
+        which are class labels and stored as their index in the sorted labels. A missing value
+        leaves the bag without a label. In the table of points, a target must be equal in all rows
+        of a bag, unless ``target_rules`` names a rule for it. Text in a column of mostly numbers is
+        refused.
     target_rules : mapping from target to {"mean", "any", "last", "count"}, optional
-        How to combine the values of a target that differ in the rows of a bag: their mean, 1 if any
-        value is not 0, the last value, or the number of values. Rows without a value do not count.
+        Rule that combines the values of a target that vary within a bag: "mean"; "any", which is 1
+        if any value is not 0; "last", the last value; or "count", the number of values. Rows
+        without a value do not count.
     target_types : mapping from target to {"number", "class"}, optional
-        Types of targets whose values do not tell the type: text in one of numbers is refused, and
-        numbers are taken for labels of classes.
+        Types of targets whose values do not determine the type: text in a "number" is refused,
+        numbers in a "class" are class labels.
     target_table : str, path or list of str, optional
-        Tables with the targets, one row per bag. Bags without a row are not labelled.
+        Files with the targets, one row per bag. Bags without a row are not labelled.
     target_id_column : str or list of str, optional
-        The bag's id in the target table. None: named as ``id_column``.
+        Column of the bag's id in the target table. None: the same as ``id_column``.
     responses : str, path or list of str, optional
-        Tables with the responses, one row per point. Bags without a row have no response.
+        Files with the responses, one row per point of a response. Bags without a row have no
+        response.
     response_coordinates : list of str or mapping from name to str, optional
-        Coordinates of the responses, told as ``coordinates``.
+        Coordinates of the responses, given like ``coordinates``.
     response_id_column : str or list of str, optional
-        The bag's id in the responses. None: named as ``id_column``.
+        Column of the bag's id in the responses. None: the same as ``id_column``.
     missing : {"refuse", "drop_point", "drop_bag", "median"}, default "refuse"
-        How to treat a row in which a coordinate is missing or NaN: an error, the point or its bag
-        is left out and counted, or the cell gets the coordinate's median, and a flag marks it. With
-        "median" each coordinate that has missing cells gets a flag ``<name>_missing``, which is 1
-        where the cell was missing and 0 elsewhere. The median is that of a sample if there are
-        many rows. The store keeps the medians: rows that are appended get the same medians and
-        flags. Responses are not filled: a missing one is an error.
+        How to treat a row with a coordinate that is missing or NaN: "refuse" raises an error,
+        "drop_point" and "drop_bag" leave out the point or its bag and count it, "median" fills the
+        cell with the median of the coordinate. With "median" each coordinate with missing cells
+        gets a flag ``<name>_missing``, which is 1 where the cell was missing and 0 elsewhere. With
+        many rows the median of a sample is used. The store keeps the medians, so that appended rows
+        get the same medians and flags. Responses are never filled: a missing value in a response is
+        an error.
     min_points : int ≥ 1, default 1
         Smallest number of points of a bag; smaller bags are left out and counted. A measured box
         includes their points.
     missing_values : list of str or int or float, optional
-        Words and numbers that stand for missing coordinates and targets, quoted or not, in any
-        kind of file.
+        Texts and numbers that mark missing coordinates and targets, quoted or not, in any kind of
+        file.
     box : list of (lo, hi) or {"quantile": share}, optional
-        Range that is scaled to [0, 1]^d before projection. Points may lie outside. None: the range
-        of the points, widened by 1 % on each side, but not beyond the quantiles .001 and .999 of a
-        coordinate by more than a quarter of their distance, so that a few outliers do not stretch
-        the box. {"quantile": 0} is the whole range, with all outliers.
+        Range of each coordinate, which is scaled to [0, 1] before projection. Points may lie
+        outside. None: the range of the points, widened by 1 % on each side. So that a few outliers
+        do not stretch the box, it is cut near the quantiles .001 and .999: it ends at most a
+        quarter of their distance beyond them. {"quantile": q} cuts near the quantiles q and 1 - q.
+        {"quantile": 0} takes the whole range, with all outliers.
     response_box : list of (lo, hi) or {"quantile": share}, optional
-        The same for the responses.
+        Range of each coordinate of the responses, given like ``box``.
     dtype : {"float32", "float64", "uint16", "uint8"}, optional
-        Type of the stored points, see `BagStore.create`. None: float32, or float64 where float32
-        would merge points, as Julian dates of a night.
+        Data type of the stored points, see `BagStore.create`. None: float32, or float64 if float32
+        would merge points, such as the Julian dates of one night.
     mode : {"create", "append", "overwrite"}, default "create"
-        How to treat an existing store: "append" adds all bags or none and keeps the box and the
-        classes, "overwrite" replaces the store. The store is replaced when all rows are checked; a
-        failure after that leaves no store.
+        How to treat an existing store: "create" raises an error, "append" adds the bags atomically
+        and keeps the box and the classes, "overwrite" replaces the store. The old store is replaced
+        after all rows are checked; a later failure leaves no store.
     overwrite : bool, default False
-        The same as mode="overwrite".
+        Whether to replace an existing store, like mode="overwrite".
     known_ids : {"refuse", "skip"}, default "refuse"
-        How to treat a bag whose id the store has, with mode="append": "refuse" raises an error,
-        "skip" leaves the stored bag as it is and counts it.
+        How mode="append" treats a bag whose id is already in the store: "refuse" raises an error,
+        "skip" keeps the stored bag and counts the new bag.
     unknown_ids : {"refuse", "skip"}, default "refuse"
-        How to treat an id of the target table or of the responses that no point has: an error, or
-        its rows are left out, and the id is counted.
+        How to treat an id of the target table or of the responses that no point has: "refuse"
+        raises an error, "skip" leaves out the rows with this id and counts the id.
     chunk_points : int ≥ 1, optional
-        Points in a stored chunk. None: two MiB of them.
+        Number of points in a stored chunk. None: as many points as fit in 2 MiB.
     progress : callable, optional
-        Called with the points done and their number, those of responses among them: a point is
-        a third done each when it is checked, sorted and written. The number is an estimate
-        while CSV files are checked.
+        Function that is called with the number of points done and the number of all points. Both
+        numbers include the points of responses. A point counts a third each when it is checked,
+        sorted and written. The number of all points is an estimate while CSV files are checked.
 
     Returns
     -------
@@ -219,17 +227,17 @@ class TableIngest(FileFormat):
     Raises
     ------
     DataError
-        Files that are not there, cannot be read or differ in their columns; a value that cannot
-        be used; a target that varies within a bag; a target table with repeated ids; a target
-        table or responses with unknown ids, unless these are skipped. Names the file, the column,
-        the bag's id and the row, counted from 0 without the header.
+        If files do not exist, cannot be read or differ in their columns, or if a value cannot be
+        used. Also if a target varies within a bag, or if the target table repeats an id. Unknown
+        ids in the target table or the responses raise unless they are skipped. The message names
+        the file, the column, the bag's id and the row, counted from 0 without the header.
     StoreError
-        Something is stored at the URL, or it cannot be written, or the disk of temporary files
-        is full.
+        If the URL is taken or cannot be written, or if the disk of temporary files is full.
     ParameterError
-        Parameters that make no sense together, or what is not an expression: names the key and it.
+        If parameters contradict each other, or if a text is not an expression. The message names
+        the parameter and the text.
     ClusterError
-        Workers were lost, or their disks are full.
+        If workers were lost or their disks are full.
 
     See Also
     --------
@@ -282,7 +290,7 @@ class TableIngest(FileFormat):
     progress: Reports | None = None
 
     def __post_init__(self) -> None:
-        """Refuse parameters that make no sense, alone or together; ParameterError names them."""
+        """Raise ParameterError for invalid or contradictory parameters."""
         for name in ("points", "target_table", "responses"):
             value = getattr(self, name)
             if hasattr(value, "columns") or hasattr(value, "__arrow_c_stream__"):
@@ -408,9 +416,10 @@ class TableIngest(FileFormat):
         )
 
     def _dtype_of(self, passes: TablePasses, store: BagStore | None) -> DTypeLike:
-        """Return the dtype of the stored points: one that nobody chose is wide enough for them.
+        """Return the dtype of the stored points.
 
-        DataError for points that float32 merges where it was chosen, or where the store has it.
+        Without a chosen dtype, the dtype is wide enough for the points. DataError for points that
+        float32 merges, if float32 was chosen or the existing store has it.
         """
         dtype = self.dtype if store is None else store.stored_dtype
         if dtype is not None and np.dtype(dtype) != np.float32:
@@ -440,7 +449,8 @@ class TableIngest(FileFormat):
     ) -> dict[str, Box | float]:
         """Return the boxes of points and responses, or the quantiles they are measured by.
 
-        Before files are read, a box may have more sides than columns, which may be of vectors.
+        Before files are read, a box may have more dimensions than there are columns, because a
+        column may hold vectors.
         """
 
         def n_dims(box: object, of: Columns) -> int:
@@ -455,7 +465,7 @@ class TableIngest(FileFormat):
         }
 
     def _columns(self, store: BagStore | None) -> dict[str, Columns]:
-        """Return what is read of the tables: of "points", and of "targets" and "responses"."""
+        """Return the columns to read of the tables "points", "targets" and "responses"."""
         targets = values_of("targets", self.targets)
         types = dict(self.target_types or {})
         dtype = DEFAULT_DTYPE if self.dtype is None else self.dtype
@@ -492,7 +502,7 @@ class TableIngest(FileFormat):
         return {"points": self.points, "targets": self.target_table, "responses": self.responses}
 
     def _origin(self, tables: Mapping[str, CheckedTable]) -> dict[str, Any]:
-        """Return where bags come from, for the store."""
+        """Return the source of the bags, as the store records it."""
         files = {role: _as_given(source) for role, source in self._sources.items()}
         names = {role: table.columns.stored_names for role, table in tables.items()}
         origin: dict[str, Any] = {"job": "ingest", "from": [files["points"], files["targets"]]}
@@ -518,7 +528,7 @@ def _as_given(source: SourcePath | Sequence[SourcePath] | None) -> str | list[st
 def _check_fits(
     store: BagStore, columns: Mapping[str, Columns], target_types: Mapping[str, str]
 ) -> None:
-    """Raise ParameterError for tables that are unlike the store that they are appended to."""
+    """Raise ParameterError for tables that do not fit the store that they are appended to."""
     targets = [column.name for column in columns.get("targets", columns["points"]).targets]
     pairs: dict[str, tuple[object, object]] = {}
     roles = {"coordinates": ("points", store.n_dims)}

@@ -1,4 +1,4 @@
-"""Tables of labels with a row per bag, small enough for memory, read as long tables are."""
+"""Tables of labels with a row per bag, which fit in memory, read like long tables."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .values import Columns, values_of
 class LabelRows(NamedTuple):
     """Rows of a table of labels in their order.
 
-    ``ids`` are texts as they are written, ``targets`` maps each name to numbers, or to texts and
-    None. ``places`` are what messages call the rows.
+    ``ids`` are the texts as written. ``targets`` maps each name to numbers, or to texts and None.
+    ``places`` are the names of the rows in messages.
     """
 
     ids: list[str]
@@ -47,20 +47,20 @@ def read_labels(
     Parameters
     ----------
     table : str or path
-        A file of any kind that `TableIngest` reads; of another ending it is CSV.
+        File of any kind that `TableIngest` reads. A file with another ending is read as CSV.
     id_column : str
     targets : sequence of str, optional
-        Columns. None: all others that have a name.
+        Target columns. None: all other columns that have a name.
     target_types : mapping from target to {"number", "class"}
-        Those that are known; others follow from the values.
+        Known types of targets. The types of other targets follow from the values.
     read : mapping, optional
         As for `TableIngest`.
 
     Raises
     ------
     DataError
-        The file cannot be read, lacks a column, or has a row without an id or with a target that
-        cannot be used; names the row.
+        If the file cannot be read or lacks a column, or if a row has no id or a target that cannot
+        be used. The message names the row.
     """
     options = ReadOptions.of(read)
     as_written = replace(options, nullstr=("",))  # a file may be called NA
@@ -96,7 +96,7 @@ def _checked(columns: Columns, files: Sequence[TableFile], database: Database) -
 
 
 def _zero_padded(columns: Columns, files: Sequence[TableFile], database: Database) -> set[str]:
-    """Return the targets of CSV with whole numbers such as 007: names, of which 7 is another."""
+    """Return the CSV targets with whole numbers such as 007, which are names unlike 7."""
     [scan] = scans_of(columns, files)
     of_text = [
         (j, target.name)
@@ -134,7 +134,7 @@ def _targets(table: CheckedTable, database: Database) -> dict[str, NDArray[Any]]
 
 @contextmanager
 def _without_ids() -> Iterator[None]:
-    """Leave the ids out of messages: a table of labels is read as one without ids."""
+    """Remove the empty bag ids from messages: the targets are read without ids."""
     try:
         yield
     except DataError as error:

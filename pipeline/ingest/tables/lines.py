@@ -16,7 +16,7 @@ from .reading import ReadOptions
 def line_of(file: TableFile, row: int, read: ReadOptions) -> int | None:
     """Return the line, from 1, in which a row of a CSV file begins; None for other files.
 
-    None, too, where the lines cannot be told: the message that names the row is what matters.
+    None, too, if the lines cannot be determined: the message then names only the row.
     """
     try:
         return next(islice(lines_of(file, read), row, None), None)

@@ -33,25 +33,27 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Tally:
-    """Counts of an ingest, in bags and points; those of responses do not count.
+    """Numbers of bags and points that an ingest wrote and left out, without those of responses.
 
     Attributes
     ----------
     bags, points : int
-        That were written.
+        Bags and points that were written.
     dropped_bags, dropped_points : int
-        That were left out, as a coordinate was missing; the points of dropped bags are among them.
+        Bags and points left out because a coordinate was missing. The points include those of the
+        dropped bags.
     filled_points : int
-        That were written with the median of a coordinate, which was missing.
+        Points that were written with the median of a coordinate that was missing.
     small_bags : int
-        That were left out, as they have too few points.
+        Bags left out because they have too few points.
     known_bags : int
-        That were left out, as the store had their ids.
+        Bags left out because the store already had their ids.
     bags_without_targets, bags_without_response : int
-        That the other tables do not have.
+        Bags that the table of targets or of responses does not have.
     ids_without_points : int
-        Ids of the other tables that were left out, as no point has them.
+        Ids of the other tables left out because no point has them.
     points_outside_box : int
+        Points that lie outside the box.
     """
 
     bags: int = 0
@@ -105,7 +107,7 @@ class TablePasses:
     Parameters
     ----------
     columns, files, engines : mapping from table
-        Columns to read, the place of the files, and the engine that checks and sorts them.
+        Columns to read, the files, and the engine that checks and sorts them, for each table.
     progress : Progress
     skips_unknown : bool
         Whether ids of the other tables that no point has are left out.
@@ -139,7 +141,7 @@ class TablePasses:
         self._thirds.count(self.tables)
 
     def code(self, existing: BagStore | None) -> None:
-        """Decide how the values of each table are stored; ``existing``: the store that is there."""
+        """Decide how the values of each table are stored; ``existing`` is the existing store."""
         kinds = [survey.id_kind for table in self.tables.values() for survey in table.surveys]
         if existing is not None and existing.n_bags:
             kinds.append(
@@ -158,7 +160,7 @@ class TablePasses:
             self.codings[role] = Coding(ids, classes)
 
     def write(self, session: AppendSession, box: Box, skip_known: bool, tally: Tally) -> None:
-        """Sort all rows and write all bags; count what was done."""
+        """Sort all rows and write all bags; count the bags and points."""
         done, progress = 0, self._thirds.of(2)
         reaches = _reaches(self.tables["points"], box).max() > 1
         with ExitStack() as stack:
@@ -210,9 +212,9 @@ class TablePasses:
 def warn_of(
     tally: Tally, store: BagStore, points: CheckedTable, is_new: bool, is_measured: bool
 ) -> None:
-    """Log what the user of a store should know of it; only a new one can leave coordinates out.
+    """Log warnings about a store; only a new store can leave coordinates out.
 
-    ``is_measured``: whether this ingest has measured the box, of all points but the farthest.
+    ``is_measured``: whether this ingest measured the box, which leaves out the farthest points.
     """
     names = points.columns.stored_names
     of_range = warnings_of_range(*points.range, names) if is_new else []
@@ -235,13 +237,13 @@ def warn_of(
 
 
 def _reaches(points: CheckedTable, box: Box) -> NDArray[np.float64]:
-    """Return how far data reach from the box's middle, in half sides: 1 is at its edge."""
+    """Return how far data reach from the middle of the box, in half sides: 1 is the edge."""
     lo, hi = box.to_unit(np.array(points.range))
     return np.maximum(np.abs(2 * lo - 1), np.abs(2 * hi - 1))
 
 
 def _known(name: str, labels: Sequence[str], store: BagStore) -> list[str]:
-    """Return the classes of a store that is there; refuse labels that are none."""
+    """Return the classes of the existing store; refuse labels that are not among them."""
     classes = store.meta.class_names[name]
     new = [label for label in labels if label not in classes]
     if new:
@@ -253,7 +255,7 @@ def _known(name: str, labels: Sequence[str], store: BagStore) -> list[str]:
 
 
 class _Thirds:
-    """Progress in points that are done by a third in each of three phases; never goes back."""
+    """Progress in points; each of three phases counts a third of a point. It never decreases."""
 
     def __init__(self, progress: Progress, files: Mapping[str, Sequence[TableFile]]) -> None:
         self._progress = progress
@@ -261,7 +263,7 @@ class _Thirds:
         self._sizes = {role: sum(file.n_rows for file in of) for role, of in files.items()}
 
     def count(self, tables: Mapping[str, CheckedTable]) -> None:
-        """Take the numbers of rows that were counted instead of the estimates."""
+        """Replace the estimated numbers of rows by the counted ones."""
         self._sizes = {role: table.n_rows for role, table in tables.items()}
 
     @property

@@ -26,9 +26,10 @@ SIGNS = ("delim", "quote", "escape", "comment", "thousands")
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What `TableIngest` takes as ``read``; named as in DuckDB's ``read_csv``.
+    """Options of `TableIngest`'s parameter ``read``, named as in DuckDB's ``read_csv``.
 
-    ``delim`` None is found by the header, ``names`` are those of files without one.
+    If ``delim`` is None, the delimiter is found from the header. ``names`` are the column names of
+    files without a header.
     """
 
     delim: str | None = None
@@ -45,7 +46,7 @@ class ReadOptions:
     types: Annotated[Mapping[str, str], MappingOf(Text, Text)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what is not a character, or stands for two things."""
+        """Refuse options that are not one character, and a character with two roles."""
         keep_checked(self, "of read")
         if not self.quote:
             object.__setattr__(self, "escape", "")
@@ -83,7 +84,7 @@ class ReadOptions:
         return plain and self.encoding != "utf-16"
 
     def sql(self) -> dict[str, str | int]:
-        """Return the options for DuckDB but for delimiter, names and header."""
+        """Return the options for DuckDB except delimiter, names and header."""
         signs = {"quote": self.quote, "escape": self.escape, "comment": self.comment}
         return {"encoding": self.encoding, "skip": self.skip, **signs}
 
@@ -103,10 +104,10 @@ class ReadOptions:
         )
 
     def read_header(self, sample: bytes, wanted: Sequence[str]) -> tuple[str, list[str]]:
-        """Return the delimiter that gives the first row most wanted names, and all its names.
+        """Return the delimiter that finds most required names in the header, and all names there.
 
-        ValueError for another number of columns, or for text that DuckDB would read differently;
-        the caller adds the name of the file.
+        ValueError if the number of columns differs, or for text that DuckDB would read differently.
+        The caller adds the name of the file.
         """
         delimiters = DELIMITERS if self.delim is None else (self.delim,)
         rows = {delimiter: self._first_row(sample, delimiter) for delimiter in delimiters}
@@ -142,5 +143,5 @@ class ReadOptions:
         )
         try:
             return next(reader, [])
-        except csv.Error:  # a name of more than 128 KiB: this is not what separates them
+        except csv.Error:  # a name of more than 128 KiB: this is not the delimiter
             return []

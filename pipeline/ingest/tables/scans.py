@@ -1,4 +1,4 @@
-"""Queries of DuckDB over table files: their cells, and what coordinates and targets become of them.
+"""Queries of DuckDB over table files: their cells, and coordinates and targets made of them.
 
 Consecutive files of one layout are one `Scan`. Within a query a column is named by its position,
 because DuckDB ignores case in names.
@@ -21,7 +21,7 @@ FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2
 # Rows of CSV that show the types of columns in expressions; DuckDB reads as many.
 ROWS_TO_GUESS = 20_480
 ROW = "file_row_number"
-WRITTEN, ITEMS = "written", "items"  # of lists: the row of the file, and how long its lists are
+WRITTEN, ITEMS = "written", "items"  # for lists: the row of the file, and the length of its lists
 SECONDS_PER_DAY = 86400.0
 SQL_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "number": "BIGINT", "text": "VARCHAR"}
 # of text in CSV: the first that all cells fit
@@ -52,14 +52,16 @@ class Scan:
     files: tuple[TableFile, ...]
 
     def values(self, starts: Sequence[int]) -> str:
-        """Return the query of all rows, as they are in the files and what they become.
+        """Return the query of all rows: the cells of the files and the values made from them.
 
-        It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
-        numbers of the files' first rows; ``id``; of each input the cell and its value, by their
-        `alias`, NULL if the cell has none; of lists ``written``, the row of the file, and
-        ``items``, the number of points there; the coordinates ``x0`` …; the targets as they are,
-        ``y0`` …, and as numbers, ``z0`` …. What is missing is NULL, of an expression NaN; an
-        expression that fails is NULL, and of a target ``e0`` … is true then.
+        Its columns are ``file``, the position in this scan; ``row``, counted from ``starts``, the
+        numbers of the files' first rows; ``id``; the coordinates ``x0`` …; the targets as written,
+        ``y0`` …, and as numbers, ``z0`` …. For each input there are also the cell and its value,
+        under their `alias`; the value is NULL if the cell has none. For lists there are
+        ``written``, the row of the file, and ``items``, its number of points.
+
+        A missing value is NULL; a missing value of an expression is NaN. An expression that fails
+        is NULL; for a target that fails, ``e0`` … is true.
         """
         made = ["*"]
         for j, column in enumerate(self.columns.coordinates):
@@ -76,7 +78,7 @@ class Scan:
         return f"SELECT {', '.join(made)} FROM ({self.cells(starts)})"
 
     def cells(self, starts: Sequence[int]) -> str:
-        """Return the query of what `values` gives but for what expressions make."""
+        """Return the query of `values` without the values of expressions."""
         cells = ["file_index AS file", f"{self._row(starts)} AS row", f"{self._id()} AS id"]
         columns = [target.text for target in self.columns.coordinates if not target.sql]
         typed = inputs_of(self.columns.expressions)
@@ -95,7 +97,7 @@ class Scan:
     def coded(self, starts: Sequence[int], coding: Coding) -> str:
         """Return the query of all rows as they are stored: ``id``, ``row``, ``x0`` …, ``y0`` ….
 
-        A target is NULL where there is none, a coordinate where the file was changed meanwhile.
+        A missing target is NULL. A coordinate is NULL only if the file was changed meanwhile.
         """
         selected = [f"TRY_CAST(id AS {SQL_TYPES[coding.ids]}) AS id", "row"]
         kind, n_coordinates = SQL_TYPES[self.columns.dtype], len(self.columns.coordinates)
@@ -130,7 +132,7 @@ class Scan:
         return f"CASE WHEN {is_nan(f'z{j}')} THEN NULL {as_text}"
 
     def kind_of(self, target: Value) -> str:
-        """Return Arrow's name of a target's type; `UNTYPED` of CSV and of expressions."""
+        """Return Arrow's name of a target's type; `UNTYPED` for CSV and for expressions."""
         return UNTYPED if target.sql else self.type_of(target.text)
 
     def type_of(self, name: str) -> str:
@@ -139,7 +141,7 @@ class Scan:
 
     @property
     def id_type(self) -> str:
-        """Arrow's name of the type of ids; those of several columns are text."""
+        """Arrow's name of the type of ids; ids of several columns are text."""
         if not self.columns.ids:
             return "null"
         kind = self.type_of(self.columns.ids[0])
@@ -148,7 +150,7 @@ class Scan:
         return "int64" if kind in FLOATS else kind
 
     def _id(self) -> str:
-        if not self.columns.ids:  # of a table whose ids were read before
+        if not self.columns.ids:  # a table whose ids were read before
             return "''"
         columns = [self._part_of_id(name) for name in self.columns.ids]
         if len(columns) == 1:
@@ -156,7 +158,7 @@ class Scan:
         return " || '/' || ".join(f"CAST({column} AS VARCHAR)" for column in columns)
 
     def _part_of_id(self, name: str) -> str:
-        """Return a column of ids: whole floats as integers, midnights as their days."""
+        """Return a column of ids: whole floats as integers, times at midnight as dates."""
         column, kind = self._column(name), self.type_of(name)
         if is_time(kind):
             day = f"CAST({column} AS DATE)"
@@ -276,7 +278,7 @@ class Scan:
         )
 
     def _items(self, source: str) -> str:
-        """Return the query of a row per item of the lists; one without items is a missing value."""
+        """Return the query of one row per item of the lists; an empty list is a missing value."""
         lists = [self._column(name) for name in self.files[0].lists]
         of_file = [name for name in self.columns.names if name not in dict(self.files[0].parts)]
         names = dict.fromkeys(map(self._column, of_file))
@@ -305,9 +307,9 @@ def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
 
 
 def guess_types(columns: Columns, files: Sequence[TableFile], database: Database) -> Columns:
-    """Return the columns with the types of those in CSV that expressions read.
+    """Return the columns with the types of the CSV columns that expressions read.
 
-    A type is the given one, or the first that fits all cells of the first rows.
+    The type is the given one, or the first type that fits all cells of the first rows.
     """
     types = {**columns.read.types}
     for scan in scans_of(columns, files):
@@ -322,7 +324,7 @@ def guess_types(columns: Columns, files: Sequence[TableFile], database: Database
 
 
 def _guess(scan: Scan, cell: str) -> str:
-    """Return the question for the first type that all texts of a column fit."""
+    """Return the SQL that asks for the first type that all texts of a column fit."""
     tests = {"DOUBLE": f"{scan.numeral_of(cell)} IS NOT NULL"}
     tests |= {kind: test.format(c=cell) for kind, test in GUESSES.items()}
     fit = f"WHEN bool_and({{}}) FILTER ({cell} IS NOT NULL) THEN '{{}}'"
@@ -333,8 +335,8 @@ def _guess(scan: Scan, cell: str) -> str:
 def is_nan(number: str) -> str:
     """Return the condition that a number is NaN.
 
-    DuckDB answers ``isnan`` from the least and the largest value that a Parquet file states, and
-    these leave NaN out.
+    DuckDB answers ``isnan`` from the minimum and maximum that a Parquet file states, which ignore
+    NaN.
     """
     return f"(NOT isfinite({number}) AND NOT isinf({number}))"
 
@@ -350,14 +352,14 @@ def _number_of(expression: str) -> str:
 
 
 def _text_of(expression: str) -> str:
-    """Return an expression as a cell of CSV would have it; truth values are 1 and 0."""
+    """Return an expression as a CSV file would write it; booleans are 1 and 0."""
     text = f"CAST({expression} AS VARCHAR)"
     truth = f"CAST(CAST({text} = 'true' AS INTEGER) AS VARCHAR)"
     return f"CASE WHEN typeof({expression}) = 'BOOLEAN' THEN {truth} ELSE {text} END"
 
 
 def _plain_number(text: str) -> str:
-    """Return a text as a number; not 1_000, which is elsewhere text, such as a class's label."""
+    """Return a text as a number; 1_000 is not a number but text, such as a class label."""
     return f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
 
 

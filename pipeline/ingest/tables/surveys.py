@@ -1,6 +1,6 @@
-"""The first look at a long table: every row is checked, every column measured.
+"""First pass over a long table: every row is checked, every column measured.
 
-A column holds numbers or text. CSV does not say which: a column of numerals may be either, and the
+A column holds numbers or text. CSV does not say which. A column of numerals may be either, and the
 other files decide.
 """
 
@@ -61,11 +61,11 @@ class ColumnKind(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """One file, or one piece of a file, in small.
+    """Summary of one file, or of one piece of a file.
 
-    ``lo`` and ``hi`` are the range of each coordinate in the units of the data, ``n_missing`` how
-    many of its cells are missing, ``points`` the coordinates of random rows. ``problem`` is the
-    first row that cannot be used; ``sample`` the ids of random rows.
+    ``lo`` and ``hi`` are the range of each coordinate in the units of the data, and ``n_missing``
+    its number of missing cells. ``points`` are the coordinates of random rows, and ``sample`` the
+    ids of random rows. ``problem`` is the first row that cannot be used.
     """
 
     file: TableFile
@@ -108,20 +108,20 @@ class CheckedTable:
         return f"{file.url}, {what} {number}" + ("" if line is None else f" (line {line})")
 
     def scans(self) -> list[tuple[Scan, list[int]]]:
-        """Return what one query reads together, with the number of the first row of each file."""
+        """Return the scans that one query reads each, with the number of each file's first row."""
         scans = scans_of(self.columns, [survey.file for survey in self.surveys])
         starts = iter(self.starts)
         return [(scan, list(islice(starts, len(scan.files)))) for scan in scans]
 
     @property
     def cell_range(self) -> tuple[Floats, Floats]:
-        """The least and the largest value of each coordinate in the cells that have one."""
+        """Minimum and maximum of each coordinate, without missing cells."""
         lo = np.min([survey.lo for survey in self.surveys], axis=0)
         return lo, np.max([survey.hi for survey in self.surveys], axis=0)
 
     @property
     def range(self) -> tuple[Floats, Floats]:
-        """The least and the largest value of each stored coordinate; of flags 0 and 1."""
+        """Minimum and maximum of each stored coordinate; 0 and 1 for flags."""
         lo, hi = self.cell_range
         fills = self.columns.fills
         medians = [fills.get(coordinate.name, np.nan) for coordinate in self.columns.coordinates]
@@ -153,7 +153,7 @@ class CheckedTable:
     def box(self, box: Box | float) -> Box:
         """Return the box that is given, or the one around the points by a quantile.
 
-        That of flags is around 0 and 1.
+        For flags, the box is around 0 and 1.
         """
         n_cells = len(self.columns.coordinates)
         if not isinstance(box, Box):
@@ -168,8 +168,8 @@ class CheckedTable:
     def with_medians(self) -> CheckedTable:
         """Return the table with the medians of the coordinates that have missing cells.
 
-        The median is that of the sampled rows. DataError for a coordinate of which no sampled row
-        has a value, or whose flag has the name of another one.
+        Medians are computed from the sampled rows. DataError for a coordinate that is missing in
+        all sampled rows, or whose flag has the name of another coordinate.
         """
         n_missing = np.sum([survey.n_missing for survey in self.surveys], axis=0)
         names, medians = [coordinate.name for coordinate in self.columns.coordinates], {}
@@ -197,10 +197,11 @@ class CheckedTable:
 
 
 def check_table(columns: Columns, surveys: Iterable[Survey], database: Database) -> CheckedTable:
-    """Return the table that was surveyed.
+    """Return the table with its surveys, after the checks across its files.
 
-    DataError names the first row that cannot be used, counted in its file from 0 without the
-    header; a table without rows, a coordinate without values, or a target that is not all numbers.
+    DataError for a row that cannot be used, a table without rows, a coordinate without values, or a
+    target of mixed types. The message names the first such row, counted in its file from 0 without
+    the header.
     """
     table = CheckedTable(columns, tuple(surveys))
     for start, survey in zip(table.starts, table.surveys, strict=False):
@@ -225,7 +226,7 @@ def check_table(columns: Columns, surveys: Iterable[Survey], database: Database)
 
 
 def _refuse_times_beside_numbers(table: CheckedTable, name: str) -> None:
-    """Refuse a coordinate that has times in one file, which become days, and numbers in another."""
+    """Refuse a coordinate with times in one file, which become days, and numbers in another."""
     first: dict[bool, TableFile] = {}
     for survey in table.surveys:
         kind = survey.file.type_of(name)
@@ -253,7 +254,7 @@ def _tell_padded(table: CheckedTable, j: int, name: str) -> None:
 
 
 def _refuse_stray_texts(table: CheckedTable, j: int, name: str, database: Database) -> None:
-    """Refuse a target that is a number in most cells and text in some: which is not guessed."""
+    """Refuse a target with numbers in most cells and text in some: its type is not guessed."""
     kinds = [survey.target_kinds[j] for survey in table.surveys]
     n_texts, n_numbers = sum(k.n_texts for k in kinds), sum(k.n_numbers for k in kinds)
     declared = table.columns.target_types.get(name)
@@ -272,7 +273,7 @@ def _refuse_stray_texts(table: CheckedTable, j: int, name: str, database: Databa
 
 
 def _first_text(table: CheckedTable, j: int, database: Database) -> tuple[int, str]:
-    """Return the first cell of a target that is text and no number, with its row."""
+    """Return the first cell of a target that is text and not a number, with its row."""
     for scan, starts in table.scans():
         if scan.kind_of(table.columns.targets[j]) in (UNTYPED, *TEXTS):
             query = f"SELECT row, y{j} FROM ({scan.values(starts)}) WHERE {text_condition(j)}"
@@ -282,9 +283,9 @@ def _first_text(table: CheckedTable, j: int, database: Database) -> tuple[int, s
 
 
 def resolve_kinds(what: str, kinds: Iterable[ColumnKind]) -> str:
-    """Return "number" or "text" for a column of several files; numerals in CSV follow the others.
+    """Return "number" or "text" for a column of several files; CSV numerals follow the others.
 
-    DataError, with ``what`` the column is, for numbers in one file and text in another.
+    DataError for numbers in one file and text in another; ``what`` names the column.
     """
     first: dict[str, ColumnKind] = {}
     for kind in kinds:
@@ -321,17 +322,18 @@ def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
 
 
 def survey_scan(scan: Scan, database: Database, report: QueryReport | None = None) -> list[Survey]:
-    """Look at every value of each file.
+    """Check and measure every value of each file.
 
-    The values of rows decide which of them are in the fraction that is kept: it is the same rows
-    however the files are cut.
+    The sampled rows are chosen by a hash of their values, so that the sample does not depend on how
+    the files are cut.
 
     Raises
     ------
     DataError
-        A file cannot be read, has a page unlike its checksum, or holds ids beyond int64.
+        If a file cannot be read, has a page that does not match its checksum, or holds ids beyond
+        int64.
     ParameterError
-        An expression that DuckDB does not take for the types of its columns.
+        If DuckDB refuses an expression for the types of its columns.
     """
     for file in scan.files:
         check_pages(file, scan.columns)
@@ -373,7 +375,7 @@ def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
 
 
 def _questions(scan: Scan) -> dict[str, str]:
-    """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
+    """Return the SQL aggregates over the rows of each file, by the name of the result."""
     columns, id_type = scan.columns, scan.id_type
     numeral = "TRY_CAST(id AS BIGINT)"
     asked = {"n": "count(*)", "bad": _count_of(problems_of(scan))}
@@ -410,7 +412,7 @@ def _count_of(problems: Sequence[RowProblem]) -> str:
 
 
 def _example(type_name: str, column: str, is_text: str) -> str:
-    """Return the query of the first text of a column, by the alphabet."""
+    """Return the query of the first text of a column in alphabetical order."""
     if type_name in TEXTS:
         return f"min({column})"
     return (

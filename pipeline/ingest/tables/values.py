@@ -1,7 +1,7 @@
 """Coordinates and targets: columns of a table, or expressions of DuckDB over its columns.
 
 An expression is read as a tree, checked node by node, and written anew with its columns numbered.
-So nothing of its text reaches DuckDB but operators, functions of a row, and constants.
+So only operators, functions of one row and constants of its text reach DuckDB.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ LOCKED: dict[
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-NODES = (  # of a tree; others are subqueries, windows, parameters, lambdas, stars
+NODES = (  # allowed nodes of a tree; others are subqueries, windows, parameters, lambdas, stars
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION"),
     *("CONSTANT", "FUNCTION", "OPERATOR", "TYPE"),
 )
-MEDIAN = "median"  # of `TableIngest.missing`
+MEDIAN = "median"  # a value of `TableIngest.missing`
 TIMES = ("TIMESTAMP", "DATETIME", "TIMESTAMP_US", "TIMESTAMP WITHOUT TIME ZONE")
 CLOCKS = ("current_localtime", "current_localtimestamp")  # DuckDB calls them consistent
 MACROS = ("nullif", "if", "fmod", "fdiv", "date_add", "days_in_month", "split_part")
@@ -37,16 +37,16 @@ FUNCTIONS = """
 """
 
 Given = Sequence[str | Mapping[str, str]] | Mapping[str, str] | None
-"""Coordinates or targets as `TableIngest` takes them."""
+"""Coordinates or targets in the form that `TableIngest` accepts."""
 
 
 @dataclass(frozen=True)
 class Value:
     """A coordinate or a target.
 
-    ``key`` and ``text`` are the parameter and what was written there, ``name`` is what it is called
-    in the store. ``inputs`` are the columns that it reads, ``sql`` is an expression over them, by
-    their `alias`; empty for a column.
+    ``key`` is the parameter, ``text`` the given text, and ``name`` the name in the store.
+    ``inputs`` are the columns that the text reads. ``sql`` is an expression over their `alias`; it
+    is empty if the text is the name of a column.
     """
 
     key: str
@@ -56,18 +56,18 @@ class Value:
     sql: str = ""
 
     def of(self, name: str) -> str:
-        """Return what queries call the value of a cell: typed for expressions, else a number."""
+        """Return the alias of a cell's value: typed for expressions, else a number."""
         return alias("v" if self.sql else "n", name)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What is read of a table, and what becomes of it; as in `TableIngest` but for four.
+    """The columns to read of a table, and how to treat them, as in `TableIngest`.
 
-    ``dtype`` is float32 or float64, as points are packed later. ``share`` is that of the rows whose
-    coordinates a survey keeps, to measure a box and medians by. ``types`` are SQL's of the columns
-    of CSV that expressions read. ``medians`` of coordinates stand for their missing cells, which a
-    flag next to them marks; None if they are not known yet.
+    Four fields differ. ``dtype`` is float32 or float64, because points are packed later. ``share``
+    is the fraction of rows whose coordinates a survey keeps, to measure a box and medians.
+    ``types`` are the SQL types of the CSV columns that expressions read. ``medians`` of the
+    coordinates replace missing cells, which a flag marks; None if the medians are not known yet.
     """
 
     ids: tuple[str, ...]
@@ -86,17 +86,17 @@ class Columns:
 
     @property
     def expressions(self) -> list[Value]:
-        """The coordinates and targets that are not columns."""
+        """The coordinates and targets that are expressions."""
         return [value for value in (*self.coordinates, *self.targets) if value.sql]
 
     @property
     def names(self) -> list[str]:
-        """All columns that are read, once each."""
+        """Names of all columns to read, without repeats."""
         return list(dict.fromkeys((*self.ids, *inputs_of((*self.coordinates, *self.targets)))))
 
     @property
     def fills(self) -> Mapping[str, float]:
-        """The values of missing cells, by coordinate."""
+        """Values that replace missing cells, by coordinate."""
         return (self.medians or {}) if self.missing == MEDIAN else {}
 
     @property
@@ -107,33 +107,33 @@ class Columns:
 
     @property
     def stored_names(self) -> list[str]:
-        """Names of the coordinates as a store has them, those of the flags last."""
+        """Names of the stored coordinates; flags come last."""
         names = [coordinate.name for coordinate in self.coordinates]
         return names + [flag_of(names[j]) for j in self.flagged]
 
 
 def flag_of(name: str) -> str:
-    """Return the name of the coordinate that is 1 where another one was missing, else 0."""
+    """Return the name of the flag that is 1 where a coordinate was missing, else 0."""
     return f"{name}_missing"
 
 
 def inputs_of(values: Sequence[Value]) -> list[str]:
-    """Return the columns that values are made of, once each."""
+    """Return the columns that values are computed from, without repeats."""
     return list(dict.fromkeys(name for value in values for name in value.inputs))
 
 
 def alias(kind: str, name: str) -> str:
-    """Return what queries call a cell ("r") of a column, its typed value ("v") or number ("n").
+    """Return the alias of a column's cell ("r"), typed value ("v") or number ("n") in queries.
 
-    It tells names apart that differ in case alone, and no alias is a part of another.
+    Names that differ only in case have different aliases, and no alias is a part of another.
     """
     return f"{kind}{name.encode().hex()}_"
 
 
 def values_of(key: str, written: Given) -> tuple[Value, ...]:
-    """Return coordinates or targets as they were written.
+    """Return the given coordinates or targets as values.
 
-    ParameterError for a name that is empty or given twice.
+    ParameterError for an empty or repeated name.
     """
     pairs: list[tuple[str, str]] = []
     for item in [written] if isinstance(written, Mapping) else written or ():
@@ -147,7 +147,7 @@ def values_of(key: str, written: Given) -> tuple[Value, ...]:
 
 
 def moment_of(text: str, cast: str = "CAST") -> str:
-    """Return the SQL of a text as a TIMESTAMP of UTC; without an offset it is one of UTC."""
+    """Return the SQL of a text as a TIMESTAMP in UTC; a text without an offset is UTC."""
     return f"timezone('UTC', {cast}({text} AS TIMESTAMP WITH TIME ZONE))"
 
 
@@ -172,14 +172,14 @@ def no_column(file: str, name: str, names: Sequence[str], where: str = "") -> Da
 
 
 def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Columns:
-    """Return the columns with all texts read that are not the ``names`` of a file's columns.
+    """Return the columns with expressions parsed: all texts that are not in ``names``.
 
     Raises
     ------
     DataError
-        An expression has a column that the file does not have.
+        If an expression has a column that the file does not have.
     ParameterError
-        If a text is not an expression of one row; names the key and the text.
+        If a text is not an expression of one row. The message names the parameter and the text.
     """
     of_file = frozenset(names)
     for name in columns.ids:
@@ -205,8 +205,8 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
 def spread(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
     """Return the columns with a coordinate per entry of each vector or record.
 
-    ``vectors`` has the names of the entries by column. The first entry cannot be computed of a
-    vector of another length.
+    ``vectors`` has the names of the entries by column. Computing the first entry fails for a vector
+    of another length.
     """
     made: list[Value] = []
     for column in columns.coordinates:
@@ -227,7 +227,7 @@ def spread(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
 
 
 def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
-    """Return the tree of an expression that reads nothing but columns of a row."""
+    """Return the tree of an expression that reads only columns of a row."""
     parsed, empty = (_parsed(text) for text in (value.text, "0"))
     place = f"{value.key}: {value.text!r}"
     if parsed["error"] and not parsed["error_message"].startswith("Only SELECT"):
@@ -294,7 +294,7 @@ def _asked(query: str, *values: str) -> list[tuple[Any, ...]]:
 
 @cache
 def _functions() -> frozenset[str]:
-    """Return the functions of one row that give the same in each pass and on each worker."""
+    """Return the functions of one row that give equal results in each pass and worker."""
     consistent = frozenset(name.lower() for (name,) in _asked(FUNCTIONS))
     return (consistent | {*MACROS}) - {*CLOCKS}
 
