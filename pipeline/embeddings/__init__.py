@@ -1,4 +1,4 @@
-"""First bases: from a bag to a vector in R^s."""
+"""Embeddings and random features: each bag becomes a vector in R^s."""
 
 import lazy_loader
 

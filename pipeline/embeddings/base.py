@@ -1,8 +1,8 @@
-"""The base of all first bases: the estimator that users configure, and the spec that travels.
+"""Base classes of embeddings: the estimator that users configure, and its fitted spec.
 
-An embedding is an `Embedding` with an `EmbeddingSpec`, in one module (and its kernels), and one
-line of `bagbasis.embeddings.EMBEDDINGS`. Its parameters are checked when the spec is made, whether
-an estimator, a saved model or a caller makes it.
+An embedding consists of an `Embedding` and an `EmbeddingSpec`, which share one module, and an
+entry in `bagbasis.embeddings.EMBEDDINGS`. Parameters are checked when the spec is made. An
+estimator, a saved model or a caller may make it.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ from .transforms import NO_ARRAYS, Arrays, Transform
 OF_SIDE = "fraction of the box's side"  # what messages call a bandwidth
 COUNT_BYTES = 64  # per bag: offsets, points outside the box, whether its embedding is finite
 FITTED_ON = "the embedding was fitted on"
-NUMBERS_AT_ONCE = 2048  # numbers compared with the box at a time: some KiB of memory
+NUMBERS_AT_ONCE = 2048  # coordinates compared with the box at a time: some KiB of memory
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
 
 BoxLike = Box | Sequence[Sequence[float]]
-"""A box: as such, or one (lo, hi) per dimension."""
+"""A `Box`, or one (lo, hi) per dimension."""
 # Fraction of a box: with 0, new extremes are lost; with 2, polynomials diverge on heavy tails.
 MARGIN = 1.0
 BOX = Open("one (lo, hi) per dimension", BOUNDS | None_)
@@ -72,20 +72,22 @@ Marginals = Annotated[int, Integer(1)] | None
 
 @dataclass(frozen=True)
 class ChoiceSample:
-    """The bags from which an embedding's open choices are made; none is read before it is called.
+    """A sample of bags from which an embedding chooses its data-dependent parameters.
+
+    No bag is read before the sample is called.
 
     Attributes
     ----------
     source : LabelledBags
-        All of them, for what takes a pass to decide.
+        All bags, for choices that take a pass over the data.
     runs : RunSample
-        Those that a call gives.
+        Runs of bags that a call reads.
     responses : bool
-        Whether it gives their responses.
+        Whether a call reads the responses of the bags instead of the bags.
     mapped : callable or None
-        Bags to the bags that are embedded in their place; None: themselves.
+        Function that maps bags to the bags that are embedded; None leaves bags as they are.
     progress : Progress, optional
-        Progress reporter of the passes that decide.
+        Progress reporter for passes over the data.
     """
 
     source: LabelledBags
@@ -96,7 +98,7 @@ class ChoiceSample:
 
     @classmethod
     def whole(cls, bags: Bags) -> ChoiceSample:
-        """Return a sample that holds all of these bags."""
+        """Return a sample of all bags."""
         return cls(LabelledBags(bags), RunSample(1, len(bags)))
 
     @property
@@ -113,23 +115,23 @@ class ChoiceSample:
 
 @dataclass(frozen=True)
 class _NoSample(ChoiceSample):
-    """The sample of an embedding that was not fitted: to decide anything from it is refused."""
+    """Sample for an embedding that is not fitted: reading the sample raises an error."""
 
     name: str = ""
 
     @property
     def every_bag(self) -> LabelledBags:
-        """Refuse.
+        """Raise UnfittedError.
 
         Raises
         ------
         UnfittedError
-            Always.
+            In every case.
         """
         raise _unfitted(self.name)
 
     def __call__(self) -> Iterable[Bags]:
-        """Refuse as `every_bag`."""
+        """Raise UnfittedError, as `every_bag` does."""
         raise _unfitted(self.name)
 
 
@@ -142,18 +144,19 @@ def _unfitted(name: str) -> UnfittedError:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingSpec(Transform):
-    """A fitted embedding of bags in a box: immutable, small, picklable.
+    """A fitted embedding of bags: immutable, small, picklable.
 
     Attributes
     ----------
     out_of_box : {"clip", "drop", "error"}
+        How to treat points outside the box.
     box : Box
-        Or one (lo, hi) per dimension.
+        Range of each coordinate; a sequence with one (lo, hi) per dimension is accepted, too.
 
     Raises
     ------
     ParameterError
-        A field that cannot be used.
+        If a field has a value that is not allowed.
 
     See Also
     --------
@@ -178,28 +181,28 @@ class EmbeddingSpec(Transform):
     nesting: ClassVar[int] = 0
     """Level of the embedding: it may be inside embeddings of higher levels."""
     bytes_before_kernels: ClassVar[int] = 0
-    """The most memory that NumPy takes before kernels are compiled, see `core.compiling`."""
+    """Most bytes that NumPy takes before kernels are compiled; see `core.compiling`."""
     ALONE: ClassVar[frozenset[str]] = frozenset()
-    """Those of OMITTED that came by themselves; all others came together."""
+    """Fields of OMITTED that were added alone; all other fields of OMITTED were added together."""
 
     def __post_init__(self) -> None:
-        """Keep plain values; refuse what cannot be used."""
+        """Convert fields to plain values and check them."""
         box = Box.of(self.box, None)
         object.__setattr__(self, "box", box)  # first: the others may depend on its dimension
         keep_checked(self)
         self.check_together()
 
     def check_together(self) -> None:
-        """Refuse fields that cannot be used together, or in so many dimensions."""
+        """Check fields that depend on each other or on the number of dimensions."""
 
     @property
     def n_dims(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
         return self.box.n_dims
 
     @property
     def group_size(self) -> int:
-        """Coordinates that are embedded together."""
+        """Number of coordinates that are embedded together."""
         return self.n_dims
 
     @property
@@ -210,22 +213,22 @@ class EmbeddingSpec(Transform):
 
     @property
     def blocks(self) -> tuple[tuple[int, float], ...]:
-        """Length and weight of each part that has a kernel of its own; () for one of the whole."""
+        """Length and weight of each part that has its own kernel; () for a single kernel."""
         return ()
 
     @property
     @abstractmethod
     def seconds_per_point(self) -> float:
-        """Time that a point takes one core, in order of magnitude."""
+        """Seconds of one core per point, in order of magnitude."""
 
     @property
     def seconds_per_bag(self) -> float:
-        """Time that a bag takes one core, besides its points, in order of magnitude."""
+        """Seconds of one core per bag in addition to its points, in order of magnitude."""
         return 0.0
 
     @property
     def cost(self) -> Cost:
-        """The cost of `embed`, including its output in double."""
+        """Cost of `embed`, including its output in float64."""
         return Cost(
             seconds_per_point=self.seconds_per_point,
             seconds_per_bag=self.seconds_per_bag,
@@ -235,7 +238,7 @@ class EmbeddingSpec(Transform):
 
     @property
     def scratch_bytes(self) -> int:
-        """The most memory that `fill` takes besides its output, for any number of bags."""
+        """Largest memory that `fill` takes in addition to its output, for any number of bags."""
         return SCRATCH_BYTES + self.bytes_before_kernels
 
     @abstractmethod
@@ -243,27 +246,27 @@ class EmbeddingSpec(Transform):
         """Return the description of the embedding for reports and plots."""
 
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """Name each column of `embed`, of points whose coordinates have these names."""
+        """Return a name for each column of `embed`, from the names of the coordinates."""
         kind = type(self).__name__.removesuffix("Spec").lower()
         return [f"{kind}{j}" for j in range(self.n_features)]
 
     def embed(self, bags: Bags, out: NDArray[Any], outside: Integers | None = None) -> int:
-        """Write the embedding of each bag into ``out``; return the points outside the box.
+        """Write the embeddings of bags into ``out``; return the number of points outside the box.
 
         Parameters
         ----------
         bags : Bags
         out : float32 or float64, shape (n_bags, n_features)
         outside : int64, shape (n_bags,), optional
-            Array of zeros to which the points of each bag outside the box are written.
+            Array of zeros. The number of points outside the box is written for each bag.
 
         Raises
         ------
         DataError
-            Bags of another dimension.
+            If the bags have another dimension than the embedding.
         BagError
-            With out_of_box="error" a bag with a point outside, with "drop" a bag none of whose
-            points is inside.
+            If out_of_box="error" and a bag has a point outside the box. If out_of_box="drop" and
+            a bag has no point inside the box.
         """
         check_dims(bags, self.n_dims)
         if outside is None:
@@ -275,40 +278,43 @@ class EmbeddingSpec(Transform):
 
     @abstractmethod
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """Write embeddings (NaN where "drop" left no point) and each bag's points outside."""
+        """Write the embeddings and the number of points outside the box of each bag.
+
+        The embedding of a bag is NaN if "drop" removes all of its points.
+        """
 
     def run_kernel(
         self, kernel: Callable[..., None], bags: Bags, *arguments: object, paired: bool = False
     ) -> None:
-        """Call a kernel that takes bags point by point, in double, over ranges of them.
+        """Call a kernel over ranges of bags; the kernel reads one point at a time, in float64.
 
-        With ``paired`` it takes points `by_precision`, and is compiled once for both dtypes.
+        With ``paired`` the kernel takes points `by_precision` and is compiled once for both dtypes.
         """
         drop = self.out_of_box == "drop"
         inputs = kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
         edges = weighted_edges(bags.offsets, self.seconds_per_point)
-        # points of one dtype: to ask for it per point takes moments 1.8 times as long
+        # One dtype for all points: a test of the dtype per point makes moments 1.8 times slower.
         points = inputs[0] if paired else bags.points
         embed_by(kernel, edges, points, *inputs[1:], *arguments)
 
     def with_margin(self) -> Self:
-        """Return the embedding that takes points outside the box as they are, where it can."""
+        """Return the embedding with a margin outside the box, if it supports one; else itself."""
         return self
 
     def without_margin(self) -> Self:
-        """Return the embedding that embeds points inside the box alike, and has no margin."""
+        """Return the embedding without a margin; points inside the box have the same embedding."""
         return self
 
     def are_outside(self, points: NDArray[Any], margin: float = 0.0) -> NDArray[np.bool_]:
         """Return which points, shape (n, n_dims), lie outside the box.
 
-        ``margin`` widens the box on each side, by this multiple of its length.
+        ``margin`` widens the box on each side by this multiple of the box length.
         """
         unit = self.box.to_unit(points)
         return np.asarray(((unit < -margin) | (unit > 1 + margin)).any(axis=1))
 
     def count_outside(self, bags: Bags, margin: float = 0.0) -> Integers:
-        """Return how many points of each bag lie outside the box, see `are_outside`."""
+        """Return the number of points of each bag outside the box; see `are_outside`."""
         counts = np.zeros(len(bags), np.int64)
         step = max(1, NUMBERS_AT_ONCE // self.n_dims)
         for start in range(0, bags.n_points, step):
@@ -319,30 +325,33 @@ class EmbeddingSpec(Transform):
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether embeddings have `deviations`, by the points that a bag has."""
+        """Whether `deviations` gives standard deviations that depend on the size of a bag."""
         return False
 
     def deviations(self, n_points: Integers) -> Floats:
-        """Return the standard deviations of embeddings of bags of so many points, shape (n, s)."""
+        """Return standard deviations of the embeddings for bags of these sizes, shape (n, s)."""
         return np.zeros((len(n_points), self.n_features))
 
     def points_embedded(self, bags: Bags, outside: Integers | None = None) -> Integers:
-        """Return how many points of each bag count; ``outside`` are those outside, if known."""
+        """Return the number of points of each bag that are embedded.
+
+        ``outside`` is the number of points outside the box of each bag, if it is known.
+        """
         if self.out_of_box != "drop":
             return bags.sizes
         return bags.sizes - (self.count_outside(bags) if outside is None else outside)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description, equal for equal specs alone."""
+        """Return a description for JSON; two descriptions are equal only if the specs are equal."""
         return {**super().to_dict(), "box": self.box.bounds}
 
     @classmethod
     @override
     def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
-        # ParameterError for other fields than the spec's
+        # raises ParameterError if the fields are not those of the spec
         values = {**values, **{name: arrays.get(name) for name in cls.array_names}}
         omitted = dict(cls.OMITTED)
-        if (omitted.keys() - cls.ALONE) & values.keys():  # fields that came together
+        if (omitted.keys() - cls.ALONE) & values.keys():  # fields that were added together
             omitted = {name: omitted[name] for name in cls.ALONE}
         values = {**omitted, **values}
         if set(values) != {field.name for field in fields(cls)}:
@@ -352,12 +361,12 @@ class EmbeddingSpec(Transform):
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalSpec(EmbeddingSpec):
-    """An `EmbeddingSpec` that may embed each set of ``marginals`` coordinates by itself.
+    """Base class of fitted embeddings that may embed small sets of coordinates separately.
 
     Attributes
     ----------
     marginals : int or None
-        None: all coordinates together.
+        Number of coordinates in each set; None embeds all coordinates together.
     """
 
     marginals: Marginals = None
@@ -368,7 +377,7 @@ class MarginalSpec(EmbeddingSpec):
 
     @property
     def group_size(self) -> int:
-        """Coordinates that are embedded together."""
+        """Number of coordinates that are embedded together."""
         return self.marginals or self.n_dims
 
     @property
@@ -379,13 +388,14 @@ class MarginalSpec(EmbeddingSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class UnboundedSpec(EmbeddingSpec):
-    """An `EmbeddingSpec` that is defined for points outside the box, too.
+    """Base class of fitted embeddings that are also defined for points outside the box.
 
     Attributes
     ----------
     margin : float
-        How far outside the box, in its lengths, points are taken as they are; points farther
-        outside are moved to there. 0: all points outside are moved to the edge of the box.
+        Width of the margin around the box, as a multiple of the box length. Points in the margin
+        are not moved; points beyond are moved to its edge. With 0, all points outside are moved to
+        the edge of the box.
     """
 
     margin: Annotated[float, Real(ge=0)] = 0.0
@@ -402,7 +412,7 @@ class UnboundedSpec(EmbeddingSpec):
 
 
 def check_marginals(marginals: int | None, n_dims: int) -> None:
-    """Raise ParameterError for more coordinates than points have."""
+    """Raise ParameterError if ``marginals`` is larger than the number of coordinates."""
     (Integer(1, n_dims) | None_).check("marginals", marginals)
 
 
@@ -416,9 +426,9 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     Attributes
     ----------
     spec_ : EmbeddingSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
     n_features_in_ : int
-        Coordinates of a point.
+        Number of coordinates of a point.
 
     See Also
     --------
@@ -450,15 +460,15 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
     @abstractmethod
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> Spec:
-        """Return the spec for points in a box; reads ``sample()`` only for what data decide."""
+        """Return the spec for points in a box; read ``sample()`` only to choose open parameters."""
 
     def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> Spec:
-        """Return the spec for points in R^n_dims, in ``box`` unless the parameters have one.
+        """Return the spec for points in R^n_dims; the parameter ``box`` has priority over ``box``.
 
         Raises
         ------
         ParameterError
-            A parameter that cannot be used.
+            If a parameter has a value that is not allowed.
         """
         check_parameters(self)
         if self.box is not None:
@@ -466,11 +476,19 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         return self.decide(sample, self.out_of_box, box).with_margin()
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that X are bags."""
+        """Return scikit-learn's tags: X consists of bags."""
         return of_bags(super().__sklearn_tags__())
 
     def fit(self, X: BagStore | BagsInMemory, y: object = None) -> Self:
-        """Decide dimension, box and all open choices. X: Bags, list of arrays, or BagStore."""
+        """Choose the box and all open parameters from bags.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, or BagStore
+            Bags of points, all of the same dimension.
+        y : object
+            Ignored.
+        """
         self._names: Names = X.coordinate_names if isinstance(X, BagStore) else None
         if isinstance(X, BagStore):
             source, box = LabelledBags(X), X.box
@@ -487,15 +505,16 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         return self
 
     def transform(self, X: BagStore | BagsInMemory) -> NDArray[Any]:
-        """Embeddings, shape (n_bags, s), of Bags or a list of arrays.
+        """Return the embeddings of Bags or a list of arrays, shape (n_bags, s).
 
-        No fit is needed where the parameters decide everything: with a ``box``, and nothing that
-        is chosen from bags. For a BagStore there is `bagbasis.features`.
+        No fit is needed if ``box`` is given and no other parameter has to be chosen from bags. For
+        a BagStore use `bagbasis.features`.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            Not fitted, and the box or something else has to be chosen from bags.
+            If the embedding is not fitted and the box or another parameter has to be chosen from
+            bags.
         """
         if isinstance(X, BagStore):
             raise DataError(
@@ -516,22 +535,24 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
     @property
     def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates of the bags fitted; None where they had none."""
+        """Names of the coordinates of the fitted bags; None if the bags had no names."""
         names = getattr(self, "_names", None)
         return None if names is None else list(names)
 
     def _in_order(self, bags: Bags) -> Bags:
-        """Return bags with their coordinates in the order of those fitted."""
+        """Return bags with their coordinates in the order of the fitted bags."""
         return bags.in_order_of(self.coordinate_names, "these bags", FITTED_ON)
 
     @checked(input_features=ListOf(Text) | None_)
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
-        """Return a name per column of `transform`; ``input_features`` names the coordinates.
+        """Return a name for each column of `transform`.
+
+        ``input_features`` are the names of the coordinates; default x0, x1, ….
 
         Raises
         ------
         DataError
-            Another number of names than coordinates.
+            If the number of names differs from the number of coordinates.
         """
         check_is_fitted(self)
         n = self.spec_.n_dims
@@ -542,12 +563,12 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """Return the embedding with the parameters that a saved model has."""
+        """Return the embedding with the parameters of a saved model."""
         return cls(**params)
 
     @property
     def n_features_in_(self) -> int:
-        """Coordinates of a point, after `fit`."""
+        """Number of coordinates of a point, available after `fit`."""
         spec: Spec | None = getattr(self, "spec_", None)
         if spec is None:
             raise AttributeError(f"{type(self).__name__} has n_features_in_ after fit")
@@ -559,4 +580,4 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
 
 InnerEmbedding = Annotated[Embedding[Any], Instance("Embedding", "ProjectionEmbedding()")] | None
-"""The embedding that another one contains; None: `ProjectionEmbedding()`."""
+"""The embedding inside another embedding; None means `ProjectionEmbedding()`."""

@@ -1,4 +1,4 @@
-"""What reports and pictures say of an embedding."""
+"""Descriptions of embeddings for reports and plots."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SeriesShape:
-    """The orthogonal series that an embedding describes densities by.
+    """The orthogonal series by which an embedding describes densities.
 
     Attributes
     ----------
     basis : str
+        Name of the basis.
     n_per_dim : int or None
+        Number of functions per dimension of a tensor index set; see `bases.index_set`.
     max_norm : float or None
-        One of both is None; see `bases.index_set`.
+        Radius of a ball index set. Either ``n_per_dim`` or ``max_norm`` is None.
     joint : bool
-        Over all coordinates together; else over marginals.
+        Whether the series covers all coordinates together; otherwise it covers marginals.
 
     See Also
     --------
@@ -47,11 +49,11 @@ class Description:
     Attributes
     ----------
     text : str
-        Noun for the vector that a bag becomes.
+        Noun phrase for the embedding vector of a bag.
     series : SeriesShape or None
-        Series estimate of the bag's density, for pictures; None if the embedding has none.
+        Series that estimates the density of a bag, for plots; None if the embedding has no series.
     points : str
-        Noun for the contents of the box.
+        Noun for the objects in the box.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""`ExtremesEmbedding`: a bag as its outermost points along directions."""
+"""`ExtremesEmbedding`: embed a bag as its outermost points along directions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ExtremesSpec(UnboundedSpec):
 
     @property
     def shares(self) -> Floats:
-        """The fractions of a bag's points, shape (4,)."""
+        """Levels of the four quantiles, shape (4,)."""
         return np.array([0.0, self.tail, 1.0 - self.tail, 1.0])
 
     @property
@@ -81,14 +81,14 @@ class ExtremesSpec(UnboundedSpec):
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        # directions that mix coordinates have numbers
+        # directions that mix coordinates are numbered
         n_axes = self.n_dims if self.n_dims <= self.n_directions else 0
         more = [f"direction{k}" for k in range(n_axes, self.n_directions)]
         names = [*coordinates[:n_axes], *more]
         return [f"q{share:g}({name})" for name in names for share in self.shares.tolist()]
 
     def directions(self) -> Floats:
-        """Return unit vectors, shape (n_directions, n_dims): the coordinates' first."""
+        """Return unit vectors, shape (n_directions, n_dims); coordinate axes come first."""
         return _directions(self.n_dims, self.n_directions, self.seed)
 
     @override
@@ -111,46 +111,48 @@ def _directions(n_dims: int, n_directions: int, seed: int) -> Floats:
 class ExtremesEmbedding(Embedding[ExtremesSpec]):
     """Outermost points along directions, for labels that a single point decides.
 
-    Means over a bag hardly see one point of many; its extremes do. A(X) holds, for each of
-    n_directions unit vectors θ, the quantiles 0, tail, 1 − tail and 1 of θᵀx over the bag's points
-    (the minimum, the maximum, and two values that a single outlier does not move). Joined with
-    another embedding by `EmbeddingUnion` it adds what that one averages away.
+    A mean over a large bag hardly depends on a single point, but the extremes do. For each of
+    n_directions unit vectors θ, A(X) holds four quantiles of θᵀx over the bag's points: 0, tail,
+    1 − tail and 1. Quantiles 0 and 1 are the minimum and the maximum; the two inner quantiles are
+    not moved by a single outlier. Use `EmbeddingUnion` to combine extremes with another embedding.
 
     Parameters
     ----------
     n_directions : int from 1 to 200,000, default 32
-        Directions θ: the coordinates and then random ones, orthogonal within blocks of d. With
-        fewer directions than coordinates all are random; one in one dimension.
+        Number of directions θ. The first directions are the coordinate axes; the others are
+        random, and orthogonal within blocks of d. With fewer directions than coordinates, all
+        directions are random. In one dimension there is one direction.
     tail : float in (0, 0.5), default 0.01
-        Fraction of the points beyond the two inner quantiles. Bags of fewer than 1 / tail points
-        have their minimum there, too.
+        Fraction of the points beyond each of the two inner quantiles. In bags of fewer than
+        1 / tail points, the inner quantiles equal the minimum and the maximum.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
-        points up to one box length outside a measured box, and moves others to there; it moves
-        all points outside a given ``box`` to its edge.
+        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
+        all points outside a given ``box`` to its edge. If the box is measured from data, points up
+        to one box length outside are not moved, and points farther outside are moved to there.
         Use a wide box if the distance of outliers matters.
     box : sequence of (lo, hi), optional
         Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
         the same weight. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns; projections are in double.
+        Data type of the result of `transform`; projections are computed in float64.
 
     Attributes
     ----------
     spec_ : ExtremesSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    Not in the papers; minima and maxima of coordinates are what trees on bags are given (Gärtner,
-    Flach, Kowalczyk and Smola, Multi-instance kernels, 2002). A bag and its repetition have the
-    same embedding. Like `SlicedWassersteinEmbedding` it sorts all projections.
+    This embedding is not in the papers. Minima and maxima of coordinates are common features for
+    decision trees on bags (Gärtner, Flach, Kowalczyk and Smola, Multi-instance kernels, 2002). A
+    bag and its repetition have the same embedding. The embedding sorts all projections, like
+    `SlicedWassersteinEmbedding`.
 
     See Also
     --------
-    EmbeddingUnion : Joins it with another embedding.
+    EmbeddingUnion : Combines several embeddings.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`HDDEmbedding`: bags under Jensen-Shannon, total-variation, χ², Hellinger or L2 geometry."""
+"""`HDDEmbedding`: embed bags so that distances are Jensen-Shannon, TV, χ², Hellinger or L2."""
 
 from __future__ import annotations
 
@@ -32,78 +32,83 @@ MIN_RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of 
 GRID_SPACING = 2.3  # bandwidths between midpoints
 BANDWIDTH_FACTOR = 0.7  # see the notes of `HDDEmbedding`
 N_PER_DIM, N_LAMBDAS = 10, 3  # the papers' set; fitted nodes: .12 % error of κ
-# Without `marginals`: all coordinates together, then pairs (at most 15, of 600 numbers), then each.
+# If `marginals` is None: all coordinates together up to 3 dimensions, pairs up to 6 (at most 15
+# pairs of 600 features), else single coordinates.
 JOINT_DIMS, PAIRED_DIMS = 3, 6
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedding`
 
 
 @embedding("hdd", HDDSpec, short_names={name: {"distance": name} for name in DISTANCES})
 class HDDEmbedding(Embedding[HDDSpec]):
-    """Embed densities so that distances are a chosen distance between densities.
+    """Embed bags so that Euclidean distances approximate a distance between their densities.
 
-    The distance is homogeneous: Jensen-Shannon, Hellinger, χ², total variation or L2 (Sutherland et
-    al. 2016, §3; Oliva 2018, §4.1; Sutherland 2016, §4.3).
+    The distance is Jensen-Shannon, Hellinger, χ², total variation or L2. These distances are
+    homogeneous (Sutherland et al. 2016, §3; Oliva 2018, §4.1; Sutherland 2016, §4.3).
 
-    ‖A(X) − A(Y)‖² approximates d²(p, q) = ∫ κ(p, q) of the bags' density estimates, so that
-    random features of A give the kernel exp(−d²/2σ²).
+    ‖A(X) − A(Y)‖² approximates d²(p, q) = ∫ κ(p, q), where p and q are the density estimates of
+    the bags X and Y. Random features of A then give the kernel exp(−d²/2σ²).
 
     Parameters
     ----------
     distance : {"js", "tv", "chi2", "hellinger", "l2"}, default "js"
-        See `hdd_measures` for κ and its units; "tv" is ∫|p − q|. "l2" is the distance of
-        `ProjectionEmbedding`, and A its coefficients.
+        Distance between densities; "tv" is ∫|p − q|. `hdd_measures` defines κ and its units. "l2"
+        is the distance of `ProjectionEmbedding`, and A then consists of its coefficients.
     n_per_dim : int ≥ 1, optional
-        Tensor index set of the functions that the powers of the density are projected on. 10;
-        for "tv" 32, 20 or 10 in one, two or three dimensions.
+        Number of functions per dimension (tensor index set) on which powers of the density are
+        projected. Default: 10; for "tv" 32, 20 or 10 in one, two or three dimensions.
     max_norm : float ≥ 0, optional
-        Ball index set ‖α‖₂ ≤ max_norm instead.
+        Radius of a ball index set ‖α‖₂ ≤ max_norm, which replaces n_per_dim.
     n_lambdas : int ≥ 1, optional
-        Nodes of the integral over λ. 3, which leave a relative error of κ of at most 0.12 % for
-        JS and 0.5 % for χ²; for "tv", whose κ has a kink, 5, which leave 3.5 % on average.
-        Hellinger and L2 need one and take one.
+        Number of nodes for the integral over λ. Default: 3; the relative error of κ is then at most
+        0.12 % for JS and 0.5 % for χ². For "tv", whose κ has a kink, the default is 5, with a mean
+        error of 3.5 %. Hellinger and L2 always use one node.
     nodes : {"fitted", "quantile", "random"}, default "fitted"
-        See `hdd_measures.lambda_nodes`.
+        Rule for the nodes; see `hdd_measures.lambda_nodes`.
     order : float in (0, 4], optional
         Homogeneity α ≤ 4 of κ_α(x, y) = ∫ |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ) (Sutherland 2016,
-        §4.3.2) with the distance's measure μ. Its own: 2 for "l2", 1 for the others.
+        §4.3.2), where μ is the measure of the distance. Default: 2 for "l2", 1 for all other
+        distances.
     bandwidth : float in (0, 1) or "auto", default "auto"
-        h of the Gaussian density estimate, as a fraction of the box's side; in two dimensions at
-        least 0.0075, in three 0.02. "auto": 0.7 times the minimiser of the leave-one-out score
-        (Oliva 2018, eq. 2.32) averaged over bags of the data. The score weighs squared errors of p;
-        distances of powers of p suffer more from what smoothing takes away. Where A is linear in
-        the density ("l2"), "auto" is no smoothing.
+        Bandwidth h of the Gaussian density estimate, as a fraction of the box's side. It must be at
+        least 0.0075 in two dimensions and 0.02 in three. "auto" is 0.7 times the minimiser of the
+        leave-one-out score (Oliva 2018, eq. 2.32), averaged over bags of the data. The factor
+        0.7 smooths less, because smoothing harms distances of powers of p more than p itself. For
+        "l2", where A is linear in the density, "auto" means no smoothing.
     floor : float in (0, 1e+06], default 0.001
-        Density values below count as this one (uniform density is 1). Not used by "l2".
+        Smallest density value (the uniform density is 1). Smaller values are replaced by it. Not
+        used by "l2".
     grid : int ≥ 2, optional
-        Midpoints per dimension on which densities are evaluated. One every 2.3 bandwidths, but
-        twice n_per_dim at least, which changes JS distances by one percent; for "tv" n_per_dim.
+        Number of midpoints per dimension at which densities are evaluated. Default: one for every
+        2.3 bandwidths, but at least twice n_per_dim. This changes JS distances by one percent. For
+        "tv" the default is n_per_dim.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the nodes if nodes="random".
     marginals : int ≥ 1, optional
-        One embedding per coordinate, pair or triple. None: all coordinates together up to three
-        dimensions; beyond, pairs up to six dimensions and not of "tv", else single coordinates.
+        Number of coordinates that are embedded together: 1 for single coordinates, 2 for pairs, 3
+        for triples. Default: all coordinates together up to three dimensions, pairs up to six
+        dimensions (not for "tv"), else single coordinates.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Range of each coordinate, scaled to [0, 1]^d. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : HDDSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    The powers of large λ that "tv" needs oscillate faster than any affordable set of functions.
-    Its default grid therefore has as many midpoints as functions: nothing is cut off, ‖A‖² is
-    κ(1, 0), and ‖A − A'‖² is the midpoint rule for ∫ κ(p, q). This takes 4,000 coefficients in two
-    dimensions. `CoefficientPCA` shortens them.
+    "tv" needs powers with a large λ, which oscillate faster than any affordable set of functions.
+    The default grid for "tv" therefore has as many midpoints as functions, and no frequency is cut
+    off. ‖A‖² is then κ(1, 0), and ‖A − A'‖² is the midpoint rule for ∫ κ(p, q). This takes 4,000
+    coefficients in two dimensions. `CoefficientPCA` reduces their number.
 
     See Also
     --------
-    ProjectionEmbedding : L2 distance of densities, and cheaper.
+    ProjectionEmbedding : L2 distances between densities, at a lower cost.
     HistogramEmbedding : Histograms instead of densities.
 
     Examples
@@ -176,7 +181,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     @classmethod
     @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        # reads what versions with ``method`` wrote, too
+        # also reads the parameters of versions with ``method``
         params = dict(params)
         if params.pop("method", "fast") != "fast":
             raise ParameterError(DIRECT_IS_GONE)
@@ -184,7 +189,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         return cls(**params)
 
     def _index_set(self, size: int) -> tuple[int | None, float | None]:
-        """(n_per_dim, max_norm), one of them None."""
+        """Return (n_per_dim, max_norm); one of them is None."""
         if self.max_norm is not None:
             return None, self.max_norm
         if self.n_per_dim is not None:
@@ -192,7 +197,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         return (TV_PER_DIM.get(size, 1) if self.distance == "tv" else N_PER_DIM), None
 
     def _bandwidth(self, spec: HDDSpec, sample: ChoiceSample) -> float:
-        """As given, or chosen; 0 where the embedding is linear in the density."""
+        """Return the bandwidth, given or chosen; 0 if the embedding is linear in the density."""
         bandwidth, size = self.bandwidth, spec.group_size
         if not isinstance(bandwidth, str):
             least = MIN_RESOLVED / (np.pi * MAX_COEFFICIENTS[size])

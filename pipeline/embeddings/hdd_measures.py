@@ -1,10 +1,10 @@
-"""Homogeneous density distances and the measures μ(λ) they are integrals over.
+"""Homogeneous distances between densities, and the measures μ(λ) that define them.
 
 κ(x, y) = ∫_{λ ≥ 0} |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ), homogeneous of order α: κ(tx, ty) = t^α κ(x,
-y) (Sutherland et al. 2016, §3.1; Sutherland 2016, §4.3.2; Fuglede 2005). The measures printed for
-JS in Sutherland et al. 2016 (Table 1), for TV there and in Oliva 2018 (Table 4.1), and for TV and
-Hellinger in Sutherland 2016 are wrong; these are checked against κ. Here, in nats, for the
-distance's own order:
+y) (Sutherland et al. 2016, §3.1; Sutherland 2016, §4.3.2; Fuglede 2005). Some printed measures are
+wrong: for JS and TV in Sutherland et al. 2016 (Table 1), for TV in Oliva 2018 (Table 4.1), and for
+TV and Hellinger in Sutherland 2016. The measures below are checked against κ. They are in nats, for
+the default order of each distance:
 
 ========== = ============================================== ============================ ======
 distance   α κ(x, y)                                        dμ(λ)                        κ(1,0)
@@ -16,16 +16,17 @@ hellinger  1 ½(√x − √y)²                                    ½ δ(λ = 0
 l2         2 (x − y)²                                       δ(λ = 0)                     1
 ========== = ============================================== ============================ ======
 
-"tv" is ∫|p − q|; the total variation distance in the usual sense is half of it. With another
-order, Z = κ(1,0) and κ of the table, κ_α(x, y) = Z(x^α + y^α) − (xy)^{(α−1)/2} (Z(x + y) −
-κ(x, y)) for a κ of order 1.
+"tv" is ∫|p − q|; the usual total variation distance is half of it. For a κ of order 1 and another
+order α, κ_α(x, y) = Z(x^α + y^α) − (xy)^{(α−1)/2} (Z(x + y) − κ(x, y)) with Z = κ(1,0) and κ from
+the table.
 
-The fitted nodes (`FITTED`) minimise, for one to eight of them, the mean squared relative error of
-κ(x, y) ≈ Σ w |x^{½+iλ} − y^{½+iλ}|² over log-ratios |log(x/y)| from 0.02 to 11, with Σ w =
-κ(1, 0) exact. The largest relative error over that range stands above each. (Mid-quantiles of μ
-with five nodes: JS 7.0e-2, χ² 1.1e-1, TV 9.5e-1; Gauss-Legendre in the quantile: 3.1e-2, 4.7e-2,
-8.8e-1.) The error of TV is that of its kink at x = y, where no finite sum follows |x − y|: as a
-mean over the range five fitted nodes leave 3.5 %, mid-quantiles 6.1 %.
+`FITTED` has sets of one to eight nodes. They minimise the mean squared relative error of
+κ(x, y) ≈ Σ w |x^{½+iλ} − y^{½+iλ}|² over log-ratios |log(x/y)| from 0.02 to 11, and Σ w = κ(1, 0)
+holds exactly. The comment above each set is its largest relative error over that range. (Five
+mid-quantiles of μ have errors 7.0e-2 for JS, 1.1e-1 for χ² and 9.5e-1 for TV; Gauss-Legendre in the
+quantile has 3.1e-2, 4.7e-2 and 8.8e-1.) The largest error for TV comes from the kink at x = y,
+which no finite sum reproduces. The mean error for TV is 3.5 % for five fitted nodes and 6.1 % for
+mid-quantiles.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Nodes = tuple[tuple[float, ...], tuple[float, ...]]
 # κ(1, 0), the total mass of μ
 TOTAL_MASS = {"js": 0.5 * np.log(2.0), "tv": 1.0, "chi2": 1.0, "hellinger": 0.5, "l2": 1.0}
 DISTANCES = tuple(TOTAL_MASS)
-# of homogeneity: the distance's own α
+# default order α of homogeneity of each distance
 ORDERS = {"js": 1.0, "tv": 1.0, "chi2": 1.0, "hellinger": 1.0, "l2": 2.0}
 POINT_MASSES = ("hellinger", "l2")  # at λ = 0
 Distance = Annotated[str, OneOf("js", "tv", "chi2", "hellinger", "l2")]
@@ -62,17 +63,17 @@ def lambda_nodes(
     nodes: NodeRule = "fitted",
     seed: RandomSeed = 0,
 ) -> Nodes:
-    """Nodes λ_m and weights w_m with κ(x, y) ≈ Σ_m w_m |x^{α/2+iλ_m} − y^{α/2+iλ_m}|².
+    """Return nodes λ_m and weights w_m with κ(x, y) ≈ Σ_m w_m |x^{α/2+iλ_m} − y^{α/2+iλ_m}|².
 
     Parameters
     ----------
     distance : {"js", "tv", "chi2", "hellinger", "l2"}
-        Hellinger and L2 need one node, λ = 0, whatever is asked for.
+        Name of the distance. Hellinger and L2 always use the single node λ = 0.
     n_lambdas : int
-        M ≥ 1; "fitted" goes to eight.
+        Number M ≥ 1 of nodes; at most eight for "fitted".
     nodes : {"fitted", "quantile", "random"}
-        "fitted": least relative error of κ, see above. "quantile": mid-quantiles of μ. "random":
-        draws from μ, as in Sutherland et al. 2016, §3.1.
+        Rule for the nodes. "fitted" minimises the relative error of κ, see above. "quantile" takes
+        mid-quantiles of μ. "random" draws from μ, as in Sutherland et al. 2016, §3.1.
     seed : int
         Seed for drawing the nodes if they are "random".
     """
@@ -93,12 +94,12 @@ def lambda_nodes(
 
 
 def count_parts(lambdas: Sequence[float]) -> int:
-    """Real functions that the nodes stand for: two per node, one for λ = 0."""
+    """Return the number of real functions for the nodes: one for λ = 0, two for any other node."""
     return sum(1 if rate == 0 else 2 for rate in lambdas)
 
 
 def check_nodes(lambdas: Sequence[float], weights: Sequence[float]) -> None:
-    """Raise ParameterError for another number of weights than of nodes."""
+    """Raise ParameterError if the numbers of nodes and weights differ."""
     if len(lambdas) != len(weights):
         raise ParameterError(f"{len(lambdas)} nodes, but {len(weights)} weights")
 
@@ -118,7 +119,7 @@ def _js_quantile(u: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _js_distribution() -> tuple[Floats, Floats]:
-    """μ([0, λ]) / μ(R₊) for JS on a fine grid; beyond λ = 12 lies less than 1e-18 of it."""
+    """Return μ([0, λ]) / μ(R₊) for JS on a fine grid; less than 1e-18 of μ lies beyond λ = 12."""
     grid = np.linspace(0.0, 12.0, 200_001)
     density = 1.0 / (np.cosh(np.pi * grid) * (1.0 + 4.0 * grid**2))
     steps = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)

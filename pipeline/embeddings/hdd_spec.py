@@ -1,4 +1,4 @@
-"""`HDDSpec`: what an HDD embedding computes, everything decided."""
+"""`HDDSpec`: the computation of a fitted HDD embedding."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ from .projection import Norm
 from .refusals import check_dims, refuse_outside
 from .transforms import NO_ARRAYS, Arrays
 
-MAX_FLOOR = 1e6  # of a density, in units of the uniform one: what float32 holds the squares of
-MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
+MAX_FLOOR = 1e6  # in units of the uniform density; float32 can hold its squares
+MAX_ORDER = 4  # largest order; larger powers of a density add no information
 Functions = Annotated[int, Integer(1)]
 Floor = Annotated[float, Real(gt=0, le=MAX_FLOOR)]
 Order = Annotated[float, Real(gt=0, le=MAX_ORDER)]
 
 BLOCK_BYTES = 2**22  # grids of a block of bags: what one core's fraction of the cache holds
-# By dimensions of a marginal, and so for marginals of at most three:
-SECONDS_PER_VALUE = 4e-9  # on a grid, of a density or of one of its powers
-MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # per dimension; a bag's take 2^12 numbers at most …
-MAX_GRID = {1: 4096, 2: 512, 3: 96}  # … and its grid a megabyte or two
-# A point is spread on the midpoints within six bandwidths, where a Gaussian falls to float32's
-# rounding of its peak: on a chunk or two of them. With more, coefficients cost less; and where an
-# eighth of the distance between midpoints is a bandwidth, the weights' factors leave float32.
+SECONDS_PER_VALUE = 4e-9  # for one grid value of a density or of one of its powers
+# Limits per dimension, by the number of dimensions of a marginal (at most three).
+MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # the coefficients of a bag are at most about 2^14
+MAX_GRID = {1: 4096, 2: 512, 3: 96}  # the grid of a bag takes some MB at most
+# A point is spread on the midpoints within six bandwidths (REACH). There, a Gaussian falls to
+# float32's rounding of its peak. These midpoints are one or two chunks (MAX_CHUNKS); with more
+# chunks, coefficients are cheaper. If the bandwidth is less than an eighth of the distance between
+# midpoints (MIN_WIDTH), the factors of the weights exceed the range of float32.
 REACH, MAX_CHUNKS, MIN_WIDTH = 6, 2, 0.125
 DIRECT_IS_GONE = (
     "the embedding has method='direct', which this version does not have; fit it anew without "
@@ -53,9 +54,9 @@ DIRECT_IS_GONE = (
 class HDDSpec(MarginalSpec):
     """A fitted HDD embedding; see `HDDEmbedding` for the fields.
 
-    The density is evaluated on ``grid`` midpoints per dimension: by ``n_coefficients`` cosine
-    coefficients per dimension, or, where that is None, by spreading points on the midpoints
-    around them.
+    The density is evaluated on ``grid`` midpoints per dimension, from ``n_coefficients`` cosine
+    coefficients per dimension. If ``n_coefficients`` is None, each point is spread on the midpoints
+    around it instead.
 
     See Also
     --------
@@ -102,17 +103,17 @@ class HDDSpec(MarginalSpec):
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """Multi-indices of the functions the powers are projected on, shape (|V|, g)."""
+        """Multi-indices of the functions on which powers are projected, shape (|V|, g)."""
         return known_index_set(self.group_size, self.n_per_dim, self.max_norm)
 
     @property
     def n_parts(self) -> int:
-        """Real and imaginary functions per marginal: two per node, one for λ = 0."""
+        """Number of real functions per marginal: one for λ = 0, two for any other node."""
         return count_parts(self.lambdas)
 
     @property
     def is_linear(self) -> bool:
-        """Whether A is linear in the density (L2 of order 2): nothing to floor."""
+        """Whether A is linear in the density (L2 of order 2), so that no floor is needed."""
         return self.order == 2 and not any(self.lambdas)
 
     @property
@@ -127,7 +128,7 @@ class HDDSpec(MarginalSpec):
 
     @property
     def scratch_bytes(self) -> int:
-        """Estimates and projections of two blocks, and the matrices to the grid and back."""
+        """Bytes for estimates and projections of two blocks, and for the matrices of the grid."""
         side = self.n_coefficients or self.grid
         numbers = len(self.groups) * side**self.group_size + 2 * self.n_features
         blocks = 2 * max(8 * numbers, BLOCK_BYTES * numbers // self._grid_values)
@@ -136,7 +137,7 @@ class HDDSpec(MarginalSpec):
     @property
     @override
     def seconds_per_bag(self) -> float:
-        # every bag has its grids, whatever its points
+        # the grids of a bag cost the same for any number of points
         return 0.0 if self.is_linear else SECONDS_PER_VALUE * self._grid_values
 
     @override
@@ -150,19 +151,19 @@ class HDDSpec(MarginalSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
         """Write A of each bag (Sutherland et al. 2016, eq. 5 and 9); see `EmbeddingSpec.fill`."""
         for start, estimates, beyond in self._estimates(bags, out.dtype):
-            # here, as a power of NaN, where "drop" left no point, would be a number
+            # Check here: a bag without points is NaN, but a power of NaN may be a number.
             refuse_outside(beyond, estimates, self.out_of_box, self.box, start)
             stop = start + len(estimates)
             self.embed_estimates(estimates, out[start:stop])
             outside[start:stop] = beyond
 
     def embed_estimates(self, estimates: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write A of densities.
+        """Write the embeddings A of estimated densities.
 
-        They are given by cosine coefficients, which the bandwidth damps, or, where
-        ``n_coefficients`` is None, by their values on the grid. The damped coefficients are those
-        of the Gaussian density estimate with reflection at the edges; the rest is separable: to
-        the grid, pointwise, and back.
+        The estimates are cosine coefficients or, if ``n_coefficients`` is None, values on the grid.
+        Coefficients are damped by the bandwidth. This gives the Gaussian density estimate with
+        reflection at the edges. Then the densities are evaluated on the grid, transformed
+        pointwise, and projected on the functions.
 
         Parameters
         ----------
@@ -204,9 +205,9 @@ class HDDSpec(MarginalSpec):
         out[:] = projected.reshape(out.shape)
 
     def densities(self, bags: BagsInMemory) -> NDArray[np.float64]:
-        """Density estimates on the grid's midpoints, shape (n_bags, n_groups, grid, …, grid).
+        """Return density estimates at the midpoints, shape (n_bags, n_groups, grid, …, grid).
 
-        Not floored: a series may dip below zero where there are no points.
+        No floor is applied: a series may be negative where there are no points.
         """
         bags = as_bags(bags)
         check_dims(bags, self.n_dims)
@@ -224,17 +225,17 @@ class HDDSpec(MarginalSpec):
     @classmethod
     @override
     def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
-        # reads what versions with ``method`` wrote, too
+        # also reads the fields of versions with ``method``
         fields = dict(values)
         if fields.pop("n_integration", None) is not None:
             raise ParameterError(DIRECT_IS_GONE)
-        fields.pop("seed", None)  # of the integration points
+        fields.pop("seed", None)  # seed of the integration points
         return super().from_dict(fields, arrays)
 
     def _estimates(
         self, bags: Bags, dtype: np.dtype[Any]
     ) -> Iterator[tuple[int, NDArray[Any], NDArray[np.int64]]]:
-        """(first bag, `embed_estimates`' input, points outside) of blocks that fit a cache."""
+        """Yield (first bag, estimates, points outside) for blocks that fit the cache."""
         side = self.n_coefficients or self.grid
         step = max(1, BLOCK_BYTES // (self._grid_values * np.dtype(dtype).itemsize))
         for start in range(0, len(bags), step):
@@ -243,7 +244,7 @@ class HDDSpec(MarginalSpec):
             yield start, out, self._estimate(block, out)
 
     def _estimate(self, bags: Bags, out: NDArray[Any]) -> NDArray[np.int64]:
-        """Write coefficients or densities; returns each bag's points outside the box."""
+        """Write coefficients or densities; return the number of points outside for each bag."""
         drop = self.out_of_box == "drop"
         if self.n_coefficients is not None:
             indices = index_set(self.group_size, self.n_coefficients)
@@ -264,18 +265,18 @@ class HDDSpec(MarginalSpec):
 
     @property
     def _products_per_point(self) -> int:
-        """Products per point of one marginal; one that is spread takes as long as four in a row."""
+        """Multiplications per point of one marginal; a spread value takes the time of four."""
         if self.n_coefficients is not None:
             return self.n_coefficients**self.group_size
         return 4 * (2 * reached(self.bandwidth, self.grid)) ** self.group_size
 
     @property
     def _grid_values(self) -> int:
-        """Numbers on the grids of a bag: its density, and its powers."""
+        """Number of grid values of a bag: of its density and of the powers."""
         return len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
 
     def _pointwise(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-        """(floor, exponent, rates, weights) of the kernels."""
+        """Return the arguments (floor, exponent, rates, weights) of the kernels."""
         return (
             dtype.type(-np.inf if self.is_linear else self.floor),
             dtype.type(0.5 * self.order),
@@ -285,7 +286,7 @@ class HDDSpec(MarginalSpec):
 
     @property
     def _to_grid(self) -> NDArray[np.float64]:
-        """Coefficients to density values in one dimension, shape (n_coefficients, grid)."""
+        """Matrix from coefficients to density values in one dimension, (n_coefficients, grid)."""
         if self.n_coefficients is None:
             return np.empty((0, self.grid))
         values = evaluate_basis("cosine", self.n_coefficients, self._midpoints) * self._damping
@@ -293,13 +294,13 @@ class HDDSpec(MarginalSpec):
 
     @property
     def _from_grid(self) -> NDArray[np.float64]:
-        """Grid values to coefficients in one dimension, shape (grid, functions)."""
+        """Matrix from grid values to coefficients in one dimension, shape (grid, functions)."""
         n = int(self.indices.max()) + 1
         return evaluate_basis("cosine", n, self._midpoints) / self.grid
 
     @property
     def _damping(self) -> NDArray[np.float64]:
-        """What the Gaussian leaves of each coefficient in one dimension."""
+        """Factor by which the Gaussian damps each coefficient in one dimension."""
         k = np.arange(self.n_coefficients or 0)
         return np.exp(-0.5 * (np.pi * k * self.bandwidth) ** 2)
 
@@ -309,7 +310,10 @@ class HDDSpec(MarginalSpec):
 
 
 def reached(bandwidth: float, grid: int) -> int:
-    """Return how many midpoints to a side a point is spread on; 0 where coefficients are due."""
+    """Return the number of midpoints on each side on which a point is spread.
+
+    0 means that coefficients are used instead.
+    """
     width = bandwidth * grid
     half = CHUNK // 2 * math.ceil(2 * REACH * width / CHUNK)
     return half if width >= MIN_WIDTH and half <= min(grid, MAX_CHUNKS * CHUNK // 2) else 0

@@ -1,4 +1,4 @@
-"""`HistogramEmbedding`: a bag as its histogram under an additive homogeneous kernel."""
+"""`HistogramEmbedding`: embed a bag as its histogram under an additive homogeneous kernel."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .hdd_measures import NodesOfSpec, WeightsOfSpec, check_nodes, count_parts, 
 from .kernels.histogram_kernels import histogram_powers
 from .kinds import embedding
 
-# The measure over λ of each distance; that of "l2" is the histogram itself.
+# The measure over λ for each distance; the features of "l2" are the histogram itself.
 MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}
-AT_ZERO = ((0.0,), (1.0,))  # the nodes of "l2": λ = 0 of weight 1
+AT_ZERO = ((0.0,), (1.0,))  # the node of "l2": λ = 0 with weight 1
 
 HistogramDistance = Annotated[str, OneOf("js", "chi2", "intersection", "l2")]
 Bins = Annotated[int, Integer(1)]
@@ -108,7 +108,7 @@ class HistogramSpec(MarginalSpec):
 
 @lru_cache(maxsize=8)
 def _tables(lambdas: tuple[float, ...], exponent: float) -> Floats:
-    """Real and imaginary parts of c^{exponent + iλ}, shape (M, 2, COUNTS_IN_TABLE)."""
+    """Return real and imaginary parts of c^{exponent + iλ}, shape (M, 2, COUNTS_IN_TABLE)."""
     counts = np.arange(1, COUNTS_IN_TABLE)
     tables = np.zeros((len(lambdas), 2, COUNTS_IN_TABLE))
     for m, rate in enumerate(lambdas):
@@ -123,39 +123,41 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
 
     This is the baseline "Hist JS" of Sutherland et al. 2016, §5 (Oliva 2018, §4.3).
 
-    h is the fraction of a bag's points in each bin of the box. Each bin's h goes through the
-    homogeneous map of Vedaldi and Zisserman (2012), √w_m h^{½+iλ_m}, with nodes fitted to κ
-    (`hdd_measures`) instead of their regular ones: ‖A(X) − A(Y)‖² approximates Σ_bins κ(h, h').
-    An empty bin gives exactly 0, and so does its distance from any other exactly κ.
+    h is the fraction of a bag's points in each bin of the box. Each h is transformed by the
+    homogeneous map of Vedaldi and Zisserman (2012), √w_m h^{½+iλ_m}. The nodes λ_m are fitted to κ
+    (`hdd_measures`) instead of regularly spaced. ‖A(X) − A(Y)‖² then approximates Σ_bins κ(h, h').
+    The features of an empty bin are exactly 0, and its distance from any other bin is exactly κ.
 
     Parameters
     ----------
     distance : {"js", "chi2", "intersection", "l2"}, default "js"
-        Distance of two bins κ(x, y) = ½x log(2x/(x+y)) + ½y log(2y/(x+y)), (x−y)²/(x+y), |x−y| or
-        (x−y)². The inner product A(X)ᵀA(Y) approximates Σ k(h, h') with κ = k(x,x) + k(y,y) −
-        2k(x,y): for "chi2" 2xy/(x+y), for "intersection" min(x, y), for "l2" it is xy.
+        Distance κ(x, y) of two bins: ½x log(2x/(x+y)) + ½y log(2y/(x+y)) for "js", (x−y)²/(x+y) for
+        "chi2", |x−y| for "intersection", (x−y)² for "l2". The inner product A(X)ᵀA(Y) approximates
+        Σ k(h, h') with κ = k(x,x) + k(y,y) − 2k(x,y). This k is 2xy/(x+y) for "chi2", min(x, y) for
+        "intersection" and xy for "l2".
     n_bins : int ≥ 1, default 10
         Number of bins per dimension, n_bins^d in all (Sutherland et al. 2016, §5: 10).
     n_lambdas : int ≥ 1, default 3
-        Nodes of the integral over λ, two features per bin each; up to eight. Not used by "l2",
-        whose features are the histogram.
+        Number of nodes for the integral over λ, at most eight. Each node gives two features per
+        bin. Not used by "l2", whose features are the histogram.
     marginals : int ≥ 1, optional
-        One histogram for each set of this many coordinates, concatenated: for d ≳ 4.
+        Number of coordinates of each histogram. One histogram is made for each set of this many
+        coordinates, and all histograms are concatenated. Use it for d ≳ 4.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        That the bins divide. Default as in `ProjectionEmbedding`.
+        Range of each coordinate, which is divided into bins. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : HistogramSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     See Also
     --------
-    HDDEmbedding : The same distances of densities.
+    HDDEmbedding : The same distances between densities.
 
     Examples
     --------

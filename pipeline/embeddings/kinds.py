@@ -1,4 +1,4 @@
-"""`EMBEDDINGS`: the embeddings by name, and how one registers itself."""
+"""`EMBEDDINGS`: the registry of embeddings, and the decorator that adds to it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def embedding(
     spec
         Class of what `Embedding.decide` returns.
     nesting
-        Level of the embedding: it may contain embeddings of lower levels only. Embeddings that
-        contain no others have level 0.
+        Level of the embedding, which may contain embeddings of lower levels only. Embeddings that
+        contain no other embedding have level 0.
     short_names
         Further names, and the parameters that each of them stands for.
     """
@@ -53,25 +53,25 @@ def embedding(
 
 
 def is_below(kind: type[Embedding[Any] | EmbeddingSpec], nesting: int) -> bool:
-    """Return whether embeddings of a class are registered, and may be inside one of a level."""
+    """Return whether a class is registered and its level is lower than ``nesting``."""
     return "kind_name" in vars(kind) and kind.nesting < nesting
 
 
 def with_name(spec: EmbeddingSpec) -> dict[str, Any]:
-    """JSON-able, with the embedding's registered name."""
+    """Return the description of a spec for JSON, with the registered name of the embedding."""
     return {"name": spec.kind_name, **spec.to_dict()}
 
 
 def from_name(
     values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS, nesting: int | None = None
 ) -> EmbeddingSpec:
-    """Return the inverse of `with_name` and of `EmbeddingSpec.arrays`.
+    """Return the spec that `with_name` and `EmbeddingSpec.arrays` described.
 
     Raises
     ------
     ModelError
-        A name that is not registered, or is of an embedding that cannot be inside one of this
-        level.
+        If the name is not registered, or the embedding of this name cannot be inside an embedding
+        of level ``nesting``.
     """
     fields = dict(values)
     name = fields.pop("name", None)
@@ -85,19 +85,19 @@ def from_name(
 
 
 def names_of_arrays(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the `EmbeddingSpec.arrays` of what `with_name` described."""
+    """Return the names of the `EmbeddingSpec.arrays` for a description by `with_name`."""
     name = values["name"]
     own = EMBEDDINGS[name].spec_kind.array_names if name in EMBEDDINGS else ()
     return own + (names_of_arrays(values[INNER]) if INNER in values else ())
 
 
 def check_inner(inner: Embedding[Any] | None, owner: Embedding[Any]) -> Embedding[Any]:
-    """Return the inner embedding of another one; ProjectionEmbedding() for None.
+    """Return the embedding inside another embedding; ProjectionEmbedding() for None.
 
     Raises
     ------
     ParameterError
-        No embedding that may be inside the other one, or one with a box of its own.
+        If ``inner`` cannot be inside ``owner``, or has its own box or ``out_of_box``.
     """
     if inner is None:
         return EMBEDDINGS["projection"]()
@@ -112,5 +112,5 @@ def check_inner(inner: Embedding[Any] | None, owner: Embedding[Any]) -> Embeddin
 
 
 def from_params(values: Mapping[str, Any] | None) -> Embedding[Any] | None:
-    """Return the embedding of {name, params}, as a saved model has them."""
+    """Return the embedding of {name, params} from a saved model; None for None."""
     return None if values is None else EMBEDDINGS[values["name"]].from_params(values["params"])

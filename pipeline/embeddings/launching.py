@@ -1,4 +1,4 @@
-"""How embeddings call kernels: compiled, or, within a block, by what computes the same."""
+"""Calls of kernels by embeddings: compiled, or replaced by equal functions within a block."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ DROP_POSITION = 5  # position of ``drop`` among the arguments of a kernel over b
 KernelFunctions = Mapping[Callable[..., None], Callable[..., None]]
 
 substitutes: ContextVar[KernelFunctions | None] = ContextVar("substitutes", default=None)
-"""What is called instead of kernels, see `kernels.by_arrays`."""
+"""Functions that are called instead of kernels; see `kernels.by_arrays`."""
 
 
 def embed_by(kernel: Callable[..., None], edges: Sequence[int], *arguments: Any) -> None:  # noqa: ANN401 - a kernel's
-    """Call a kernel as `run_kernel` does, or its substitute; kernels alone drop points."""
+    """Call a kernel by `run_kernel`, or its substitute; a substitute cannot drop points."""
     function = (substitutes.get() or {}).get(kernel)
     if function is None or arguments[DROP_POSITION] is True:
         run_kernel(kernel, edges, *arguments)

@@ -1,4 +1,4 @@
-"""`MeanMapEmbedding`, means of the points' random Fourier features, and `mmd_squared` of them."""
+"""`MeanMapEmbedding`: means of random Fourier features; `mmd_squared`: their distances."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from .kinds import embedding
 from .random_features.frequencies import draw_frequencies
 
 MIN_BANDWIDTH = 1e-6  # fraction of the box's side; below it, float32 does not resolve the phases
-MAIN_SHARE = 0.5  # fraction of a squared frequency: the coordinates that have so much name the wave
-POINTS_PER_BAG = 4  # enough for distances within bags to count as well
+MAIN_SHARE = 0.5  # coordinates with this fraction of the squared frequency name the wave
+POINTS_PER_BAG = 4  # with several points per bag, distances within bags count, too
 
 Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
 Bandwidth = Annotated[float, Real(ge=MIN_BANDWIDTH, kind=OF_SIDE)]
@@ -78,14 +78,14 @@ class MeanMapSpec(UnboundedSpec):
         return Description(f"{what} of {features}, {width}")
 
     def frequencies(self) -> Floats:
-        """Columns ω of the kernel's spectrum, shape (n_dims, n_features / 2)."""
+        """Return the frequencies ω as columns, shape (n_dims, n_features / 2)."""
         return draw_frequencies(
             self.kernel, self.n_dims, self.n_features // 2, self.bandwidth, self.seed, self.nu
         )
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        # each with the coordinates along which its wave goes
+        # each name lists the coordinates along which the wave varies most
         squares = self.frequencies() ** 2
         order = np.argsort(-squares, axis=0, kind="stable")
         sums = np.cumsum(np.take_along_axis(squares, order, axis=0), axis=0)
@@ -112,7 +112,7 @@ class MeanMapSpec(UnboundedSpec):
 
 @lru_cache(maxsize=4)
 def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
-    """Frequencies in turns per unit, a row of zeros after an odd number of dimensions."""
+    """Return frequencies in turns per unit, with a row of zeros if n_dims is odd."""
     turns = np.zeros((2 * -(-spec.n_dims // 2), spec.n_features // 2), dtype=dtype)
     turns[: spec.n_dims] = spec.frequencies() / (2 * np.pi)
     return turns
@@ -125,50 +125,54 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
     Distances between the embeddings are maximum mean discrepancies (Sutherland et al. 2016, §5;
     FastMMD 2015).
 
-    A(X) = (1/n) Σ_j z(x_j), z the paired random Fourier features of the points with z(x)ᵀz(y) ≈
-    k(x, y) and ‖z(x)‖ = 1. So A(X)ᵀA(Y) approximates the mean of k(x, y) over both bags' points,
-    and ‖A(X) − A(Y)‖² their (biased) MMD² (FastMMD 2015, eq. 12), with an error that falls as
-    n_features^(−½) and time linear in the points. The unbiased MMD² is `mmd_squared`.
+    A(X) = (1/n) Σ_j z(x_j), where z are paired random Fourier features with z(x)ᵀz(y) ≈ k(x, y) and
+    ‖z(x)‖ = 1. Thus A(X)ᵀA(Y) approximates the mean of k(x, y) over the points of both bags.
+    ‖A(X) − A(Y)‖² approximates the (biased) MMD² (FastMMD 2015, eq. 12). The error decreases as
+    n_features^(−½), and the time is linear in the number of points. `mmd_squared` gives the
+    unbiased MMD².
 
     Parameters
     ----------
     kernel : {"gaussian", "laplacian", "matern"}, default "gaussian"
-        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ) or Matérn's with ν and length σ (Sutherland 2016, §3.2).
+        Kernel k: exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), or the Matérn kernel with parameter ν and
+        length σ (Sutherland 2016, §3.2).
     n_features : even int from 2 to 200,000, default 256
-        Length of the embedding, even: half sines, half cosines.
+        Length of the embedding: half sines, half cosines.
     bandwidth : float ≥ 1e-06 or "median", default "median"
-        σ as a fraction of the box's side: distances are those of points in the unit cube, so that
-        coordinates with different units have equal weights. With a cubic box of side w, σ in the
-        units of the data is w times this. "median": the median distance (L1 for the Laplacian
-        kernel) of pairs of distinct points, up to 1,024 points of a sample of bags.
+        Bandwidth σ as a fraction of the box's side. Distances are measured in the unit cube, so
+        that coordinates with different units have equal weights. For a cubic box of side w, σ in
+        the units of the data is w times this value. "median" is the median distance (L1 for the
+        Laplacian kernel) between distinct points, from up to 1,024 points of a sample of bags.
     nu : float ≥ 0.5, default 1.5
-        ν of the Matérn kernel, at least ½; ½ is exp(−‖Δ‖₂ / σ), large ν nears the Gaussian.
+        Parameter ν of the Matérn kernel. ν = ½ gives exp(−‖Δ‖₂ / σ); a large ν approaches the
+        Gaussian kernel.
     seed : int from 0 to 2^64 − 1, default 0
-        Frequencies are those of (seed, block), on any machine and in any order.
+        Seed for drawing the frequencies. Each block of frequencies depends on the seed and the
+        block number only, so that all machines draw the same frequencies.
     phase : bool, default False
-        Whether each pair of a sine and a cosine is divided by its length, so that only its phase
+        Whether to divide each pair of a sine and a cosine by its length, so that only the phase
         remains (Law, Yau & Sejdinovic 2017, Testing and learning on distributions with symmetric
-        noise, §3). Symmetric noise on the points, of any size in each bag, does not change the
-        phases, except by chance in small bags. Distances are then no longer MMDs.
+        noise, §3). Symmetric noise on the points does not change the phases, except by chance in
+        small bags. The noise may differ between bags. Distances are then no longer MMDs.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
-        points up to one box length outside a measured box, and moves others to there; it moves
-        all points outside a given ``box`` to its edge. The kernel
-        itself needs no box: with a wide one no point is moved.
+        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
+        all points outside a given ``box`` to its edge. If the box is measured from data, points up
+        to one box length outside are not moved, and points farther outside are moved to there.
+        The kernel itself needs no box: give a wide box if no point may be moved.
     box : sequence of (lo, hi), optional
         Range of each coordinate, scaled to [0, 1]^d. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : MeanMapSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    If bags consist of several clusters, the median distance is a wide bandwidth: try a third of
-    it, too. The time grows in proportion to n_features.
+    If bags consist of several clusters, the median distance is a wide bandwidth. Also try a third
+    of it. The time is proportional to n_features.
 
     The kernel exp(−MMD² / 2σ²) between bags takes two lines::
 
@@ -182,7 +186,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
     See Also
     --------
-    SlicedWassersteinEmbedding : Needs no bandwidth.
+    SlicedWassersteinEmbedding : Quantiles along directions; needs no bandwidth.
     bagbasis.hypotheses.two_sample_test : Compares samples by the same distance.
 
     Examples
@@ -225,7 +229,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
 
 def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) -> float:
-    """Return the median distance of distinct points in the unit cube; 1 if there are no two."""
+    """Return the median distance of distinct points in the unit cube; 1 if there are none."""
     rng = np.random.default_rng(0)
     parts = []
     for bags in sample:
@@ -254,25 +258,28 @@ def mmd_squared(
 
     The result has shape (n_A, n_B): MMD² between each bag of A and each bag of B.
 
-    Biased, ‖μ − μ'‖² (FastMMD 2015, eq. 12), it is at least 0 and on average too large, the more
-    the smaller the bags. The unbiased one leaves out the kernel of each point with itself, which is
-    1 (FastMMD 2015, eq. 13): MMD_u² = MMD_b² − (1 − ‖μ‖²)/(m − 1) − (1 − ‖μ'‖²)/(n − 1), 0 on
-    average when both bags are from one density, and so at times below.
+    The biased estimate ‖μ − μ'‖² (FastMMD 2015, eq. 12) is never negative. It is too large on
+    average, in particular for small bags. The unbiased estimate leaves out the kernel of each point
+    with itself, which is 1 (FastMMD 2015, eq. 13): MMD_u² = MMD_b² − (1 − ‖μ‖²)/(m − 1) −
+    (1 − ‖μ'‖²)/(n − 1). Its mean is 0 if both bags have the same density, so it may be negative.
 
     Parameters
     ----------
     A, B : shape (n, s)
-        Embeddings by one `MeanMapEmbedding`. Without B all pairs of A, with zeros on the diagonal.
+        Embeddings of bags by the same `MeanMapEmbedding`. Without B, all pairs of bags of A are
+        compared, and the diagonal is zero.
     sizes_A, sizes_B : int, shape (n,)
-        Points that each bag's mean is of (`Bags.sizes`, less what "drop" left out); not used
-        when biased.
+        Number of points of each bag (`Bags.sizes`), without points removed by "drop". Not used by
+        the biased estimate.
+    unbiased : bool, default True
+        Whether to return the unbiased estimate.
 
     Raises
     ------
     BagError
-        A bag of one point, of which there is no unbiased estimate.
+        If a bag has one point only; it has no unbiased estimate.
     DataError
-        Other shapes, or no sizes.
+        If shapes do not match, or the unbiased estimate is asked for without sizes.
 
     See Also
     --------
@@ -318,7 +325,7 @@ def _rows(A: ArrayLike, name: str) -> Floats:
 
 
 def _excess(rows: Floats, sizes: ArrayLike | None, name: str) -> Floats:
-    """(1 − ‖μ‖²)/(n − 1): what k(x, x) adds on average to the biased estimate."""
+    """Return (1 − ‖μ‖²)/(n − 1), the mean contribution of k(x, x) to the biased estimate."""
     counts = as_array(name, sizes if sizes is not None else [])
     if counts.shape != (len(rows),) or counts.dtype.kind not in "iu":
         raise DataError(f"{name} is to be the number of points of each of the {len(rows)} bags")

@@ -1,4 +1,4 @@
-"""`MomentsEmbedding`: a bag as the mean and the covariance of its points."""
+"""`MomentsEmbedding`: embed a bag as the mean and the covariance of its points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .kernels.same_bits import MAX_BYTES
 from .kinds import embedding
 from .remembering import fill_once
 
-MIN_SPREAD = 1e-12  # relative to a moment's size: below, rounding would be scaled up to a feature
+MIN_SPREAD = 1e-12  # relative to a moment; a smaller spread is rounding and is not scaled up
 
 
 PerMoment = Annotated[tuple[float, ...], ListOf(Real())]
@@ -100,40 +100,40 @@ class MomentsSpec(UnboundedSpec):
 class MomentsEmbedding(Embedding[MomentsSpec]):
     """Summary statistics: the mean of a bag's points and the upper triangle of their covariance.
 
-    What is commonly done with bags, and the baseline for embeddings of whole densities: it holds
-    all there is to know about Gaussian bags, and nothing about shapes beyond. In R^d its length is
-    d + d (d + 1) / 2, so that it also fits where d is too large for a density.
+    This is a common way to represent bags, and the baseline for embeddings of whole densities. It
+    describes Gaussian bags completely, but no other property of a shape. Its length in R^d is
+    d + d (d + 1) / 2, so that it can be used if d is too large for density estimates.
 
     Parameters
     ----------
     covariance : bool, default True
         Whether to include the covariances; if False, the embedding is the mean.
     standardize : bool, default True
-        Subtract the mean of each number over a sample of bags and divide by its standard
-        deviation, so that covariances, which are smaller than means, count in distances of bags.
+        Whether to subtract the mean of each moment over a sample of bags and divide by its standard
+        deviation. Covariances, which are smaller than means, then count in distances between bags.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
-        points up to one box length outside a measured box, and moves others to there; it moves
-        all points outside a given ``box`` to its edge.
+        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
+        all points outside a given ``box`` to its edge. If the box is measured from data, points up
+        to one box length outside are not moved, and points farther outside are moved to there.
     box : sequence of (lo, hi), optional
         Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
         the same weight. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns; sums are in double.
+        Data type of the result of `transform`; sums are computed in float64.
 
     Attributes
     ----------
     spec_ : MomentsSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    The covariance is that of the bag's points themselves, Σ (x − x̄)(x − x̄)ᵀ / n: a bag of one
-    point has covariance 0, and a bag and its repetition have the same embedding.
+    The covariance is Σ (x − x̄)(x − x̄)ᵀ / n, with divisor n instead of n − 1. A bag of one point has
+    covariance 0, and a bag and its repetition have the same embedding.
 
     See Also
     --------
-    MeanMapEmbedding : Sees more than means and covariances.
+    MeanMapEmbedding : Kernel mean embedding, which depends on the whole distribution.
     PointTransformer : Transforms points before their moments are taken.
 
     Examples
@@ -162,7 +162,7 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     @classmethod
     @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        # versions without ``standardize`` did not
+        # models of versions without ``standardize`` were not standardised
         return cls(**{"standardize": False, **params})
 
 
@@ -172,7 +172,7 @@ def _standardized(spec: MomentsSpec, sample: Iterable[Bags]) -> MomentsSpec:
     for bags in sample:
         rows = np.empty((len(bags), spec.n_features))
         fill_once(spec, bags, rows, np.empty(len(bags), np.int64))
-        parts.append(rows[np.isfinite(rows[:, 0])])  # "drop" may have left a bag no point
+        parts.append(rows[np.isfinite(rows[:, 0])])  # a bag without points is NaN
     rows = np.concatenate(parts) if parts else np.empty((0, spec.n_features))
     if len(rows) == 0:
         raise DataError("no bags to standardise the moments by; pass standardize=False")

@@ -1,4 +1,4 @@
-"""`ProjectionEmbedding`: a bag as its projection coefficients on an orthonormal basis."""
+"""`ProjectionEmbedding`: embed a bag as its coefficients on an orthonormal basis."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Norm = Annotated[float, Real(ge=0)]
 Bandwidth = Annotated[float, Real(gt=0, kind=OF_SIDE)]
 Auto = Annotated[str, OneOf("auto")]
 
-MIN_RESOLVED = 3  # fewer cosines resolve none of the bandwidths that are compared
+MIN_RESOLVED = 3  # with fewer cosines no candidate bandwidth is resolved
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ProjectionSpec(MarginalSpec):
 
     @property
     def indices(self) -> Integers:
-        """Multi-indices of one marginal, shape (s / n_groups, g)."""
+        """Multi-indices of the functions of one marginal, shape (s / n_groups, g)."""
         return known_index_set(self.group_size, self.n_per_dim, self.max_norm, self.basis)
 
     @property
@@ -90,7 +90,7 @@ class ProjectionSpec(MarginalSpec):
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        # the basis and the index α, as in ``cosine(1,0)``
+        # the name of the basis and the index α, such as ``cosine(1,0)``
         names = []
         for group in self.groups.tolist():
             of = "" if self.is_joint else "[" + ",".join(coordinates[j] for j in group) + "]"
@@ -112,46 +112,51 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
 
     The embedding consists of the empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
 
-    The Euclidean distance of two bags' coefficients is the L2 distance of their density estimates
-    (Oliva 2018, §2.1, eq. 2.7 and 2.13; §3.2.1).
+    The Euclidean distance between the coefficients of two bags is the L2 distance between their
+    density estimates (Oliva 2018, §2.1, eq. 2.7 and 2.13; §3.2.1).
 
     Parameters
     ----------
     basis : {"cosine", "trigonometric", "legendre"}, default "cosine"
-        Cosine has no periodic seam and is the default; see `bases.evaluate_basis`.
+        Orthonormal basis; see `bases.evaluate_basis`. The cosine basis does not assume that
+        densities are periodic.
     n_per_dim : int ≥ 1 or "auto" or None, default 10
-        Tensor index set: 0 ≤ α_j < n_per_dim, s = n_per_dim^d.
+        Number of functions per dimension (tensor index set): 0 ≤ α_j < n_per_dim, s = n_per_dim^d.
     max_norm : float ≥ 0 or "auto", optional
-        Ball index set ‖α‖₂ ≤ max_norm instead (n_per_dim is then not used). "auto", here or there,
-        minimises the leave-one-out score (Oliva 2018, eq. 2.24) averaged over bags of the data,
-        among sets of at most 1,024 functions (and 64 per dimension).
+        Radius of a ball index set ‖α‖₂ ≤ max_norm, which replaces n_per_dim. For both parameters,
+        "auto" minimises the leave-one-out score (Oliva 2018, eq. 2.24), averaged over bags of the
+        data. It compares sets of at most 1,024 functions (and 64 per dimension).
     marginals : int ≥ 1, optional
-        1 for one embedding per coordinate, 2 per pair of coordinates, …, concatenated: for d ≳ 4.
+        Number of coordinates that are embedded together: 1 for single coordinates, 2 for pairs, and
+        so on. The embeddings of all sets are concatenated. Use it for d ≳ 4. Default: all
+        coordinates together.
     bandwidth : float > 0 or "auto", optional
-        Smooths: the coefficients are those of a Gaussian kernel estimate of this bandwidth, a
-        fraction of the box's side, on the functions of the index set (cosine: reflected at the
-        edges; trigonometric: of period 1; not of the Legendre basis). High frequencies then count
-        less in distances of bags. "auto" minimises the leave-one-out score of densities (Oliva
-        2018, eq. 2.31; cosine); for a regression let `bags tune` choose: counting the components of
-        a mixture (as in `HistogramEmbedding`) 10 functions have error 1.58, with bandwidth=0.04
-        1.57; 20 functions 1.67, with 0.06 1.55. Default no smoothing.
+        Bandwidth of a Gaussian that smooths the densities, as a fraction of the box's side. High
+        frequencies then count less in distances between bags. The Gaussian is reflected at the
+        edges for the cosine basis and has period 1 for the trigonometric basis; the Legendre basis
+        has no smoothing. "auto" minimises the leave-one-out score of densities (Oliva 2018,
+        eq. 2.31) and needs the cosine basis. For a regression, let `bags tune` choose. In an
+        experiment that counts mixture components, 10 functions have error 1.58, and 1.57 with
+        bandwidth=0.04; 20 functions have error 1.67, and 1.55 with bandwidth=0.06. Default: no
+        smoothing.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d. Default: the store's box; for bags in memory
-        the unit cube if the data lie in it, else their range and 1 % on each side.
+        Range of each coordinate, scaled to [0, 1]^d. Default: the box of the store. For bags in
+        memory, the default is the unit cube if it contains the data, else the range of the data
+        plus 1 % on each side.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : ProjectionSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     See Also
     --------
-    HDDEmbedding : Relative differences of densities.
-    CoefficientPCA : Shortens the coefficients.
+    HDDEmbedding : Distances that compare densities relatively, such as Jensen-Shannon.
+    CoefficientPCA : Principal components of the coefficients.
 
     Examples
     --------
@@ -190,7 +195,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         common: Any = {"marginals": self.marginals, "out_of_box": out_of_box, "box": box}
         if not (isinstance(n_per_dim, str) or isinstance(max_norm, str)):
             return ProjectionSpec(self.basis, n_per_dim, max_norm, **common)
-        spec = ProjectionSpec(self.basis, 1, None, **common)  # for now
+        spec = ProjectionSpec(self.basis, 1, None, **common)  # replaced below
         shape = "tensor" if max_norm is None else "ball"
         drop = out_of_box == "drop"
         n_per_dim, max_norm = choose_index_set(sample(), shape, self.basis, spec.groups, box, drop)
@@ -198,7 +203,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
 
 
 def _check_bandwidth(bandwidth: float | str | None, basis: str) -> None:
-    """Raise ParameterError for a bandwidth that the basis does not have."""
+    """Raise ParameterError if the basis does not support the bandwidth."""
     if bandwidth is not None and basis == "legendre":
         expected = "polynomials have none, basis='cosine' has"
         raise ParameterError(f"bandwidth is {bandwidth!r}; {expected}")

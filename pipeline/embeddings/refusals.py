@@ -1,4 +1,4 @@
-"""The bags that embeddings refuse: of another dimension, or with points outside the box."""
+"""Checks of bags before they are embedded: their dimension, and points outside the box."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..data.bags.box import Box
 
 
 def check_dims(bags: Bags, n_dims: int) -> None:
-    """Raise DataError for bags of another dimension than an embedding's."""
+    """Raise DataError if bags do not have the dimension of the embedding."""
     if bags.n_dims != n_dims:
         raise DataError(f"bags have dimension {bags.n_dims}, the embedding was made for {n_dims}")
 
@@ -22,14 +22,15 @@ def check_dims(bags: Bags, n_dims: int) -> None:
 def refuse_outside(
     outside: Integers, embeddings: NDArray[Any], out_of_box: str, box: Box, first: int = 0
 ) -> None:
-    """Raise BagError for the first bag that ``out_of_box`` refuses.
+    """Raise BagError for the first bag that ``out_of_box`` does not allow.
 
     Parameters
     ----------
     outside : int64, shape (n_bags,)
-        Points of each bag outside the box.
+        Number of points of each bag outside the box.
     embeddings : shape (n_bags, s)
-        NaN where "drop" left no point, with marginals in the columns of the marginal.
+        Embeddings, which are NaN if "drop" removes all points. With marginals, only the columns of
+        the empty marginal are NaN.
     first : int
         Position of the first of these bags, for the message.
     """
@@ -44,5 +45,5 @@ def refuse_outside(
 
 
 def outside_error(bag: int, n_outside: int, box: Box) -> BagError:
-    """Return what out_of_box="error" says of a bag."""
+    """Return the error that out_of_box="error" raises for a bag."""
     return BagError(bag, f"{n_outside} points lie outside the box {box.bounds}")

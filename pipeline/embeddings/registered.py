@@ -1,4 +1,4 @@
-"""Embeddings by name, and specs as dictionaries that carry the name."""
+"""Embeddings by name, and conversion of specs to dictionaries and back."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .transforms import NO_ARRAYS
 
 
 def named_embedding(name: str) -> Embedding[Any]:
-    """Return the embedding of a registered name, or of a distance of HDD, with its defaults.
+    """Return the embedding of this name, or of this distance of HDD, with default parameters.
 
     Raises
     ------
     ParameterError
-        Another name.
+        If the name is not registered.
     """
     return EMBEDDINGS.make(NameIn(EMBEDDINGS).check("embedding", name))
 
@@ -57,7 +57,7 @@ def spec_from_dict(
     Raises
     ------
     ModelError
-        A name that this version does not know.
+        If this version has no embedding of this name.
 
     See Also
     --------

@@ -1,6 +1,7 @@
-"""Embeddings of the same bags by equal specs are computed once, within a block.
+"""A cache of embeddings: within a block, equal specs embed the same bags only once.
 
-`embedding="auto"` judges unions and products of embeddings that it has judged alone.
+`embedding="auto"` uses the cache: it compares unions and products of embeddings after it has
+compared the embeddings alone.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from numpy.typing import NDArray
 from ..core.arrays import Integers
 from ..data.bags.bags import Bags
 
-MAX_BYTES = 2**25  # size of the cache: a choice of 800 bags in R² has 11 MB of embeddings
+MAX_BYTES = 2**25  # size of the cache: a choice from 800 bags in R² needs 11 MB
 
 
 class Fills(Protocol):
-    """What fills an array with embeddings of bags, and is equal to others of the same numbers."""
+    """Interface of objects that write embeddings; equal objects write equal embeddings."""
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """Write embeddings and the points of each bag outside the box."""
+        """Write the embeddings and the number of points outside the box of each bag."""
 
     def without_margin(self) -> Fills:
-        """Return what embeds points inside the box alike."""
+        """Return the object without a margin; points inside the box have the same embedding."""
 
 
 class _Remembered:
-    """The embeddings that were computed in a block, and the bags that they are of."""
+    """Cache of the embeddings of a block, with their bags."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[object, ...], tuple[Bags, NDArray[Any], Integers]] = {}
@@ -38,17 +39,17 @@ class _Remembered:
         self._numbers: dict[tuple[object, ...], float] = {}
 
     def number_of(self, compute: Callable[[NDArray[Any]], float], rows: NDArray[Any]) -> float:
-        """Return what ``compute`` has returned for equal rows, or compute it."""
+        """Return ``compute(rows)``, from the cache if ``compute`` was called with equal rows."""
         key = compute, rows.shape, rows.dtype, sha256(rows.data).digest()
         if key not in self._numbers:
             self._numbers[key] = compute(rows)
         return self._numbers[key]
 
     def fill(self, spec: Fills, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """Copy what the spec has filled for these bags before, or fill and keep it."""
+        """Copy the embeddings of these bags from the cache, or compute and store them."""
         place = bags.points.__array_interface__["data"][0]
         data = place, bags.points.shape, bags.offsets.tobytes(), out.dtype
-        inside = "inside", spec.without_margin()  # a margin tells bags with points outside apart
+        inside = "inside", spec.without_margin()  # a margin changes only points outside
         filled = self._rows.get((spec, *data)) or self._rows.get((*inside, *data))
         if filled is not None:
             _, out[...], outside[...] = filled
@@ -65,7 +66,7 @@ _remembered: ContextVar[_Remembered | None] = ContextVar("remembered", default=N
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Compute embeddings of the same bags by equal specs once, until the block ends."""
+    """Cache embeddings until the block ends: equal specs embed the same bags only once."""
     token = _remembered.set(_Remembered())
     try:
         yield
@@ -74,7 +75,7 @@ def remembering() -> Iterator[None]:
 
 
 def fill_once(spec: Fills, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-    """Write what ``spec.fill`` writes, which is not computed again where it is remembered."""
+    """Write the embeddings by ``spec.fill``, or from the cache if there is one."""
     memory = _remembered.get()
     if memory is None:
         spec.fill(bags, out, outside)
@@ -83,6 +84,6 @@ def fill_once(spec: Fills, bags: Bags, out: NDArray[Any], outside: Integers) -> 
 
 
 def number_once(compute: Callable[[NDArray[Any]], float], rows: NDArray[Any]) -> float:
-    """Return ``compute(rows)``, which is not computed again where it is remembered."""
+    """Return ``compute(rows)``, from the cache if there is one."""
     memory = _remembered.get()
     return compute(rows) if memory is None else memory.number_of(compute, rows)

@@ -1,4 +1,4 @@
-"""`SizeEmbedding`: a bag as its number of points."""
+"""`SizeEmbedding`: embed a bag as the logarithm of its number of points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .kinds import embedding
 
 @dataclass(frozen=True)
 class SizeSpec(EmbeddingSpec):
-    """The fitted embedding by the number of points; see `SizeEmbedding`.
+    """A fitted size embedding; see `SizeEmbedding` for the fields.
 
     See Also
     --------
@@ -62,36 +62,37 @@ class SizeSpec(EmbeddingSpec):
 
 @embedding("size", SizeSpec)
 class SizeEmbedding(Embedding[SizeSpec]):
-    """The logarithm of a bag's number of points, for labels that depend on it.
+    """The logarithm of the number of points, for labels that depend on the size of a bag.
 
     All other embeddings describe the distribution of the points: a bag and its repetition have the
-    same embedding. Join this embedding to another one by `EmbeddingUnion` if the number of points
-    matters, as for totals: the number of items of an order, the mass of a galaxy. Alone it is a
-    baseline. ``embedding="auto"`` tries it if bags have different numbers of points.
+    same embedding. Use `EmbeddingUnion` to combine this embedding with another one if the label
+    depends on the number of points. Examples are totals, such as the mass of a galaxy. Alone, this
+    embedding is a baseline. ``embedding="auto"`` tries it if bags have different sizes.
 
     Parameters
     ----------
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box. Clipped points count as points of the bag, dropped
-        ones do not.
+        How to treat points outside the box. Clipped points count as points of the bag; dropped
+        points do not.
     box : sequence of (lo, hi), optional
-        The box outside which points are dropped or refused. Default: as in `ProjectionEmbedding`.
+        Range of each coordinate. Points outside are dropped or rejected if ``out_of_box`` says so.
+        Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : SizeSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    Not in the papers, where bags are samples of a distribution and their sizes carry no
-    information.
+    This embedding is not in the papers. There, bags are samples of a distribution, and the size of
+    a bag carries no information.
 
     See Also
     --------
-    EmbeddingUnion : Joins it with another embedding.
+    EmbeddingUnion : Combines several embeddings.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`SlicedWassersteinEmbedding`: a bag as the quantiles of its points along fixed directions."""
+"""`SlicedWassersteinEmbedding`: embed a bag as quantiles of its points along directions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SlicedWassersteinSpec(UnboundedSpec):
         return Description(f"{self.n_quantiles} quantiles along {self.n_directions} directions")
 
     def directions(self) -> Floats:
-        """Return unit vectors, shape (n_directions, n_dims): orthogonal within blocks of n_dims."""
+        """Return unit vectors, shape (n_directions, n_dims), orthogonal within blocks of n_dims."""
         return unit_vectors(self.n_dims, self.n_directions, self.seed)
 
     @override
@@ -87,15 +87,15 @@ class SlicedWassersteinSpec(UnboundedSpec):
 
 
 def seconds_to_sort(n_directions: int, n_dims: int) -> float:
-    """Return CPU seconds per point to project on directions and sort along each."""
-    return n_directions * (1e-8 + 1e-9 * n_dims)  # most of it sorts
+    """Return CPU seconds per point for projecting on all directions and sorting."""
+    return n_directions * (1e-8 + 1e-9 * n_dims)  # sorting takes most of the time
 
 
 @lru_cache(maxsize=4)
 def unit_vectors(n_dims: int, n_directions: int, seed: int) -> Floats:
-    """Return unit vectors, shape (n_directions, n_dims): orthogonal within blocks of n_dims.
+    """Return unit vectors, shape (n_directions, n_dims), orthogonal within blocks of n_dims.
 
-    They are kept, and not to be written to.
+    The array is cached; do not write to it.
     """
     drawn = draw_frequencies("gaussian", n_dims, n_directions, 1.0, seed, orthogonal=True)
     directions: Floats = np.ascontiguousarray((drawn / np.linalg.norm(drawn, axis=0)).T)
@@ -106,46 +106,49 @@ def unit_vectors(n_dims: int, n_directions: int, seed: int) -> Floats:
 class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     """Quantiles along directions; distances are sliced Wasserstein distances.
 
-    A bag's points are projected onto unit vectors θ. In one dimension the 2-Wasserstein distance
-    of two bags is that of their quantile functions, ∫ (Q(u) − Q'(u))² du; A(X) holds the means of
-    Q over n_quantiles equal intervals for every θ, so that ‖A(X) − A(Y)‖² approximates the mean of
-    these distances over θ, the squared sliced Wasserstein distance, from below. Needs no
-    density, so it also fits bags of few points and large d.
+    A bag's points are projected onto unit vectors θ. In one dimension, the squared 2-Wasserstein
+    distance between two bags is ∫ (Q(u) − Q'(u))² du, where Q and Q' are the quantile functions.
+    For each θ, A(X) holds the means of Q over n_quantiles equal intervals. ‖A(X) − A(Y)‖²
+    approximates the mean of the squared distances over θ from below. This mean is the squared
+    sliced Wasserstein distance. No density is estimated, so that bags may have few points and many
+    coordinates.
 
     Parameters
     ----------
     n_directions : int from 1 to 200,000, default 32
-        Directions θ, orthogonal within blocks of d; one in one dimension.
+        Number of directions θ, which are orthogonal within blocks of d. In one dimension there is
+        one direction.
     n_quantiles : int from 1 to 200,000, default 16
-        Intervals of [0, 1] per direction.
+        Number of intervals of [0, 1] for each direction.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
-        points up to one box length outside a measured box, and moves others to there; it moves
-        all points outside a given ``box`` to its edge. Quantiles
-        need no box: with a wide one no point is moved.
+        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
+        all points outside a given ``box`` to its edge. If the box is measured from data, points up
+        to one box length outside are not moved, and points farther outside are moved to there.
+        Quantiles need no box: give a wide box if no point may be moved.
     box : sequence of (lo, hi), optional
         Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
         the same weight. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns; projections and means are in double.
+        Data type of the result of `transform`; projections and means are computed in float64.
 
     Attributes
     ----------
     spec_ : SlicedWassersteinSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    Kolouri, Zou and Rohde, Sliced Wasserstein kernels for probability distributions (2016). A bag
-    and its repetition have the same embedding. A bag moved by c, in units of the box, has
-    distance² ‖c‖² / d if n_directions is a multiple of d.
+    The reference is Kolouri, Zou and Rohde, Sliced Wasserstein kernels for probability
+    distributions (2016). A bag and its repetition have the same embedding. If n_directions is a
+    multiple of d, the squared distance between a bag and the bag moved by c is ‖c‖² / d, with c in
+    units of the box.
 
     See Also
     --------
-    MeanMapEmbedding : A kernel instead of quantiles.
-    ExtremesEmbedding : The outermost points alone.
+    MeanMapEmbedding : Kernel mean embedding.
+    ExtremesEmbedding : Outermost points along directions.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""`Transform`: what was decided from a sample of inputs, and maps each input to a row of numbers.
+"""`Transform`: base class of fitted maps from inputs to rows of numbers.
 
-Both bases are one: an embedding maps bags, random features map rows. An estimator decides its
-transform when it is fitted, and registers itself with the transform's class.
+Fitted embeddings, which map bags, and fitted random features, which map rows, are transforms. An
+estimator makes its transform when it is fitted. It is registered with the class of the transform.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ NO_ARRAYS: Arrays = MappingProxyType({})
 
 
 class Transform(Saved, ABC):
-    """A fitted map of inputs to rows: immutable, small, picklable.
+    """A fitted map from inputs to rows: immutable, small, picklable.
 
-    It is saved as a description, `to_dict`, and `arrays` next to it.
+    A saved transform consists of a description, `to_dict`, and of `arrays`.
     """
 
     array_names: ClassVar[tuple[str, ...]] = ()
-    """Names of its own `arrays`; those of a transform inside it are the other's."""
+    """Names of the `arrays` of this transform, without the arrays of a transform inside it."""
     kind_name: ClassVar[str]
-    """Name under which the estimator is registered that decides it."""
+    """Name under which the estimator of this transform is registered."""
 
     if TYPE_CHECKING:  # at run time an inherited property would shadow a field of this name
 
@@ -41,18 +41,18 @@ class Transform(Saved, ABC):
             """Length of a row."""
 
     def arrays(self) -> dict[str, Floats]:
-        """Return the arrays that `to_dict` leaves out to keep reports short."""
+        """Return the arrays that `to_dict` omits to keep reports short."""
         return {}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
-        """Return the inverse of `to_dict` and `arrays`.
+        """Return the transform that `to_dict` and `arrays` described.
 
         Raises
         ------
         ValueError
-            Other fields than those described, values that are refused, or arrays of another
-            description.
+            If fields are missing, unknown or have values that are not allowed, or if the arrays do
+            not belong to the description.
         """
         return cls(**values, **{name: arrays[name] for name in cls.array_names})
 
@@ -68,11 +68,12 @@ def register_estimator(
     Parameters
     ----------
     registry
-        Where it is registered.
+        Registry to which the estimator is added.
     name
         Name in configs, saved models and messages.
     transform
-        Class of what it decides; it takes the name, unless it is another estimator's, too.
+        Class of the fitted transform. It gets the same name, unless it has the name of another
+        estimator.
     short_names
         Further names, and the parameters that each of them stands for.
     """

@@ -1,4 +1,4 @@
-"""`BagOfWordsEmbedding`: a bag as the fractions of its points that are nearest to each word."""
+"""`BagOfWordsEmbedding`: embed a bag as the fractions of its points nearest to each word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .description import Description
 from .kernels.words_kernels import word_shares
 from .kinds import embedding
 
-POINTS_PER_WORD = 256  # points of the sample that k-means uses, at most
+POINTS_PER_WORD = 256  # largest number of points per centre that k-means uses
 
 
 @dataclass(frozen=True)
@@ -84,37 +84,39 @@ class BagOfWordsSpec(EmbeddingSpec):
 class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     """Fractions of a bag's points that are nearest to each centre of k-means.
 
-    A histogram whose bins are clusters of the points of all bags. Use it in many dimensions, where
-    most cells of a grid would be empty. The embedding is the square root of the fractions, so that
-    the distance between two bags is the Hellinger distance of their histograms.
+    The embedding is a histogram whose bins are clusters of the points of all bags. Use it in many
+    dimensions, where most cells of a grid would be empty. The features are the square roots of the
+    fractions. The distance between two bags is therefore the Hellinger distance between their
+    histograms.
 
     Parameters
     ----------
     n_words : int from 1 to 200,000, default 64
-        Largest number of centres; fewer if the sample has fewer distinct points.
+        Number of centres. If the sample has fewer distinct points, there are fewer centres.
     seed : int from 0 to 2^64 − 1, default 0
-        Seed of k-means.
+        Seed for k-means.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
         the same weight. Default: as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns; distances are computed in float64.
+        Data type of the result of `transform`; distances are computed in float64.
 
     Attributes
     ----------
     spec_ : BagOfWordsSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    Sutherland 2016, §2.2. The centres are computed by scikit-learn's `MiniBatchKMeans` from the
-    points of a sample of bags, without labels. A model keeps them in its description.
+    The reference is Sutherland 2016, §2.2. The centres are computed by scikit-learn's
+    `MiniBatchKMeans` from the points of a sample of bags, without labels. A model stores the
+    centres in its description.
 
     See Also
     --------
-    HistogramEmbedding : Cells of a grid instead of words, for few dimensions.
+    HistogramEmbedding : Histograms on a grid, for few dimensions.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
 
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> BagOfWordsSpec:
-        # points of the sample become words
+        # the words are centres of clusters of the sample
         from sklearn.cluster import MiniBatchKMeans  # noqa: PLC0415 - a tenth of a second
 
         n_words = Integer(1, MAX_FUNCTIONS // box.n_dims).check("n_words", self.n_words)
@@ -148,7 +150,7 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
 
 
 def _points(sample: ChoiceSample, out_of_box: str, box: Box) -> Floats:
-    """Return the sample's points in the unit cube; outside of it as `out_of_box` has them."""
+    """Return the sample's points in the unit cube; points outside are clipped or dropped."""
     unit = np.concatenate([box.to_unit(bags.points) for bags in sample()])
     if out_of_box == "drop":
         unit = unit[((unit >= 0) & (unit <= 1)).all(axis=1)]
