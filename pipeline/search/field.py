@@ -1,4 +1,4 @@
-"""`Field`: a Gaussian process at finitely many places, and what has been observed of it."""
+"""`Field`: a Gaussian process at finitely many places, conditioned on its observations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core import Function, Integer, Real, Seed, checked
 from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, ParameterError
 
-MAX_PLACES = 10_000  # their covariance is 800 MB
+MAX_PLACES = 10_000  # the covariance of so many places takes 800 MB
 MAX_COMPONENTS = 1_000
 MAX_DRAWN = 2**28  # numbers of one set of draws: 2 GiB
 # Relative to the largest variance: more than this is not rounding of a kernel's values.
@@ -23,14 +23,16 @@ ROUNDING = 1e-8
 
 @dataclass(frozen=True)
 class Observation:
-    """One observation, and what it did to the means: they moved by gain × surprise.
+    """One observation; it moves the means by gain × (observed value − expected value).
 
     Attributes
     ----------
     place : int
+        Index of the observed place.
     values : float64, shape (n_components,)
+        Observed values.
     gain : float64, shape (n_places,)
-        κ(·, x)/V of the process before it.
+        κ(·, x)/V of the process before the observation.
     """
 
     place: int
@@ -41,33 +43,36 @@ class Observation:
 class Field:
     """A function of places with a Gaussian-process prior, observed with noise.
 
-    A vector-valued f has independent components of one kernel, which are observed together.
+    An observation gives a new `Field`, whose mean and covariance are conditioned on it. The
+    components of a vector-valued f are independent, share one kernel and are observed together.
 
     Parameters
     ----------
     places : array_like, shape (n_places, n_dims)
-        Places at which f may be observed, and at which regions evaluate f.
+        Coordinates of the places at which f may be observed, and at which regions evaluate f.
     kernel : callable (places, places) → covariances (n_places, n_places)
         Covariance function, such as those of `sklearn.gaussian_process.kernels`. To learn one, fit
         scikit-learn's `GaussianProcessRegressor` and take its ``kernel_``.
     noise : float > 0
-        Variance of an observation's error.
+        Variance of the error of an observation.
     n_components : int
+        Number of components of f.
     prior_mean : float
-        Prior mean of every component, everywhere.
+        Prior mean of every component at every place.
 
     Attributes
     ----------
     mean : float64, shape (n_places, n_components)
-        Mean of f at each place, given what was observed.
+        Posterior mean of f at each place.
     covariance : float64, shape (n_places, n_places)
-        Covariance of each component.
+        Posterior covariance of each component.
     observations : tuple of Observation
+        All observations, in their order.
 
     Raises
     ------
     DataError
-        Places or covariances that cannot be used.
+        If the places or the covariances are not valid.
 
     See Also
     --------
@@ -122,13 +127,14 @@ class Field:
 
     @property
     def variance(self) -> Floats:
-        """Variance of each component of f at each place, shape (n_places,)."""
+        """Posterior variance of each component of f at each place, shape (n_places,)."""
         return self.covariance.diagonal().clip(0)  # rounding of many updates
 
     def gain(self, place: int) -> Floats:
-        """Return by how much each mean would move per unit of surprise, shape (n_places,).
+        """Return the gain of an observation: the shift of each mean per unit, shape (n_places,).
 
-        κ(·, x)/V, V = κ(x, x) + noise (Sutherland 2016, before eq. 7.10).
+        The mean at each place moves by the gain times (observed value − expected value). The gain
+        is κ(·, x)/V with V = κ(x, x) + noise (Sutherland 2016, before eq. 7.10).
         """
         place = self.check_place(place)
         column: Floats = self.covariance[:, place]
@@ -136,13 +142,16 @@ class Field:
 
     @checked(place=Integer())
     def observe(self, place: int, values: ArrayLike) -> Self:
-        """Return the field after one more observation of all components; this one stays.
+        """Return a new field with one more observation of all components.
+
+        The field itself does not change.
 
         Parameters
         ----------
         place : int
-            Row of ``places``; the same may be observed again.
+            Row of ``places``. A place may be observed several times.
         values : float or array, shape (n_components,)
+            Observed value of each component.
         """
         gain = self.gain(place)
         vector = np.atleast_1d(as_array("values", values, np.float64))
@@ -161,10 +170,10 @@ class Field:
         return after
 
     def draw(self, n_draws: int, seed: int | np.random.Generator = 0) -> Floats:
-        """Return draws of f given what was observed, shape (n_draws, n_places, n_components).
+        """Return draws of f given all observations, shape (n_draws, n_places, n_components).
 
-        Draws of the prior are moved by each observation as its mean was, the observation's noise
-        drawn anew (Matheron's rule): exact, and no matrix is factorised again.
+        Draws from the prior are updated by each observation with a new draw of its noise
+        (Matheron's rule). The draws are exact, and no matrix is factorised again.
         """
         n_draws = Integer(1).check("n_draws", n_draws)
         if n_draws * self.mean.size > MAX_DRAWN:
@@ -179,20 +188,20 @@ class Field:
     def condition(
         self, draws: Floats, place: int, gain: Floats, values: Floats, rng: np.random.Generator
     ) -> None:
-        """Make draws of f (k, n_places, n_components) those given one more observation, in place.
+        """Condition draws of f, (k, n_places, n_components), on one more observation, in place.
 
-        ``values`` are of shape (n_components,), or (k, n_components) where each draw has another.
+        ``values`` has shape (n_components,), or (k, n_components) for different values per draw.
         """
         noise = self.noise**0.5 * rng.standard_normal((len(draws), self.n_components))
         draws += (values - draws[:, place] - noise)[:, None] * gain[:, None]
 
     def check_place(self, place: object) -> int:
-        """Return the index of a row of ``places``; ParameterError for anything else."""
+        """Return the index of a row of ``places``; raise ParameterError for anything else."""
         return Integer(0, self.n_places - 1).check("place", place)
 
 
 def seeded(seed: object) -> np.random.Generator:
-    """Return a generator as it is, or make one from a seed; refuse anything else."""
+    """Return the given generator, or a new one from a seed; raise for anything else."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(Seed.check("seed", seed))
@@ -211,12 +220,12 @@ def _as_places(places: ArrayLike) -> Floats:
 
 
 def _covariances(kernel: Callable[..., Any], places: Floats) -> Floats:
-    """Return κ of all places; with two arguments scikit-learn's leave white noise out."""
+    """Return κ of all places; called with two arguments, scikit-learn's omits white noise."""
     try:
         covariances = as_array("kernel's covariances", kernel(places, places), np.float64)
     except DataError:
         raise
-    except Exception as error:  # the caller's function may raise anything
+    except Exception as error:  # the user's function may raise any exception
         raise ParameterError(f"kernel fails on places of shape {places.shape}: {error}") from error
     n = len(places)
     if covariances.shape != (n, n) or not np.isfinite(covariances).all():
@@ -231,7 +240,7 @@ def _covariances(kernel: Callable[..., Any], places: Floats) -> Floats:
 def _root(covariance: Floats) -> Floats:
     """Return R with R Rᵀ = the covariance, shape (n_places, rank): Cholesky with pivots.
 
-    A smooth kernel's matrix is singular to rounding, where plain Cholesky fails.
+    The matrix of a smooth kernel is numerically singular, so that plain Cholesky fails.
     """
     factor, pivots, rank, _ = dpstrf(covariance, lower=1)
     root = np.empty((len(covariance), rank))

@@ -1,4 +1,4 @@
-"""`PatternSearch`: which place to observe next, so that most regions are soon known to match."""
+"""`PatternSearch`: choose the next place to observe, to find matching regions quickly."""
 
 from __future__ import annotations
 
@@ -16,30 +16,34 @@ MAX_DRAWS = 10_000  # per stage: errors of 1 % and less
 class PatternSearch:
     """Choose the places to observe next, to find regions with a pattern.
 
-    Each step observes the place that is expected to reveal the most matching regions (Sutherland
-    2016, eq. 7.6), and flags the regions whose match probability exceeds the threshold. A flag
-    stays.
+    `suggest` returns the place whose observation is expected to reveal the most matching regions
+    (Sutherland 2016, eq. 7.6). `observe` adds an observation and flags the regions whose match
+    probability exceeds the threshold. A region stays flagged.
 
     Parameters
     ----------
     field : Field
-        Field, with earlier observations if there are any.
+        Gaussian process, with earlier observations if there are any.
     classifier : RegionClassifier
+        Classifier that gives the match probability of each region.
     threshold : float in (0, 1)
-        θ, which a region's chance T_g must exceed.
+        Threshold θ that the match probability T_g of a region must exceed.
     n_candidates : int or None
-        Places that are compared, drawn anew each time; None: all.
+        Number of places that are compared, drawn anew each time. None: all places.
     n_outer, n_inner : int
-        Draws of an observation, and of f given each, unless the classifier has closed forms.
+        Numbers of draws of an observation, and of f given each drawn observation. Not used if the
+        classifier has closed forms.
     n_draws : int
-        Number of draws of f, from which the probabilities are estimated that set flags.
+        Number of draws of f for the match probabilities that set flags.
     seed : int
+        Random seed.
 
     Attributes
     ----------
     field : Field
         Field given all observations.
     flagged : bool, shape (n_regions,)
+        Whether each region has been flagged.
 
     See Also
     --------
@@ -99,12 +103,12 @@ class PatternSearch:
         self.flagged = self.chances() > self.threshold
 
     def chances(self) -> Floats:
-        """Return T_g of each region given all observations, shape (n_regions,)."""
+        """Return the match probability T_g of each region, shape (n_regions,)."""
         every = np.arange(len(self.classifier.regions))
         return self.classifier.chances(self.field, every, self.n_draws, self._rng)
 
     def suggest(self) -> int:
-        """Return the place to observe next; among equals the one where f is least known."""
+        """Return the place to observe next; ties go to the place with the largest variance."""
         n_places = self.field.n_places
         n = n_places if self.n_candidates is None else min(self.n_candidates, n_places)
         candidates = self._rng.choice(n_places, n, replace=False)

@@ -1,4 +1,4 @@
-"""`ProbitRegions`: linear classifiers of regions, whose chances and rewards have closed forms."""
+"""`ProbitRegions`: linear classifiers of regions with probabilities in closed form."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ from .regions import RegionClassifier, as_regions
 class ProbitRegions(RegionClassifier):
     """Regions that match if a weighted sum of values is high, with exact probabilities.
 
-    h_g(f) = Φ(L_g f + b_g), L_g f a weighted sum of f's values (Sutherland 2016, eq. 7.7).
+    The salience of region g is h_g(f) = Φ(L_g f + b_g), with L_g f a weighted sum of the values of
+    f (Sutherland 2016, eq. 7.7). For other functions of f use `BagRegions` or a subclass of
+    `RegionClassifier`.
 
     Parameters
     ----------
     weights : array_like, shape (n_regions, n_places) or (n_regions, n_places, n_components)
+        Weights L_g of each region.
     offsets : float or array, shape (n_regions,)
+        Offset b_g of each region, or one offset for all regions.
 
     See Also
     --------
@@ -75,7 +79,7 @@ class ProbitRegions(RegionClassifier):
         Parameters
         ----------
         regions : list of arrays of int
-            The places of each region.
+            Indices of the places of each region.
         """
         members = as_regions(regions)
         weights = np.zeros((len(members), n_places))
@@ -86,7 +90,7 @@ class ProbitRegions(RegionClassifier):
         return cls(weights, offset)
 
     def check_field(self, field: Field) -> None:
-        """Raise DataError for a field of other places or components."""
+        """Raise DataError if the field has another number of places or components."""
         expected = (field.n_places, field.n_components)
         if self.weights.shape[1:] != expected:
             raise DataError(
@@ -121,7 +125,7 @@ class ProbitRegions(RegionClassifier):
         moved = (along[:, :, candidates] ** 2).sum(axis=1) / noisy  # variance of Lμ*, (regions, c)
         deviation = np.sqrt(1 + (variance[:, None] - moved).clip(0))
         ahead = mean[:, None] - deviation * ndtri(threshold)
-        sure = (ahead > 0).astype(np.float64)  # of an observation that tells nothing
+        sure = (ahead > 0).astype(np.float64)  # for an observation without information
         z = np.divide(ahead, np.sqrt(moved), out=np.zeros_like(ahead), where=moved > 0)
         return np.where(moved > 0, ndtr(z), sure).T
 

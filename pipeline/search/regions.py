@@ -1,4 +1,4 @@
-"""What says how well f matches a pattern on each region: any function of f, and models of bags."""
+"""Classifiers of regions: the probability that f matches a pattern on each region."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from .field import MAX_PLACES, Field
 
 # Fraction of f's variance over a region below which an observation does not change it.
 MIN_VARIANCE = 0.01
-POINTS_PER_BATCH = 2**20  # of bags made at once: 32 MiB of four coordinates
+POINTS_PER_BATCH = 2**20  # points of the bags of one batch: 32 MiB with four coordinates
 
 
 class RegionClassifier(ABC):
     """Base class: the probability that a function matches a pattern on each region.
 
-    A subclass has to define `salience`; everything else follows from it by nested Monte Carlo
-    (Sutherland 2016, §7.3). `ProbitRegions` has closed forms of both.
+    A subclass has to define `salience`. The match probabilities and the expected rewards are then
+    computed by nested Monte Carlo (Sutherland 2016, section 7.3). `ProbitRegions` has closed forms
+    of both.
 
     Attributes
     ----------
     regions : list of int64 arrays
-        The places of each region, as rows of a field's ``places``.
+        Places of each region, as row indices of a field's ``places``.
 
     See Also
     --------
@@ -54,18 +55,19 @@ class RegionClassifier(ABC):
 
     @abstractmethod
     def salience(self, draws: Floats, regions: Integers) -> Floats:
-        """Return h_g of each draw of f and each region chosen, shape (n_draws, len(regions)).
+        """Return the salience h_g for each draw of f and region, shape (n_draws, len(regions)).
 
         Parameters
         ----------
         draws : float64, shape (n_draws, n_places, n_components)
+            Draws of f.
         regions : int64
-            Which of ``regions``.
+            Indices of the regions.
         """
         ...
 
     def check_field(self, field: Field) -> None:
-        """Raise DataError for a field without some place of a region."""
+        """Raise DataError if the field lacks a place of a region."""
         for i, places in enumerate(self.regions):
             if places.max() >= field.n_places:
                 raise DataError(
@@ -75,7 +77,7 @@ class RegionClassifier(ABC):
     def chances(
         self, field: Field, regions: Integers, n_draws: int, rng: np.random.Generator
     ) -> Floats:
-        """Return T_g = E h_g(f) given what was observed (eq. 7.1), shape (len(regions),)."""
+        """Return T_g = E h_g(f) given all observations (eq. 7.1), shape (len(regions),)."""
         return self.salience(field.draw(n_draws, rng), regions).mean(axis=0)
 
     def expected_rewards(
@@ -89,16 +91,17 @@ class RegionClassifier(ABC):
     ) -> Floats:
         """Return Pr(T_g > threshold after one observation), shape (n_candidates, len(regions)).
 
-        Equation 7.5 by its two stages: observations z* are drawn, then f given each. All candidates
-        have the same draws of f, which are moved by each z* in closed form. A region that
-        would lose less than `MIN_VARIANCE` of its places' variance is taken as it is.
+        Equation 7.5 is estimated in two stages: observations z* are drawn, then f given each z*.
+        All candidates share the same draws of f, which are updated by each z* in closed form. If an
+        observation would lower the variance of a region's places by less than `MIN_VARIANCE`, the
+        region's probability is assumed not to change.
 
         Parameters
         ----------
         candidates : int64
             Places that may be observed next.
         n_draws : tuple of int
-            Numbers of draws of z*, and of f given each.
+            Numbers of draws of z*, and of f given each z*.
         """
         n_outer, n_inner = n_draws
         before = field.draw(n_outer * n_inner, rng)
@@ -122,7 +125,7 @@ class RegionClassifier(ABC):
     def _reached(
         self, field: Field, place: int, gain: Floats, regions: Integers
     ) -> NDArray[np.bool_]:
-        lost = gain * field.covariance[place]  # of the variance at each place
+        lost = gain * field.covariance[place]  # decrease of the variance at each place
         least = MIN_VARIANCE * field.variance
         places = (self.regions[i] for i in regions.tolist())
         return np.array(
@@ -131,20 +134,24 @@ class RegionClassifier(ABC):
 
 
 class BagRegions(RegionClassifier):
-    """Regions judged by a model of bags; a bag has one point per place of the region.
+    """Regions judged by a fitted classifier of bags.
+
+    Each region becomes a bag with one point per place. The points have the values of f and, with
+    ``coordinates``, the relative positions of the places.
 
     Parameters
     ----------
     model : DoubleBasisClassifier
-        Fitted to such bags. Its `predict_proba` is h_g, with what that says of calibration.
+        Classifier that was fitted to such bags. Its `predict_proba` is the salience h_g, and only
+        as well calibrated as the documentation of `predict_proba` says.
     regions : list of arrays of int
-        The places of each region.
+        Indices of the places of each region.
     label : int or str
-        The class that is the pattern.
+        Class of the model that is the pattern.
     coordinates : array_like, shape (n_places, n_dims), optional
-        Coordinates of each place, such as a field's ``places``. The first coordinates of a bag's
-        points are these, less their mean over the region; f's values follow. Without, f's values
-        alone.
+        Coordinates of each place, such as a field's ``places``. They are centred over the region
+        and are the first coordinates of a bag's points; the values of f follow. Default: the points
+        have only the values of f.
 
     See Also
     --------
@@ -203,7 +210,7 @@ class BagRegions(RegionClassifier):
         return result
 
     def _relative(self, coordinates: ArrayLike | None) -> list[Floats]:
-        """Return the coordinates of each region's places, less their mean."""
+        """Return the coordinates of the places of each region, centred over the region."""
         if coordinates is None:
             return [np.empty((len(places), 0)) for places in self.regions]
         positions = as_array("coordinates", coordinates, np.float64)
@@ -217,7 +224,7 @@ class BagRegions(RegionClassifier):
 
 
 def as_regions(regions: Sequence[ArrayLike]) -> list[Integers]:
-    """Return the places of each region; DataError names a region that has none, or no integers."""
+    """Return the places of each region; raise DataError for an empty or non-integer region."""
     if not is_iterable(regions):
         raise DataError(f"regions is {shown(regions)}; expected a list of arrays")
     arrays = []

@@ -1,6 +1,6 @@
-"""Patients as bags of cells: distances between samples, their scores, and donors' tests.
+"""Patients as bags of cells: distances between samples, scores of distances, and donor tests.
 
-The classes have the methods that patpy asks of its own, and need neither it nor scanpy.
+The classes implement patpy's interfaces, but need neither patpy nor scanpy.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Distances of samples by five representations of their cells."""
+"""Distances between samples by five representations of their cells."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from .pairs import divergence_blocks
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")
 """Names of the distances between samples that `sample_distances` computes."""
 MAX_COMPONENTS = 9  # components of a mixture, as in GloScope
-# A sample of fewer different cells has one normal distribution with a shrunk covariance: distances
-# of mixtures between samples of one distribution were 10⁶ with as many cells as dimensions, and 4
-# with 7 cells a dimension.
+# Samples with fewer different cells per dimension get one normal distribution with a shrunk
+# covariance. For two samples from one distribution, distances of mixtures were 10⁶ with as many
+# cells as dimensions, and 4 with 7 cells per dimension.
 CELLS_PER_DIM = 10
 N_DRAWS = 10_000  # per sample, for the divergences of mixtures
 
@@ -57,23 +57,25 @@ def sample_distances(
 
     ============ ============================================================================
     "knn"        GloScope: KL(p ‖ q) + KL(q ‖ p) by k-th neighbours, exact; see `divergence_blocks`
-    "mixture"    the same of Gaussian mixtures (number of components by BIC), by random draws
-    "js"         of HDD embeddings, Jensen-Shannon; linear in cells
-    "mean_map"   of mean maps; linear in cells
-    "sliced"     of sliced Wasserstein embeddings; linear in cells
+    "mixture"    the same for Gaussian mixtures (number of components by BIC), by random draws
+    "js"         Jensen-Shannon distance of HDD embeddings; linear in cells
+    "mean_map"   distance of mean maps; linear in cells
+    "sliced"     distance of sliced Wasserstein embeddings; linear in cells
     ============ ============================================================================
 
-    A sample of fewer than 10 different cells per dimension has no mixture: it is one normal
-    distribution, whose covariance is shrunk to that within all samples. Estimates of "knn" and
-    "mixture" below zero count as zero, as in patpy. For the last three the coordinates are
-    standardised over all cells.
+    For "mixture", a sample with fewer than 10 different cells per dimension is described by one
+    normal distribution, whose covariance is shrunk towards the covariance within all samples.
+    Negative estimates of "knn" and "mixture" are set to zero, as in patpy. For the last three
+    methods the coordinates are standardised over all cells.
 
     Parameters
     ----------
     X : BagStore, Bags, or list of arrays (n_cells, n_dims)
+        Samples, each a bag of cells.
     method : str
+        Name of the method, see the table.
     k : int, default 25
-        Neighbours for the method "knn".
+        Number of neighbours for the method "knn".
     seed : int, default 0
         Seed for drawing mixtures and their samples.
     checkpoints, progress
@@ -87,8 +89,8 @@ def sample_distances(
     Raises
     ------
     BagError, DataError, ParameterError
-        Samples of k cells or fewer for "knn"; for "mixture" no sample with two different cells;
-        what the embeddings refuse.
+        If a sample has at most k cells for "knn", no sample has two different cells for "mixture",
+        or an embedding rejects a sample.
 
     See Also
     --------
@@ -118,7 +120,7 @@ def sample_distances(
 
 
 def representation(bags: Bags, method: str) -> Floats:
-    """Return a vector per sample: the embedding of "js", "mean_map" or "sliced"."""
+    """Return one vector per sample: the embedding of "js", "mean_map" or "sliced"."""
     kinds: dict[str, Embedding] = {
         "js": HDDEmbedding("js"),
         "mean_map": MeanMapEmbedding(),
@@ -129,7 +131,7 @@ def representation(bags: Bags, method: str) -> Floats:
 
 
 def _of_mixtures(bags: Bags, seed: int) -> Floats:
-    """Return KL(p ‖ q) + KL(q ‖ p) of mixtures, each by draws of its own."""
+    """Return KL(p ‖ q) + KL(q ‖ p) of mixtures, each term by its own draws."""
     cells = [np.asarray(bag, dtype=np.float64) for bag in bags]
     few = [len(np.unique(points, axis=0)) < CELLS_PER_DIM * bags.n_dims for points in cells]
     pooled = _Pooled.of(cells) if any(few) else None
@@ -154,7 +156,7 @@ def _mixture(points: Floats, seed: int) -> GaussianMixture:
 
 @dataclass(frozen=True, eq=False)
 class _Pooled:
-    """The covariance of cells within samples, to which samples of few cells are shrunk.
+    """The covariance of cells within samples, towards which samples of few cells are shrunk.
 
     Attributes
     ----------
@@ -174,7 +176,7 @@ class _Pooled:
         Raises
         ------
         DataError
-            No sample has two different cells.
+            If no sample has two different cells.
         """
         gaps = np.concatenate([points - points.mean(axis=0) for points in cells])
         n = max(1, len(gaps) - len(cells))
@@ -190,9 +192,9 @@ class _Pooled:
     def normal(self, points: Floats, seed: int) -> GaussianMixture:
         """Return a normal distribution with the mean of a few cells, and a shrunk covariance.
 
-        In units of the pooled covariance, that of the cells is drawn to a multiple of the identity
-        by oracle-approximating shrinkage (Chen et al. 2010); the multiple counts one cell of the
-        pool in addition to those of the sample.
+        In units of the pooled covariance, the covariance of the cells is shrunk towards a multiple
+        of the identity by oracle-approximating shrinkage (Chen et al. 2010). The multiple counts
+        one pooled cell in addition to the cells of the sample.
         """
         mean = points.mean(axis=0)
         rows = solve_triangular(self.root, (points - mean)[:, self.varies].T, lower=True).T

@@ -1,4 +1,4 @@
-"""Classes with the methods that patpy asks of sample representations and supervised methods."""
+"""Classes with patpy's interfaces of sample representations and supervised methods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _NoCellsError(ModelError, RuntimeError):
 
 
 class _Samples:
-    """What both interfaces share: the cells of each sample, in the order of their first cells."""
+    """Base of both interfaces: the cells of each sample, in the order of their first cells."""
 
     def __init__(
         self, sample_key: str, cell_group_key: str | None, layer: str | None, seed: int
@@ -47,12 +47,12 @@ class _Samples:
         self.samples: pd.Index | None = None
 
     def prepare_anndata(self, adata: AnnData) -> None:
-        """Take the cells of an AnnData object, which is not copied.
+        """Use the cells of an AnnData object, which is not copied.
 
         Raises
         ------
         DataError
-            No column ``sample_key`` in obs, or no ``layer`` in obsm and layers.
+            If obs has no column ``sample_key``, or neither obsm nor layers has ``layer``.
         """
         _column(adata, self.sample_key)
         codes, names = pd.factorize(adata.obs[self.sample_key])
@@ -65,12 +65,12 @@ class _Samples:
         self.adata, self.samples = adata, pd.Index(names, name=self.sample_key)
 
     def metadata(self, columns: Sequence[str]) -> pd.DataFrame:
-        """Return columns of obs, a row per sample.
+        """Return columns of obs with one row per sample.
 
         Raises
         ------
         DataError
-            A column that is not there, or that is not constant within a sample.
+            If a column does not exist or is not constant within a sample.
         """
         adata = self._prepared()
         columns_by_name = {}
@@ -86,7 +86,7 @@ class _Samples:
         return self._check_adata_loaded()
 
     def _check_adata_loaded(self) -> AnnData:
-        """Return the cells; patpy's own methods call this one, and expect a RuntimeError."""
+        """Return the cells; patpy's methods call this method, and expect a RuntimeError."""
         if self.adata is None:
             raise _NoCellsError("no cells yet: call prepare_anndata(adata) first")
         return self.adata
@@ -102,20 +102,23 @@ class BagbasisSamples(_Samples):
     cell_group_key : str, optional
         Not used; required by the interface.
     layer : str, default "X_pca"
-        Name of an array of obsm, or else of layers; None or "X" is X.
+        Name of the array with the cells: an entry of obsm, or of layers if obsm lacks it. None or
+        "X" is X.
     seed : int, default 67
+        Seed of the method's random draws.
     method : str, default "knn"
-        As for `sample_distances`; "knn" is GloScope's matrix.
+        Method of `sample_distances`. "knn" gives GloScope's matrix.
     k : int, default 25
+        Number of neighbours for the method "knn".
     checkpoints : URL, optional
-        As for `divergence_blocks`.
+        Folder for finished blocks; see `divergence_blocks`.
 
     Attributes
     ----------
     samples : pandas.Index
-        The order of rows of distances.
+        Names of the samples, in the order of the rows of the distance matrix.
     sample_representation : DataFrame or None
-        A vector per sample, of methods that have one.
+        One vector per sample; None for methods without an embedding.
 
     See Also
     --------
@@ -155,35 +158,35 @@ class BagbasisSamples(_Samples):
         self.sample_representation: pd.DataFrame | None = None
 
     def prepare_anndata(self, adata: AnnData) -> None:
-        """Take the cells of an AnnData object, which is not copied.
+        """Use the cells of an AnnData object, which is not copied.
 
         Raises
         ------
         DataError
-            No column ``sample_key`` in obs, or no ``layer`` in obsm and layers.
+            If obs has no column ``sample_key``, or neither obsm nor layers has ``layer``.
         """
         super().prepare_anndata(adata)
         self.sample_representation = None
 
     @property
     def DISTANCES_UNS_KEY(self) -> str:  # noqa: N802 - patpy's name
-        """Where `calculate_distance_matrix` keeps the distances in ``adata.uns``."""
+        """Key of ``adata.uns`` under which `calculate_distance_matrix` keeps the distances."""
         return f"X_bagbasis_{self.method}_distances"
 
     def calculate_distance_matrix(
         self, force: bool = False, progress: Progress | None = None
     ) -> Floats:
-        """Return the distances of samples, (n, n), and keep them in ``adata.uns``.
+        """Return the distances between samples, (n, n), and keep them in ``adata.uns``.
 
-        Distances that are kept there are used again if they are of the same method, k, seed,
-        layer, samples, order of samples and cells; a hash of all of these is kept with them.
+        Kept distances are used again if method, k, seed, layer, samples, order of samples and cells
+        are the same. A hash of all of these is kept with the distances.
 
         Parameters
         ----------
         force : bool
-            Compute them again although they are kept.
+            Whether the distances are computed again even if kept distances could be used.
         progress : callable, optional
-            Called with (pairs done, pairs in all).
+            Function that is called with (pairs done, pairs in all).
         """
         adata = self._prepared()
         source_key, source = f"{self.DISTANCES_UNS_KEY}_source", self._source()
@@ -226,12 +229,12 @@ class BagbasisSamples(_Samples):
         task: str = "classification",
         n_neighbors: int = 3,
     ) -> dict[str, Any]:
-        """Return how well neighbours predict a column of obs, as patpy's method of that name does.
+        """Return how well neighbours predict a column of obs, like patpy's method of this name.
 
         Raises
         ------
         DataError
-            Another method than "knn", which is the only one here.
+            If the method is not "knn", the only supported method.
         """
         if method != "knn":
             raise DataError(f"method is {shown(method)}; here there is 'knn' alone")
@@ -252,16 +255,17 @@ class BagbasisSamples(_Samples):
         n_neighbors: int = 3,
         task: str = "classification",
     ) -> tuple[pd.Series, NDArray[Any]]:
-        """Return the known values of a column of obs, and what the nearest samples predict.
+        """Return the known values of a column of obs, and their predictions from nearest samples.
 
-        Each sample is predicted from its ``n_neighbors`` nearest others, weighted by 1 / distance.
+        Each sample is predicted from its ``n_neighbors`` nearest other samples, weighted by
+        1 / distance.
 
         Parameters
         ----------
         target : str
             Column of obs, or of ``metadata``.
         metadata : DataFrame, optional
-            Columns of samples, whose names are the index; default those of obs.
+            Table with one row per sample, indexed by sample name. Default: the columns of obs.
         n_neighbors : int, default 3
             Number of neighbours.
         task : {"classification", "regression"}
@@ -270,14 +274,15 @@ class BagbasisSamples(_Samples):
         Returns
         -------
         true : Series
-            Values of the samples that have one, by the names of the samples.
+            Values of the samples with a known value, indexed by sample name.
         predicted : shape (len(true),)
             Predicted classes or numbers.
 
         Raises
         ------
         DataError
-            No such column, another task, or fewer known samples than neighbours.
+            If the column does not exist, the task is not supported, or there are fewer samples with
+            a known value than neighbours.
         """
         if task not in TASKS[:2]:
             raise DataError(f"task is {shown(task)}; expected 'classification' or 'regression'")
@@ -293,18 +298,19 @@ class BagbasisSamples(_Samples):
         return true, predicted
 
     def embed(self, method: str = "MDS") -> Floats:
-        """Return coordinates of the samples in the plane, (n, 2), whose distances are alike.
+        """Return coordinates of the samples in the plane, (n, 2), that preserve the distances.
 
         Parameters
         ----------
         method : {"MDS"}
-            Classical multidimensional scaling. For others, give `calculate_distance_matrix` to
-            ``umap.UMAP(metric="precomputed")`` or ``openTSNE.TSNE(metric="precomputed")``.
+            Classical multidimensional scaling. For other methods, pass the result of
+            `calculate_distance_matrix` to ``umap.UMAP(metric="precomputed")`` or
+            ``openTSNE.TSNE(metric="precomputed")``.
 
         Raises
         ------
         DataError
-            Another method than "MDS", which is the only one here.
+            If the method is not "MDS", the only supported method.
         """
         if method != "MDS":
             raise DataError(
@@ -320,20 +326,20 @@ class BagbasisSamples(_Samples):
         return places
 
     def to_adata(self, metadata: pd.DataFrame | None = None) -> AnnData:
-        """Return an AnnData object with a row per sample.
+        """Return an AnnData object with one row per sample.
 
-        X holds `sample_representation`, or `embed` of methods that have none; obsm the distances,
-        and obs the metadata.
+        X holds `sample_representation`, or the result of `embed` for methods without one. obsm
+        holds the distances, and obs the metadata.
 
         Parameters
         ----------
         metadata : DataFrame, optional
-            Columns of samples, whose names are the index.
+            Table with one row per sample, indexed by sample name.
 
         Raises
         ------
         DataError
-            A sample that the metadata do not have.
+            If the metadata lack a sample.
         """
         distances = self.calculate_distance_matrix()
         rows = self.sample_representation
@@ -346,7 +352,7 @@ class BagbasisSamples(_Samples):
         )
 
     def _values(self, target: str, metadata: pd.DataFrame | None) -> pd.Series:
-        """Return a column of obs, or of a table with the names of samples, a value per sample."""
+        """Return one value per sample from a column of obs, or of a table indexed by sample."""
         if metadata is None:
             return self.metadata([target])[target]
         if target not in metadata:
@@ -378,11 +384,12 @@ class BagbasisSamples(_Samples):
 class BagbasisSupervised(_Samples):
     """Labels of samples, with the interface of patpy's ``SupervisedSampleMethod``.
 
-    A Double-Basis estimator is fitted per label to the samples that have it.
+    For each label, a Double-Basis estimator is fitted to the samples with a known value of it.
 
     Parameters
     ----------
     sample_key : str
+        Column of obs with the samples.
     label_keys : str or list of str
         Columns of obs that are constant within a sample.
     tasks : str or list of str
@@ -390,15 +397,16 @@ class BagbasisSupervised(_Samples):
     cell_group_key : str, optional
         Not used; required by the interface.
     layer : str, default "X_pca"
+        Name of the array with the cells; see `BagbasisSamples`.
     seed : int, default 42
         Not used: fits are deterministic given the seed of their random features.
     embedding : embedding, optional
-        Embedding of the cells; default that of the estimators.
+        Embedding of the cells. Default: the default embedding of the estimators.
 
     Attributes
     ----------
     models_ : dict
-        The estimators by their labels.
+        Fitted estimator of each label.
 
     See Also
     --------
@@ -440,7 +448,7 @@ class BagbasisSupervised(_Samples):
             raise DataError(f"{len(self.label_keys)} labels have {len(self.tasks)} tasks")
 
     def prepare_anndata(self, adata: AnnData) -> None:
-        """Take the cells, and fit a model per label."""
+        """Use the cells of an AnnData object, and fit one model per label."""
         super().prepare_anndata(adata)
         self.labels = self.metadata(self.label_keys)
         self.models_: dict[str, DoubleBasisClassifier | DoubleBasisRegressor] = {}
@@ -455,13 +463,14 @@ class BagbasisSupervised(_Samples):
     def predict(self, label: str) -> pd.Series | pd.DataFrame:
         """Return the prediction for every sample, in patpy's form.
 
-        For numbers, a Series; for classes, a DataFrame with ``prob_CLASS`` and ``LABEL_pred``.
-        Samples that the model was fitted to are among them: judge it by `cross_val_score`.
+        Numbers are returned as a Series. Classes are returned as a DataFrame with the columns
+        ``prob_CLASS`` and ``LABEL_pred``. The samples include those that the model was fitted to;
+        to judge a model, use `cross_val_score`.
 
         Raises
         ------
         DataError
-            A label that was not fitted.
+            If the label was not fitted.
         """
         self._prepared()
         if label not in self.models_:
@@ -477,7 +486,7 @@ class BagbasisSupervised(_Samples):
         )
 
     def calculate_distance_matrix(self) -> Floats:
-        """Return the distances of samples by their mean maps, (n, n)."""
+        """Return the distances between the mean maps of samples, (n, n)."""
         self._prepared()
         return sample_distances(self.bags_, "mean_map")
 

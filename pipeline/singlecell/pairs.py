@@ -1,4 +1,4 @@
-"""Divergences of all pairs of samples in blocks: on a cluster, with progress, and resumed."""
+"""Divergences of all pairs of samples in blocks: on a cluster, with progress and resumption."""
 
 from __future__ import annotations
 
@@ -43,36 +43,37 @@ def divergence_blocks(
 ) -> Floats:
     """Compute the divergences of all pairs of bags exactly, block by block.
 
-    With k = 25 they are GloScope's matrix.
-
-    The blocks of a store are computed on the open cluster; those of bags in memory in this
-    process. Each finished block is kept in ``checkpoints`` under a digest of its points: the same
-    call goes on where one was cut off, and changed bags are computed anew. GloScope's estimate
-    (Wang et al., Genome Biology 2024) is that of "symmetric_kl".
+    For a store, blocks are computed on the open cluster; for bags in memory, in this process. Each
+    finished block is kept in ``checkpoints`` under a digest of its points. An interrupted call can
+    therefore be repeated and resumes; blocks of changed bags are computed anew. "symmetric_kl" with
+    k = 25 is GloScope's matrix (Wang et al., Genome Biology 2024).
 
     Parameters
     ----------
     X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        Bags of points.
     divergence : str
-        One without a direction of `divergence_matrix`.
+        Name of a symmetric divergence of `divergence_matrix`.
     k : int, default 25
-        Which neighbour; None for divergences by a kernel.
+        Number k of the nearest neighbour whose distance is used; None for kernel divergences.
     bags_per_block : int, default 16
-        Rows and columns of a block: what is computed at a time, and lost at a break.
+        Number of rows and of columns of a block. At most the running blocks are lost if the call is
+        interrupted.
     checkpoints : URL, optional
-        A folder for finished blocks, of this call alone or of others; not removed.
+        Folder for finished blocks, which may be shared with other calls. It is not removed.
     progress : callable, optional
-        Called with (pairs done, pairs in all).
+        Function that is called with (pairs done, pairs in all).
 
     Returns
     -------
     array of float64, shape (n_bags, n_bags)
-        Symmetric, with a diagonal of 0. Estimates may be below zero where samples are alike.
+        Symmetric matrix of divergences, with a diagonal of 0. Estimates may be negative for similar
+        samples.
 
     Raises
     ------
     BagError, DataError, ParameterError
-        As `divergence_matrix`.
+        In the same cases as `divergence_matrix`.
 
     See Also
     --------
@@ -121,7 +122,7 @@ class _BlockTask:
     folder: str | None
 
     def __call__(self, block: PairBlock, report: Report) -> list[tuple[PairBlock, Floats]]:
-        """Return the block with its divergences, kept ones or new."""
+        """Return the block with its divergences, from the checkpoints or newly computed."""
         return [(block, self._values(block))]
 
     def _values(self, block: PairBlock) -> Floats:
@@ -140,7 +141,7 @@ class _BlockTask:
         return values
 
     def _name(self, rows: Bags, columns: Bags) -> str:
-        """Return a name for the divergences of these points: other points have another one."""
+        """Return a name that identifies the divergences of these points."""
         digest = hashlib.sha256(json.dumps([self.divergence, self.k]).encode())
         for bags in (rows, columns):
             sizes = np.diff(bags.offsets)

@@ -1,4 +1,4 @@
-"""The four scores of sample representations that SPARE compares, from distances of samples.
+"""The four scores of sample representations in SPARE, computed from distances of samples.
 
 SPARE is the benchmark of patpy (Shitov et al., LMRL workshop at ICLR 2025).
 """
@@ -19,33 +19,36 @@ from ..core.arrays import Floats, as_array
 from ..core.errors import DataError
 
 TASKS = ("classification", "regression", "ranking")
-N_COMPONENTS = 10  # of a diffusion map, as is usual for pseudotime
+N_COMPONENTS = 10  # components of a diffusion map, as is usual for pseudotime
 
 
 @checked(task=OneOf(*TASKS), n_neighbors=Integer(1))
 def information_retention(
     distances: ArrayLike, target: ArrayLike, task: str = "classification", n_neighbors: int = 3
 ) -> float:
-    """How well nearest samples predict a covariate; 0 is chance, 1 is perfect.
+    """Score how well nearest samples predict a covariate; 0 is chance, 1 is perfect.
 
-    Each sample is predicted from its ``n_neighbors`` nearest others, weighted by 1 / distance. Of
-    L classes the score is (F1 − 1/L) · L / (L − 1) with the macro F1, of numbers the absolute
-    Spearman correlation; below 0 it counts as 0. Samples without a label are left out.
+    Each sample is predicted from its ``n_neighbors`` nearest other samples, weighted by
+    1 / distance. For L classes the score is (F1 − 1/L) · L / (L − 1) with the macro F1. For numbers
+    it is the absolute Spearman correlation. Negative scores are set to 0. Samples without a label
+    are left out.
 
     Parameters
     ----------
     distances : shape (n, n)
-        Distances of samples from each other, ≥ 0.
+        Distances between samples, ≥ 0.
     target : shape (n,)
-        Labels, or numbers; NaN or None is unknown.
+        Labels or numbers; NaN or None marks unknown values.
     task : {"classification", "regression", "ranking"}
+        Kind of the target.
     n_neighbors : int, default 3
+        Number of nearest samples.
 
     Raises
     ------
     DataError
-        Distances that do not form a square matrix of numbers ≥ 0, or fewer known samples than
-        neighbours.
+        If the distances do not form a square matrix of numbers ≥ 0, or fewer samples than
+        neighbours have a known value.
 
     See Also
     --------
@@ -73,14 +76,14 @@ def information_retention(
 def predict_from_neighbors(
     distances: ArrayLike, target: ArrayLike, task: str, n_neighbors: int
 ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Predict each sample's label from its nearest others, weighted by 1 / distance.
+    """Predict each sample's label from its nearest other samples, weighted by 1 / distance.
 
     Returns
     -------
     known : bool, shape (n,)
-        Samples that have a label.
+        Which samples have a label.
     predicted : shape (number of known samples,)
-        Classes as texts for task="classification", else float64.
+        Classes as strings for task="classification", else float64.
     """
     matrix = _as_distances(distances)
     values = np.asarray(target, dtype=object)
@@ -115,19 +118,22 @@ def batch_score(
     technical: Mapping[str, tuple[ArrayLike, str]],
     n_neighbors: int = 3,
 ) -> float:
-    """How little the nearest samples reveal about technical covariates, from 0 to 1 (best).
+    """Score how little the nearest samples reveal about technical covariates, from 0 to 1 (best).
 
     Parameters
     ----------
     distances : shape (n, n)
+        Distances between samples, ≥ 0.
     technical : mapping from name to (values, task)
-        As ``target`` and ``task`` of `information_retention`.
+        Technical covariates; values and task are as ``target`` and ``task`` of
+        `information_retention`.
     n_neighbors : int, default 3
+        Number of nearest samples.
 
     Raises
     ------
     DataError
-        As `information_retention`; no covariate at all.
+        If there is no covariate, or in the cases of `information_retention`.
 
     See Also
     --------
@@ -159,26 +165,30 @@ def batch_score(
 def trajectory_score(
     distances: ArrayLike, order: ArrayLike, root: int, n_neighbors: int = 15
 ) -> float:
-    """Agreement of diffusion pseudotime with a known order: absolute rank correlation.
+    """Absolute rank correlation of diffusion pseudotime with a known ordering of the samples.
 
-    Pseudotime is the distance in a diffusion map (Haghverdi et al., 2016): eigenvectors of the
-    transition matrix of a Gaussian kernel on the graph of nearest neighbours, weighted by
-    λ / (1 − λ). Samples that the graph does not join to the root count as the farthest.
+    Pseudotime is the distance from the root in a diffusion map (Haghverdi et al., 2016). The map
+    has the eigenvectors of the transition matrix of a Gaussian kernel on the graph of nearest
+    neighbours, weighted by λ / (1 − λ). Samples that are not connected to the root count as the
+    farthest.
 
     Parameters
     ----------
     distances : shape (n, n)
+        Distances between samples, ≥ 0.
     order : shape (n,)
-        Numbers, such as grades of severity; NaN is left out of the correlation.
+        Known position of each sample, such as a grade of severity. Samples with NaN are left out of
+        the correlation.
     root : int
-        The sample where the trajectory begins.
+        Index of the sample where the trajectory begins.
     n_neighbors : int, default 15
         Number of neighbours in the graph; at most n − 1 are used.
 
     Raises
     ------
     DataError
-        Distances that do not form a square matrix, an order of another length, or no such root.
+        If the distances do not form a square matrix, ``order`` has another length, or the root does
+        not exist.
 
     See Also
     --------
@@ -207,19 +217,21 @@ def trajectory_score(
 def replicate_robustness(distances: ArrayLike, samples: Sequence[Any]) -> float:
     """Return how close replicates are; 1 if each sample's nearest sample is a replicate.
 
-    It is 1 − the mean fraction of the other samples that are nearer than the nearest replicate, so
-    about .5 at random.
+    The score is 1 − the mean fraction of other samples that are nearer than the nearest replicate.
+    For random distances it is about 0.5.
 
     Parameters
     ----------
     distances : shape (n, n)
+        Distances between rows, ≥ 0.
     samples : sequence, length n
-        Which sample each row is a replicate of; every one needs two rows or more.
+        Sample of each row. Rows of the same sample are replicates; each sample needs two rows or
+        more.
 
     Raises
     ------
     DataError
-        Distances that do not form a square matrix, or a sample without a replicate.
+        If the distances do not form a square matrix, or a sample has no replicate.
 
     See Also
     --------
@@ -261,7 +273,7 @@ def _as_distances(distances: ArrayLike) -> Floats:
 
 
 def _weights(near: Floats) -> Floats:
-    """Return 1 / distance; where some are zero, these alone."""
+    """Return 1 / distance; if some distances are zero, equal weights for these samples alone."""
     zero = near == 0
     with np.errstate(divide="ignore"):
         return np.where(zero.any(axis=1, keepdims=True), zero.astype(float), 1 / near)
@@ -280,7 +292,7 @@ def _class_score(values: NDArray[Any], predicted: NDArray[Any]) -> float:
 
 
 def _spearman(a: Floats, b: Floats) -> float:
-    """Return the correlation of ranks; 0 where one of them is constant."""
+    """Return the correlation of ranks; 0 if one variable is constant."""
     x, y = rankdata(a) - (len(a) + 1) / 2, rankdata(b) - (len(b) + 1) / 2
     scale = np.sqrt((x @ x) * (y @ y))
     return float(x @ y / scale) if scale > 0 else 0.0
@@ -291,7 +303,7 @@ def _pseudotime(matrix: Floats, root: int, k: int) -> Floats:
     width = np.maximum(ordered[:, k], np.finfo(np.float64).tiny)  # the first is the sample itself
     near = matrix <= width[:, None]
     kernel = np.exp(-(matrix**2) / (width[:, None] * width[None, :])) * (near | near.T)
-    kernel /= np.outer(kernel.sum(axis=1), kernel.sum(axis=1))  # the density's share is taken out
+    kernel /= np.outer(kernel.sum(axis=1), kernel.sum(axis=1))  # divides the sampling density out
     degree = np.sqrt(kernel.sum(axis=1))
     values, vectors = np.linalg.eigh(kernel / np.outer(degree, degree))
     values, vectors = values[::-1][1 : N_COMPONENTS + 1], vectors[:, ::-1][:, 1 : N_COMPONENTS + 1]

@@ -1,1 +1,1 @@
-"""Versions of models, the champion among them, and the way back."""
+"""Registry of model versions, with a champion that can be promoted and rolled back."""

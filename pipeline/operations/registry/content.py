@@ -1,4 +1,4 @@
-"""The name of a registered model: a hash of its content."""
+"""Names of registered models: hashes of their content."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ PLACES = ("checkpoints", "checkpoint")  # the latter in models of before 1.0
 
 
 def content_name(group: zarr.Group) -> str:
-    """Return a hash of all that is saved, except when and with what it was saved."""
+    """Return a hash of the saved content, without the time and package versions of saving."""
     return _names(group)[0]
 
 
 def is_content(group: zarr.Group, name: str) -> bool:
-    """Return whether a name is the hash of what is saved, also as earlier versions made it."""
+    """Return whether a name is the hash of the saved content, by this or an earlier version."""
     return name in _names(group)
 
 
 def _names(group: zarr.Group) -> list[str]:
-    """Return the name, and the one with the seconds that a choice took, as of earlier versions."""
+    """Return the name, and the name by earlier versions, which hashed the seconds of a choice."""
     state: Any = group.attrs[MODEL_KEY]
     content = {key: value for key, value in state.items() if key != "versions"}
     params = state["params"]
@@ -53,5 +53,5 @@ def _names(group: zarr.Group) -> list[str]:
 
 
 def _lasting(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report without what differs between runs of one fit."""
+    """Return a report without the entries that differ between runs of the same fit."""
     return {key: value for key, value in report.items() if key not in VOLATILE}

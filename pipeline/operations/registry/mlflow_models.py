@@ -1,6 +1,7 @@
-"""Models in MLflow: logged with what their report says, and loaded as a ``python_function``.
+"""Log models to MLflow with the contents of their report, and load them as ``python_function``.
 
-What MLflow keeps is the folder that ``save`` writes, not a pickle: loading it runs no code from it.
+MLflow stores the folder that ``save`` writes, not a pickle. Loading a model therefore runs no code
+from the stored files.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from ...models.saving import Saveable, save_model
 if TYPE_CHECKING:
     from mlflow.models.model import ModelInfo
 
-LONGEST = 500  # characters of a parameter, which every tracking server keeps
+LONGEST = 500  # characters of a parameter that every tracking server accepts
 FOLDER = "model.zarr"
-LOADS_NETWORKS = "bagbasis.neural.loading"  # imported by MLflow, where such a model is loaded
+LOADS_NETWORKS = "bagbasis.neural.loading"  # module that MLflow imports to load a network
 
 
 def _load_pyfunc(path: str) -> PythonFunction:
-    """Load what MLflow kept; it looks for this name."""
+    """Load a model that MLflow stored; MLflow calls the function by this name."""
     return PythonFunction(load_model(path))
 
 
 class Logged(Saveable, Protocol):
-    """A fitted estimator, with what its fit has counted."""
+    """A fitted estimator with the counts of its fit."""
 
     report_: dict[str, Any]
 
@@ -43,16 +44,16 @@ class Logged(Saveable, Protocol):
     model=Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor"), name=Text
 )
 def log_model(model: Logged, name: str = "model") -> ModelInfo:
-    """Log a fitted model into MLflow's active run: itself, its parameters and its report.
+    """Log a fitted model, its parameters and its report to MLflow's active run.
 
-    ``mlflow.pyfunc.load_model`` then gives a model whose ``predict`` takes a list of bags, or a
-    data frame with a column ``bag`` (points per bag), where bagbasis is installed. Needs
-    ``pip install 'bagbasis[mlflow]'``.
+    The logged model can be loaded with ``mlflow.pyfunc.load_model`` if bagbasis is installed. The
+    ``predict`` of the loaded model takes a list of bags, or a DataFrame with a column ``bag``
+    (points per bag). Needs ``pip install 'bagbasis[mlflow]'``.
 
     Parameters
     ----------
     model : fitted estimator
-        Fitted estimator, or a network of numbers or classes, such as
+        Fitted estimator, or a fitted network that predicts numbers or classes, such as
         `bagbasis.neural.SequenceRegressor`. Loading a network needs ``bagbasis[neural]``.
     name : str
         Name of the model in the run.
@@ -60,12 +61,13 @@ def log_model(model: Logged, name: str = "model") -> ModelInfo:
     Returns
     -------
     mlflow.models.model.ModelInfo
-        ``model_uri`` is what `mlflow.pyfunc.load_model` and `mlflow.register_model` take.
+        Description of the logged model. Pass its ``model_uri`` to `mlflow.pyfunc.load_model` or
+        `mlflow.register_model`.
 
     Raises
     ------
     ModelError
-        The model is not fitted, MLflow is not installed, or it refuses.
+        If the model is not fitted, MLflow is not installed, or MLflow raises an error.
 
     See Also
     --------
@@ -111,5 +113,5 @@ def log_model(model: Logged, name: str = "model") -> ModelInfo:
             )
     except BagbasisError:
         raise
-    except (mlflow.MlflowException, OSError, ValueError) as error:  # the last of names with a NUL
+    except (mlflow.MlflowException, OSError, ValueError) as error:  # ValueError: names with a NUL
         raise ModelError(f"MLflow did not take the model ({error})") from error

@@ -1,4 +1,4 @@
-"""Which model of a registry is the champion, and which were: one small JSON object."""
+"""The current and former champions of a registry, in one small JSON object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROMOTE, ROLLBACK = "promote", "rollback"
 
 
 def now() -> str:
-    """Return the time as the registry writes it: ISO 8601 in UTC, to the millisecond."""
+    """Return the current time in the registry's format: ISO 8601 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -30,10 +30,11 @@ class Promotion(Saved):
     Attributes
     ----------
     name : str
-        The model that became champion.
+        Name of the model that became champion.
     at : str
-        When, ISO 8601 in UTC.
+        Time of the change, ISO 8601 in UTC.
     action : {"promote", "rollback"}
+        Kind of the change.
     """
 
     name: str
@@ -43,18 +44,18 @@ class Promotion(Saved):
 
 @dataclass(frozen=True)
 class Pointer:
-    """Every change of the champion, oldest first; nothing is ever taken out."""
+    """Every change of the champion, oldest first; entries are never removed."""
 
     history: tuple[Promotion, ...] = ()
 
     @property
     def champions(self) -> tuple[str, ...]:
-        """The current champion, last, after those that rollbacks lead to.
+        """Champions to which rollbacks lead, followed by the current champion.
 
         Raises
         ------
         ValueError
-            A history that cannot have happened.
+            If the history is inconsistent.
         """
         names: list[str] = []
         for change in self.history:
@@ -76,7 +77,7 @@ class Pointer:
         return Pointer((*self.history, Promotion(name, now(), PROMOTE)))
 
     def rolled_back(self) -> Pointer:
-        """Return the pointer back at the champion before the current one; there has to be one."""
+        """Return the pointer to the previous champion; a previous champion must exist."""
         return Pointer((*self.history, Promotion(self.champions[-2], now(), ROLLBACK)))
 
     def to_bytes(self) -> bytes:
@@ -93,7 +94,7 @@ class Pointer:
         Raises
         ------
         ModelError
-            What `to_bytes` cannot have written; names the URL.
+            If `to_bytes` cannot have written the content. The message names the URL.
         """
         remedy = (
             "try again if something between here and the storage may have answered in its place; "

@@ -1,12 +1,12 @@
-"""A registry of models: immutable, named by their content, one of them the champion.
+"""A registry of immutable models that are named by their content; one model is the champion.
 
 ::
 
     <url>/champion.json        the current champion and every change of it, replaced as a whole
     <url>/models/<name>.zarr   a saved model; its attributes also say when it was registered
 
-Models are only added; the champion is changed by replacing one object. So a process that dies
-anywhere leaves the old champion in place, and readers need no lock.
+Models are only added. The champion is changed by replacing one object. A process that dies at any
+point therefore leaves the old champion in place, and readers need no lock.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from .pointer import Pointer, Promotion, now
 POINTER = "champion.json"
 MODELS = "models"
 REGISTRATION = "bagbasis_registration"
-CHECKSUM = "checksum"  # of the registration
+CHECKSUM = "checksum"  # key for the checksum of the registration
 NAME = re.compile(r"[0-9a-f]{16}")
 
 logger = logging.getLogger(__name__)
@@ -63,24 +63,27 @@ class ModelRecord:
     Attributes
     ----------
     name : str
-        The first 16 hexadecimal digits of a SHA-256 of the model's content.
+        First 16 hexadecimal digits of a SHA-256 hash of the model's content.
     url : str
-        Place of the saved model, which `load_model` reads.
+        URL of the saved model, for `load_model`.
     created : str
         Time of the first registration, ISO 8601 in UTC; empty for a damaged model.
     current : bool
-        Whether it is the champion.
+        Whether the model is the champion.
     promoted : str or None
-        Time of the last promotion to champion; None if there was none.
+        Time of the last promotion to champion; None if the model was never promoted.
     estimator : str
+        Class name of the estimator.
     fit : dict
         Report of the fit (``report_`` of the estimator).
     report : dict
         Report that was given to `Registry.register`.
     measure, error : str or None
-        Measure of the error, and the error with its standard error; None where it is not known.
+        Name of the error measure, and the error with its standard error; None if the error is not
+        known.
     damage : str or None
-        Why its description cannot be read; the arrays are not looked at.
+        Reason why the model's description cannot be read; None if it can be read. The arrays are
+        not checked.
 
     See Also
     --------
@@ -118,17 +121,18 @@ class ModelRecord:
 
     @property
     def measure(self) -> str | None:
-        """Name of the measure of `error`; None where no error is known."""
-        if "error" in self.report and "measure" in self.report:  # of a round of `retrain`
+        """Name of the measure of `error`; None if no error is known."""
+        if "error" in self.report and "measure" in self.report:  # from a round of `retrain`
             return str(self.report["measure"])
         return BY_FOLDS if error_in_words(self.fit) else None
 
     @property
     def error(self) -> str | None:
-        """The error of the model with its measure and standard error; None where it is not known.
+        """Error of the model with its measure and standard error; None if it is not known.
 
-        That on the bags which a round of `retrain` judged, else the one by which
-        ``embedding="auto"`` chose, over that of a constant.
+        This is the error on the bags on which a round of `retrain` judged the model. For other
+        models it is the error by which ``embedding="auto"`` chose, relative to the error of a
+        constant.
         """
         if self.measure in (None, BY_FOLDS):
             return error_in_words(self.fit)
@@ -137,7 +141,7 @@ class ModelRecord:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What a table of models shows of it."""
+        """Cells of the model's row in a table of models."""
         error = self.error or "not known"
         return (
             self.name,
@@ -153,12 +157,16 @@ COLUMNS = ("model", "", "registered", "estimator", "bags fitted", "error")
 
 
 class Registry:
-    """Versioned models under one URL, on any file system of fsspec.
+    """Registry of model versions under one URL, on any storage that fsspec supports.
+
+    Registered models are immutable and named by their content. One model is the champion: `promote`
+    replaces it, `rollback` restores the previous one, and `load_current` loads it.
 
     Parameters
     ----------
     url : str or path
-        Nothing is read or written before a method needs it; the first `register` makes it.
+        URL of the registry. The first `register` creates it. Creating the object reads and writes
+        nothing.
 
     See Also
     --------
@@ -206,7 +214,7 @@ class Registry:
 
     @checked(name=Text)
     def model_url(self, name: str) -> str:
-        """Where a model of that name is, or would be, saved."""
+        """Return the URL of the model with the given name; the model need not exist."""
         return f"{self.url}/{MODELS}/{name}.zarr"
 
     # ------------------------------------------------------------------ adding
@@ -221,27 +229,28 @@ class Registry:
         *,
         report: Mapping[str, Any] | None = None,
     ) -> str:
-        """Add a model and return its name; the champion stays.
+        """Add a model and return its name; the champion does not change.
 
-        The name is a hash of arrays, parameters, bases and fit report, without the seconds that
-        the fit took, what it resumed and the versions of packages: the same model has the same
-        name whenever and wherever it is registered. Registering a model that is there does nothing
-        (the first report stays); one that was damaged there is put right.
+        The name is a hash of the arrays, parameters, bases and fit report. Running times,
+        checkpoints and package versions do not enter the hash, so the same model always gets the
+        same name. Registering a model that is already registered does nothing, and its first report
+        stays. If the registered copy is damaged, it is repaired.
 
         Parameters
         ----------
         model : fitted estimator, or URL of a saved one
-            Fitted estimator, or a network of numbers or classes, such as
+            Fitted estimator, or a fitted network that predicts numbers or classes, such as
             `bagbasis.neural.SequenceRegressor`.
         report : mapping, optional
-            Information that is kept with the model, of types that JSON knows.
+            Information that is kept with the model, as JSON types.
 
         Raises
         ------
         ModelError
-            Not fitted, not a saved model, or it cannot be written.
+            If the model is not fitted, the URL has no saved model, or the registry cannot be
+            written.
         ParameterError
-            A report that JSON cannot hold.
+            If the report cannot be written as JSON.
         """
         values = _json_report(report)
         versions = None
@@ -270,7 +279,7 @@ class Registry:
         registration: dict[str, Any] = {"created": now(), "report": report}
         registration[CHECKSUM] = checksum_of_values(registration)
         group.update_attributes({**attributes_with(state), REGISTRATION: registration})
-        with suppress(FileExistsError):  # the same model, which somebody else has just registered
+        with suppress(FileExistsError):  # another process has just registered the same model
             publish(staged, self.model_url(name), last=GROUP_FILE, overwrite=there)
         damage = self._damage(name)
         if damage is not None:
@@ -284,24 +293,25 @@ class Registry:
 
     @checked(name=Text, n_changes=Integer(0) | None_)
     def promote(self, name: str, n_changes: int | None = None) -> None:
-        """Make a registered model the champion; it is read and checked first.
+        """Make a registered model the champion, after reading and checking the model.
 
-        Promoting the champion does nothing.
+        Promoting the current champion does nothing.
 
         Parameters
         ----------
         name : str
-            Name that `register` has returned.
+            Name of the model, as returned by `register`.
         n_changes : int ≥ 0, optional
-            Number of promotions and rollbacks in `history` at the time of the decision. If there
-            are more by now, nothing is done.
+            Number of promotions and rollbacks in `history` at the time of the decision. If the
+            history has grown since, nothing is done.
 
         Raises
         ------
         ModelError
-            No such model, a damaged one, or another promotion is under way; the champion stays.
+            If the model does not exist or is damaged, or another promotion is under way. The
+            champion does not change.
         ParameterError
-            n_changes is not a count.
+            If ``n_changes`` is not an integer ≥ 0.
         """
         self._check(name)
 
@@ -312,15 +322,16 @@ class Registry:
         self._change(on)
 
     def rollback(self) -> str:
-        """Make the champion before the current one champion again; returns its name.
+        """Make the previous champion the champion again, and return its name.
 
-        Further rollbacks lead to the ones before; what was rolled back can be promoted again.
+        Further rollbacks lead to earlier champions. A model that was rolled back can be promoted
+        again.
 
         Raises
         ------
         ModelError
-            There was none before, it is damaged, or another promotion is under way or came
-            between; the champion stays.
+            If there is no previous champion, the previous champion is damaged, or another promotion
+            is under way or has come first. The champion does not change.
         """
         before = self._pointer()
         if len(before.champions) < 2:
@@ -347,17 +358,17 @@ class Registry:
         Raises
         ------
         ModelError
-            The pointer is damaged or cannot be read.
+            If the record of champions is damaged or cannot be read.
         """
         return self._pointer().current
 
     def load_current(self) -> DoubleBasis:
-        """Load the champion; `bagbasis.neural.load_network` loads one that is a network.
+        """Load the champion; for a network use `bagbasis.neural.load_network` instead.
 
         Raises
         ------
         ModelError
-            Nothing was promoted, the champion cannot be read, or it is a network.
+            If no model was promoted, the champion cannot be read, or the champion is a network.
         """
         name = self.current()
         if name is None:
@@ -365,18 +376,18 @@ class Registry:
         return load_model(self.model_url(name))
 
     def history(self) -> tuple[Promotion, ...]:
-        """Every change of the champion, oldest first."""
+        """Return every change of the champion, oldest first."""
         return self._pointer().history
 
     # ------------------------------------------------------------------ what there is
 
     def list(self) -> tuple[ModelRecord, ...]:
-        """Every registered model, the oldest first; arrays are not read.
+        """Return every registered model, oldest first; arrays are not read.
 
         Raises
         ------
         ModelError
-            The pointer or the place cannot be read.
+            If the record of champions or the folder of models cannot be read.
         """
         pointer = self._pointer()
         with self._errors("the models cannot be listed"):
@@ -389,7 +400,7 @@ class Registry:
         return tuple(sorted(stem for stem in stems if NAME.fullmatch(stem)))
 
     def _record(self, name: str, pointer: Pointer) -> ModelRecord | None:
-        """None for a model that is not there, or that is only being written."""
+        """Return the record of a model; None if it does not exist or is still being written."""
         url = self.model_url(name)
         content = read_bytes(f"{url}/{GROUP_FILE}")
         if content is None:
@@ -422,12 +433,12 @@ class Registry:
                 raise ModelError(f"{self.url}: no model {name!r}; registered are: {there}")
             damage = self._damage(name)
         if damage is not None:
-            is_newer = isinstance(damage.__cause__, NewerError)  # and whole: nothing to put right
+            is_newer = isinstance(damage.__cause__, NewerError)  # intact, so nothing to repair
             remedy = "" if is_newer else "; register the model again"
             raise ModelError(f"{damage}; the champion stays{remedy}") from damage
 
     def _damage(self, name: str) -> ModelError | None:
-        """Return what is wrong with a model whose folder is there; None for nothing."""
+        """Return the error of reading a model whose folder exists; None if it can be read."""
         url = self.model_url(name)
         try:
             record = self._record(name, Pointer())
@@ -449,7 +460,7 @@ class Registry:
             return Pointer.read(url, read_bytes)
 
     def _change(self, change: Callable[[Pointer], Pointer]) -> None:
-        """Replace the pointer by a changed one, unless somebody else does so meanwhile."""
+        """Replace the pointer by a changed one; raise if another process replaced it meanwhile."""
         with self._errors("the champion stays"), writer_lock(self.url) as hold:
             before = Pointer.read(f"{self.url}/{POINTER}", lambda url: hold.read(POINTER))
             after = change(before)

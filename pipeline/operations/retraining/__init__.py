@@ -1,1 +1,1 @@
-"""Models that follow a growing store at the cost of its new bags."""
+"""Retraining of models on a growing store, at the cost of reading its new bags only."""

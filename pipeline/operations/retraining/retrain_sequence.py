@@ -1,9 +1,9 @@
 """`retrain`: one round of a sequence of models that follows a growing store.
 
-A round counts the bags that were committed since the last one, solves, judges the new model and the
-champion on the same held-out bags, and promotes the new model or keeps the champion. The decision
-is written down before it is carried out. If the process dies, the next call carries out the decided
-round, or begins the round again.
+A round reads the bags that were committed since the last round and fits a new model. It judges the
+new model and the champion on the same held-out bags, and promotes the new model or keeps the
+champion. The decision is saved before it is carried out. If the process dies, the next call carries
+out the decided round, or begins the round again.
 """
 
 from __future__ import annotations
@@ -60,20 +60,21 @@ class RoundResult:
         Outcome of the round. "overtaken": the new model passed all checks but was not promoted,
         because someone else changed the champion during the round.
     report : dict
-        Details of the round: for "nothing" the reason, else the contents of `Round` as JSON types,
-        and
+        Details of the round. For "nothing" it has the reason. Otherwise it has the contents of
+        `Round` as JSON types, and
 
-        - ``reasons``: why the champion stayed; ``champion_before``
-        - ``measure``, ``n_judged``: what the errors are, on how many bags
-        - ``window``, ``n_left``, ``n_changed``: the bags of the sums, how many left them, and how
-          many were removed or relabelled
-        - ``new_sequence``, ``recomputed``: why features were decided anew, why all bags were
-          counted; None: they were not
-        - ``check``, ``corrupt``: of the running sums, see `Check`
-        - ``n_outside_box``: points of the new bags outside the box (in a new sequence, of all bags)
-        - ``alarms``: drifts that were found; ``gates``: what each gate against drift found;
-          ``drift``: where the bags differ, see `drift_test`
-        - ``bag_passes``: bags that went through the bases, by purpose
+        - ``reasons``: reasons why the champion stayed; ``champion_before``: its name
+        - ``measure``, ``n_judged``: name of the error measure, and number of bags it is measured on
+        - ``window``, ``n_left``, ``n_changed``: range of the bags in the sums, number of bags that
+          left the sums, and number of bags that were removed or relabelled
+        - ``new_sequence``, ``recomputed``: reasons why the features were determined anew, and why
+          all bags were counted; None if they were not
+        - ``check``, ``corrupt``: comparison of the running sums with recomputed sums, see `Check`
+        - ``n_outside_box``: number of points of the new bags outside the box (in a new sequence, of
+          all bags)
+        - ``alarms``: detected drifts; ``gates``: result of each drift gate; ``drift``: where the
+          bags differ, see `drift_test`
+        - ``bag_passes``: number of bags that were embedded, by purpose
 
     See Also
     --------
@@ -100,11 +101,11 @@ class RoundResult:
     report: dict[str, Any]
 
     def __str__(self) -> str:
-        """Return the decision and why, with the errors that it was made by."""
+        """Return the decision, its reasons, and the errors on which it is based."""
         return "\n".join(f"{name}: {text}" for name, text in self._lines().items())
 
     def _repr_html_(self) -> str:
-        """Show the same as a table in a notebook."""
+        """Show the result as a table in a notebook."""
         return html_table("Round of retraining", self._lines())
 
     def _lines(self) -> dict[str, str]:
@@ -134,21 +135,22 @@ def retrain(
     Parameters
     ----------
     spec : Retraining
+        Settings: data, model, window, gates and rules of promotion.
     publish : callable (report, rounds), optional
-        Writes the report of a round, given all rounds so far; called again by the next call when
-        this one dies in it.
+        Function that writes the report of a round, given all rounds so far. If the process dies in
+        it, the next call of `retrain` calls it again.
     computing : callable (store), optional
-        A context manager around everything that reads bags: it may open a cluster, and gives the
-        progress or None.
+        Function that returns a context manager around all code that reads bags. The context manager
+        may open a cluster, and yields a progress callback or None.
 
     Raises
     ------
     BusyError
-        Another retraining with this state is running.
+        If another retraining with the same state is running.
     ConfigError
-        Settings that are not those of the rounds before.
+        If the settings differ from the settings of earlier rounds.
     StoreError
-        A store that was replaced or shrunk, or a damaged state.
+        If the store was replaced or has shrunk, or the state is damaged.
 
     See Also
     --------
@@ -158,13 +160,14 @@ def retrain(
 
     Notes
     -----
-    Bags of the sums that were removed or relabelled since the last round are subtracted as they
-    were, and added as they are; such changes make a round even without new bags. Where a gate keeps
-    the champion, that model has still learned from removed bags: the next round may replace it.
+    Bags that were removed or relabelled since the last round are subtracted from the sums with
+    their old labels, and added with their new labels. Such changes start a round even without new
+    bags. If a gate keeps the champion, the champion has still learned from the removed bags, until
+    a later round replaces it.
 
     The bags of a round that kept the champion stay in the sums, so that later rounds do not read
-    them again; they leave with the window. Labels that are wrong in every new bag are wrong in the
-    bags that judge, too: the errors do not show it.
+    them again. They leave the sums when they leave the window. If the labels of all new bags are
+    wrong, the labels of the held-out bags are wrong, too. The errors do not show this.
 
     Examples
     --------
@@ -224,7 +227,7 @@ def _carry_out(
         stays = f"it stays {registry.current()}" if changes else "there is none now"
         what = f"the champion was changed since {name} was to be promoted; {stays}"
         logger.warning("%s: %s", registry.url, what)
-        # fewer changes than there were: somebody has put an older registry in its place
+        # fewer changes than before: the registry was replaced by an older one
         if [change.name for change in changes[journal.n_changes :][:1]] != [name]:
             journal = journal.overtaken(what)
     folder.commit(journal.state)
@@ -253,7 +256,7 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: RetrainingState | N
 
 
 def _check_settings(spec: Retraining, state: RetrainingState) -> None:
-    # sequences begun before knew of no estimator, and those begun in Python of nothing
+    # older sequences did not save the estimator, and those begun in Python saved no settings
     known = {*spec.settings, *state.settings}
     settings = {key: value for key, value in spec.all_settings.items() if key in known}
     for key, before, now in differences(state.settings, settings):
@@ -269,7 +272,7 @@ def _check_settings(spec: Retraining, state: RetrainingState) -> None:
 
 
 def _shown(key: str, value: object) -> str:
-    """Return a setting; parameters that are not in the settings of an estimator are defaults."""
+    """Return a setting as text; parameters that an estimator's settings lack have their default."""
     return "its default" if value is None and key.startswith("estimator.") else repr(value)
 
 

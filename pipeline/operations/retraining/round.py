@@ -1,4 +1,4 @@
-"""A round: new sums, a new model, and the decision whether it becomes the champion.
+"""One round of retraining: new sums, a new model, and the decision to promote it.
 
 Nothing is promoted here.
 """
@@ -55,10 +55,10 @@ from .sums import (
     sum_window,
 )
 
-PACKAGE = "bagbasis"  # whose version the sums belong to: features may change with it
-FIRST = "first round"  # why there is a new sequence when there was none before
-NEW_STATISTIC = "fuse"  # the statistic of the gates of a sequence that begins now
-COORDINATES_IN_REPORT = 5  # of a drift, those that differ most
+PACKAGE = "bagbasis"  # package whose version is saved with the sums: features may change with it
+FIRST = "first round"  # reason for a new sequence if none exists
+NEW_STATISTIC = "fuse"  # statistic of the gates of new sequences
+COORDINATES_IN_REPORT = 5  # coordinates with the largest drift
 
 logger = logging.getLogger(__name__)
 
@@ -70,15 +70,18 @@ class NewRound:
     Attributes
     ----------
     spec : Retraining
+        Settings of the retraining.
     folder : StateFolder
+        Folder of the state.
     store : BagStore
-        At its committed length when the round began; bags that are appended meanwhile wait.
+        Store at its committed length when the round began. Bags that are appended meanwhile belong
+        to the next round.
     state : RetrainingState or None
         Result of the previous round.
     progress, checkpoints
-        Given to every pass.
+        Progress callback and checkpoints of every pass.
     at : datetime
-        When the round began.
+        Time at which the round began.
     """
 
     spec: Retraining
@@ -90,7 +93,7 @@ class NewRound:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def decide(self) -> Journal:
-        """Do everything up to the decision; the challenger is registered at that point."""
+        """Run the round up to the decision, and register the challenger."""
         begun = time.perf_counter()
         registry = Registry(self.spec.registry_url)
         n_changes, champion = len(registry.history()), registry.current()
@@ -152,7 +155,7 @@ class NewRound:
         return Journal(committed, not against, n_changes, report)
 
     def _described(self, model: RidgeModel, judged: Judgement) -> dict[str, Any]:
-        """Return what the registry keeps with a challenger: its bags, and its error if known."""
+        """Return the registry's report on a challenger: its bags, and its error if known."""
         report: dict[str, Any] = {"bags": list(self.window)}
         if judged.error is not None:
             report |= {"measure": model.outcome.measure, "error": judged.error}
@@ -161,7 +164,7 @@ class NewRound:
         return report
 
     def _state_after(self, round_: Round, sums: WindowSums, drift: GateResults) -> RetrainingState:
-        """Write the sums; return what the next round goes on from."""
+        """Write the sums, and return the state from which the next round continues."""
         n_summed = 0 if sums.why or self.state is None else self.state.n_summed + 1
         return RetrainingState(
             settings=self.spec.all_settings,
@@ -182,20 +185,19 @@ class NewRound:
 
     @property
     def before(self) -> Range:
-        """The window of the round before."""
+        """Window of the previous round."""
         return (0, 0) if self.state is None else (self.state.start, self.state.stop)
 
     @property
     def new(self) -> Range:
-        """The bags that no round has seen."""
+        """Bags that no earlier round has seen."""
         return self.before[1], self.store.n_bags
 
     @cached_property
     def window(self) -> Range:
-        """The bags that the challenger is made of, including held-out and unlabelled ones.
+        """Bags of the challenger's window, including held-out and unlabelled bags.
 
-        In a round without new bags no bag leaves the window: the round is made because bags
-        changed.
+        In a round without new bags, which runs because bags changed, no bag leaves the window.
         """
         stop = self.store.n_bags
         if stop == self.before[1]:
@@ -204,7 +206,7 @@ class NewRound:
 
     @cached_property
     def changed(self) -> NDArray[np.int64]:
-        """The bags of the window before that were removed or relabelled since."""
+        """Bags of the previous window that were removed or relabelled since."""
         none = np.empty(0, dtype=np.int64)
         return none if self.state is None else self.state.changed(self.store)
 
@@ -218,7 +220,7 @@ class NewRound:
     # ------------------------------------------------------------------ the challenger
 
     def _choose_sequence(self, registry: Registry) -> tuple[ModelSequence, str | None]:
-        """Return the sequence, and why it is a new one; None if it is the last round's."""
+        """Return the sequence of models, and the reason if the sequence is new, else None."""
         spec, why = self.spec, FIRST
         if self.state is not None:
             sequence = ModelSequence.of(load_model(registry.model_url(self.state.model)))
@@ -231,14 +233,14 @@ class NewRound:
             if not len(new_labels):
                 return sequence, None
             why = f"new classes: {', '.join(f'{x:g}' for x in new_labels)}"
-        # groups that were held out stay so: the champion has not seen them
+        # held-out groups stay held out, because the champion has not seen them
         holdout = spec.holdout if self.state is None else sequence.holdout
         arguments = (spec.target, holdout, spec.sample_weight)
         sequence = ModelSequence.begin(spec.estimator, self.store, self.window, *arguments)
         return sequence, why
 
     def _sum(self, sequence: ModelSequence, new_sequence: str | None) -> WindowSums:
-        """Return the sums of the window; stored sums are used if they can be and are right."""
+        """Return the sums of the window, from stored sums if these are usable and correct."""
 
         def count(bags: Range) -> FitStatistics:
             return sequence.statistics(self.store, bags, self.progress, self.checkpoints)
@@ -315,9 +317,10 @@ class NewRound:
     def _rivals(
         self, model: RidgeModel, sums: WindowSums, held_out: LabelledBags
     ) -> list[ScoringModel]:
-        """Return what every model has to beat, where all bags of the window were counted.
+        """Return the simple baselines that every model has to beat.
 
-        Other rounds read new bags alone. None where no bag is held out to judge them.
+        Baselines need all bags of the window. They are None in rounds that read only new bags, and
+        if no bag is held out to judge them.
         """
         if not (sums.why and held_out.n_bags):
             return []
@@ -327,23 +330,23 @@ class NewRound:
         return [rival for rival in rivals if rival is not None]
 
     def _split(self, model: RidgeModel) -> Membership:
-        """Return which bags of the store enter no model of the sequence."""
+        """Return which bags of the store are held out of all models of the sequence."""
         split = Holdout.of(model.holdout).split(self.spec.labelled(self.store))
         assert split is not None  # the fraction is above 0
         return split
 
     def _held_out(self, model: RidgeModel, bags: Range, n: int) -> LabelledBags:
-        """Return the newest bags of a range that were in no fit."""
+        """Return the newest bags of a range that no model was fitted to."""
         return newest_held_out(self._labelled(bags), self._split(model), n)
 
     @property
     def _gate(self) -> DriftGate:
-        """The gate, with the statistic that the sequence began with if it names none."""
+        """Drift gate; if it names no statistic, with the statistic that the sequence began with."""
         begun = NEW_STATISTIC if self.state is None else self.state.gate_statistic
         return replace(self.spec.drift, statistic=self.spec.drift.statistic or begun)
 
     def _measure_drift(self, models: list[RidgeModel]) -> GateResults:
-        """Test the new bags; leave out the champion's errors if its holdout was another."""
+        """Test the new bags; the champion's errors are left out if its holdout was different."""
         gate, state = self._gate, self.state
         bags = self.spec.labelled(self.store)
         tested = [model for model in models if model.holdout == models[0].holdout]
@@ -362,7 +365,7 @@ class NewRound:
 
 
 def span_of(bags: NDArray[np.int64]) -> Range:
-    """Return the range from the first to the last of some bags, ascending."""
+    """Return the range from the first to the last of some bags in ascending order."""
     return int(bags[0]), int(bags[-1]) + 1
 
 
@@ -378,7 +381,7 @@ def _report_sums(sums: WindowSums, new_sequence: str | None) -> dict[str, Any]:
 
 
 def _report_drift(drift: GateResults, gate: DriftGate) -> dict[str, Any] | None:
-    """Return where the bags differ; None where they were not compared."""
+    """Return where the bags differ; None if the bags were not compared."""
     if drift.inputs is None:
         return None
     values = drift.inputs.to_dict()

@@ -1,4 +1,4 @@
-"""What users set: the window, the gates, and all else that a retraining depends on."""
+"""Settings of a retraining: data, model, window and gates."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Seen(Protocol):
 
     @property
     def stop(self) -> int:
-        """The number of bags that there were."""
+        """Number of bags in the store."""
         ...
 
     @property
     def at(self) -> str:
-        """When it began."""
+        """Time at which the round began."""
         ...
 
 
@@ -62,15 +62,15 @@ class Window:
 
     By default all bags are used.
 
-    The day of a bag is that of the round that first found it. So the bags of a round leave a window
-    of days together, and only when there is a new round.
+    The age of a bag is counted from the round that first found the bag. Bags that were found in the
+    same round therefore leave a window of days together, and only in a later round.
 
     Parameters
     ----------
     bags : int ≥ 1, optional
-        Number of newest bags, labelled or not, held out or not.
+        Number of newest bags, including unlabelled and held-out bags.
     days : float in (0, 36525], optional
-        Largest age in days, counted from the round that first found the bag.
+        Largest age in days.
 
     See Also
     --------
@@ -99,8 +99,8 @@ def window_start(
 ) -> int:
     """Return the first bag of a window that ends at ``stop``.
 
-    ``rounds`` are those before, oldest first. Bags that have left the window do not come back:
-    ``first`` is the first bag of the window before.
+    ``rounds`` are the earlier rounds, oldest first. ``first`` is the first bag of the previous
+    window: bags that have left the window do not come back.
     """
     if window.bags is not None:
         return max(first, stop - window.bags)
@@ -113,33 +113,34 @@ def window_start(
 
 @dataclass(frozen=True)
 class DriftGate:
-    """Settings of the drift tests in `retrain`: new bags against the last window.
+    """Settings of the drift tests in `retrain`, which compare new bags with the last window.
 
     Parameters
     ----------
     alpha : float in (0, 1), default 0.05
-        Probability of a false alarm in a horizon of rounds, over all gates and rounds together.
+        Probability of at least one false alarm in a horizon of rounds, over all gates and rounds
+        together.
     horizon : int ≥ 1, default 365
-        Number of rounds among which alpha is divided evenly; then the next horizon begins. 1: each
-        round has all of it.
+        Number of rounds among which alpha is divided evenly. The next horizon then begins with a
+        new alpha. With 1, each round tests at level alpha.
     least_effect : float ≥ 0, default 0.01
-        Drifts below this effect size are ignored, because with millions of bags every difference is
-        significant. In units of the spread within the sets, squared.
+        Smallest effect size that counts as drift, because with millions of bags every difference is
+        significant. The unit is the squared spread within the sets.
     n_bags : int ≥ 2, default 1000
-        Number of bags that are sampled on each side.
+        Number of bags that are sampled from the new bags, and from the last window.
     n_permutations : int from 1 to 1,000,000, default 999
-        Number of permutations of each test; more follow where the p-value could become small
-        enough.
+        Number of permutations of each test. More permutations follow if the p-value could still
+        fall below the level.
     action : {"report", "refuse"}, default "report"
-        Whether a drift is only mentioned in the report, or also keeps the current champion
+        Action on drift: only mention it in the report, or also keep the current champion
         ("refuse").
     statistic : {"fuse", "mmd_u"}, optional
-        Statistic that compares bags and labels; see `drift_test`. Default "fuse"; in a sequence of
-        rounds that an earlier version began, "mmd_u", as then.
+        Statistic that compares bags and labels; see `drift_test`. Default: "fuse", but "mmd_u" for
+        a sequence of rounds that an earlier version began.
     gate : {"permutation", "e_process"}, default "permutation"
-        Kind of gate; "e_process" bets on new bags against bags that are kept as a reference, see
-        `martingale_gates`. With it alpha is the false-alarm rate over all future rounds, and
-        horizon, n_permutations and statistic are not used.
+        Kind of gate. "e_process" uses test martingales that bet on new bags against a kept
+        reference, see `martingale_gates`. With "e_process", alpha is the false-alarm rate over all
+        future rounds, and horizon, n_permutations and statistic are not used.
 
     See Also
     --------
@@ -175,26 +176,27 @@ class DriftGate:
 
 @dataclass(frozen=True)
 class Spending(Saved):
-    """How much of alpha the tests of a horizon have used up.
+    """The part of alpha that the tests of a horizon have spent.
 
-    It is part of the state, so a round that is repeated after a kill uses it up once.
+    The spending is part of the saved state. A round that is repeated after a crash therefore spends
+    its level only once.
 
     Attributes
     ----------
     n_tested : int
-        Rounds of the horizon that tested.
+        Number of rounds of the horizon with tests.
     alpha_spent : float
-        Their levels, summed.
+        Sum of the levels of these rounds.
     """
 
     n_tested: int = 0
     alpha_spent: float = 0.0
 
     def spend(self, gate: DriftGate) -> tuple[float, Spending]:
-        """Return the level of all gates of a round, and the level that remains for later rounds.
+        """Return the level of all gates of a round, and the spending after the round.
 
-        What is left is shared evenly by the remaining rounds. So the levels add up to at most
-        alpha, even if alpha and horizon were changed between rounds.
+        The remaining alpha is divided evenly among the remaining rounds. The levels therefore add
+        up to at most alpha, even if alpha and horizon are changed between rounds.
         """
         now = Spending() if self.n_tested >= gate.horizon else self
         level = max(0.0, gate.alpha - now.alpha_spent) / (gate.horizon - now.n_tested)
@@ -209,38 +211,43 @@ class Retraining:
     Parameters
     ----------
     data_url : str
-        The store of labelled bags, which others append to.
+        URL of the store of labelled bags, to which other processes may append.
     registry_url : str
-        The registry of the models.
+        URL of the registry of models.
     estimator : estimator
-        Estimator that is not fitted.
+        Unfitted estimator.
     state_url : str, optional
-        Folder of sums and rounds; default the URL of the registry, followed by ``.retrain``.
+        Folder for sums and rounds. Default: the URL of the registry, followed by ``.retrain``.
     target : str or list of str, optional
-        The target, or a list of them; default the only one.
+        Name of the target, or names of several targets. Default: the only target of the store.
     holdout : float in (0, 1), or mapping, default 0.1
         Fraction of the bags that no model is fitted to, by the same hash as in every fit. Models
-        are judged on the newest of them. {"fraction": 0.1, "groups": column}: about this fraction
-        as whole groups, which the first round chooses; the same hash assigns later groups.
+        are judged on the newest held-out bags. A mapping {"fraction": 0.1, "groups": column} holds
+        out about this fraction as whole groups. The first round chooses the groups; the same hash
+        assigns later groups.
     window : Window
+        Bags that models are trained on. Default: all bags.
     evaluate_bags : int ≥ 1, default 2000
         Largest number of held-out bags on which models are judged, the newest first.
     tolerance : float ≥ 0, default 0.02
-        Error allowed over the champion's, relative to it; see `objections`.
+        Largest excess of the new model's error over the champion's error, relative to the
+        champion's error, with which the new model is still promoted.
     min_new_bags : int ≥ 1, default 1
-        Number of new labelled bags below which a call does nothing.
+        Smallest number of new labelled bags that starts a round. With fewer, a call does nothing.
     drift : DriftGate
+        Settings of the drift tests.
     recompute_every : int ≥ 1, default 30
-        Rounds after which the sums are computed from all bags again, and compared.
+        Number of rounds after which the sums are recomputed from all bags, and compared with the
+        running sums.
     checkpoints : str, optional
-        Folder for finished sums, from which the same round continues; see `Checkpoints`.
+        Folder for finished sums, from which the same round resumes; see `Checkpoints`.
     checkpoint_seconds : float > 0, default 300.0
         Seconds of work on one core between two checkpoints.
     settings : mapping
-        Further settings on which the models depend, in types of JSON. They must be the same in
-        every round, like the estimator, target, holdout and sample_weight.
+        Further settings on which the models depend, as JSON types. They must be the same in every
+        round, like the estimator, target, holdout and sample_weight.
     sample_weight : str, optional
-        Column of the store: how much each bag counts in the models.
+        Column of the store with the weight of each bag in the models.
 
     See Also
     --------
@@ -301,17 +308,17 @@ class Retraining:
 
     @property
     def state_folder(self) -> str:
-        """The normalized URL of the state."""
+        """Normalized URL of the state folder."""
         return normalize_url(self.state_url or f"{normalize_url(self.registry_url)}.retrain")
 
     @property
     def all_settings(self) -> dict[str, Any]:
-        """Everything that the models depend on, in types that JSON knows.
+        """Return all settings on which the models depend, as JSON types.
 
         Raises
         ------
         ParameterError
-            ``settings`` holds something else.
+            If ``settings`` has a value that JSON cannot represent.
         """
         own = {
             "target": self.target,
@@ -327,7 +334,7 @@ class Retraining:
 
     @property
     def _described_holdout(self) -> float | str:
-        """The fraction; with groups in words, so that a change is shown as one of the whole."""
+        """Return the fraction; with groups a text, so that messages show the whole setting."""
         holdout = Holdout.of(self.holdout)
         if holdout.groups is None:
             return holdout.fraction
@@ -335,12 +342,12 @@ class Retraining:
 
     @checked(store=Instance("BagStore"))
     def labelled(self, store: BagStore) -> LabelledBags:
-        """Return the store's bags with the labels that are learnt.
+        """Return the store's bags with the labels of the target.
 
         Raises
         ------
         DataError
-            The store has none of them.
+            If the store does not have the target.
         """
         return fit_parameters_of(self.estimator).learns.label(store, None, self.target)
 
@@ -349,10 +356,10 @@ ONCE = {"embedding": None, "alpha": "gcv"}  # defaults of parameters of the firs
 
 
 def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
-    """Return a parameter as JSON holds it; of an estimator the name, and what is not its default.
+    """Return a parameter as JSON types; an estimator becomes its name and non-default parameters.
 
-    Defaults are left out, so that a sequence goes on after a later version has added a parameter.
-    Those that have changed since sequences were first written are what they were.
+    Default values are left out, so that a sequence continues after a later version has added a
+    parameter. If a default has changed, the value at the time of the first version is left out.
     """
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters

@@ -1,10 +1,10 @@
-"""What retraining remembers between its rounds: one folder, whose ``state.json`` is the commit.
+"""The state of a retraining between rounds: one folder, committed by its ``state.json``.
 
 ::
 
-    <url>/state.json      the last round that is done, replaced as a whole
+    <url>/state.json      the last finished round, replaced as a whole
     <url>/sums-<n>-<x>.npz    summed statistics of its window, with checksums
-    <url>/round.json      a round that was decided and is being carried out; else nothing
+    <url>/round.json      a decided round that is being carried out; otherwise absent
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ STATE, JOURNAL = "state.json", "round.json"
 # of a round; once without its second part, and half written with a dot before and two parts behind
 SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
 PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
-N_CHANGES = "n_changes"  # field of a fingerprint; those of older versions lack it
-ERASED, ROWS = "n_erased", "rows"  # of a fingerprint; those of older versions lack them
+N_CHANGES = "n_changes"  # field of a fingerprint; absent in fingerprints of older versions
+ERASED, ROWS = "n_erased", "rows"  # fields of a fingerprint; absent in older versions
 NAMES_FIELD = "coordinate_names"  # as `N_CHANGES`
-CHANGING_FIELDS = (N_CHANGES, ERASED, ROWS, NAMES_FIELD)  # may differ later in the same store
-LAST_BAGS = 1024  # bags of a store whose ids and sizes show whether it is the one seen before
+CHANGING_FIELDS = (N_CHANGES, ERASED, ROWS, NAMES_FIELD)  # may change while the store is the same
+LAST_BAGS = 1024  # bags whose ids and sizes identify the store
 
 S = TypeVar("S", bound=Saved)
 
@@ -56,21 +56,23 @@ class Round(Saved):
     at : str
         Time at which the round began, ISO 8601 in UTC.
     stop : int
-        The number of bags that it saw.
+        Number of bags in the store when the round began.
     model : str
-        The challenger's name in the registry.
+        Name of the new model in the registry.
     decision : {"promoted", "kept", "overtaken"}
+        Outcome of the round; see `RoundResult`.
     n_new, n_new_labelled : int
+        Numbers of new bags, and of new bags with a label.
     error, champion_error : float or None
-        Errors of challenger and champion on the same bags; None where nothing was judged.
+        Errors of the new model and of the champion on the same bags; None if nothing was judged.
     p_value : float or None
-        p-value of the gate "inputs".
+        p-value of the drift gate "inputs".
     p_values : dict
-        p-value of each gate against drift; rounds of earlier versions have none.
+        p-value of each drift gate; empty for rounds of earlier versions.
     level : float or None
-        Level of each of these gates.
+        Significance level of each of these gates.
     wealth : dict
-        Logarithm to base 10 of the capital of each gate that bets.
+        Logarithm to base 10 of the capital of each gate that bets (``gate="e_process"``).
 
     See Also
     --------
@@ -110,32 +112,32 @@ class Round(Saved):
 
 @dataclass(frozen=True)
 class RetrainingState(Saved):
-    """The last round that is done.
+    """State after the last finished round.
 
     Attributes
     ----------
     settings : dict
-        Settings of the config that its models depend on.
+        Settings of the config on which the models depend.
     model : str
-        The last model of the sequence, whose features the sums are of.
+        Name of the last model of the sequence. The sums are sums of its features.
     sums : str
-        Their file.
+        Name of the file of the sums.
     start, stop : int
-        The bags they are of.
+        Range of the bags in the sums.
     n_summed : int
-        Rounds since the sums were computed from all of these bags.
+        Number of rounds since the sums were computed from all of these bags.
     version : str
-        Version of this package that computed them.
+        Version of this package that computed the sums.
     store : dict
-        See `fingerprint`.
+        Fingerprint of the store; see `fingerprint`.
     rounds : tuple of Round
-        Oldest first.
+        All rounds, oldest first.
     spending : Spending
-        Spending of the gates against drift.
+        Spent significance levels of the drift gates.
     gate_statistic : str
-        Statistic of the comparisons; sequences of earlier versions continue with theirs.
+        Statistic of the drift gates; sequences of earlier versions keep their statistic.
     bets : dict
-        For each gate that bets, the state that it resumes from; see `GateBets`.
+        State from which each gate that bets continues; see `GateBets`.
     """
 
     settings: dict[str, Any]
@@ -154,21 +156,21 @@ class RetrainingState(Saved):
 
     @property
     def number(self) -> int:
-        """The number of the round."""
+        """Number of the round."""
         return self.rounds[-1].number
 
     @property
     def n_changes(self) -> int:
-        """The length of the store's log of changes, as far as the sums know it."""
+        """Number of entries of the store's log of changes that the sums include."""
         return int(self.store.get(N_CHANGES, 0))
 
     def changed(self, store: BagStore) -> Integers:
-        """Return which bags of the sums were removed or relabelled since, ascending."""
+        """Return the bags of the sums that were removed or relabelled since, ascending."""
         bags = store.changes.since(self.n_changes).bags
         return bags[(bags >= self.start) & (bags < self.stop)]
 
     def misses(self, store: BagStore) -> bool:
-        """Return whether bags of the sums were removed and their points deleted meanwhile."""
+        """Return whether points of removed bags of the sums were deleted meanwhile."""
         gone = Changes(store.changes.rows[self.n_changes : store.meta.n_erased]).removed
         return bool(((gone >= self.start) & (gone < self.stop)).any())
 
@@ -180,12 +182,13 @@ class Journal(Saved):
     Attributes
     ----------
     state : RetrainingState
-        State that is committed when the change is carried out.
+        State that is committed when the round is carried out.
     promote : bool
         Whether ``state.model`` becomes the champion.
     n_changes : int
-        Changes of the champion before.
+        Number of earlier changes of the champion.
     report : dict
+        Report of the round.
     """
 
     state: RetrainingState
@@ -195,7 +198,7 @@ class Journal(Saved):
     PARTS: ClassVar = {"state": RetrainingState}
 
     def overtaken(self, reason: str) -> Journal:
-        """Return the round without its promotion: someone else changed the champion."""
+        """Return the round without promotion, because someone else changed the champion."""
         *before, last = self.state.rounds
         rounds = (*before, replace(last, decision=OVERTAKEN))
         report = {**self.report, "decision": OVERTAKEN, "reasons": [reason]}
@@ -205,9 +208,9 @@ class Journal(Saved):
 class StateFolder:
     """The folder of one sequence of rounds.
 
-    On local files one process holds it for a whole round. In an object store several processes may
-    work on a round. The first one that decides it writes the journal; the others are refused at
-    that point and have done nothing.
+    On local files, one process locks the folder for a whole round. In an object store, several
+    processes may work on the same round. The first process that decides the round writes the
+    journal. The other processes are rejected at that point, without having changed anything.
 
     Parameters
     ----------
@@ -220,61 +223,61 @@ class StateFolder:
         self._hold = hold
 
     def state(self) -> RetrainingState | None:
-        """Return the last round that is done; None before the first.
+        """Return the state after the last finished round; None before the first round.
 
         Raises
         ------
         StoreError
-            A damaged file, or one of another format.
+            If the file is damaged or of another format.
         """
         return self._read(STATE, RetrainingState)
 
     def journal(self) -> Journal | None:
-        """Return the round that is being carried out, if there is one."""
+        """Return the decided round that is being carried out; None if there is none."""
         return self._read(JOURNAL, Journal)
 
     def unfinished(self) -> tuple[Journal | None, RetrainingState | None]:
-        """Return the round that is being carried out, if there is one, and the last that is done.
+        """Return the decided round, if there is one, and the state after the last finished round.
 
         Raises
         ------
         WriterBusyError
-            The round was finished by another process, and a later one too, while this one read.
+            If another process finished the round and a later round during the reads.
         StoreError
-            A damaged file, or one of another format.
+            If a file is damaged or of another format.
         """
-        # in this order: a round that another process begins after it changes the journal first
+        # the journal first, because a round of another process changes the journal first
         journal, state = self.journal(), self.state()
         if journal is not None and state is not None and journal.state.number < state.number:
             raise WriterBusyError(f"{self.url}: another process goes on with the rounds")
         return journal, state
 
     def decide(self, journal: Journal) -> None:
-        """Write down the decision, to be carried out by this process or by the next one.
+        """Save the decision; this process or the next one carries it out.
 
         Raises
         ------
         WriterBusyError
-            Another process has decided a round meanwhile.
+            If another process has decided a round meanwhile.
         """
         self._write(JOURNAL, journal.to_dict())
 
     def commit(self, state: RetrainingState) -> None:
-        """Write down that the round is done."""
+        """Save the state after the round, which finishes the round."""
         self._write(STATE, state.to_dict())
 
     def close(self, state: RetrainingState) -> None:
-        """Delete the journal of a finished round, and sums that are not needed any more."""
+        """Delete the journal of a finished round, and sums that are no longer needed."""
         self._hold.check()
         for name in names_in(self.url):
             match = SUMS.fullmatch(name)
-            # sums of a later round may be another process's, which works on it already
+            # sums of a later round may belong to another process that already works on it
             if match and int(match[1]) <= state.number and name != state.sums:
                 discard(f"{self.url}/{name}")
         self._hold.remove(JOURNAL)
 
     def write_sums(self, number: int, statistics: FitStatistics) -> str:
-        """Write the sums of a round, under a name of their own; return the file's name."""
+        """Write the sums of a round to a file with a unique name, and return the name."""
         name = f"sums-{number:06d}-{uuid.uuid4().hex[:8]}.npz"
         self._hold.check()
         with writing(f"{self.url}/{name}") as path:
@@ -287,7 +290,7 @@ class StateFolder:
         Raises
         ------
         ValueError
-            They are missing, damaged, or of other bags.
+            If the sums are missing, damaged, or of other bags.
         """
         try:
             with reading(f"{self.url}/{state.sums}") as path:
@@ -312,10 +315,10 @@ class StateFolder:
 
 
 def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
-    """Return what identifies the first ``stop`` bags of a store, in types that JSON knows.
+    """Return a fingerprint of the first ``stop`` bags of a store, as JSON types.
 
-    Only the last 1,024 of them are looked at. Where ``stop`` is the length of the store, lengths
-    and checksums of its arrays tell whether later rows follow these.
+    Only the last 1,024 of these bags are read. If ``stop`` is the length of the store, the lengths
+    and checksums of its arrays are included, so that later rows can be checked to follow.
     """
     digest = hashlib.sha256()
     digest.update(repr(store.ids(max(0, stop - LAST_BAGS), stop).tolist()).encode())
@@ -327,7 +330,7 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
     return {
         "n_bags": stop,
         "n_dims": store.n_dims,
-        # a box that is measured grows with the bags, which does not make it another store
+        # a measured box grows with the bags, although the store is the same
         "box": None if store.meta.is_measured else store.box.bounds,
         "target_names": list(store.target_names),
         "response_dims": store.response_dims,
@@ -343,9 +346,9 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
 def _other_array(store: BagStore, before: dict[str, Any]) -> str:
     """Return the name of an array that does not begin with the rows of a fingerprint, or "".
 
-    Only the rows that came since are read: their checksum that follows the one before is the
-    checksum of all rows. After a compaction, which deletes rows, nothing is compared, and no points
-    where a store that was made anew has its columns in another order.
+    Only the rows that were added since are read: continuing the old checksum over these rows gives
+    the checksum of all rows. After a compaction, which deletes rows, nothing is compared. Points
+    are not compared if the store was recreated with its columns in another order.
     """
     rows = before.get(ROWS)
     if rows is None or before[ERASED] != store.meta.n_erased:
@@ -376,7 +379,7 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
     before : dict
         Result of `fingerprint`.
     state_url : str
-        Whose rounds saw it, for the message.
+        URL of the state, for the error message.
     """
     what = ""
     if store.n_bags < before["n_bags"]:
@@ -385,7 +388,7 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
         what = f"it has {store.meta.n_changes} changes of bags, {before[N_CHANGES]} were seen"
     else:
         now = fingerprint(store, before["n_bags"])
-        before = {"merged": None, **before}  # of older versions: without
+        before = {"merged": None, **before}  # absent in older versions
         changed = [
             name for name in before if name not in CHANGING_FIELDS and now[name] != before[name]
         ]
