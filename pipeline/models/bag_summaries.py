@@ -1,4 +1,4 @@
-"""Summaries of bags in a few numbers, which trees see and baselines are fitted to."""
+"""Summaries of bags in a few numbers, the inputs of trees and of baselines."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ MAX_COVARIANCES = 300  # columns; 25 coordinates and more have variances alone
 
 @dataclass(frozen=True)
 class Summaries(ABC):
-    """Numbers that are taken of bags in R^d; `Features` of a model."""
+    """Summary statistics of bags in R^d; `Features` of a model."""
 
     n_dims: int
 
     @property
     @abstractmethod
     def n_features(self) -> int:
-        """How many numbers a bag becomes."""
+        """Number of features of a bag."""
 
     @property
     @abstractmethod
     def cost(self) -> Cost:
-        """What they take."""
+        """Cost of computing the summaries."""
 
     @abstractmethod
     def of(self, bags: Bags) -> Floats:
-        """Return the numbers of at least one bag, shape (n_bags, n_features)."""
+        """Return the summaries of one bag or more, shape (n_bags, n_features)."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class MomentsAndExtremes(Summaries):
 
     @property
     def n_second(self) -> int:
-        """How many covariances or variances there are."""
+        """Number of covariances or variances."""
         n_pairs = self.n_dims * (self.n_dims + 1) // 2
         return n_pairs if n_pairs <= MAX_COVARIANCES else self.n_dims
 

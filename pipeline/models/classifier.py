@@ -62,7 +62,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     Parameters
     ----------
     class_weight : "balanced", mapping from class to number ≥ 0, or None
-        Factor for the weight of each bag of a class. "balanced" gives all classes of the bags
+        Factor for the weight of each bag of a class; "balanced" gives all classes of the bags
         fitted the same total weight, as in scikit-learn. Classes that are missing in a mapping
         have the factor 1. Errors are not weighted by these factors. Default: None, a factor of 1.
 

@@ -1,4 +1,4 @@
-"""`fit_ridge`: from a problem and parameters to a model, in four steps."""
+"""`fit_ridge`: fits a model to a problem in four steps."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def fit_ridge(
 ) -> RidgeModel:
     """Return the model that is fitted to a problem.
 
-    Checkpoints that are given by their URL are removed when the fit has ended.
+    Checkpoints that are given by a URL are removed when the fit has ended.
 
     Raises
     ------
     DataError, ParameterError, StoreError
-        As ``fit`` of the estimators.
+        In the same cases as ``fit`` of the estimators.
     """
     with checkpoints_of(checkpoints) as checkpoint_store:
         begun = time.perf_counter()
@@ -83,7 +83,7 @@ def fit_ridge(
 
 
 def warn_of_labels(problem: Problem, sums: FitStatistics) -> None:
-    """Warn of labels that nothing can be learnt from: of one or two bags, or all alike."""
+    """Warn if nothing can be learnt from the labels: one or two bags, or all labels equal."""
     whole = sums.train if sums.validation is None else sums.train + sums.validation
     n = int(whole.n)
     if warn_of_few(n, problem.source.url):
@@ -104,15 +104,16 @@ def make_model(
     near: float | None = None,
     for_scores: bool = False,
 ) -> RidgeModel:
-    """Return the model of a plan's sums.
+    """Return the model that the sums of a plan give.
 
-    They are solved exactly, unless the ``solution`` of a ``solver`` is given; a search of penalties
-    begins at ``near``, per bag. Probabilities of classes are not calibrated ``for_scores``.
+    The ridge is solved exactly, unless the ``solution`` of a ``solver`` is given. A search of
+    penalties begins at ``near``, a penalty per bag. With ``for_scores``, the probabilities of
+    classes are not calibrated.
 
     Raises
     ------
     DataError
-        No labelled bags, features that are not finite, or labels that are too large.
+        If there are no labelled bags, features are not finite, or labels are too large.
     """
     if solution is None:
         solution = solve_fit(plan, sums, parameters, near)
@@ -172,7 +173,7 @@ def report_fit(
 def _warn(
     plan: FitPlan, sums: FitStatistics, parameters: FitParameters, solution: RidgeSolution
 ) -> None:
-    """Warn of a penalty at the edge of its grid, of a scale, and of a box that fit badly."""
+    """Warn if the penalty is at the edge of its grid, or the scale or the box fits badly."""
     train = sums.train
     if np.isfinite(solution.scores).any():
         path = Path(solution.alphas, solution.scores)
@@ -183,7 +184,7 @@ def _warn(
 
 
 def _gives_width(parameters: FitParameters) -> bool:
-    """Return whether the random features have another width than the library would take."""
+    """Return whether the width of the random features was given, and is not the default."""
     second = parameters.random_features
     if second is None or second is False:
         return False
@@ -191,13 +192,13 @@ def _gives_width(parameters: FitParameters) -> bool:
 
 
 def _chose_width(plan: FitPlan) -> bool:
-    """Return whether folds have chosen the width of the random features, among several."""
+    """Return whether folds have chosen the width of the random features from several widths."""
     tried = plan.choice["tried"] if plan.choice else []
     return len({candidate["width"] for candidate in tried}) > 1
 
 
 def calibrated(model: RidgeModel, problem: Problem, rounding: float) -> RidgeModel:
-    """Return the model with the errors of the bags held out, where they give intervals or sets.
+    """Return the model calibrated on its held-out bags, if its kind has intervals or sets.
 
     ``rounding``: see `FitParameters.rounding`.
     """
@@ -228,9 +229,9 @@ def learn_scale(
     groups: Column | None = None,
     weights: Weights | None = None,
 ) -> tuple[ErrorScale | None, bool]:
-    """Return the scale of errors by folds of the bags that were fitted, and whether it is known.
+    """Return the scale of errors, learnt from folds of the bags fitted, and whether it is known.
 
-    It is not known of few or many bags, or where folds take more memory than there is.
+    It is not known with too few or too many bags, or if the folds do not fit in memory.
     """
     few_or_many = not MIN_SCALE_ROWS <= model.report["n_bags_fitted"] <= FOLDED_BAGS
     if few_or_many or not model.outcome.has_intervals:

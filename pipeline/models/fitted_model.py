@@ -1,4 +1,4 @@
-"""The protocols of a fitted model: what other modules may ask of it, and of which bags."""
+"""The protocols of a fitted model, which other modules use, and checks of bags against a model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COVERAGE = 0.9
 OUTSIDE_COLUMN = "outside"  # fraction of a bag's points outside the box
 POSTERIOR_COLUMNS = ("std", *BagScores._fields)  # columns that need a posterior
 INTERVAL_COLUMNS = ("lower", "upper")  # columns that need a calibration
-SET = "set"  # likewise, of classes
+SET = "set"  # needs a calibration, too; for classes
 COLUMNS = (
     *POSTERIOR_COLUMNS,
     *INTERVAL_COLUMNS,
@@ -53,19 +53,21 @@ NO_COLUMNS = MoreColumns()
 
 
 class PredictedRows(NamedTuple):
-    """What columns are made of: predictions (n, k), and more where a column needs it.
+    """Raw predictions (n, k), and the other values from which columns are computed.
 
     Attributes
     ----------
     values : float64, shape (n, k)
+        Raw predictions.
     scores : float64, shape (n, 2)
-        Leverage and Mahalanobis distance; no rows where no column is of the posterior.
+        Leverage and Mahalanobis distance; no rows if no column needs the posterior.
     spread : float64, shape (n, k)
-        The variance of predictions by what is not known of a bag; no rows as before.
+        Variance of the predictions due to the sampling of a bag; no rows if no column needs the
+        posterior.
     of_folds : float64, shape (n, k, K)
-        Predictions by the models of folds; no rows where no interval is made of them.
+        Predictions by the models of the folds; no rows if no interval needs them.
     scales : float64, shape (n, k, K), or None
-        Scales of errors by folds, where intervals have some.
+        Scales of the errors by folds; None if intervals have no scale.
     """
 
     values: Floats
@@ -89,77 +91,77 @@ FRAME_COLUMNS = "frame_columns"
 
 
 class Features(Protocol):
-    """What a model is linear in."""
+    """The features of bags, in which a model is linear."""
 
     @property
     def n_dims(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
         ...
 
     @property
     def n_features(self) -> int:
-        """How many numbers a bag becomes."""
+        """Number of features of a bag."""
         ...
 
     @property
     def cost(self) -> Cost:
-        """What they take."""
+        """Cost of computing the features."""
         ...
 
 
 class ScoringModel(Protocol):
-    """What errors are computed from."""
+    """A model whose errors can be computed."""
 
     @property
     def outcome(self) -> Outcome:
-        """What was learnt."""
+        """The outcome that was learnt."""
         ...
 
     @property
     def features(self) -> Features:
-        """What the model sees of a bag."""
+        """The features of a bag."""
         ...
 
     @property
     def mean_targets(self) -> Floats | None:
-        """The mean of the encoded labels fitted, shape (k,), where the outcome keeps it."""
+        """Mean of the encoded labels fitted, shape (k,); None if the outcome does not keep it."""
         ...
 
     @property
     def prediction_cost(self) -> Cost:
-        """What predictions take: `features`, and what else a model sees of a bag."""
+        """Cost of a prediction: that of `features`, and of other inputs of the model."""
         ...
 
     def decision_rows(self, bags: Bags) -> Floats:
-        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
+        """Return the raw predictions for the outcome, shape (n_bags, k)."""
         ...
 
 
 def mean_of(model: ScoringModel) -> Floats:
-    """Return the mean of the encoded labels fitted, of a model whose outcome keeps it."""
+    """Return the mean of the encoded labels fitted; the outcome of the model must keep it."""
     assert model.mean_targets is not None
     return model.mean_targets
 
 
 class JudgedModel(ScoringModel, Protocol):
-    """A model that was fitted to some bags of a store, and not to others."""
+    """A model that knows to which bags of a store it was fitted."""
 
     @property
     def holdout(self) -> float | dict[str, Any]:
-        """What was left out of the fit, see `Holdout`."""
+        """Bags that were left out of the fit, see `Holdout`."""
         ...
 
     @property
     def report(self) -> dict[str, Any]:
-        """What the fit has counted; ``data_url`` is the store's."""
+        """Report of the fit; ``data_url`` is the URL of the store."""
         ...
 
 
 class FittedModel(JudgedModel, Protocol):
-    """What predictions of a store are made with."""
+    """A model that predicts the bags of a store."""
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
-        """Return everything that is predicted for bags in memory, and more columns."""
+        """Return the prediction for bags in memory, with more columns."""
         ...
 
     def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
@@ -171,11 +173,11 @@ Model = TypeVar("Model", covariant=True)
 
 
 class FittedEstimator(Protocol[Model]):
-    """An estimator that may be fitted."""
+    """An estimator with a fitted model."""
 
     @property
     def model_(self) -> Model:
-        """What the fit has made."""
+        """The fitted model."""
         ...
 
 
@@ -213,7 +215,7 @@ WEIGHTS = ("weight_fitted", "baseline_alpha")
 
 
 def check_report(report: object) -> None:
-    """Raise ValueError unless what predictions and summaries read of a saved report can be read."""
+    """Raise ValueError if a saved report lacks valid entries for predictions and summaries."""
     if not isinstance(report, Mapping):
         raise ValueError(f"its report is {shown(report)}; expected a mapping")
     names, columns = report.get("coordinates"), report.get(FRAME_COLUMNS, ())
@@ -240,7 +242,7 @@ def _is_list_of(kind: type, values: object) -> bool:
 
 
 def names_fitted(report: Mapping[str, Any]) -> Names:
-    """Return the names of the coordinates of the bags fitted; None where they had none."""
+    """Return the names of the coordinates of the bags fitted; None if they had no names."""
     names: Names = report.get("coordinates")
     return names
 
@@ -251,7 +253,7 @@ def in_fitted_order(bags: Bags, report: Mapping[str, Any]) -> Bags:
     Raises
     ------
     ModelError
-        Coordinates of other names.
+        If the coordinates have other names.
     """
     return bags.in_order_of(names_fitted(report), "these bags", MODEL_FITTED_ON, ModelError)
 
@@ -263,7 +265,7 @@ def check_names(report: Mapping[str, Any], data: Bags | BagStore | LabelledBags)
 
 
 def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
-    """Raise for a subset that is not there, or bags of another dimension or of other names."""
+    """Raise ModelError if bags have other dimensions or names, or the subset does not exist."""
     check_names(model.report, data)
     if data.n_dims != model.features.n_dims:
         raise ModelError(
@@ -275,14 +277,14 @@ def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset:
 
 
 def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
-    """Return the subsets to judge a model on; the first with a labelled bag is taken."""
+    """Return the subsets to judge a model on; the first one with a labelled bag is used."""
     return ("holdout", "all") if model.holdout and is_fitted_to(model, data) else ("all",)
 
 
 def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     """Whether the model was fitted to these data: to this store, or to bags with these points.
 
-    Bags in memory are not known to a model that an earlier version fitted without a holdout.
+    False for bags in memory if an earlier version fitted the model without a holdout.
     """
     if data.url is not None:
         return is_same_place(data.url, model.report.get("data_url"))
@@ -294,7 +296,7 @@ def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
 
 
 def digest_of_fitted(bags: LabelledBags) -> dict[str, Any]:
-    """Return what a report keeps to know bags in memory again; nothing for a store."""
+    """Return the entry of a report that identifies bags in memory; empty for a store."""
     if not bags.in_memory:
         return {}
     sizes = {"n_bags": bags.n_bags, "n_points": bags.n_points}
@@ -302,13 +304,13 @@ def digest_of_fitted(bags: LabelledBags) -> dict[str, Any]:
 
 
 def digest_of_bags(bags: LabelledBags) -> str:
-    """Return a hash of the points of bags in memory, and of how they are split into bags."""
+    """Return a hash of the points of bags in memory, and of their division into bags."""
     assert isinstance(bags.data, Bags)
     return digest_of_points(bags.ordered(bags.data))
 
 
 def digest_of_points(data: Bags | Responses) -> str:
-    """Return the same for bags or responses."""
+    """Return a hash of the points of bags or responses, and of their division."""
     digest = hashlib.blake2b(data.sizes.astype("<i8").tobytes(), digest_size=16)
     for start in range(0, data.n_points, POINTS_PER_DIGEST):
         block = data.points[start : start + POINTS_PER_DIGEST]
@@ -317,7 +319,7 @@ def digest_of_points(data: Bags | Responses) -> str:
 
 
 def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:
-    """Return the bags that the model's holdout left out of fitting, the others, or all."""
+    """Return the subset of the bags: those held out by the model, those of the fit, or all."""
     held_out = None if subset == "all" else Holdout.of(model.holdout).split(bags)
     if held_out is None:
         return bags

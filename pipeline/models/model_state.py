@@ -1,4 +1,4 @@
-"""`ModelState`, everything that a saved model holds, and its optional parts."""
+"""`ModelState`, the content of a saved model, and its optional parts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class ModelState:
-    """Everything that a saved model holds.
+    """The content of a saved model.
 
     Attributes
     ----------
     attributes : dict
-        In types that JSON knows.
+        Values in types that JSON knows.
     arrays : dict
         float64 arrays by name.
     """
@@ -27,9 +27,9 @@ class ModelState:
 
 @dataclass(frozen=True, eq=False)
 class OptionalPart:
-    """A part that some fitted models have and others, such as those of older versions, lack.
+    """A part of a fitted model that not all models have, for example not those of older versions.
 
-    A dataclass of float64 arrays, whose names are in ``arrays``, and of plain numbers.
+    A part is a dataclass of float64 arrays, whose names are in ``arrays``, and of plain numbers.
     """
 
     key: ClassVar[str]
@@ -40,24 +40,24 @@ class OptionalPart:
         raise NotImplementedError
 
     def state(self) -> ModelState:
-        """Return its items of a model's state."""
+        """Return the items of this part in the state of a model."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.arrays}
         arrays = {f"{self.key}_{name}": getattr(self, name) for name in self.arrays}
         return ModelState({self.key: plain}, arrays)
 
     @classmethod
     def array_names(cls, attributes: dict[str, Any]) -> list[str]:
-        """Return the names of its arrays in a saved model; none where the model lacks it."""
+        """Return the names of its arrays in a saved model; empty if the model lacks the part."""
         return [f"{cls.key}_{name}" for name in cls.arrays] if cls.key in attributes else []
 
     @classmethod
     def from_state(cls, state: ModelState, n_targets: int, n_features: int) -> Self | None:
-        """Return the part of a model that has it.
+        """Return the part from the state of a model that has it.
 
         Raises
         ------
         ValueError
-            It does not fit the model, or a chunk is missing.
+            If the part does not fit the model, or a chunk is missing.
         """
         if cls.key not in state.attributes:
             return None

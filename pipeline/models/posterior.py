@@ -1,4 +1,4 @@
-"""How certain a fit is, and how unusual a bag is, computed from the sums of the fit.
+"""The uncertainty of a fit, and the leverage of bags, computed from the sums of the fit.
 
 With centred features c = z − z̄, S = Σ ccᵀ over the n bags fitted and M = S + λI, ridge regression
 is the posterior mean of ψ ~ N(0, σ²/λ) with a flat prior of the intercept, and Var(y | X) = σ² (1 +
@@ -37,16 +37,18 @@ NO_NOISE = (
 
 
 class BagScores(NamedTuple):
-    """How unlike the bags fitted each of n bags is; lazy dask.arrays for a store.
+    """Leverage and Mahalanobis distance of n bags, large for bags unlike the bags fitted.
+
+    The arrays are lazy dask.arrays for a store.
 
     Attributes
     ----------
     leverage : float64, shape (n,)
-        h, above 0; of the bags fitted its mean is (1 + degrees of freedom) / n, and none is
-        above 1. Large: the model had few bags like this one to learn from.
+        Leverage h > 0. A large leverage means that the model learnt from few bags like this one.
+        Over the bags fitted, the mean is (1 + degrees of freedom) / n, and the maximum at most 1.
     mahalanobis : float64, shape (n,)
-        The distance from the mean of the bags fitted, in deviations, by their covariance S/n
-        shrunk as `sklearn.covariance.OAS` shrinks it; it does not depend on the labels.
+        Mahalanobis distance from the mean of the bags fitted, in standard deviations. It uses their
+        covariance S/n, shrunk as in `sklearn.covariance.OAS`. It does not depend on the labels.
     """
 
     leverage: Any
@@ -60,22 +62,23 @@ class Posterior(OptionalPart):
     Attributes
     ----------
     n : int or float
-        Bags fitted, or their weight.
+        Number of bags fitted, or their weight.
     alpha : float
-        λ.
+        Penalty λ.
     mean : float64, shape (D,)
-        z̄.
+        Mean z̄ of the features.
     directions : float64, shape (r, D)
-        Eigenvectors of S, of eigenvalues that are not zero: r is at most n − 1.
+        Eigenvectors of S with eigenvalues that are not zero; r is at most n − 1.
     eigenvalues : float64, shape (r,)
+        Eigenvalues e of S for these directions.
     noise : float64, shape (k,)
-        σ² of each target: the residual sum of squares over n − 1 − Σ e/(e + λ) (Wahba 1983).
-        Infinite where nothing is left to estimate it from.
+        Noise variance σ² of each target: the residual sum of squares over n − 1 − Σ e/(e + λ)
+        (Wahba 1983). Infinite if no degrees of freedom are left.
     exponents : list of int
-        The noise is in units of 4^exponents: 1 for labels between 2^-64 and 2^64, as in files
-        written before noise had units.
+        Exponents of the units 4^exponents of the noise. The unit is 1 for labels between 2^-64 and
+        2^64, and in files written before noise had units.
     of_bags : list of float
-        Factor of the variance that comes from the uncertainty of a bag, for each target.
+        Factor of the variance due to the sampling of a bag, for each target.
     """
 
     n: float
@@ -94,8 +97,8 @@ class Posterior(OptionalPart):
     def of(cls, summary: Summary, solution: RidgeSolution, rounding: float) -> Posterior:
         """Return the posterior of a solution for these rows.
 
-        ``rounding`` is the fraction of the trace up to which least squares, λ = 0, takes
-        eigenvalues for zero; directions without bags then have no leverage.
+        With λ = 0, eigenvalues up to the fraction ``rounding`` of the trace count as zero.
+        Directions without bags then have no leverage.
         """
         psi = np.ldexp(solution.coef.T, -summary.exponents)
         squares = summary.judge()(psi, np.ldexp(solution.intercept, -summary.exponents))
@@ -146,7 +149,7 @@ class Posterior(OptionalPart):
     def deviations(self, leverage: Floats, spread: Floats) -> Floats:
         """Return the standard deviation of a label, √(σ² (1 + h) + c v), shape (m, k).
 
-        v is the variance by what is not known of a bag, shape (m, k), see `bag_variances`, and c
+        v, shape (m, k), is the variance due to the sampling of a bag, see `bag_variances`, and c is
         `of_bags`.
         """
         exponents = np.array(self.exponents)
@@ -155,16 +158,18 @@ class Posterior(OptionalPart):
         return in_units(deviations, -exponents)
 
     def shared(self, residuals: Floats, leverage: Floats, spread: Floats) -> Posterior:
-        """Return the posterior whose σ² is shared out between labels and bags.
+        """Return the posterior with σ² divided between the noise of labels and of bags.
 
-        The residuals of the fit have the noise of both, and v is right up to a factor: it takes
-        the numbers of an embedding for independent. The fraction of v is the likeliest one.
+        The residuals of the fit contain both kinds of noise. v is known up to a factor, because it
+        assumes that the coordinates of an embedding are independent. The fraction of v is chosen
+        by maximum likelihood.
 
         Parameters
         ----------
         residuals, spread : float64, shape (m, k)
-            Residuals of some bags that were fitted, and their spread.
+            Residuals of some bags that were fitted, and their variances v.
         leverage : float64, shape (m,)
+            Leverages of these bags.
         """
         exponents = np.array(self.exponents)
         spread = in_units(spread, 2 * exponents)

@@ -1,4 +1,4 @@
-"""`RidgeModel`: what a fit makes, which predicts and is saved."""
+"""`RidgeModel`: a fitted model, which predicts and is saved."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NO_CALIBRATION = (
     "cv=10) with the bags that it was fitted to, or conformalize(X, y) with other bags"
 )
 
-# by the names that saved models have for the arrays of a `RidgeSolution`
+# arrays of a `RidgeSolution`, by their names in saved models
 ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
 MEAN_ARRAY = "mean_coefficients"  # the array of the mean of the encoded labels
 CALIBRATIONS: tuple[type[Calibration | FoldCalibration], ...] = (
@@ -75,7 +75,7 @@ PARTS: tuple[type[OptionalPart], ...] = (Posterior, *CALIBRATIONS, Trees, Linear
 
 @dataclass(frozen=True, eq=False)
 class RidgeModel:
-    """A model that is linear in the features of bags, or has trees, alone or with the ridge.
+    """A fitted model: linear in the features of bags, or trees, or a stack of both.
 
     Attributes
     ----------
@@ -84,21 +84,21 @@ class RidgeModel:
     outcome : Outcome
         Outcome that was learnt.
     solution : RidgeSolution
+        Coefficients, intercepts and penalty of the ridge regression.
     precision : {"float32", "float64"}
         Precision of features and products.
     report : dict
-        Counts of the fit.
+        Report of the fit, with its counts.
     holdout : float or dict
-        The fraction of bags left out, or what else `Holdout` keeps.
+        Fraction of bags held out, or the saved form of another `Holdout`.
     weights : dict or None
-        What `Weights` keeps of ``sample_weight``: the column, and weights of classes.
+        Saved form of `Weights`: the column of ``sample_weight``, and weights of classes.
     mean_targets : float64, shape (k,), or None
-        The mean of the encoded labels fitted, where the outcome keeps it.
+        Mean of the encoded labels fitted; None if the outcome does not keep it.
     posterior : Posterior or None
         Posterior of a fit with ``uncertainty=True``.
     calibration : Calibration, FoldCalibration or None
-        Calibration of a model of numbers or classes with bags held out, or that was calibrated by
-        folds.
+        Calibration of a regressor or classifier, by held-out bags or by folds.
     versions : dict
         Versions of the packages that saved a loaded model.
     trees : Trees or None
@@ -122,7 +122,7 @@ class RidgeModel:
     line: LinearHead | None = None
 
     def __repr__(self) -> str:
-        """Say what was learned from how many features, without the arrays."""
+        """Return the outcome, the embedding and the number of features, without the arrays."""
         embedding = embedding_in_words(self.features, self.report)
         return (
             f"RidgeModel({self.outcome.kind}; {embedding}; {self.features.n_features:,} features; "
@@ -156,16 +156,16 @@ class RidgeModel:
         dtype: DTypeLike = np.float64,
         are_parts_alike: bool = False,
     ) -> PredictionArray:
-        """Return what a function of bags in memory makes of ``X``, rows of shape ``tail``.
+        """Return the rows that ``of_bags`` computes for the bags ``X``, each of shape ``tail``.
 
         For a store, the result is a lazy dask.array, chunked by bags. A `BagbasisWarning` names
-        bags of which many points lie outside the box; for a store, one for each computation, or
-        one for all computations of parts with ``are_parts_alike``.
+        bags with many points outside the box. For a store, each computation warns once; with
+        ``are_parts_alike``, all computations of parts warn once together.
 
         Raises
         ------
         ModelError
-            Bags of another dimension, or of other names of coordinates.
+            If the bags have another dimension, or other names of coordinates.
         """
         if not isinstance(X, BagStore):
             taken = from_frame(X, without=self.report.get(FRAME_COLUMNS, ()))
@@ -177,7 +177,7 @@ class RidgeModel:
         return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype, are_parts_alike)
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
-        """Return everything that is predicted for bags in memory, with some of `with_columns`."""
+        """Return the prediction for bags in memory, with more columns; see `with_columns`."""
         bags = self.in_fitted_order(bags)
         scored = not {*columns.names}.isdisjoint(POSTERIOR_COLUMNS)
         folded = not {*columns.names}.isdisjoint((*INTERVAL_COLUMNS, SET))
@@ -191,15 +191,16 @@ class RidgeModel:
     def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows, with more columns.
 
-        There are "leverage", "mahalanobis" and "outside"; of a model of numbers "std" and "lower"
-        and "upper", the ends of intervals; and of a model of classes "set", shape (n, n_classes).
+        All models have the columns "leverage", "mahalanobis" and "outside". Models of numbers also
+        have "std", and "lower" and "upper", the ends of intervals. Models of classes have "set",
+        shape (n, n_classes).
 
         Raises
         ------
         ModelError
-            A column that this kind of model does not have.
+            If this kind of model does not have a column.
         """
-        ends = cache(partial(self._ends, rows, columns.coverage))  # both are found together
+        ends = cache(partial(self._ends, rows, columns.coverage))  # computes both ends at once
         more: dict[str, NDArray[Any]] = {
             name: self.sets_of(rows, columns.coverage)
             if name == SET
@@ -212,7 +213,7 @@ class RidgeModel:
         self, name: str, rows: PredictedRows, ends: Callable[[], tuple[Floats, Floats]]
     ) -> Floats:
         if name == OUTSIDE_COLUMN:
-            return np.zeros(len(rows.values))  # `predicted` has the bags that it is of
+            return np.zeros(len(rows.values))  # `predicted` fills it in, which has the bags
         if name in BagScores._fields:
             self.require_posterior()
             return rows.scores[:, BagScores._fields.index(name)]
@@ -230,14 +231,14 @@ class RidgeModel:
     def sets_of(self, rows: PredictedRows, coverage: float) -> Bools:
         """Return which classes are in the set of each bag, shape (n, n_classes).
 
-        The predicted class is always among them.
+        The predicted class is always in the set.
 
         Raises
         ------
         ModelError
-            A model of no classes, or without a calibration.
+            If the model does not predict classes, or is not calibrated.
         ParameterError
-            Too few bags for the coverage.
+            If there are too few calibration bags for the coverage.
         """
         outcome, calibration = self.outcome, self.require_calibration()
         if not isinstance(outcome, Classes):
@@ -263,13 +264,13 @@ class RidgeModel:
         return deviations
 
     def require_calibration(self) -> Calibration | FoldCalibration:
-        """Return what intervals are made of; ModelError where nothing was held out."""
+        """Return the calibration of the model; ModelError if it has none."""
         if self.calibration is None:
             raise ModelError(NO_CALIBRATION)
         return self.calibration
 
     def require_posterior(self) -> Posterior:
-        """Return the posterior; ModelError where the fit has kept none."""
+        """Return the posterior; ModelError if the fit did not keep it."""
         if self.posterior is None:
             raise ModelError(NO_POSTERIOR)
         return self.posterior
@@ -279,14 +280,14 @@ class RidgeModel:
         return self._rows(bags, scored=True).scores
 
     def interval_rows(self, bags: Bags) -> PredictedRows:
-        """Return what the ends of intervals are made of, for bags in memory."""
+        """Return the rows from which intervals are computed, for bags in memory."""
         return self._rows(bags, folded=True)
 
     @property
     def prediction_cost(self) -> Cost:
-        """What predictions take: `features`, and what else a model sees of a bag.
+        """Cost of a prediction: that of `features`, and of other inputs of the model.
 
-        Trees see columns of their own of each bag.
+        Trees have further columns for each bag.
         """
         if self.trees is None:
             return self.features.cost
@@ -297,7 +298,7 @@ class RidgeModel:
         return self._rows(bags).values
 
     def folded(self, rounding: float) -> FoldedModel:
-        """Return what gives the coefficients of folds, by penalties per unit of weight fitted."""
+        """Return the `FoldedModel` of this model, with penalties per unit of weight fitted."""
         weight = float(self.report.get("weight_fitted", self.report["n_bags_fitted"]))
         alpha = self.solution.alpha / weight
         beside = self.report.get("baseline_alpha", 0.0) / weight
@@ -358,7 +359,7 @@ class RidgeModel:
     def knowing_bags(self, labelled: Iterable[Batch], weights: Weights | None = None) -> Self:
         """Return the model whose posterior separates the noise of labels from the noise of bags.
 
-        ``labelled`` are some of the bags fitted; those of weight 0 say nothing.
+        ``labelled`` are some of the bags fitted; bags of weight 0 are ignored.
         """
         if self.posterior is None or not self.features.embedding.is_uncertain:
             return self
@@ -379,7 +380,7 @@ class RidgeModel:
         return out
 
     def _combine(self, features: NDArray[Any], out: Floats) -> None:
-        """Multiply: by sums in float64 for a few targets, by a matrix product for many."""
+        """Multiply features and coefficients: with float64 sums for few targets, else by BLAS."""
         coef, intercept = self.solution.coef, self.solution.intercept
         if len(intercept) < MANY_TARGETS:
             edges = even_edges(len(out), SECONDS_PER_PRODUCT * coef.size)
@@ -390,7 +391,7 @@ class RidgeModel:
             out += intercept
 
     def _joined(self, of_ridge: Floats, bags: Bags, trees: Trees) -> Floats:
-        """Return the predictions of ridge, trees and line, each by its share."""
+        """Return the weighted sum of the predictions of ridge, trees and linear head."""
         inputs = TreeInputs(self.features)
         rows = inputs.of(bags)
         out = trees.predict(rows)
@@ -409,13 +410,13 @@ class RidgeModel:
         return in_units(coef.T, exponents).T.astype(self.precision), exponents
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the copy in working precision, which would double what travels."""
+        """Leave out the copy in working precision, which would double the pickled size."""
         return {name: value for name, value in vars(self).items() if name != "_coef_in_precision"}
 
     # ------------------------------------------------------------------ saving
 
     def state(self) -> ModelState:
-        """Return everything that a saved model keeps besides the parameters of its estimator."""
+        """Return the state of the model, without the parameters of its estimator."""
         attributes = {
             "features": self.features.to_dict(),
             "alpha": self.solution.alpha,
@@ -444,12 +445,12 @@ class RidgeModel:
 
     @classmethod
     def from_state(cls, state: ModelState, learns: type[Outcome], precision: str) -> Self:
-        """Return the model that had this state.
+        """Return the model with this state.
 
         Raises
         ------
         Exception
-            A state that is incomplete, or whose parts do not fit together.
+            If the state is incomplete, or its parts do not fit together.
         """
         values, arrays = state.attributes, state.arrays
         coef, intercept = arrays["coef"], arrays["intercept"]

@@ -1,4 +1,4 @@
-"""Stacks of a ridge, trees and a linear model, from rows in memory, weighed out of fold.
+"""Stacks of a ridge, trees and a linear model, weighted by their out-of-fold predictions.
 
 For each of K folds, the ridge, the trees and the linear model of the means of bags predict the bags
 that they were not fitted to. Their weights minimise the squared error of the weighted predictions
@@ -52,14 +52,16 @@ FEWER = "take fewer bags, a shorter embedding, or head='ridge'"
 
 @dataclass(frozen=True, eq=False)
 class HeadRows(Sums):
-    """Rows that trees are learnt from.
+    """Rows that trees are fitted to.
 
     Attributes
     ----------
     index, folds : int64, shape (n,)
+        Positions of the bags, and their folds.
     inputs : float32, shape (n, m)
+        Inputs of the trees, see `TreeInputs`.
     y, of_ridge : float64, shape (n, k)
-        Encoded labels, and what the ridge without the fold predicts.
+        Encoded labels, and out-of-fold predictions of the ridge.
     """
 
     ROWS: ClassVar[tuple[str, ...]] = ("index", "folds", "inputs", "y", "of_ridge")
@@ -76,20 +78,21 @@ def with_trees(
     parameters: FitParameters,
     progress: Progress | None = None,
 ) -> RidgeModel:
-    """Return a model with trees, alone or in a stack, as ``parameters.head`` says.
+    """Return a model with trees, alone or in a stack, depending on ``parameters.head``.
 
-    Its report has under "head" the ``errors`` of ridge, trees and stack (mean squared error over
-    the variance of the labels) by K folds, of whole groups where there are groups, with the
-    ``standard_errors`` of what each is behind the least one; the ``shares`` of ridge, trees and
-    line in the stack, the ``kind`` and number of the trees, and the bags and folds. For classes
-    ``probabilities`` has the map from scores to probabilities for each head.
+    The entry "head" of its report has the ``errors`` of ridge, trees and stack by K folds, which
+    keep groups whole. Errors are mean squared errors over the variance of the labels. The
+    ``standard_errors`` are those of the difference to the least error. The entry also has the
+    ``shares`` of ridge, trees and linear model in the stack, the ``kind`` and number of the trees,
+    and the numbers of bags and folds. For classes, ``probabilities`` has the map from scores to
+    probabilities for each head.
 
     Raises
     ------
     DataError
-        Labelled bags in one fold only.
+        If all labelled bags are in one fold.
     ParameterError
-        The rows do not fit in memory.
+        If the rows do not fit in memory.
     """
     if parameters.head == RIDGE:
         return model
@@ -138,8 +141,8 @@ def with_trees(
 def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, str]:
     """Return a stack with the head of least error by its folds, and the name of the head.
 
-    The cheapest of the ``heads`` that is behind by less than half a standard error is taken: the
-    ridge, then the trees, then the stack.
+    The cheapest of the ``heads`` within half a standard error of the least error is chosen. The
+    ridge is cheaper than the trees, and the trees are cheaper than the stack.
     """
     report = model.report["head"]
     tried = [name for name in (RIDGE, TREES, STACK) if name in heads]
@@ -151,7 +154,7 @@ def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, 
 
 
 def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
-    """Return a stack with the weights of its report, or without what a simpler head has not."""
+    """Return the model of a head, with weights from its report and without unused parts."""
     maps = model.report["head"].get(PROBABILITIES)
     if maps is not None and isinstance(model.outcome, Classes):
         probability_map = read_saved(ProbabilityMap, maps[head])
@@ -168,7 +171,7 @@ def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
 
 
 def _grown_over_folds(rows: HeadRows, judged: FoldRows, n_cores: int) -> tuple[Trees, Floats]:
-    """Return trees of all rows, and what those without each fold say of it, shape (n, k)."""
+    """Return trees of all rows, and out-of-fold predictions of trees, shape (n, k)."""
     of_trees = np.empty(rows.y.shape)
     for j in np.unique(rows.folds):
         out = rows.folds == j
@@ -180,7 +183,7 @@ def _grown_over_folds(rows: HeadRows, judged: FoldRows, n_cores: int) -> tuple[T
 def _errors(
     predicted: Mapping[str, Floats], y: Floats, judged: FoldRows
 ) -> dict[str, dict[str, float]]:
-    """Return errors by head, and the standard errors of what each is behind the least one."""
+    """Return errors by head, and the standard errors of their differences to the least error."""
     losses = {
         name: ((predictions - y) ** 2 / judged.units).mean(axis=1)
         for name, predictions in predicted.items()
@@ -192,7 +195,7 @@ def _errors(
 
 
 def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int) -> Trees:
-    """Return trees that are fitted to rows, in units that no label alone decides a split by."""
+    """Return trees fitted to rows; labels are scaled so that none dominates the splits."""
     from sklearn.ensemble import (  # noqa: PLC0415 - most fits have no trees
         ExtraTreesRegressor,
         HistGradientBoostingRegressor,
@@ -234,7 +237,7 @@ def _rows_of(
     known: Integers,
     batch: Batch,
 ) -> HeadRows:
-    """Return the rows of a batch, whose bags the ridge of their folds predicts."""
+    """Return the rows of a batch, with the predictions of the ridge of each bag's fold."""
     y = np.asarray(model.outcome.encode(batch.labels)[0], np.float64)
     own = np.searchsorted(known, folds.of(batch.index))
     of_ridge = made.of_own_folds(model.features, model.precision, batch.bags, own)

@@ -35,9 +35,9 @@ EXACT = 2.0**53  # from here on floats leave out whole numbers
 
 @dataclass(frozen=True)
 class _ShiftedStatistics(RidgeStatistics):
-    """Sums of rows less an origin, so that a column far from 0 keeps its digits.
+    """Sums of rows minus an origin, so that a column far from 0 keeps its digits.
 
-    Sums about different origins add up about the first one's.
+    The sum of two statistics with different origins has the origin of the first.
     """
 
     origin_z: Floats = field(kw_only=True)
@@ -47,7 +47,7 @@ class _ShiftedStatistics(RidgeStatistics):
 
     @classmethod
     def of(cls, sums: RidgeStatistics) -> _ShiftedStatistics:
-        """Return sums as such; those of earlier versions are about 0."""
+        """Return statistics with their origin; sums of earlier versions have the origin 0."""
         if isinstance(sums, cls):
             return sums
         values = {item.name: getattr(sums, item.name) for item in fields(sums)}
@@ -86,28 +86,30 @@ class _ShiftedStatistics(RidgeStatistics):
 class StreamingRidge(RegressorMixin, BaseEstimator):
     """Ridge regression on rows that arrive in batches; memory grows with D², not with the rows.
 
-    For each fold, only sufficient statistics are kept, in double. So any penalty can be tried
-    afterwards, by generalised cross-validation or by folds, without reading a row again. The
-    solution equals that of scikit-learn's ``Ridge`` on all rows, up to rounding. The mean of the
-    first batch is subtracted from all rows, so that timestamps and other columns far from 0 keep
-    their digits. Directions that rounding cannot distinguish from constant ones have no
-    coefficient.
+    For each fold, only sufficient statistics are kept, in double precision. Penalties can be
+    compared afterwards, by generalised cross-validation or by folds, without reading a row again.
+    The solution equals that of scikit-learn's ``Ridge`` on all rows, up to rounding. The mean of
+    the first batch is subtracted from all rows, so that timestamps and other columns far from 0
+    keep their digits. Directions in which the rows are constant up to rounding get no coefficient.
 
     Parameters
     ----------
     alpha : float ≥ 0, "gcv" or "folds", default 1.0
-        The penalty, as in ``Ridge``, or how it is chosen from ``alphas``.
+        Penalty, as in ``Ridge``, or the rule that chooses it from ``alphas``.
     alphas : list of float > 0, optional
-        Penalties to try. Default: two values per decade up to 100 times the number of rows, or the
-        mean square sum of a centred feature if that is more.
+        Penalties to try. Default: two values per decade, up to 100 times the number of rows or, if
+        larger, the mean sum of squares of a centred feature.
     n_folds : int ≥ 2, default 5
-        Number of folds. Rows go to folds in turn, or by their groups.
+        Number of folds. Rows are assigned to folds in turn, or by their groups.
 
     Attributes
     ----------
     coef_ : shape (n_features,) or (n_targets, n_features)
+        Coefficients of the features.
     intercept_ : float, or shape (n_targets,)
+        Intercept, which is not penalised.
     alpha_ : float
+        Penalty of the solution.
 
     See Also
     --------
@@ -134,7 +136,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     n_folds: Annotated[int, Integer(2, 1000)] = 5
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> StreamingRidge:
-        """Forget the rows before, and learn from these; see `partial_fit`."""
+        """Fit to these rows alone, without rows of earlier calls; see `partial_fit`."""
         vars(self).pop("folds_", None)
         return self.partial_fit(X, y, groups).solve()
 
@@ -148,16 +150,15 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         X : shape (n, n_features)
         y : shape (n,) or (n, n_targets)
         groups : shape (n,), optional
-            Numbers, texts or times. Rows of one group are in one fold, in whichever batch and as
-            whichever type they come: 7 and 7.0 are one group.
+            Group of each row: a number, text or time. Rows of one group are in one fold, in all
+            batches and for all types of the values: 7 and 7.0 are the same group.
 
         Raises
         ------
         DataError
-            Shapes that do not fit, numbers that are not finite or whose squares are not, or a
-            missing group.
+            If the shapes do not fit, values or their squares are not finite, or a group is missing.
         ParameterError
-            A parameter out of range.
+            If a parameter is out of range.
         """
         check_parameters(self)
         folds = [_ShiftedStatistics.of(fold_sums) for fold_sums in getattr(self, "folds_", [])]
@@ -185,7 +186,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         return self
 
     def solve(self, alpha: float | str | None = None) -> StreamingRidge:
-        """Solve with a penalty, or with a rule that chooses one; None takes the estimator's."""
+        """Solve with a penalty or a rule that chooses it; None is ``alpha`` of the estimator."""
         check_is_fitted(self, "folds_")
         chosen = (
             self.alpha
@@ -220,7 +221,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
 
     @property
     def coef_(self) -> Floats:
-        """Coefficients of the features, as those of ``Ridge``."""
+        """Coefficients of the features, as in ``Ridge``."""
         coef = self._solved().coef
         return coef[0] if self._is_single else coef
 
@@ -245,7 +246,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         Raises
         ------
         DataError
-            Rows of another number of features, or numbers that are not finite.
+            If the rows have another number of features, or values are not finite.
         """
         solution = self._solved()
         rows = validated(self, X, dtype=np.float64, reset=False)
@@ -281,7 +282,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         return self.folds_[0].origin_z if hasattr(self, "_intercept") else 0.0
 
     def _fold_errors(self, total: RidgeStatistics, alphas: Iterable[float]) -> Floats:
-        """Return squared errors over all folds, each by what is learnt from the others."""
+        """Return squared errors over all folds, each predicted from the other folds."""
         alphas = [float(alpha) for alpha in alphas]
         errors = np.zeros(len(alphas))
         for part in self.folds_:
@@ -330,7 +331,7 @@ def _group_names(values: NDArray[Any]) -> list[str]:
     Raises
     ------
     DataError
-        A missing group, or a float that stands for several whole numbers; names the row.
+        If a group is missing, or is a float too large to be a unique integer; names the row.
     """
     is_missing = pd.isna(values)
     if values.dtype.kind in "OUST":
@@ -367,7 +368,7 @@ def _group_name(value: object, row: int) -> str:
 
 
 def _time_name(value: object) -> str:
-    """Return what numpy's times of nanoseconds are called; other moments by their own name."""
+    """Return the name of a time, the same for numpy's nanoseconds and other types."""
     try:
         moment = pd.Timestamp(value)  # type: ignore[arg-type]  # what cannot be one is refused
     except (TypeError, ValueError):

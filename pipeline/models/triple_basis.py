@@ -64,19 +64,18 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         minimises the leave-one-out score of up to 256 responses. The basis has at least 10
         functions per dimension and at most 1,024 in all.
     alpha, alphas
-        Penalty, or the rule that chooses it, as in `DoubleBasisRegressor`, but "auto" is "gcv"
-        unless ``embedding="auto"``. Scores are squared L2 distances on the unit cube, from the
-        predicted to the projected response density. By Parseval, this distance is the sum of the
-        squared errors of the coefficients. "projected" holds bags out as "validation" does, up to
-        5,120. It scores the nearest valid density p at the m points y of a held-out response, by
-        the mean of ∫p² − 2/m Σ p(y). Up to a constant, this is the squared distance ‖p − q‖² to
-        the true density q, without the error of projecting q.
+        As in `DoubleBasisRegressor`, but "auto" is "gcv" unless ``embedding="auto"``. Scores are
+        squared L2 distances on the unit cube, from the predicted to the projected response density.
+        By Parseval, this distance is the sum of the squared errors of the coefficients. "projected"
+        holds bags out as "validation" does, up to 5,120. It scores the nearest valid density p at
+        the m points y of a held-out response, by the mean of ∫p² − 2/m Σ p(y). Up to a constant,
+        this is the squared distance ‖p − q‖² to the true density q, without the error of projecting
+        q.
     baseline : "own", optional
-        Part of the prediction that the features do not have to learn. "own" adds an affine function
-        of the bag's own coefficients, so that the random features need not learn the identity. Use
-        it if bags and responses lie in the same box, such as an initial and a final state. Its
-        slopes are fitted in the same pass. The bag's own coefficients are those in the basis of the
-        responses, whatever the embedding. Not with "cg".
+        "own" adds an affine function of the bag's own coefficients, so that the random features
+        need not learn the identity. Use it if bags and responses lie in the same box, such as an
+        initial and a final state. Its slopes are fitted in the same pass. The bag's own
+        coefficients are those in the basis of the responses, whatever the embedding. Not with "cg".
 
     Attributes
     ----------

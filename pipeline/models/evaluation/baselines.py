@@ -1,4 +1,4 @@
-"""What a model has to beat: the best constant, ridge on the bags' means, and a random forest."""
+"""Baselines of a model: the best constant, ridge on the means of bags, and a random forest."""
 
 from __future__ import annotations
 
@@ -49,14 +49,15 @@ class MeansRidge:
     Parameters
     ----------
     outcome : Outcome
-        That of the model it is compared with.
+        Outcome of the model that is compared with this baseline.
     features : MeanFeatures
     ridge : Pipeline
-        Fitted to means, shape (n_bags, d), and encoded labels, shape (n_bags, k), in ``units``.
+        Ridge regression on means, shape (n_bags, d), of encoded labels, shape (n_bags, k), in
+        ``units``.
     mean_targets, variances : float64, shape (k,)
         Means and variances of these labels.
     units : float64, shape (k,)
-        Divisor of their errors where a penalty is chosen.
+        Divisor of the errors when the penalty is chosen.
     """
 
     outcome: Outcome
@@ -70,7 +71,7 @@ class MeansRidge:
     def of_sample(
         cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool
     ) -> MeansRidge:
-        """Fit the summaries "means" of a sample."""
+        """Return ridge regression fitted to the summaries "means" of a sample."""
         ridge = make_pipeline(StandardScaler(), RidgeCV(BASELINE_PENALTIES))
         mean, variances = sample.mean_and_variance()
         units = outcome.units()
@@ -107,10 +108,10 @@ class MeansRidge:
 def judge_fit(
     model: DoubleBasis, X: BagStore, *, progress: Progress | None = None, forest: bool = False
 ) -> dict[str, Any] | None:
-    """Return the errors of a model next to those of simple baselines.
+    """Return the error of a model next to the errors of simple baselines.
 
-    It is judged on the bags that its fit held out. If it held none out, the score that chose its
-    penalty is used; as the least of several scores, it is a little too good.
+    The model is judged on the bags that its fit held out. If the fit held out no bags, the score
+    that chose the penalty is used. As the least of several scores, it is slightly optimistic.
 
     Parameters
     ----------
@@ -119,18 +120,19 @@ def judge_fit(
         Store that the model was fitted to.
     progress : callable (bags done, bags in all), optional
     forest : bool, default False
-        Whether to compare the model on held-out bags with a random forest, too: 100 trees on the
-        means, covariances, minima, maxima and sizes of at most 20,480 bags, fewer where points have
-        many coordinates, so that it takes about half a minute of a core at most.
+        Whether to compare the model on held-out bags with a random forest, too. The forest has 100
+        trees on the means, covariances, minima, maxima and sizes of at most 20,480 bags. With many
+        coordinates it uses fewer bags, so that it takes at most about half a minute of one core.
 
     Returns
     -------
     dict or None
-        ``n`` bags, ``measure`` in words, ``error`` of the model, its ``standard_error`` where it is
-        known (of bags held out, or from the folds by which the embedding was chosen),
-        ``constant_error`` of the best constant for these bags, ``means_error`` of ridge regression
-        on the bags' means, with ``forest`` also ``forest_error`` and ``forest_bags`` that it was
-        fitted to. None where no labelled bag was kept out and the penalty was given.
+        ``n``, the number of bags; ``measure`` in words; ``error`` of the model and its
+        ``standard_error``, if known from held-out bags or from the folds that chose the embedding;
+        ``constant_error`` of the best constant for these bags; ``means_error`` of ridge regression
+        on the means of bags; and with ``forest`` also ``forest_error`` and ``forest_bags``, the
+        number of bags that the forest was fitted to. None if no labelled bag was held out and the
+        penalty was given.
 
     See Also
     --------
@@ -156,7 +158,7 @@ def judge_fit(
 def judge_with_errors(
     model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
-    """Return what `judge_fit` does, and errors on held-out bags, if any: model, means, forest."""
+    """Return the result of `judge_fit`, and errors of model, means and forest on held-out bags."""
     fitted, weights = model_of(model), None
     if fitted.weights is not None and fitted.weights["column"] is not None:
         weights = Weights.of_bags(store, fitted.weights["column"])
@@ -172,7 +174,7 @@ def judge_labelled(
     *,
     forest: bool = False,
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
-    """Return what `judge_with_errors` does, for labelled bags of any kind and their weights."""
+    """Return the result of `judge_with_errors` for labelled bags of any kind and their weights."""
     fitted = model_of(model)
     comparison, errors, ridge = _judge_held_out(fitted, bags, weights, progress, forest)
     if comparison is not None or ridge is None:
@@ -203,10 +205,11 @@ def judge_labelled(
 def judge_given(
     model: DoubleBasis, X: BagsLike | LabelledBags, y: LabelsLike = None
 ) -> tuple[LabelledBags, dict[str, Any] | None, list[Errors | None]]:
-    """Return labelled bags, what `judge_labelled` says of the bags of the fit, and the errors.
+    """Return labelled bags, the result of `judge_labelled` for the bags of the fit, and the errors.
 
-    Other bags have only the errors of the model on all of them, without baselines, and so have bags
-    of a fit without a holdout and without folds; errors on the bags fitted have the subset "train".
+    There are no baselines for bags of other data, and after a fit without a holdout and without
+    folds: then only the errors of the model on all bags are returned. Errors on the bags fitted
+    have the subset "train".
     """
     bags = labelled_for(model.model_, X, y)
     is_fitted = is_fitted_to(model.model_, bags)
@@ -223,9 +226,9 @@ def judge_given(
 def judge_held_out(
     model: FittedEstimator[JudgedModel], store: BagStore, progress: Progress | None = None
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
-    """Return what `judge_with_errors` does of the bags held out; (None, []) without any.
+    """Return the result of `judge_with_errors` for the held-out bags; (None, []) if there are none.
 
-    For models of any kind, networks among them.
+    The model can be of any kind, also a network.
     """
     fitted = model_of(model)
     bags = fitted.outcome.take_labels(store)
@@ -240,7 +243,7 @@ def _judge_held_out(
     progress: Progress | None,
     forest: bool,
 ) -> tuple[dict[str, Any] | None, list[Errors], MeansRidge | None]:
-    """Return the same, and the ridge on means; None where too few bags are labelled."""
+    """Return the result of `judge_held_out`, and the ridge on means; None with too few labels."""
     held_out = Holdout.of(fitted.holdout).split(bags)
     fitted_to, has_forest = replace(bags, left_out=held_out), forest and held_out is not None
     rivals = fit_rivals(fitted_to, fitted.outcome, weights, forest=has_forest)
@@ -277,8 +280,8 @@ def judge_rivals(
 ) -> tuple[Errors | None, Errors | None]:
     """Return the errors of ridge regression on means, and of a forest, on the bags evaluated.
 
-    Both are fitted to the same bags as the model; None if they are no longer there, and for a
-    forest of many targets.
+    Both baselines are fitted to the same bags as the model. An error is None if these bags are no
+    longer there; for a forest, also with many targets.
     """
     fitted = model_of(model)
     try:
@@ -302,9 +305,9 @@ def judge_rivals(
 def fit_rivals(
     bags: LabelledBags, outcome: Outcome, weights: Weights | None, *, forest: bool = True
 ) -> tuple[MeansRidge, MomentsForest | None] | None:
-    """Fit ridge regression on means and, to at most `MAX_LABELS` columns, a forest.
+    """Fit ridge regression on means and, with at most `MAX_LABELS` columns, a forest.
 
-    Both learn from a sample of the bags; None where too few are labelled.
+    Both are fitted to a sample of the bags. The result is None if too few bags are labelled.
     """
     has_forest = forest and outcome.n_targets <= MAX_LABELS
     kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}

@@ -1,4 +1,4 @@
-"""`judge_intervals`: how many labels of bags that a model has not seen lie in its intervals."""
+"""`judge_intervals`: the coverage of a model's intervals on bags that it has not seen."""
 
 from __future__ import annotations
 
@@ -29,25 +29,27 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95)
 def judge_intervals(
     model: FittedEstimator[JudgedModel], store: BagStore, progress: Progress | None = None
 ) -> list[dict[str, Any]]:
-    """Return how many labels lie in intervals of several coverages, and how wide these are.
+    """Return the fraction of labels in the intervals, and their mean width, for several coverages.
 
-    For a model of classes: how many true classes are in prediction sets, and how large these are.
+    For a classifier, the fraction of true classes in the prediction sets, and the mean size of the
+    sets.
 
     Parameters
     ----------
     model : fitted estimator
     store : BagStore
-        That the model was fitted to, of which the bags held out are judged; or another one, with
+        Store that the model was fitted to, whose held-out bags are judged; or another store with
         the targets of the model.
     progress : callable (bags done, bags in all), optional
 
     Returns
     -------
     list of dict
-        For each ``target`` and ``coverage``, of those that can be promised: the fraction of labels
-        ``covered``, its ``standard_error``, the ``mean_width`` (for sets the ``mean_size``, in
-        classes), and ``n`` bags. Empty for a model without intervals or sets, or where no bag is
-        left to judge them on: those that they were made from have their errors in them.
+        A dict for each ``target`` and each ``coverage`` that can be guaranteed: the fraction of
+        labels ``covered``, its ``standard_error``, the ``mean_width`` (for sets the ``mean_size``,
+        in classes), and ``n``, the number of bags. The list is empty for a model without intervals
+        or sets. It is also empty if all held-out bags were used for calibration, because their
+        errors are part of the intervals.
     """
     fitted = model_of(model)
     if not isinstance(fitted, RidgeModel):  # a network

@@ -1,4 +1,4 @@
-"""`cross_val_score`: all folds' models from one pass, as statistics of bags can be subtracted."""
+"""`cross_val_score`: the models of all folds from one pass, by subtracting sums of bags."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MAX_FOLDS = 100  # each fold has sums of its own
 
 @dataclass(frozen=True, eq=False)
 class _Folds:
-    """The fold of each bag of the data, int16, and all folds; −1 is in no test."""
+    """The fold of each bag of the data, int16, and all folds; −1 for bags that are never tested."""
 
     of_bags: NDArray[np.int16]
     numbers: range
@@ -77,54 +77,56 @@ def cross_val_score(
     scoring: str | None = None,
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
-    """Return one out-of-fold score per fold.
+    """Return the scores of cross-validation, one score per fold.
 
-    One pass sums every fold; a model is solved from the whole without its fold. Scores of numbers
-    come from the same sums; classes and densities are predicted in a second pass. Random features
-    that learn from labels learn in each fold anew, and so do calibrated probabilities of classes
-    where they are scored: a fit per fold.
+    One pass computes the sums of every fold. The model for a fold is solved from the sums of all
+    other folds. Numeric targets are scored from the same sums; classes and densities are predicted
+    in a second pass. If random features learn from labels, or calibrated probabilities are
+    scored, the model is fitted anew for each fold.
 
     Parameters
     ----------
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor
-        Estimator, which is cloned and not fitted itself. Decisions that use no labels, such as a
-        scale, are made once, from a sample of all bags.
+        Estimator to score. It is cloned, and not fitted itself. Choices that use no labels, such
+        as a scale, are made once, from a sample of all bags.
     X : BagStore, Bags, or list of arrays (n_i, n_dims)
     y, target
-        As in ``fit``: labels of bags in memory, or targets of a store.
+        Labels of bags in memory, or names of the targets of a store, as in ``fit``.
     cv : int from 2 to 100
-        Folds, of equally many bags.
+        Number of folds, which have equally many bags.
     groups : str or array, shape (n_bags,), optional
-        A target of the store, or one value per bag: bags of one group (a patient, a day) are in
-        one fold.
+        Groups of bags, such as patients or days: a target of the store, or one value per bag. All
+        bags of a group are in one fold.
     time : str or array, shape (n_bags,), optional
-        Time of each bag, given like ``groups``. Folds follow each other, and each is predicted from
-        all earlier bags. The first of cv + 1 parts is never predicted.
+        Time of each bag: a target of the store, or one value per bag. The bags are divided into
+        cv + 1 consecutive parts. Each part but the first is a fold, predicted from all earlier
+        bags.
     sample_weight : str or array, shape (n_bags,), optional
         Weights as in ``fit``, which also weight the scores.
     scoring : str, optional
-        Name of a score as scikit-learn has it; higher is better. Numbers: "r2",
+        Name of a score in scikit-learn; higher is better. For numeric targets: "r2",
         "explained_variance", "neg_mean_squared_error", "neg_root_mean_squared_error" or
-        "neg_mean_absolute_error", means of the targets. Classes: "accuracy",
+        "neg_mean_absolute_error", averaged over the targets. For classes: "accuracy",
         "balanced_accuracy", "neg_log_loss", "neg_brier_score", "roc_auc" (two classes),
         "roc_auc_ovr", "matthews_corrcoef", and "f1", "precision" or "recall" with "_macro",
-        "_micro" or "_weighted". Default "r2", or "accuracy" for classes.
+        "_micro" or "_weighted". Default: "r2", or "accuracy" for classes.
     progress : callable (bags done, bags in all), optional
 
     Returns
     -------
     float64, shape (cv,)
-        ``scoring`` of each fold. By default R², mean of the targets, for a regressor; accuracy for
-        a classifier; for densities 1 − the squared L2 distance over that of the average density.
+        Score of each fold. The default is R², averaged over the targets, for a regressor, and the
+        accuracy for a classifier. For densities, it is 1 minus the ratio of the squared L2 distance
+        of the predicted density to that of the average density.
 
     Raises
     ------
     DataError
-        A fold without a labelled bag, or for which the score is not defined, fewer groups than
-        folds, or a bag without a group or time.
+        If a fold has no labelled bag, its score is not defined, there are fewer groups than folds,
+        or a bag has no group or time.
     ParameterError
-        groups and time together, a scoring that there is not for these labels, or
-        alpha="projected", which is chosen by a pass per fold.
+        If groups and time are given together, ``scoring`` does not apply to these labels, or
+        ``alpha="projected"`` is set, which would need a pass per fold.
 
     See Also
     --------
@@ -179,7 +181,7 @@ def cross_val_score(
 
 
 def learns_from_labels(parameters: FitParameters) -> bool:
-    """Return whether more than the ridge looks at labels, so that each fold is fitted anew."""
+    """Return whether more than the ridge depends on labels, so that each fold is fitted anew."""
     second = parameters.random_features
     return parameters.is_automatic or parameters.head != "ridge" or bool(second and second.learns)
 
@@ -192,7 +194,7 @@ def choose_folds(
     if groups is not None and time is not None:
         raise ParameterError("groups and time are given; folds follow one of them")
     if groups is not None:
-        known: dict[Any, int] = {}  # in the order in which they come: ties of GroupKFold follow it
+        known: dict[Any, int] = {}  # by their first bags: GroupKFold's ties follow it
         members = Column.of(bags.data, "groups", groups).members(0, n)
         codes = np.array([known.setdefault(member, len(known)) for member in members.tolist()])
         if len(known) < cv:
@@ -256,7 +258,7 @@ class _FoldSums(FitSums):
 
 
 def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[FitStatistics]:
-    """Yield what each fold is predicted from: the other parts, or those before it."""
+    """Yield the sums from which each fold is predicted: all other folds, or all earlier ones."""
     if in_time:
         yield from accumulate(parts[:-1])
     elif isinstance(parts[0].train, RidgeStatistics):

@@ -1,4 +1,4 @@
-"""Exchanges coordinates between bags, and measures how much a score drops."""
+"""Exchange of coordinates between bags, and the drop in score that it causes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def exchange_coordinates(
 ) -> Bags:
     """Return bags with some coordinates of other bags: bag i gets those of bag ``donors[i]``.
 
-    Coordinates of a donor's point stay together. A donor with more points gives a random part of
-    them; one with fewer gives each equally often, or once more.
+    The exchanged coordinates of a point stay together. A donor with more points gives a random part
+    of its points. A donor with fewer points gives each point equally often, or once more.
     """
     sizes, starts = bags.sizes, bags.offsets[:-1]
     of_points = np.repeat(np.arange(len(bags)), sizes)
@@ -40,13 +40,13 @@ def drop_of_score(
 ) -> tuple[Floats, Floats]:
     """Return the drop of 1 − Σ w loss / Σ w unit by an exchange, and its standard error.
 
-    The mean over pairs of bags, one that is predicted and one that gives, is linearised: a bag
-    counts by the losses in both parts, and by its own unit in what they are divided by.
+    The mean is over pairs of a predicted bag and a donor. Its standard error is linearised: a bag
+    contributes by its losses in both parts, and by its own unit in the denominator.
 
     Parameters
     ----------
     base, units : shape (n, k)
-        Losses of the bags as they are, and what their mean is compared with.
+        Losses of the unchanged bags, and the reference losses.
     exchanged : shape (n_repeats, n, k)
         Losses with values of the bags ``donors``, shape (n_repeats, n).
     weights, codes : shape (n,)
@@ -76,7 +76,7 @@ def drop_of_score(
 
 
 def draw_donors(codes: Integers, rng: np.random.Generator) -> Integers:
-    """Return for each bag a random bag of another group: of the next one in a random circle."""
+    """Return a random donor for each bag, from the next group in a random circle of groups."""
     order = rng.permutation(codes.max() + 1)
     follower = np.empty_like(order)
     follower[order] = np.roll(order, -1)

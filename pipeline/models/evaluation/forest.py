@@ -1,4 +1,4 @@
-"""A random forest on moments and extremes of bags: what a good afternoon without us would give."""
+"""A random forest on moments and extremes of bags, a baseline that needs no embedding."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MAX_BYTES = 2**27  # size of all trees, which travel to the workers: leaves grow
 NODE_BYTES = 64  # in addition to the labels of a node
 FEATURE_FRACTION = 1 / 3  # tried at a split, as Breiman advises for regression
 MAX_WORK = 10**7  # bags · numbers per bag · log2(bags): half a minute on one core
-MAX_LABELS = 200  # columns: with more, such as those of densities, trees take minutes
+MAX_LABELS = 200  # columns of labels: with more, as for densities, trees take minutes
 SECONDS_PER_BAG = 5e-5
 SEED = 0
 
 
 @dataclass(frozen=True)
 class ForestFeatures(MomentsAndExtremes):
-    """What a forest sees of a bag, and what its trees take."""
+    """The features of a bag for a forest, and the cost of its trees."""
 
     @property
     @override
@@ -46,16 +46,16 @@ class MomentsForest:
     Parameters
     ----------
     outcome : Outcome
-        That of the model it is compared with.
+        Outcome of the model that is compared with this baseline.
     features : ForestFeatures
     forest : RandomForestRegressor
-        Fitted to encoded labels, shape (n_bags, k), in ``units``.
+        Forest that was fitted to encoded labels, shape (n_bags, k), in ``units``.
     mean_targets : float64, shape (k,)
         Means of these labels.
     units : float64, shape (k,)
-        So that no target decides alone where trees split.
+        Divisors of the labels, so that no target alone decides the splits of the trees.
     n_bags : int
-        That it was fitted to.
+        Number of bags that the forest was fitted to.
     """
 
     outcome: Outcome
@@ -67,9 +67,9 @@ class MomentsForest:
 
     @classmethod
     def fit(cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool) -> Self:
-        """Fit the summaries "moments" of a sample, or of evenly spread bags of a long and wide one.
+        """Return a forest fitted to the summaries "moments" of a sample.
 
-        So that a report can have it without being asked.
+        If the sample is large, evenly spread bags are used, so that every report can have a forest.
         """
         sample = thinned(sample)
         rows, labels = sample.summaries["moments"], sample.labels
@@ -106,9 +106,9 @@ class MomentsForest:
 
 
 def thinned(sample: SampledRows) -> SampledRows:
-    """Return a sample of which a forest takes no more than `MAX_WORK`: all, or some of its bags.
+    """Return the sample, or some of its bags, so that a forest takes at most `MAX_WORK`.
 
-    If no bag that is left weighs anything, all of them.
+    If all remaining bags would have weight 0, the whole sample is returned.
     """
     rows = sample.summaries["moments"]
     n = most = len(rows)

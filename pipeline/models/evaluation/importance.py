@@ -42,23 +42,26 @@ SEED = 5  # differs from those of the splits in `bags`
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Importance:
-    """How much a model's score drops if a coordinate carries no information on the bag.
+    """Result of `permutation_importance`: the drop in score without each coordinate.
 
     Attributes
     ----------
     names : tuple of str
-        Coordinates that were permuted, or sets of coordinates (m in all).
+        Names of the m coordinates, or sets of coordinates, that were permuted.
     targets : tuple of str
-        The k that are scored: one of classes, and of densities.
+        Names of the k scored targets; k is 1 for classes and for densities.
     measure : {"R²", "accuracy"}
+        Name of the score.
     score : float64, shape (k,)
-        Score of the bags as they are.
+        Score on the unchanged bags.
     drop, standard_error : float64, shape (m, k)
+        Drop in score when the coordinate is permuted, and its standard error.
     n, n_groups : int
-        Bags that were scored, and groups that are independent of each other; of bags without
-        groups as many.
+        Number of scored bags, and number of independent groups; without groups, both are equal.
     n_repeats : int
+        Number of exchanges that were averaged.
     subset : {"all", "holdout", "train"}
+        Subset of the bags that was scored.
 
     See Also
     --------
@@ -91,7 +94,7 @@ class Importance:
     subset: str
 
     def values(self) -> dict[str, Any]:
-        """Return all of it in types that JSON knows: by target, most important first."""
+        """Return the result in types that JSON knows: by target, most important first."""
         targets = {}
         for j, target in enumerate(self.targets):
             order = np.argsort(-self.drop[:, j], kind="stable")
@@ -143,7 +146,7 @@ class Importance:
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         """
         from ...plotting.predictions import plot_importance  # noqa: PLC0415 - an extra
 
@@ -172,32 +175,31 @@ def permutation_importance(
 ) -> Importance:
     """Return the drop in score when each coordinate is permuted between bags.
 
-    What is exchangeable is the bag, not the point: points of a bag belong together, and a label
-    is the bag's. So a bag gets the coordinate's values of another bag, as many as it has points
-    (each equally often, as nearly as the sizes allow), in random order. Every bag keeps its size
-    and its other coordinates, and its column is one that a bag really has; pooling the values of
-    all points instead would make bags that are all alike, and like none.
+    A label belongs to a bag, not to a point, so bags are permuted. Each bag gets the values of the
+    coordinate from another bag, in random order, one for each of its points. If the sizes differ,
+    each value is used equally often, as nearly as possible. Every bag keeps its size and its other
+    coordinates. The values of all points are not pooled, because all bags would then be alike, and
+    unlike any real bag.
 
     Parameters
     ----------
     model : fitted estimator
-        Fitted estimator of numbers, classes or densities.
+        Regressor, classifier or Triple-Basis regressor.
     X : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
     y : optional
         Labels, or responses, of bags in memory; as for `evaluate`.
     coordinates : mapping from name to list of int, optional
-        Coordinates that are exchanged together, as the sine and cosine of an hour. None: each
-        alone, called as in the store that ingest made, or by its number from 0.
+        Sets of coordinates that are exchanged together, such as the sine and cosine of an hour.
+        Default: each coordinate by itself, under its name in the store, or its number from 0.
     groups : str or array, shape (n_bags,), optional
-        A column of the store, or one value per bag: bags of one group (a patient, a day) depend
-        on each other. Values come from a bag of another group, and standard errors are those of
-        groups. None: the groups of the model's holdout, if the store has
-        their column.
+        Groups of bags that are not independent, such as patients or days: a column of the store, or
+        one value per bag. Values come from a bag of another group, and standard errors are over
+        groups. Default: the groups of the model's holdout, if the store has their column.
     n_repeats : int from 1 to 1000
-        Exchanges that are averaged for each coordinate.
+        Number of exchanges that are averaged for each coordinate.
     max_bags : int ≥ 2
-        Largest number of bags. From a larger store, as many bags are read into memory, from all
-        over it; fewer if their points would take more than 256 MiB.
+        Largest number of bags that are read into memory, from all parts of a larger store. Fewer
+        bags are read if their points would take more than 256 MiB.
     subset, sample_weight
         As for `evaluate`.
     progress : callable (bags done, bags in all), optional
@@ -209,21 +211,24 @@ def permutation_importance(
     Raises
     ------
     DataError
-        No labelled bag, fewer than two groups of bags, or weights of which fewer than two are
-        above 0.
+        If no bag is labelled, there are fewer than two groups of bags, or fewer than two weights
+        are above 0.
     ParameterError
-        A coordinate that there is not, or y together with labels that the data carry.
+        If a coordinate does not exist, or y is given and the data carry their labels.
     ModelError
-        As `evaluate`.
+        In the same cases as `evaluate`.
 
     Notes
     -----
-    The score is R² of a number or a density, as `Errors.values` has it, and the accuracy of a
-    class; where all labels are equal no coordinate tells them apart, and all drops are 0. A
-    standard error counts what a bag adds as one that is predicted and as one whose
-    values others get, so it holds for other bags as well, not for these alone. Coordinates that
-    tell the same share their importance: each alone may be spared. An exchange also parts a
-    coordinate from the others of the same point, so a drop has both in it.
+    The score is R² for numbers and densities, see `Errors.values`, and the accuracy for classes. If
+    all labels are equal, all drops are 0.
+
+    The standard error includes the variation of both the predicted bags and the bags that give
+    their values. It therefore holds for other bags from the same distribution, too.
+
+    Correlated coordinates share their importance: each of them may have a small drop, because the
+    others carry the same information. An exchange also separates a coordinate from the other
+    coordinates of the same point. The drop includes the loss of this dependence.
 
     See Also
     --------
@@ -339,7 +344,7 @@ def _sets_of(
 
 
 def taken_bags(bags: LabelledBags, max_bags: int) -> tuple[Integers, Bags, Any] | None:
-    """Return positions, bags and labels of labelled bags from all over the data; None: of none."""
+    """Return positions, bags and labels of bags from all parts of the data; None without labels."""
     batches = [batch for batch in _batches(bags, max_bags) if len(batch)]
     if not batches:
         return None

@@ -1,4 +1,4 @@
-"""`scorer_of`: the scores of `cross_val_score` by scikit-learn's names of them."""
+"""`scorer_of`: the scores of `cross_val_score`, by their names in scikit-learn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _mean_of(key: str, sign: float, power: float, errors: Errors) -> float:
 
 
 def _explained_variance(errors: Errors) -> float:
-    """Return the fraction of the variance of the labels that is left by no prediction's error."""
+    """Return 1 minus the ratio of the variance of the errors to the variance of the labels."""
     fractions = []
     for measures in errors.values().values():
         variance = measures["constant_rmse"] ** 2
@@ -34,7 +34,7 @@ def _explained_variance(errors: Errors) -> float:
 
 
 def _of_counts(score: Callable[..., float], options: Mapping[str, object], errors: Errors) -> float:
-    """Return a score of scikit-learn that labels decide, from the confusion matrix."""
+    """Return a score of scikit-learn that needs only labels, from the confusion matrix."""
     details = errors.details
     assert isinstance(details, ClassDetails)
     true, predicted = np.meshgrid(details.codes, details.codes, indexing="ij")
@@ -65,7 +65,7 @@ def _binary_auc(errors: Errors) -> float:
 
 
 def _brier(errors: Errors) -> float:
-    """Return the negative Brier score; of two classes half of it, as scikit-learn has it."""
+    """Return the negative Brier score; for two classes half of it, as in scikit-learn."""
     mean = ClassDetails.brier(errors.sample)
     return -mean / 2 if errors.outcome.n_targets == 2 else -mean
 
@@ -121,12 +121,12 @@ OF_DENSITIES: dict[str, Scorer] = {"r2": lambda errors: errors.score}
 
 
 def scorer_of(outcome: Outcome | type[Outcome], scoring: str) -> Scorer:
-    """Return the function of errors that gives a score by its name; higher is better.
+    """Return the function that computes the score of this name from errors; higher is better.
 
     Raises
     ------
     ParameterError
-        A name that there is not for this kind of outcome; the nearest one is suggested.
+        If this kind of outcome has no score of this name; the nearest name is suggested.
     """
     kind = outcome if isinstance(outcome, type) else type(outcome)
     known = OF_NUMBERS

@@ -34,7 +34,7 @@ class MeanFeatures(Summaries):
 
     @property
     def cost(self) -> Cost:
-        """What the means of bags take."""
+        """Cost of computing the means of bags."""
         return Cost(SECONDS_PER_MEAN * self.n_features, 1e-7, 8 * self.n_features)
 
     @override
@@ -50,7 +50,7 @@ class SampledRows(NamedTuple):
     weights: Floats
 
     def mean_and_variance(self) -> tuple[Floats, Floats]:
-        """Return those of the labels, shape (k,) each."""
+        """Return mean and variance of the labels, each of shape (k,)."""
         mean = np.average(self.labels, axis=0, weights=self.weights)
         return mean, np.average((self.labels - mean) ** 2, axis=0, weights=self.weights)
 
@@ -58,7 +58,7 @@ class SampledRows(NamedTuple):
 def sample_rows(
     bags: LabelledBags, outcome: Outcome, kinds: Mapping[str, Summaries], weights: Weights | None
 ) -> SampledRows | None:
-    """Summarise a sample of labelled bags; None without two of them that weigh anything."""
+    """Summarise a sample of labelled bags; None if fewer than two bags have a positive weight."""
     blocks: dict[str, list[Floats]] = {name: [] for name in kinds}
     rows, each = [], []
     for batch in bags.batches_of(FITTED_SAMPLE.ranges(bags.start, bags.end)):

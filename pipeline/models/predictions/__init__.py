@@ -1,1 +1,1 @@
-"""Predictions of stores: lazy features, blocks, files, densities."""
+"""Predictions for stores: lazy features, blocks, files and densities."""

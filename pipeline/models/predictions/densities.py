@@ -1,4 +1,4 @@
-"""For estimators that predict coefficients of densities: the densities, and their score."""
+"""The densities of estimators that predict coefficients, and their score."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound=JudgedModel)
 
 
 class DensityPrediction(Generic[Model]):
-    """The densities that an estimator predicts, from the coefficients of its ``model_``."""
+    """Mixin of estimators that predict densities, from the coefficients of their ``model_``."""
 
     model_: Model
 
@@ -43,13 +43,13 @@ class DensityPrediction(Generic[Model]):
     def densities(self, X: BagsInMemory, project: bool = False) -> Densities:
         """Return the predicted densities of bags in memory.
 
-        They can be evaluated, sampled and reduced to marginals.
+        The result can be evaluated, sampled and reduced to marginals.
 
         Parameters
         ----------
         X : Bags or list of arrays
         project : bool
-            The nearest valid densities instead: nowhere negative.
+            Whether to return the nearest valid densities, which are nowhere negative.
         """
         check_is_fitted(self)
         bags = as_bags(X)
@@ -67,18 +67,19 @@ class DensityPrediction(Generic[Model]):
     ) -> Floats:
         """Evaluate the predicted densities, per unit of volume in the responses' coordinates.
 
-        They integrate to one over the response box and are 0 outside.
+        The densities integrate to one over the response box and are 0 outside.
 
         Parameters
         ----------
         X : Bags or list of arrays
         at : array_like or table, shape (n_points, k)
-            Points in the responses' coordinates; columns of a table are put in their order. Or
+            Points in the coordinates of the responses. Columns of a table are matched by name. Pass
+            either ``at`` or ``grid``.
         grid : int
-            midpoints per dimension of the response box (`Densities.grid_axes`).
+            Number of midpoints per dimension of the response box (`Densities.grid_axes`).
         project : bool
-            Whether to return the nearest valid densities: nowhere negative, and in L2 not farther
-            from any density, the true one too, than those predicted.
+            Whether to return the nearest valid densities, which are nowhere negative. In L2, they
+            are at most as far from the true density as the predicted ones.
 
         Returns
         -------
@@ -92,7 +93,7 @@ class DensityPrediction(Generic[Model]):
 
     @checked(n=Integer(), seed=Integer())
     def sample(self, X: BagsInMemory, n: int, seed: int | np.random.Generator = 0) -> Bags:
-        """Draw ``n`` points from each predicted density, or rather from the nearest valid one."""
+        """Draw ``n`` points from each predicted density, made nonnegative by projection."""
         assert isinstance(seed, int)  # `checked` has drawn it
         return self.densities(X, project=True).sample(n, seed=seed)
 
@@ -103,13 +104,13 @@ def spec_of(model: ScoringModel) -> ProjectionSpec:
 
 
 def names_of(model: ScoringModel) -> list[str] | None:
-    """Return the names of the coordinates of a model's responses; None where they had none."""
+    """Return the names of the coordinates of the responses; None if they had no names."""
     names = cast(DensityOutcome, model.outcome).response_names
     return None if names is None else list(names)
 
 
 def predicted_densities(model: ScoringModel, bags: Bags, project: bool) -> Densities:
-    """Return what `DensityPrediction.densities` gives."""
+    """Return the result of `DensityPrediction.densities`."""
     spec = spec_of(model)
     rows, names = model.decision_rows(bags), names_of(model)
     predicted = Densities(rows, spec.indices, spec.basis, spec.box, coordinate_names=names)
@@ -119,7 +120,7 @@ def predicted_densities(model: ScoringModel, bags: Bags, project: bool) -> Densi
 def density_values(
     model: ScoringModel, bags: Bags, at: Floats | None, grid: int | None, project: bool
 ) -> Floats:
-    """Return what `DensityPrediction.predict_density` gives."""
+    """Return the result of `DensityPrediction.predict_density`."""
     predicted = predicted_densities(model, bags, project)
     with kernel_threads():
         return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))

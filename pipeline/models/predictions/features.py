@@ -1,4 +1,4 @@
-"""A row per bag of a store, as lazy arrays: features for other libraries, and predictions."""
+"""Lazy arrays with a row per bag of a store: features for other libraries, and predictions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LazyArray = Any
 """A dask.array, which only `execution` may name."""
 
 OfBags = Callable[[Bags], NDArray[Any]]
-"""Makes an array with a row per bag; it travels to workers."""
+"""A function that computes an array with a row per bag; it is sent to workers."""
 
 
 @checked(
@@ -44,16 +44,18 @@ def features(
     random_features: RandomFeatures | None = None,
     dtype: str = "float32",
 ) -> LazyArray:
-    """Return the features of every bag as a lazy dask.array, chunked by bags.
+    """Return the features of every bag of a store as a lazy dask.array, chunked by bags.
 
     Parameters
     ----------
     store : BagStore
     embedding : embedding, fitted or not
-        An unfitted one takes the store's box, and "auto" is chosen on a sample of its bags.
+        Embedding of the bags. If it is not fitted, it uses the box of the store, and parameters
+        that are "auto" are chosen on a sample of the bags.
     random_features : RandomFourierFeatures or NystroemFeatures, fitted or not, optional
-        Random features of the embeddings. None: return the embeddings themselves.
+        Random features of the embeddings. Default: the embeddings themselves are returned.
     dtype : {"float32", "float64"}
+        Precision of the features.
 
     See Also
     --------
@@ -88,10 +90,10 @@ def lazy_predictions(
     dtype: DTypeLike,
     are_parts_alike: bool = False,
 ) -> LazyArray:
-    """Return what ``of_bags`` makes of a store's bags: a dask.array of rows of shape ``tail``.
+    """Return the rows that ``of_bags`` computes for a store: a dask.array of shape (n, *tail).
 
-    ``cost`` is what it takes. With ``are_parts_alike``, parts of the array that are computed one
-    after the other warn once of bags outside the box.
+    ``cost`` is the cost of ``of_bags``. With ``are_parts_alike``, parts of the array that are
+    computed one after the other warn once of bags outside the box.
     """
     watch_computations()
     hear_of_outside(store)
@@ -102,7 +104,7 @@ def lazy_predictions(
 
 
 def prediction_ranges(store: BagStore, cost: Cost, row_bytes: int = 8) -> list[Range]:
-    """Cut a store into ranges of a few seconds of work, and at most 64 MiB of rows, each."""
+    """Divide a store into ranges, each with a few seconds of work and at most 64 MiB of rows."""
     return plan_blocks(store.n_bags, store.meta.n_points, row_bytes, cost)
 
 
@@ -115,7 +117,7 @@ def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]
 
 @dataclass(frozen=True)
 class _RowsOfStore:
-    """Rows of each batch of a store; the process that computes them hears of bags outside."""
+    """Computes the rows of each batch of a store, and reports bags outside the box."""
 
     of_bags: OfBags
     store: BagStore
@@ -129,10 +131,10 @@ class _RowsOfStore:
         return rows
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields, on their way to workers, to which this process listens from now on."""
+        """Return the fields for workers; this process listens to their reports from now on."""
         hear_of_outside(self.store)
         return vars(self)
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        """Return what the rows depend on, which topic and call are not."""
+        """Return the fields on which the rows depend: all but topic and call."""
         return type(self).__name__, self.of_bags, self.store

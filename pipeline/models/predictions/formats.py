@@ -1,4 +1,4 @@
-"""Which format predictions are written in, by the name of the place; their table, and CSV."""
+"""Formats of written predictions, chosen by the URL; the table of predictions, and CSV."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMAT = Format("predictions", key="bagbasis_predictions")
-N_PREDICTED = "n_predicted"  # how many bags were predicted; earlier versions did not write it
+N_PREDICTED = "n_predicted"  # number of bags that were predicted; earlier versions did not write it
 COLUMNS = "columns"  # the names of a table's columns, kept a second time in Parquet
 ID = "id"  # the column of a table with the bags' ids
 # First characters of a cell that spreadsheet programs execute.
@@ -29,12 +29,12 @@ ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
 
 def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
-    """Return the format of predictions at a URL: the given one, or the one its name ends in.
+    """Return the format of predictions at a URL: the given format, or that of the URL's suffix.
 
     Raises
     ------
     ParameterError
-        The name ends as that of another format, or, where none is given, as that of none.
+        If the URL has the suffix of another format, or an unknown suffix and no format is given.
     """
     name = url.rstrip("/").rpartition("/")[2].lower()
     ending = f".{name.rpartition('.')[2]}" if "." in name.lstrip(".") else ""
@@ -62,12 +62,12 @@ def table_of(outcome: Outcome, ids: NDArray[Any], prediction: Prediction) -> dic
 
 
 def attrs_of(frame: DataFrame, n_predicted: int) -> dict[str, Any]:
-    """Return what a Parquet file repeats: its columns, and how many bags all files hold."""
+    """Return the attributes of a Parquet file: its columns, and the number of bags in all files."""
     return {N_PREDICTED: n_predicted, COLUMNS: frame.columns.tolist()}
 
 
 def pandas_for(url: str) -> ModuleType:
-    """Return pandas; ModelError without what writes tables."""
+    """Return pandas; ModelError if the packages that write tables are missing."""
     with needing_extra("tables", f"{url} in a table", ModelError):
         import pandas  # noqa: PLC0415
         import pyarrow  # noqa: F401, PLC0415
@@ -76,7 +76,7 @@ def pandas_for(url: str) -> ModuleType:
 
 
 def check_csv(url: str, overwrite: bool) -> None:
-    """Raise ModelError where something is that may not be replaced."""
+    """Raise ModelError if the URL has something that may not be replaced."""
     fs, path = filesystem(url)
     if fs.isdir(path):
         raise ModelError(f"{url}: a folder, not a file; choose another name")
@@ -85,11 +85,11 @@ def check_csv(url: str, overwrite: bool) -> None:
 
 
 def write_csv(url: str, blocks: Iterable[tuple[int, dict[str, Any]]]) -> None:
-    """Write one file of all blocks, in the order of their first rows, with one line of names.
+    """Write one file with a header and all blocks, in the order of their first rows.
 
-    Numbers have all the digits that tell them from others, and texts stand in quotes, so that a
-    line break in an id ends no row. The file appears when it is whole. A warning names texts that
-    spreadsheet programs would run as formulas: they are written as they are.
+    Numbers have enough digits to be read back exactly. Texts are quoted, so that an id may contain
+    a line break. The file appears when it is complete. Texts that spreadsheet programs would run as
+    formulas are written unchanged, and a warning names them.
     """
     frames = [
         pandas_for(url).DataFrame(columns)

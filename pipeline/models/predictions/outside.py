@@ -1,7 +1,7 @@
-"""Bags of which many points lie outside the box of an embedding: counted, and warned of once.
+"""Warnings about bags with many points outside the box of an embedding, one warning per call.
 
-Embeddings count such points anyway. `tell_outside` passes the counts on to the call of a user that
-listens with `counting_outside`; elsewhere, as inside of fits, nobody listens and nothing is said.
+Embeddings count such points anyway. `tell_outside` passes the counts to a public call that listens
+with `counting_outside`. Other calls, such as fits, do not listen and do not warn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FEW_BAGS = 0.25
 
 
 class FarBag(NamedTuple):
-    """A bag with many points outside: its position in the data, these points, and all."""
+    """A bag with many points outside: its position, its points outside, and all its points."""
 
     row: int
     n_outside: int
@@ -55,25 +55,26 @@ class FarBag(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, int, int]:
-        """The worst bag has the greatest: by fraction, by number, and the first of equal ones."""
+        """Sort key, largest for the worst bag: by fraction, by number, then by position."""
         return self.n_outside / self.n_points, self.n_outside, -self.row
 
 
 @dataclass(frozen=True)
 class Outside(Sums):
-    """How many bags have many points outside the box, and the worst of them.
+    """Counts of bags with many points outside the box, and the worst of these bags.
 
     Attributes
     ----------
     n_bags : int
-        Bags that were looked at.
+        Number of bags that were checked.
     n_far : int
-        Bags with many points outside.
+        Number of bags with many points outside the box.
     n_beyond : int
-        Those with many points outside the box with `MARGIN` around it.
+        Number of bags with many points outside the box enlarged by `MARGIN`.
     n_outside, n_points : int
-        Points of these bags outside the box, and all of their points.
+        Number of points outside the box, and of all points, of the bags with many points outside.
     worst : tuple of FarBag
+        Bags that the warning names.
     effect : str
         Treatment of points outside the box.
     changed : tuple of str
@@ -100,9 +101,9 @@ class Outside(Sums):
         embedding: EmbeddingSpec,
         changed: tuple[str, ...] = (),
     ) -> Outside:
-        """Return what ``counts`` (n_bags,) of points outside say of these bags.
+        """Return the summary of ``counts``, the numbers of points outside for each bag (n_bags,).
 
-        A single point of a bag of several is not told of.
+        A bag of several points with a single point outside is not reported.
         """
         sizes = bags.sizes
         share = max(MANY_OUTSIDE, min(MAX_FRACTION, MAX_TIMES_USUAL * usual))
@@ -135,10 +136,10 @@ class Outside(Sums):
         return replace(counts, worst=worst, effect=effect, changed=changed)
 
     def warn(self, data: Bags | BagStore) -> None:
-        """Warn of the bags with many points outside, by their ids, if there are any.
+        """Warn of the bags with many points outside, by their ids.
 
-        A few bags whose points lie just outside are usual in new data, and in folds: they are not
-        told of.
+        A few bags with points just outside the box are usual in new data and in folds. They are
+        not reported.
         """
         if self.changed:
             where = "bags in memory" if isinstance(data, Bags) else data.url
@@ -174,7 +175,7 @@ def _id_of(data: Bags | BagStore, row: int) -> object:
 
 
 class Counted:
-    """What `counting_outside` hears of the bags at ``rows`` of the data."""
+    """Counts that `counting_outside` has collected for the bags at ``rows`` of the data."""
 
     def __init__(self, rows: Integers) -> None:
         self.rows = rows
@@ -186,7 +187,7 @@ _listener: ContextVar[Counted | None] = ContextVar("bagbasis_outside", default=N
 
 @contextmanager
 def counting_outside(rows: Integers) -> Iterator[Counted]:
-    """Hear what `tell_outside` says inside of this block of the bags at ``rows`` of the data."""
+    """Collect the reports of `tell_outside` in this block, for the bags at ``rows`` of the data."""
     counted = Counted(rows)
     token = _listener.set(counted)
     try:
@@ -197,7 +198,7 @@ def counting_outside(rows: Integers) -> Iterator[Counted]:
 
 @contextmanager
 def warning_of_outside(bags: Bags) -> Iterator[None]:
-    """Warn after this block of those of the bags of which many points lie outside the box."""
+    """Warn after this block of the bags with many points outside the box."""
     with counting_outside(np.arange(len(bags))) as counted:
         yield
     counted.outside.warn(bags)
@@ -230,8 +231,8 @@ def warn_at_end(counted: Counted, store: BagStore, topic: str, call: str = "") -
     store : BagStore
     topic : str
     call : str
-        Name of a call that made several arrays: their computations warn once of the same blocks.
-        Empty: each computation warns.
+        Name of a call that returned several arrays, whose computations warn once together. Empty:
+        each computation warns.
     """
     outside = counted.outside
     if not outside.n_bags:
@@ -245,7 +246,7 @@ def warn_at_end(counted: Counted, store: BagStore, topic: str, call: str = "") -
 
 
 def hear_of_outside(store: BagStore) -> None:
-    """Warn in this process of the bags of a store of which an open cluster's workers tell."""
+    """Warn in this process of the bags that workers of an open cluster report."""
     hear_workers(topic_of(store), partial(_take, store), partial(_tell, store))
 
 
@@ -277,7 +278,7 @@ def _tell(store: BagStore) -> None:
 def tell_outside(
     counts: Integers, bags: Bags, report: Mapping[str, Any], embedding: EmbeddingSpec
 ) -> None:
-    """Tell a listening call how many points of each of its bags lie outside the box.
+    """Report the numbers of points outside the box to the call that listens.
 
     Parameters
     ----------
@@ -286,7 +287,7 @@ def tell_outside(
     report : mapping
         Counts of the fit, from which the usual number of points outside follows.
     embedding : EmbeddingSpec
-        Whose box it is.
+        Embedding with the box.
     """
     counted = _listener.get()
     if counted is None or len(counted.rows) != len(bags):
@@ -299,8 +300,8 @@ def tell_outside(
 def constants_of(source: LabelledBags) -> list[tuple[int, float]]:
     """Return the coordinates that are constant in all points, each with its value.
 
-    The measured box of a store and a few of its bags say which these are; without such a box none
-    is known.
+    They are found from the measured box of a store and a few of its bags. Without a measured box,
+    the result is empty.
     """
     if isinstance(source.data, Bags):
         low, high = range_of(source.ordered(source.data).points)

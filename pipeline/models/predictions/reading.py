@@ -36,28 +36,28 @@ CSV_FIELD = re.compile(rb'("(?:[^"]|"")*"|[^",\n]*)(,|\n)')
 
 @checked(url=Url)
 def read_predictions(url: str | os.PathLike[str]) -> DataFrame:
-    """Return predictions that `write_predictions` or ``bags predict`` wrote, as one table.
+    """Read the predictions of `write_predictions` or ``bags predict`` as one table.
 
     The table is the same for Zarr, Parquet and CSV: a row per bag, in the order of the bags of the
-    store. Removed bags have no row. Checksums are compared, and ids that are text stay text. While
-    the predictions are replaced, the old or the new ones are returned.
+    store. Removed bags have no row. Checksums are verified, and ids that are text stay text. If the
+    predictions are being replaced at the same time, the old or the new predictions are returned.
 
     Parameters
     ----------
     url : str or path
-        URL of the predictions. Their format is seen from what is stored there.
+        URL of the predictions. Their format is detected.
 
     Returns
     -------
     pandas.DataFrame
-        The columns ``id``, one per target (or ``prediction``), ``p_<class>`` for classifiers, and
-        those that were asked for, such as ``std``.
+        Table with the columns ``id``, one per target (or ``prediction``), ``p_<class>`` for
+        classifiers, and additional columns that were written, such as ``std``.
 
     Raises
     ------
     ModelError
-        No predictions at the URL, or damaged, incomplete or unfinished ones; or pandas is missing,
-        which ``bagbasis[tables]`` installs.
+        If there are no predictions at the URL, or they are damaged, incomplete or unfinished; or if
+        pandas is missing, which ``bagbasis[tables]`` installs.
 
     See Also
     --------
@@ -103,7 +103,7 @@ def _read(url: str) -> DataFrame:
 
 
 def newer_or_damaged(url: str, error: Exception) -> ModelError:
-    """Return what to say of predictions whose reading raised an error."""
+    """Return the message for predictions that cannot be read: newer, or damaged."""
     newer = newer_error(error, {})
     reason = f"damaged predictions ({type(error).__name__}: {error}); {AGAIN}"
     return ModelError(f"{url}: {newer or reason}")
@@ -155,12 +155,12 @@ def read_whole(array: zarr.Array) -> NDArray[Any]:
 def _present(
     stored: Mapping[str, zarr.Array], arrays: Mapping[str, NDArray[Any]]
 ) -> NDArray[np.bool_]:
-    """Return which rows hold predictions, and not what rows of removed bags hold.
+    """Return which rows have predictions; rows of removed bags have fill values.
 
     Raises
     ------
     ChunkError
-        An object of such rows is missing.
+        If an object with predictions is missing.
     """
     missing = {}
     for name, rows in arrays.items():
@@ -178,7 +178,7 @@ def _present(
 def _outcome_of(
     values: Mapping[str, Any], predictions: NDArray[Any], probabilities: NDArray[Any] | None
 ) -> Outcome:
-    """Return the outcome whose predictions these are, from the attributes next to them."""
+    """Return the outcome of the predictions, from their attributes."""
     kind = next((kind for kind in OUTCOMES if kind.key in values), Reals)
     columns = predictions[:, None] if probabilities is None else probabilities
     columns = columns if predictions.ndim == 1 else predictions
@@ -225,7 +225,7 @@ def _read_parquet(url: str) -> DataFrame:
 
 
 def check_complete(url: str, n_rows: int, values: Mapping[str, Any]) -> None:
-    """Raise ModelError unless there are as many rows as were written; older files do not say it."""
+    """Raise ModelError if rows are missing; older files do not have the number of rows."""
     n_written = values.get(N_PREDICTED, n_rows)
     if n_rows != n_written:
         raise ModelError(

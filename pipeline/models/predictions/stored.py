@@ -76,12 +76,13 @@ class PredictedBlock:
     rows : int64, shape (n,)
         Positions of the bags in the store, ascending.
     prediction : shape (n,) or (n, k)
+        Targets, classes, or coefficients of densities.
     probabilities : float64, shape (n, n_classes), or None
         Class probabilities; None for other outcomes.
     more : mapping
-        The columns that were asked for, float64.
+        Additional columns by their names, float64.
     outside : Outside
-        Bags of which many points lie outside the box.
+        Bags with many points outside the box.
 
     See Also
     --------
@@ -113,7 +114,7 @@ class PredictedBlock:
         return Prediction(self.prediction, self.probabilities, self.more)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Give the predictions to Arrow: a table with a row per bag, lists where there are k."""
+        """Export the predictions to Arrow: a table with a row per bag, with lists for k columns."""
         columns = {"row": self.rows, "prediction": self.prediction, **self.more}
         if self.probabilities is not None:
             columns["probabilities"] = self.probabilities
@@ -125,7 +126,7 @@ NO_BAGS = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
 class CollectedPredictions:
-    """A `Collector` of the predictions of a range of bags, which are small compared with bags."""
+    """A `Collector` of the predictions for a range of bags."""
 
     def __init__(self, model: FittedModel, columns: MoreColumns = NO_COLUMNS) -> None:
         self._model = model
@@ -146,7 +147,7 @@ class CollectedPredictions:
 
 
 class _WrittenPredictions(CollectedPredictions):
-    """Writes the predictions it has collected to their rows of an array, or to a file."""
+    """Writes the predictions for a range of bags to their rows of an array, or to a file."""
 
     def __init__(
         self,
@@ -208,14 +209,16 @@ def iter_predictions(
     ----------
     model : fitted estimator
     store : BagStore
-        The order of blocks is not that of the bags: use ``rows``.
+        Store with the bags to predict. The blocks can come in any order; ``rows`` has the positions
+        of the bags.
     subset : {"all", "holdout", "train"}
-        Bags that the model's ``holdout`` left out of fitting, or the others.
+        Bags to predict: all bags, the bags that the fit held out, or the bags of the fit.
 
     Raises
     ------
     ModelError
-        Bags of another dimension, or subset="holdout" where the model held nothing out.
+        If the bags have another dimension than the bags fitted, or ``subset="holdout"`` is given
+        and no bags were held out.
 
     See Also
     --------
@@ -265,30 +268,34 @@ def write_predictions(
 ) -> None:
     """Predict every bag of a store and write the predictions with the bags' ids.
 
-    Bags that were removed have no row in Parquet; in Zarr theirs hold NaN, id -1 or "".
+    The format follows from the suffix of the URL:
 
-    Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), for
-    classifiers ``probabilities`` (n_bags, n_classes), and names in the attributes. Parquet: a
-    folder of files with the columns id, one per target (or ``prediction``), and ``p_<class>``.
-    Predicted densities are written as their coefficients, columns ``a_<index>``; the response
-    basis stands in Zarr's attributes.
-    Workers write their own blocks; the result appears under its name when it is whole. Elsewhere
-    than on local files, Zarr's arrays are in the group that the attribute ``bagbasis_current``
-    names, and Parquet files appear one by one, after those that were there are deleted.
+    - Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), and for
+      classifiers ``probabilities`` (n_bags, n_classes). Names are in the attributes. Rows of
+      removed bags have NaN and the id -1 or "".
+    - Parquet: a folder of files with the columns ``id``, one per target (or ``prediction``), and
+      ``p_<class>``. Removed bags have no row.
+    - CSV: one file with the columns of Parquet, in the order of the bags. This process collects
+      all predictions.
 
-    CSV: one file of the columns of Parquet, in the order of the bags; this process collects them.
+    Predicted densities are written as their coefficients, in the columns ``a_<index>``. The
+    response basis is in the attributes of Zarr.
+
+    Workers write Zarr and Parquet in parallel. On local disks, the result appears when it is
+    complete. On object stores, the arrays of Zarr are in the group named by the attribute
+    ``bagbasis_current``. Parquet files appear one by one there, after older files are deleted.
 
     Parameters
     ----------
     format : {"zarr", "parquet", "csv"}, optional
-        Format of the predictions. Default what the URL ends in (.zarr, .parquet, .csv), Zarr if it
-        ends in nothing.
+        Format of the predictions. Default: the suffix of the URL (.zarr, .parquet or .csv), or Zarr
+        without a suffix.
     columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "set", "outside"}
-        Columns in addition to the predictions: std, leverage and mahalanobis need a model with
-        uncertainty; lower and upper, or set for classes, one with a holdout or interval_folds;
-        outside is the fraction of a bag's points outside the box. With several targets a column is
-        ``std_<target>``, with classes ``set_<class>``; see `DoubleBasisRegressor.predict`,
-        `bag_scores`, `predict_interval` and `predict_set`.
+        Columns in addition to the predictions. "std", "leverage" and "mahalanobis" need a model
+        with uncertainty. "lower" and "upper", or "set" for classes, need a calibrated model, from a
+        holdout or interval_folds. "outside" is the fraction of a bag's points outside the box. With
+        several targets, columns are named ``std_<target>``; with classes, ``set_<class>``. See
+        `DoubleBasisRegressor.predict`, `bag_scores`, `predict_interval` and `predict_set`.
     coverage : float in (0, 1)
         Coverage of the intervals from lower to upper, and of the sets.
     overwrite : bool
@@ -297,11 +304,12 @@ def write_predictions(
     Raises
     ------
     ModelError
-        Not fitted, columns that the model does not have, bags of another dimension, something is
-        stored at the URL, writing failed, or a table without ``bagbasis[tables]``.
+        If the model is not fitted or does not have a column, the bags have another dimension,
+        something is stored at the URL, or writing failed; for tables, also if
+        ``bagbasis[tables]`` is not installed.
     ParameterError
-        The URL ends as no format does, or as another one; or a table would have two columns of one
-        name.
+        If the suffix of the URL is unknown or belongs to another format, or a table would have two
+        columns of the same name.
 
     See Also
     --------
@@ -417,14 +425,14 @@ def _check_names(model: FittedModel) -> None:
 
 
 def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:
-    """Return the layouts of the arrays of the columns that go with the predictions.
+    """Return the layouts of the arrays of the additional columns.
 
     Raises
     ------
     ParameterError
-        The name of a column is that of a target.
+        If a column has the name of a target.
     ModelError
-        The model does not have a column.
+        If the model does not have a column.
     """
     if not columns.names:
         return {}
@@ -446,12 +454,12 @@ def _prepare(
     format: str,
     step: int,
 ) -> None:
-    """Make the folder, or the arrays in chunks of ``step`` bags, that workers write into."""
+    """Create the folder, or the arrays in chunks of ``step`` bags, for the workers."""
     if format == "parquet":
         fs, path = filesystem(url)
         fs.makedirs(path, exist_ok=True)
         return
-    attributes: dict[str, Any] = {FORMAT.key: {}}  # of our kind, but not whole
+    attributes: dict[str, Any] = {FORMAT.key: {}}  # of bagbasis, but not complete yet
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"

@@ -31,12 +31,13 @@ class Candidate:
     Attributes
     ----------
     embedding : int
-        Position in `Tuning.embeddings`.
+        Position of the embedding in `Tuning.embeddings`.
     scale_multiplier : float or None
         Width of the random features as a multiple of the default; None without random features.
     features : FeatureMap
+        The fitted embedding and random-feature map.
     first : Embedding
-        The embedding itself, not fitted.
+        The embedding before fitting.
 
     See Also
     --------
@@ -65,7 +66,7 @@ class Candidate:
 
     @checked(base=Instance("DoubleBasis"))
     def estimator(self, base: DoubleBasis) -> DoubleBasis:
-        """Return ``base`` with the candidate's parameters, not fitted."""
+        """Return an unfitted copy of ``base`` with the parameters of the candidate."""
         made = clone(base).set_params(embedding=clone(self.first), random_features=False)
         if self.scale_multiplier is not None:
             second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
@@ -78,12 +79,12 @@ class Candidate:
 def resolve_candidates(problem: Problem, base: DoubleBasis, search: Search) -> list[Candidate]:
     """Combine every embedding with every multiplier of σ, then add the linear ones.
 
-    Candidates that turn out to be equal are kept once.
+    Equal candidates are kept once.
 
     Raises
     ------
     ParameterError
-        A value that an embedding refuses, or multipliers where σ is a number.
+        If an embedding refuses a value, or multipliers are given and σ is a number.
     """
     second = _random_features(base)
     if second.scale != "median" and tuple(search.scale_multipliers) != (1.0,):
@@ -120,7 +121,7 @@ def resolve_widths(
         first = resolve_features(problem.source, clone(embedding), None)
         sample, made = cache(partial(sampled_embeddings, problem.source, first)), []
         beside = choose_columns(problem, base.baseline, first, sample)
-        if not multipliers:  # what is linear in the embedding is no baseline of the same
+        if not multipliers:  # a candidate that is linear in the embedding has no linear baseline
             beside = None if beside is None or beside.spec is None else beside
             return [Candidate(place, None, replace(first, beside=beside), embedding)]
         for multiplier in multipliers:

@@ -1,9 +1,9 @@
 """`tune`: successive halving over a growing number of bags, then one fit to all of them.
 
-Every rung compares the candidates left by their error on a held-out tenth (Sutherland et al. 2016,
-§5), for all penalties from one pass, and keeps the best of them for the next rung, which has more
-bags. Of densities the error is that of their coefficients: by Parseval the squared L2 distance,
-predicted to projected (Oliva 2018, §3.4).
+Every rung compares the remaining candidates by their errors on a held-out tenth (Sutherland et al.
+2016, §5), for all penalties from one pass. The best candidates go on to the next rung, which has
+more bags. For densities, the error is the squared error of the coefficients, by Parseval the
+squared L2 distance from the predicted to the projected density (Oliva 2018, §3.4).
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ from .records import Lead, Records, Score, Tuning
 from .scoring import CachedBags, score_statistics
 from .search import Search
 
-HELD_STATISTICS_BYTES = 2**30  # between rungs; what does not fit is accumulated again
+HELD_STATISTICS_BYTES = 2**30  # of statistics kept between rungs; others are accumulated again
 SCORES = "scores.json"  # in the folder of checkpoints
-MIN_HELD_OUT = 10  # bags: the errors of fewer tell candidates apart only by chance
+MIN_HELD_OUT = 10  # bags: with fewer bags, differences between candidates are chance
 
 
 @checked(
@@ -89,50 +89,53 @@ def tune(
 ) -> Tuning:
     """Compare embeddings, kernel widths and penalties, and fit the best model to all bags.
 
-    Many candidates are compared on few bags, and the best of them on more. With a holdout the
-    winner is judged on bags that no candidate has seen.
+    The search uses successive halving: many candidates are compared on few bags, and the best of
+    them on more bags. With a holdout, the winner is judged on bags that no candidate has seen.
 
     The coefficients of an embedding are computed once per bag, and kept next to the store, or in a
-    temporary folder for bags in memory. A rung (a comparison on the first n bags) adds only its new
-    bags to the statistics of the previous rung. The best λ per bag falls with the number of bags.
-    So the last fit chooses λ again on all bags, as ``estimator.alpha`` says; with groups it uses
-    five folds of whole groups, never GCV. A penalty that is a number is meant for all bags; a rung
-    scales it by its fraction of the bags.
+    temporary folder for bags in memory. A rung is a comparison on the first n bags. It adds only
+    its new bags to the statistics of the previous rung.
+
+    The best λ per bag falls with the number of bags. Therefore the last fit chooses λ again on all
+    bags, by the rule ``estimator.alpha``. With groups, it uses five folds of whole groups, never
+    GCV. A numeric penalty applies to all bags; each rung scales it by its fraction of the bags.
 
     Parameters
     ----------
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor, not fitted
-        Estimator whose other parameters all candidates share, such as ``response_embedding``.
+        Estimator to tune. All candidates share its other parameters, such as
+        ``response_embedding``.
     X : Bags, list of arrays, groupby or BagStore
-        As in `fit`.
+        Labelled bags, as in `fit`.
     y : optional
         Labels of bags in memory: targets, classes, or responses for a TripleBasisRegressor.
     search : Search, optional
-        Candidates to compare. Default: ``Search.auto`` for points of as many coordinates.
+        Candidates to compare. Default: ``Search.auto`` for the number of coordinates of a point.
     target, sample_weight, holdout
         As in `fit`. No candidate sees the bags of the holdout, on which the winner is judged. A
-        TripleBasisRegressor takes no target.
+        TripleBasisRegressor has no target.
     groups : str or array, shape (n_bags,), optional
-        A column of the store, or one value per bag. Bags with equal values are not independent, and
-        stay together in each split. Default: the groups of the holdout.
+        Groups of bags that are not independent: a column of the store, or one value per bag. Bags
+        of a group stay together in each split. Default: the groups of the holdout.
     checkpoints : URL or path, optional
-        Folder for the scores and the coefficients, from which a killed tune continues. None: no
-        scores are kept, and coefficients are in ``<store>.cache``, or in a temporary folder.
+        Folder for the scores and the coefficients, from which an interrupted search continues.
+        Default: scores are not kept, and coefficients are in ``<store>.cache``, or in a temporary
+        folder for bags in memory.
     keep_cache : bool
-        Whether the winner's coefficients and the targets are kept in this folder; those of other
-        embeddings are deleted. Bags in memory then need ``checkpoints``.
+        Whether to keep the coefficients of the winner and the targets in this folder. Coefficients
+        of other embeddings are deleted. Bags in memory then need ``checkpoints``.
     progress : callable (bags done, bags in all), optional
-        Starts again at 0 with each rung, and for the last fit.
+        Function that is called with the progress. It starts again at 0 with each rung, and for the
+        last fit.
 
     Raises
     ------
     DataError
-        Not enough labelled bags, no responses where the estimator learns them, or bags that
-        cannot be embedded.
+        If there are not enough labelled bags, responses are missing, or bags cannot be embedded.
     ParameterError
-        A value that the search, an embedding or the estimator refuses; before any pass.
+        If the search, an embedding or the estimator refuses a value; raised before any pass.
     StoreError
-        The scores or the coefficients cannot be written.
+        If the scores or the coefficients cannot be written.
 
     See Also
     --------
@@ -173,7 +176,7 @@ def tune_in(
     progress: Progress | None,
     **options: Any,  # noqa: ANN401 - of `pose_problem`
 ) -> Tuning:
-    """Do what `tune` does, with coefficients in a folder and scores in a file, or None."""
+    """Run `tune`, with coefficients in a folder, and scores in a file or in memory for None."""
     if isinstance(X, DoubleBasis):
         raise ParameterError(
             "tune takes the estimator first, as cross_val_score does: "
@@ -220,7 +223,7 @@ def _cache_folder(source: LabelledBags, cache: str | None) -> Iterator[str]:
 
 
 class _Tuner:
-    """One tune: what is decided before the first pass, and the statistics held between passes."""
+    """State of one search: choices before the first pass, and statistics held between passes."""
 
     def __init__(
         self,
@@ -280,7 +283,7 @@ class _Tuner:
         return Tuning(*tuned)
 
     def clean(self, survivor: int | None) -> None:
-        """Delete all caches except one candidate's and the targets'; None: these as well."""
+        """Delete all caches except those of one candidate and the targets; None deletes all."""
         self._discard([] if survivor is None else [survivor])
         if survivor is None:
             self._targets.remove()
@@ -358,7 +361,7 @@ class _Tuner:
         )
 
     def _warn_of_penalty(self, c: int, score: Score, model: DoubleBasis) -> None:
-        """Warn of a penalty of the last fit that the bags held out refute."""
+        """Warn if the penalty of the last fit has a clearly larger error on the held-out bags."""
         nearest = penalty_that_costs(score, model)
         if nearest is None:
             return
@@ -367,7 +370,7 @@ class _Tuner:
         warn_of_penalty(score, model, *difference(best, last, groups))
 
     def _statistics(self, c: int, r: int, progress: Progress) -> FitStatistics:
-        """Those of a rung: of its new blocks, and of the rung before, held or accumulated again."""
+        """Return the statistics of a rung: its new blocks added to those of the previous rung."""
         held = self._held.get(c)
         if held is not None and held[0] == r:
             return held[1]
@@ -402,7 +405,7 @@ class _Tuner:
         )
 
     def _hold_best(self, scores: dict[int, Score], n_kept: int) -> None:
-        """Let go of statistics of candidates that fall out, or that do not fit in memory."""
+        """Drop the statistics of candidates that are eliminated, or that do not fit in memory."""
         free = HELD_STATISTICS_BYTES
         best = sorted(scores, key=lambda c: (scores[c].error, c))
         for place, c in enumerate(best):

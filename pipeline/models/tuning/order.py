@@ -25,9 +25,9 @@ MIN_BAGS = 2000  # size of the first rung: a tenth of it has to tell candidates 
 class RunOrder:
     """All bags in a fixed random order of runs of consecutive ones.
 
-    Runs touch few chunks of the store where single bags would touch one each, and their order
-    keeps what is sorted in the store from biasing a prefix. ``RUNS_PER_BLOCK`` runs are a block:
-    what is computed, cached and read at a time. A last, shorter run comes last.
+    Runs are read from few chunks of the store; single bags would need a chunk each. Their random
+    order makes a prefix representative even if the store is sorted. ``RUNS_PER_BLOCK`` runs are a
+    block, which is computed, cached and read at a time. A shorter run at the end comes last.
     """
 
     n_bags: int
@@ -36,16 +36,16 @@ class RunOrder:
 
     @property
     def block_length(self) -> int:
-        """Bags in a block; fewer in the last."""
+        """Number of bags in a block; the last block may have fewer."""
         return RUNS_PER_BLOCK * self.run_length
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of all bags."""
+        """Number of blocks."""
         return -(-self.n_bags // self.block_length)
 
     def bags_before(self, block: int) -> int:
-        """Bags in the blocks before this one."""
+        """Return the number of bags in the blocks before this one."""
         return min(self.n_bags, block * self.block_length)
 
     def runs(self, block: int) -> list[Range]:
@@ -60,7 +60,7 @@ class RunOrder:
 
 @dataclass(frozen=True)
 class Rung:
-    """The first ``n_blocks`` blocks, ``n_bags`` bags, on which candidates are compared.
+    """A comparison of candidates on the first ``n_blocks`` blocks, which have ``n_bags`` bags.
 
     See Also
     --------
@@ -88,14 +88,14 @@ class Rung:
 
 
 def run_order(n_bags: int, first_bags: int, row_bytes: int, seed: int) -> RunOrder:
-    """Choose the longest runs that leave enough of them in the first rung, and a block in memory.
+    """Choose the longest runs for which the first rung has enough runs, and a block fits in memory.
 
     Parameters
     ----------
     first_bags : int
-        Bags of the first rung.
+        Number of bags in the first rung.
     row_bytes : int
-        Bytes that are kept of a bag by the longest embedding.
+        Bytes that the longest embedding keeps for a bag.
     """
     fits = MAX_BLOCK_BYTES // (RUNS_PER_BLOCK * row_bytes)
     wanted = min(max(MIN_RUN, first_bags // RUNS_PER_RUNG), MAX_RUN)
@@ -103,12 +103,12 @@ def run_order(n_bags: int, first_bags: int, row_bytes: int, seed: int) -> RunOrd
 
 
 def first_rung(n_bags: int, n_candidates: int, eta: int, first_bags: int | None) -> int:
-    """Bags of the first rung: as given, or such that one candidate is left for all bags.
+    """Return the number of bags in the first rung: as given, or such that one candidate is left.
 
     Raises
     ------
     ParameterError
-        More than there are.
+        If the given number is larger than the number of bags.
     """
     if first_bags is not None:
         if first_bags > n_bags:
@@ -121,9 +121,9 @@ def first_rung(n_bags: int, n_candidates: int, eta: int, first_bags: int | None)
 
 
 def plan_rungs(order: RunOrder, first_bags: int, n_candidates: int, eta: int) -> list[Rung]:
-    """Rungs of ``first_bags`` bags, ``eta`` times as many, …, each keeping the best 1/eta.
+    """Return rungs of ``first_bags`` bags, then ``eta`` times as many; each keeps the best 1/eta.
 
-    They end where one candidate is left, or with all bags, where the best one wins.
+    The last rung leaves one candidate, or has all bags.
     """
     rungs: list[Rung] = []
     wanted, n_left = first_bags, n_candidates
@@ -137,6 +137,6 @@ def plan_rungs(order: RunOrder, first_bags: int, n_candidates: int, eta: int) ->
 
 @lru_cache(maxsize=4)
 def _permutation(n_runs: int, seed: int) -> Integers:
-    """From the raw bits of a counter-based generator, whose stream no version of numpy changes."""
+    """Return a permutation from a counter-based generator, equal for all versions of numpy."""
     bits = np.random.Philox(key=np.array([seed, 0], np.uint64)).random_raw(n_runs)
     return np.argsort(bits, kind="stable")

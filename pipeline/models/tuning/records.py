@@ -1,4 +1,4 @@
-"""What a tune has found so far, in a JSON file from which a killed tune goes on."""
+"""Scores of a search, and their JSON file, from which an interrupted search continues."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ class Score(Saved):
     Attributes
     ----------
     error : float
-        Mean squared error on the bags held out over the targets' variance there (the mean over
-        targets or classes; of densities the squared L2 distances of both), of the best penalty.
+        Error of the best penalty: the mean squared error on the held-out bags, divided by the
+        variance of the targets there, averaged over targets or classes. For densities, squared L2
+        distances replace squared errors.
     n_bags, n_train, n_held_out : int
         Number of bags of the rung, and of labelled bags that were fitted and held out.
     alpha : float
         The best penalty; ``alphas`` and ``errors`` are the whole path.
     seconds : float
+        Duration of the comparison.
     relative_spread : float
-        Standard error over error, as if errors were normal and bags independent.
+        Ratio of standard error to error, for normal errors and independent bags.
 
     See Also
     --------
@@ -69,7 +71,7 @@ class Score(Saved):
 
     @property
     def relative_spread(self) -> float:
-        """Standard error over error, as if errors were normal and bags independent."""
+        """Ratio of standard error to error, for normal errors and independent bags."""
         return float((2 / self.n_held_out) ** 0.5)
 
 
@@ -80,8 +82,9 @@ class Lead:
     Attributes
     ----------
     candidate : int
+        Position of the candidate.
     gap : float
-        Error of the candidate less that of the winner.
+        Error of the candidate minus the error of the winner.
     standard_error : float
         Standard error of the gap, over bags, or over the groups of ``holdout``.
 
@@ -116,22 +119,25 @@ class Tuning:
     Attributes
     ----------
     embeddings : list of embeddings
-        Embeddings of the search, the linear ones, and unions of them.
+        Embeddings of the search, its linear embeddings, and unions of embeddings.
     candidates : list of Candidate
+        Candidates that were compared.
     rungs : list of Rung
+        Rungs of the search.
     scores : list of dict
-        `Score` of each candidate compared in each rung, by its position.
+        For each rung, the `Score` of each candidate by its position.
     winner : int
         Position of the winning candidate.
     model : fitted estimator
         The winner, fitted to all bags.
     leads : list of Lead
-        Over the best candidate of each embedding; none without ``join``.
+        Leads of the winner over the best candidate of each embedding; empty without ``join``.
     judged : dict or None
-        The winner's error on the bags of the holdout, which no choice has seen, next to the best
-        constant, ridge on the bags' means and a random forest: what `judge_fit` returns.
+        Result of `judge_fit`: the error of the winner on the bags of the holdout, which no choice
+        has seen. It is given next to the errors of the best constant, ridge on the means of bags
+        and a random forest.
     ranking : list of int
-        Positions of the candidates: the winner, then those of the last rungs, the best first.
+        Positions of the candidates, the best first: the winner, then those of the last rungs.
 
     See Also
     --------
@@ -163,7 +169,7 @@ class Tuning:
 
     @property
     def ranking(self) -> list[int]:
-        """Positions of the candidates: the winner, then those of the last rungs, the best first."""
+        """Positions of the candidates, the best first: the winner, then those of the last rungs."""
         reached = {
             c: (-r, score.error)
             for r, of_rung in enumerate(self.scores)
@@ -182,14 +188,14 @@ class Tuning:
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         """
         from ...plotting.fits import plot_tuning  # noqa: PLC0415 - an extra
 
         return plot_tuning(self, ax=ax)
 
     def summary(self) -> FitSummary:
-        """Summarise the search: how good the winner is, next to baselines, and what it is."""
+        """Return a summary of the search: the winner, and its error next to baselines."""
         n, of_model = len(self.candidates), self.model.summary()
         rows = {"compared": f"{n:,} {plural('candidate', n)}"} if n > 1 else {}
         if self.judged is not None:
@@ -207,19 +213,19 @@ class Tuning:
 
 
 class Records:
-    """Scores by key, every new one written at once.
+    """Scores by key in a file; every new score is written immediately.
 
     Parameters
     ----------
     path : URL, path or None
-        A file; None keeps nothing.
+        File for the scores; None keeps no file.
     identity : str
         Identity of the data; scores of other data are dropped.
 
     Raises
     ------
     StoreError
-        A file that holds something else, or cannot be written.
+        If the file has other content, or cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
@@ -251,9 +257,9 @@ class Records:
         return scores or {}
 
     def _known(self, values: dict[str, Any]) -> dict[str, Score]:
-        """Return the scores of a file; none where they are of other data or an earlier version.
+        """Return the scores of a file; empty if they belong to other data or an earlier version.
 
-        If a newer version wrote the records: `NewerError`, and the search is not begun anew.
+        If a newer version wrote the file, `NewerError` is raised, and the search does not start.
         """
         written = values[FORMAT.key]
         if type(written) is int and written < FORMAT.version:

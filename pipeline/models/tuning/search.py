@@ -1,4 +1,4 @@
-"""What is searched, and how."""
+"""`Search`: the candidates that `tune` compares, and the rungs."""
 
 from __future__ import annotations
 
@@ -20,37 +20,41 @@ DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
 @dataclass(frozen=True)
 class Search:
-    """The candidates that `tune` compares, and the rungs it compares them on.
+    """The candidates that `tune` compares, and the rungs on which it compares them.
 
-    Random features that learn from labels are compared as the Gaussian ones they begin with, and
-    learn in the winner's last fit: `EmbeddingUnion` with ``join="sum"`` is none for them.
+    Random features that learn from labels are compared with their initial Gaussian frequencies, and
+    learn in the last fit of the winner. They cannot be used with `EmbeddingUnion` and
+    ``join="sum"``.
 
     Parameters
     ----------
     embeddings : sequence of embeddings, not fitted
+        Embeddings to compare, each with random features.
     scale_multipliers : list of float > 0, default (0.5, 0.7, 1.0, 1.4, 2.0)
         Multiples of σ, tried with each embedding; all share the coefficients of the embedding.
     eta : int ≥ 2, default 3
-        A rung keeps the best 1/eta of its candidates and has eta times the bags of the one before.
+        Halving rate: a rung keeps the best 1/eta of its candidates, and the next rung has eta times
+        as many bags.
     first_bags : int ≥ 1, optional
-        Bags of the first rung. Default: as many as make the rungs end when one candidate is left
-        for the fit to all bags, and at least 2,000.
+        Number of bags in the first rung. Default: at least 2,000, such that one candidate is left
+        for the fit to all bags.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the order of the bags.
     linear : sequence of embeddings
-        Tried besides, without random features.
+        Further embeddings to compare, without random features.
     join : bool, default False
-        Whether to join the best embedding with others by `EmbeddingUnion` after the rungs, one at a
-        time, as long as the error falls by more than its standard error.
+        Whether to join the best embedding with others by `EmbeddingUnion` after the rungs. One
+        embedding is added at a time, as long as the error falls by more than its standard error.
     heads : list of {"ridge", "trees", "stack"}, optional
-        Heads to compare for the winner, see `DoubleBasisRegressor`, compared by five folds of all
-        bags, whole groups where there are groups. The cheapest that is behind the best by less than
-        half a standard error is taken; where ``choose`` compares nothing else, the stack. Where
-        trees cannot be grown, as rows do not fit in memory, the model's report says why, and the
-        ridge is taken. None: the estimator's own.
+        Heads to compare for the winner, see `DoubleBasisRegressor`. They are compared by five folds
+        of all bags, which keep groups whole. Of the heads within half a standard error of the best,
+        the cheapest is chosen; if ``choose`` compares nothing else, the stack is chosen. If the
+        rows for the trees do not fit in memory, the ridge is chosen, and the model's report gives
+        the reason. Default: the head of the estimator.
     choose : bool, default False
-        Begin with the embedding and width that ``embedding="auto"`` chooses by folds. With at most
-        2,000 bags nothing else is compared, as a tenth held out would be a few bags.
+        Whether to begin with the embedding and width that ``embedding="auto"`` chooses by folds.
+        With at most 2,000 bags nothing else is compared, because a held-out tenth would have too
+        few bags.
 
     See Also
     --------
@@ -88,11 +92,12 @@ class Search:
     def auto(cls, n_dims: int = 1) -> Self:
         """Return a search that also chooses the embedding.
 
-        It begins with what ``embedding="auto"`` chooses. With more than 2,000 bags it compares this
-        with ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced Wasserstein,
-        for points of more than three coordinates (``n_dims``) with what "auto" tries there, and
-        joins them, and compares ridge, trees and their stack as the winner's head. With fewer
-        the head is the stack.
+        The search begins with the choice of ``embedding="auto"``. With at most 2,000 bags, nothing
+        else is compared, and the head is the stack. With more bags, the choice is compared with
+        ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced Wasserstein. For
+        points with more than three coordinates (``n_dims``), the other candidates of "auto" are
+        compared, too. The best embeddings are joined. Ridge, trees and their stack are compared as
+        the head of the winner.
         """
         kernels: list[Embedding[Any]] = [
             MomentsEmbedding(),
@@ -106,5 +111,5 @@ class Search:
         return cls(kernels, linear=means, join=True, heads=EVERY_HEAD, choose=True)
 
     def check(self) -> None:
-        """Raise ParameterError for what cannot be used."""
+        """Raise ParameterError for values that cannot be used together."""
         check_parameters(self)
