@@ -1,4 +1,4 @@
-"""`Bags`: a validated ragged collection of sample sets held in memory, and its base `Ragged`."""
+"""`Bags`: a validated collection of bags in memory, and its base class `Ragged`."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ AnyRagged = TypeVar("AnyRagged", bound="Ragged")
 
 
 class Ragged(Sequence[np.ndarray]):
-    """A sequence of sets of points; set i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+    """A sequence of sets of points. Set i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
-    `Bags` and `Responses` say what their parameters are, and how many points a set must have.
+    The subclasses `Bags` and `Responses` document the parameters and the allowed sizes of a set.
     """
 
     __slots__ = ("_ids", "_names", "offsets", "points")
 
     OWNER: ClassVar[str] = ""
-    """Put before a bag's name in messages, for points that are not the bag's own."""
+    """Prefix of a bag's name in messages, for points that are not the bag's own."""
 
     points: NDArray[np.floating[Any]]
     offsets: Integers
@@ -72,7 +72,7 @@ class Ragged(Sequence[np.ndarray]):
     def _of_table(
         cls, points: ArrayLike, sizes: Integers, names: Names, ids: BagIds | None = None
     ) -> Self:
-        """Return checked sets of the points of a table; messages have its columns and ids."""
+        """Return checked sets from the points of a table; messages name its columns and ids."""
         made = object.__new__(cls)
         made._keep(points, offsets_of(sizes))
         of_bags = None if ids is None else ids.values
@@ -92,7 +92,7 @@ class Ragged(Sequence[np.ndarray]):
         names: Names = None,
         ids: BagIds | None = None,
     ) -> Self:
-        """Wrap arrays that are valid already (read from a store, generated), without copying."""
+        """Wrap arrays that are known to be valid, without checks and without copying."""
         wrapped = object.__new__(cls)
         wrapped.points = points
         wrapped.offsets = offsets
@@ -102,12 +102,12 @@ class Ragged(Sequence[np.ndarray]):
 
     @checked(names=None_ | ListOf(Text))
     def named(self, names: Sequence[str] | None) -> Self:
-        """Return the same points, whose coordinates have names: one each, or None.
+        """Return the same points with these names of the coordinates; None removes the names.
 
         Raises
         ------
         DataError
-            More names than coordinates, or fewer.
+            If the number of names is not the number of coordinates.
         """
         names = None if names is None else tuple(names)
         if names is not None and len(names) != self.n_dims:
@@ -124,7 +124,7 @@ class Ragged(Sequence[np.ndarray]):
         Raises
         ------
         DataError
-            Another number of ids, or values that are neither 64-bit integers nor texts.
+            If the number of ids is wrong, or an id is neither a 64-bit integer nor a text.
         """
         if ids is not None and not isinstance(ids, BagIds):
             ids = BagIds(given_ids(ids, len(self)))
@@ -132,7 +132,7 @@ class Ragged(Sequence[np.ndarray]):
 
     @property
     def bag_ids(self) -> BagIds | None:
-        """The ids of the sets, of a table that has some; else None."""
+        """The ids of the sets; None for sets without ids."""
         return getattr(self, "_ids", None)  # bags that an earlier version pickled have none
 
     def in_order_of(
@@ -142,12 +142,12 @@ class Ragged(Sequence[np.ndarray]):
         reference: str,
         error: type[BagbasisError] = DataError,
     ) -> Self:
-        """Return the points with their coordinates in the order of ``names``, see `order_of`.
+        """Return the sets with their coordinates in the order of ``names``, see `order_of`.
 
         Raises
         ------
         BagbasisError
-            Coordinates of other names.
+            If the coordinates have other names.
         """
         order = order_of(self.coordinate_names, names, what, reference, error)
         if order is None:
@@ -156,32 +156,32 @@ class Ragged(Sequence[np.ndarray]):
         return self.trusted(points, self.offsets, names, self.bag_ids)
 
     def _check_sizes(self) -> None:
-        """Raise DataError for the first set that may not have the size it has."""
+        """Raise DataError for the first set whose size is not allowed."""
         raise NotImplementedError
 
     @property
     def n_dims(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
         return int(self.points.shape[1])
 
     @property
     def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates, as of the frames that the points are from; None without."""
+        """Names of the coordinates, such as the columns of a frame; None without names."""
         names = getattr(self, "_names", None)  # unpickled points of earlier versions have none
         return None if names is None else list(names)
 
     @property
     def n_points(self) -> int:
-        """Points of all sets."""
+        """Total number of points in all sets."""
         return int(self.offsets[-1])
 
     @property
     def sizes(self) -> Integers:
-        """Points in each set, shape (n_sets,)."""
+        """Number of points in each set, shape (n_sets,)."""
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
-        """Return the number of sets, those without points among them."""
+        """Return the number of sets, including sets without points."""
         return len(self.offsets) - 1
 
     @overload
@@ -189,7 +189,7 @@ class Ragged(Sequence[np.ndarray]):
     @overload
     def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Self: ...
     def __getitem__(self, key: Any) -> Any:
-        """Return one set as a view for an integer; several for a slice, a mask or indices."""
+        """Return one set as a view for an integer, several sets for a slice, a mask or indices."""
         if isinstance(key, (int, np.integer)):
             i = range(len(self))[int(key)]
             return self.points[self.offsets[i] : self.offsets[i + 1]]
@@ -208,7 +208,7 @@ class Ragged(Sequence[np.ndarray]):
         return self.trusted(self.points[rows], offsets, self.coordinate_names, some)
 
     def _index_of(self, key: object) -> Integers:
-        """Return the positions of several sets; IndexError for what names none."""
+        """Return the positions of several sets; IndexError for an invalid index."""
         if isinstance(key, (tuple, range)):
             key = list(key)
         try:
@@ -225,7 +225,7 @@ class Ragged(Sequence[np.ndarray]):
             yield self.points[start:stop]
 
     def __add__(self, other: object) -> Self:
-        """Join two: the sets of the other one stand behind, in the order of our coordinates."""
+        """Join two collections; coordinates are put in the order of the first one."""
         if type(other) is not type(self):
             return NotImplemented
         if other.n_dims != self.n_dims:
@@ -233,12 +233,12 @@ class Ragged(Sequence[np.ndarray]):
         return concatenate([self, other])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return an array of sets of one size, or one of objects where that is asked for.
+        """Return an array of sets of equal size; with ``dtype=object``, an array of objects.
 
         Raises
         ------
         DataError
-            Sets of different sizes are not an array.
+            If the sets have different sizes.
         """
         if dtype is not None and np.dtype(dtype) == object:
             return self.to_column()[:, 0]
@@ -253,8 +253,8 @@ class Ragged(Sequence[np.ndarray]):
     def to_column(self) -> NDArray[np.object_]:
         """Return an array of objects of shape (n_bags, 1), with a set in each row.
 
-        It is a table to tools of scikit-learn that need one, such as ``BaggingRegressor`` and
-        ``permutation_importance``; estimators of ours read it as bags.
+        Use it for scikit-learn tools that need a table, such as ``BaggingRegressor`` and
+        ``permutation_importance``. The estimators of bagbasis read it as bags.
         """
         column = np.empty((len(self), 1), dtype=object)
         for i, bag in enumerate(self):
@@ -262,27 +262,28 @@ class Ragged(Sequence[np.ndarray]):
         return column
 
     def to_arrow(self) -> Table:
-        """Return a pyarrow.Table with a row per set, whose list ``points`` is not copied.
+        """Return a pyarrow.Table with a row per set. Its column ``points`` is not copied.
 
-        The metadata of this column keep the names of coordinates, which `from_arrow` reads.
+        The metadata of this column hold the names of the coordinates, which `from_arrow` reads.
 
         Raises
         ------
         DataError
-            pyarrow is not installed.
+            If pyarrow is not installed.
         """
         lists = arrow_lists(self.points, self.offsets)
         return arrow_table({POINTS_COLUMN: lists}, self.coordinate_names)
 
     def to_pandas(self) -> DataFrame:
-        """Return a pandas.DataFrame with a row per point: ``bag``, its number, and coordinates.
+        """Return a pandas.DataFrame with a row per point.
 
-        These have their names, or ``x0``, ``x1``, ….
+        The column ``bag`` is the position of the bag. The coordinates have their names, or ``x0``,
+        ``x1``, ….
 
         Raises
         ------
         DataError
-            pandas is not installed.
+            If pandas is not installed.
         """
         rows = {"bag": np.repeat(np.arange(len(self)), self.sizes)}
         return points_frame(self.points, rows, self.coordinate_names or ())
@@ -293,12 +294,12 @@ class Ragged(Sequence[np.ndarray]):
         Raises
         ------
         DataError
-            xarray is not installed.
+            If xarray is not installed.
         """
         return ragged_dataset(self.points, self.sizes, self.coordinate_names)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Give the sets to Arrow: a table with a row per set, whose ``points`` are not copied."""
+        """Export the sets to Arrow as a table with a row per set; ``points`` are not copied."""
         lists = arrow_lists(self.points, self.offsets)
         return arrow_stream({POINTS_COLUMN: lists}, requested_schema, self.coordinate_names)
 
@@ -321,26 +322,27 @@ class Ragged(Sequence[np.ndarray]):
 
 
 class Bags(Ragged):
-    """Bags in memory: the points of all bags in one array, and where each bag begins.
+    """Bags in memory: the points of all bags in one array, and the start of each bag.
 
     Bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
     Parameters
     ----------
     points : array_like, shape (n_points, n_dims)
-        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
-        real dtype becomes float64.
+        Finite coordinates, in the units of the data. float32 and float64 are kept; any other real
+        dtype becomes float64.
     offsets : array_like of int, shape (n_bags + 1,)
-        Strictly increasing from 0 to n_points: a bag has at least one point.
+        Start of each bag, then n_points. Offsets increase strictly from 0, because a bag has at
+        least one point.
     ids : sequence of int or str, optional
-        Names of the bags in messages; default their positions. Labels, groups and weights that
-        have an index of pandas are put in the order of these ids.
+        Names of the bags, which messages use and to which labels, groups and weights with a pandas
+        index are aligned. Default: no ids; messages give positions.
 
     Raises
     ------
     DataError
-        Wrong shapes, an empty bag, or a coordinate that is NaN or infinite; names the bag and
-        the row within it.
+        If shapes are wrong, a bag is empty, or a coordinate is NaN or infinite. The message names
+        the bag and the row within it.
 
     See Also
     --------
@@ -364,7 +366,7 @@ class Bags(Ragged):
 
     @property
     def ids(self) -> Ids | None:
-        """The id of each bag, shape (n_bags,): of a groupby, or an id column; else None."""
+        """The id of each bag, shape (n_bags,); None for bags without ids."""
         return None if self.bag_ids is None else self.bag_ids.values
 
     @property
@@ -377,15 +379,16 @@ class Bags(Ragged):
     def from_list(
         cls, arrays: Sequence[ArrayLike] | NDArray[Any], dtype: DTypeLike | None = None
     ) -> Bags:
-        """Make Bags of one ``(n_i, n_dims)`` array each; one-dimensional arrays are bags in R^1.
+        """Make Bags from a list of arrays of shape ``(n_i, n_dims)``, one per bag.
 
-        Columns of frames are taken in the order of the first frame.
+        One-dimensional arrays are bags in one dimension. Frames are put in the column order of the
+        first frame.
 
         Raises
         ------
         DataError
-            No bags, an empty bag, differing dimensions, frames of other columns, or values that
-            are not finite numbers.
+            If there are no bags, a bag is empty, dimensions or columns differ, or a value is not a
+            finite number.
         """
         check_no_table(arrays)
         if isinstance(arrays, Stored):
@@ -420,48 +423,49 @@ class Bags(Ragged):
 
     @classmethod
     def from_awkward(cls, array: Array) -> Bags:
-        """Make Bags of an awkward array: a list of points per bag.
+        """Make Bags from an awkward array with a list of points per bag.
 
-        Points are lists of numbers of one length, or records of numbers, whose fields are the
-        coordinates. Lists of float32 or float64 that lie one behind the other are not copied.
+        Points are lists of numbers of equal length, or records of numbers whose fields are the
+        coordinates. Contiguous lists of float32 or float64 are not copied.
 
         Raises
         ------
         DataError
-            No such array, an empty bag, or values that are not finite numbers.
+            If the argument is not such an array, a bag is empty, or a value is not a finite number.
         """
         points, sizes, names = split_lists(array)
         return cls._of_table(points, sizes, names)
 
     def to_awkward(self) -> Array:
-        """Return an awkward array of type n_bags * var * n_dims, which shares the points.
+        """Return an awkward array of type n_bags * var * n_dims that shares the points.
 
         Raises
         ------
         DataError
-            awkward is not installed.
+            If awkward is not installed.
         """
         return join_lists(self.points, self.sizes)
 
     @classmethod
     @checked(column=Text | None_)
     def from_arrow(cls, data: object, column: str | None = None) -> Bags:
-        """Make Bags of a table's column of lists, a row per bag.
+        """Make Bags from a table with a row per bag and a column of lists of points.
 
-        Points are lists of numbers of one length, records of numbers, or numbers.
+        Points are lists of numbers of equal length, records of numbers, or numbers.
 
         Parameters
         ----------
         data : table
-            Anything with Arrow's ``__arrow_c_stream__``: of pyarrow, polars, DuckDB, or of Bags.
+            Table of pyarrow, polars or DuckDB, Bags, or any object with Arrow's
+            ``__arrow_c_stream__``.
         column : str, optional
-            Default the only one of lists.
+            Name of the column of points. Default: the only column of lists.
 
         Raises
         ------
         DataError
-            No such table or column, an empty bag, values that are missing or not finite; or
-            pyarrow is not installed.
+            If there is no such table or column, a bag is empty, or a value is missing or not
+            finite. Also if pyarrow is not installed.
         """
         points, sizes, fields = split_arrow(data, column)
         return cls._of_table(points, sizes, fields)
@@ -474,26 +478,27 @@ class Bags(Ragged):
         id_column: str | Sequence[str] | None = None,
         coordinates: Sequence[str] | None = None,
     ) -> Bags:
-        """Make Bags of a table with a row per point.
+        """Make Bags from a table with a row per point.
 
-        Bags are in the order of their ids, as in ``frame.groupby(id_column)`` of pandas, and keep
-        the ids: labels, groups and weights with an index of pandas are aligned with these. Larger
-        tables than memory: `bagbasis.ingest.ingest_frame`, which also keeps ids and targets.
+        Bags are in the order of their ids, as in ``frame.groupby(id_column)`` of pandas. The bags
+        keep their ids; labels, groups and weights with a pandas index are aligned with them. For
+        tables larger than memory use `bagbasis.ingest.ingest_frame`, which also stores targets.
 
         Parameters
         ----------
         frame : table
-            Table of pandas (the id may be in its index) or polars (also lazy), of Arrow or
-            ``pyarrow.dataset``, or an xarray.Dataset. Each group of a groupby is a bag.
+            Table of pandas (the id may be in the index), polars (also lazy), Arrow or
+            ``pyarrow.dataset``, or an xarray.Dataset. For a groupby, each group is a bag.
         id_column : str or list of str, optional
-            Rows of one bag have the same. None for a groupby alone.
+            Columns of the bag's id. Rows with equal ids form a bag. None is allowed only for a
+            groupby.
         coordinates : list of str, optional
-            Columns of numbers; default all but those of the id.
+            Numeric columns. Default: all columns except the columns of the id.
 
         Raises
         ------
         DataError
-            If ``frame`` is not a table, a column or id is missing, or a value is not finite.
+            If ``frame`` is not a table, a column or an id is missing, or a value is not finite.
         """
         names = [id_column] if isinstance(id_column, str) else id_column
         points, sizes, columns, ids = bags_of_frame(frame, names, coordinates)
@@ -508,7 +513,7 @@ class Bags(Ragged):
 
 
 class Stored:
-    """Bags on a disk: nobody takes them for a list of arrays, and reads all by the way."""
+    """Base of bags on a disk, which refuse to be converted to an array."""
 
     def __array__(self, dtype: object = None, copy: object = None) -> None:
         """Raise DataError: numpy would read every bag."""
@@ -524,7 +529,7 @@ BagsInMemory = Bags | Sequence[ArrayLike] | NDArray[Any]
 def as_bags(data: BagsInMemory) -> Bags:
     """Make `Bags` from a list of arrays; `Bags` are returned unchanged.
 
-    The keys of a mapping, and the index of a Series where it names each bag, are ids of the bags.
+    The keys of a mapping are the ids of the bags. So is the index of a Series if it names each bag.
 
     See Also
     --------
@@ -546,7 +551,7 @@ def as_bags(data: BagsInMemory) -> Bags:
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
         raise DataError("expected bags, got a sparse matrix; pass a list of arrays (.toarray())")
     if isinstance(data, np.ndarray) and data.dtype == object and data.shape[1:] == (1,):
-        data = data[:, 0]  # `Ragged.to_column`
+        data = data[:, 0]  # the column made by `Ragged.to_column`
     series: Any = series_of(data)
     if has_index(series) and series.ndim == 1:
         return Bags.from_list(series.tolist()).with_ids(ids_of_index(series.index))
@@ -567,7 +572,7 @@ def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
 
 
 def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
-    """Join bags, or responses, one part behind the other, in the order of the first's names."""
+    """Concatenate bags or responses, with the coordinates in the order of the first part."""
     of_each = [part.coordinate_names for part in parts]
     points, names = in_one_order(
         [part.points for part in parts], of_each, lambda i: f"part {i} of {len(parts)}"
@@ -582,12 +587,12 @@ def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
 def in_one_order(
     parts: Sequence[NDArray[Any]], names: Sequence[Names], what: Callable[[int], str]
 ) -> tuple[list[NDArray[Any]], Names]:
-    """Return points, each with the coordinates in the order of the first part that has names.
+    """Return the parts with their coordinates in the order of the first part that has names.
 
     Raises
     ------
     DataError
-        Parts of other names; ``what`` tells how messages call a part.
+        If the parts have different names; ``what`` is the name of a part in messages.
     """
     first = next((i for i, own in enumerate(names) if own is not None), None)
     if first is None:

@@ -17,7 +17,7 @@ BOUNDS = ListOf(Pair(Real(), Real()), 1)
 MAX_DIMS = 10_000  # a box then has 20,000 numbers in JSON; nothing here learns from so many
 MARGIN = 0.01  # fraction of the data's range, on each side of a measured box
 QUANTILE = 0.001  # fraction of the points on each side of the central range of a measured box
-MAX_REACH = 0.25  # how far a box may reach beyond the quantiles, as a fraction of their distance
+MAX_REACH = 0.25  # largest reach of a box beyond the quantiles, as a fraction of their distance
 SAMPLE_VALUES = 2**18  # coordinates from which quantiles are estimated: some MiB …
 VECTOR_LENGTH = 512  # numbers of a row that are compared at once, by vector instructions
 SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
@@ -25,7 +25,7 @@ SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right
 
 @dataclass(frozen=True)
 class Box:
-    """An axis-aligned box, lo < hi in every dimension, in the units of the data.
+    """An axis-aligned box in the units of the data, which is scaled to [0, 1]^d.
 
     See Also
     --------
@@ -62,7 +62,7 @@ class Box:
     @classmethod
     @checked(n_dims=Integer(1, MAX_DIMS))
     def unit(cls, n_dims: int) -> Box:
-        """Return [0, 1]^d; ParameterError for n_dims beyond `MAX_DIMS`."""
+        """Return the unit cube [0, 1]^d; ParameterError for n_dims beyond `MAX_DIMS`."""
         return cls((0.0,) * n_dims, (1.0,) * n_dims)
 
     @classmethod
@@ -70,16 +70,17 @@ class Box:
     def of(
         cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int | None, name: str = "box"
     ) -> Box:
-        """Return the box given as one (lo, hi) per dimension; None is the unit cube.
+        """Return the box with the given (lo, hi) of each dimension; the unit cube for None.
 
-        ``name`` is what messages call it; ``n_dims`` None stands for as many as the box has.
+        ``name`` is the name of the box in messages. ``n_dims`` None accepts any number of
+        dimensions.
 
         Raises
         ------
         DataError
-            Another number of dimensions, or a range that is not finite with lo < hi.
+            If the number of dimensions is wrong, or a range is not finite with lo < hi.
         ParameterError
-            ``n_dims`` beyond `MAX_DIMS`, without a box.
+            If there is no box and ``n_dims`` is beyond `MAX_DIMS`.
         """
         if box is None and n_dims is not None:
             return cls.unit(n_dims)
@@ -110,9 +111,9 @@ class Box:
     ) -> Box:
         """Return the measured range [lo, hi], widened by 1 % of it on each side.
 
-        With a ``sample`` of the points, shape (n, d), the box is cut first, so that a few outliers
-        do not stretch it: it ends at most a quarter of the quantiles' distance beyond the quantiles
-        ``quantile`` and 1 - ``quantile``. Rows of NaN are left out.
+        A ``sample`` of the points, shape (n, d), limits the box, so that a few outliers do not
+        stretch it. The box then ends at most a quarter of the quantiles' distance beyond the
+        quantiles ``quantile`` and 1 - ``quantile``. Rows with NaN are left out.
 
         A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude times
         1e-3, if that is more), so that its points lie in the middle of the box.
@@ -128,7 +129,7 @@ class Box:
         if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
             first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
             reach = MAX_REACH * (last - first)
-            cut = reach > 0  # else nearly all points are equal, and only the others have a range
+            cut = reach > 0  # else nearly all points are equal: nothing is cut
             low = np.where(cut, np.maximum(low, first - reach), low)
             high = np.where(cut, np.minimum(high, last + reach), high)
         flat = np.maximum(0.5, 1e-3 * np.abs(low))
@@ -143,17 +144,17 @@ class Box:
 
     @staticmethod
     def sample_size(n_dims: int) -> int:
-        """Return about how many points `around` should estimate quantiles from."""
+        """Return the size of the sample from which `around` should estimate quantiles."""
         n_dims = Integer(1).check("n_dims", n_dims)
         return max(SAMPLE_ROWS, SAMPLE_VALUES // n_dims)
 
     @property
     def n_dims(self) -> int:
-        """Dimensions of the box."""
+        """Number of dimensions of the box."""
         return len(self.lo)
 
     def count_outside(self, points: NDArray[Any]) -> int:
-        """Return how many points, shape (n, d), lie outside the box."""
+        """Return the number of points, shape (n, d), that lie outside the box."""
         return int(((points < self.lo) | (points > self.hi)).any(axis=1).sum())
 
     @property
@@ -162,7 +163,7 @@ class Box:
         return [list(pair) for pair in zip(self.lo, self.hi, strict=True)]
 
     def to_unit(self, points: ArrayLike) -> NDArray[Any]:
-        """Map points to coordinates that lie in [0, 1] inside the box, float64."""
+        """Scale points to float64 coordinates that lie in [0, 1] inside the box."""
         lo, hi = np.array(self.lo), np.array(self.hi)
         return (self._points(points) - lo) / (hi - lo)
 
@@ -179,10 +180,9 @@ class Box:
 
 
 def range_of(points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the least and the largest value of each coordinate of points, shape (n ≥ 1, d).
+    """Return the minimum and the maximum of each coordinate of points, shape (n ≥ 1, d).
 
-    Many rows are compared as one wide row: with few coordinates numpy takes 35 times as long per
-    row.
+    Many rows are compared as one wide row, because NumPy is slow for rows of few coordinates.
     """
     rows = max(1, VECTOR_LENGTH // points.shape[1])
     whole = len(points) // rows * rows
@@ -201,12 +201,12 @@ def measured_box(lo: ArrayLike, hi: ArrayLike) -> Box:
 
 
 def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:
-    """Return the box that is given, or the quantile by which `Box.around` is to measure one.
+    """Return the given box, or the quantile with which `Box.around` measures a box.
 
     Raises
     ------
     DataError, ParameterError
-        Neither None, a box (see `Box.of`), nor {"quantile": a fraction of the points}.
+        If the argument is neither None, nor a box (see `Box.of`), nor {"quantile": fraction}.
     """
     if box is None:
         return QUANTILE

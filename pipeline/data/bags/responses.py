@@ -1,4 +1,4 @@
-"""`Responses`: one response bag per bag, where there is one."""
+"""`Responses`: response bags, at most one per bag."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ MAX_BAGS = 2**28  # made at once: their offsets take 2 GiB
 
 
 class Responses(Ragged):
-    """Bags as responses: one per bag, or an empty one where the response is missing.
+    """Response bags: one for each bag, which is empty if the response is missing.
 
     The response of bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
     Parameters
     ----------
     points : array_like, shape (n_points, n_dims)
-        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
-        real dtype becomes float64.
+        Finite coordinates, in the units of the data. float32 and float64 are kept; any other real
+        dtype becomes float64.
     offsets : array_like of int, shape (n_bags + 1,)
-        Non-decreasing from 0 to n_points.
+        Start of each response, then n_points. Offsets start at 0 and do not decrease.
     ids : sequence of int or str, optional
-        Names of the bags in messages; default their positions.
+        Names of the bags in messages. Default: their positions.
 
     Raises
     ------
     DataError
-        Wrong shapes, offsets that decrease, or a coordinate that is NaN or infinite; names the
-        bag and the row.
+        If shapes are wrong, offsets decrease, or a coordinate is NaN or infinite. The message names
+        the bag and the row.
 
     See Also
     --------
@@ -64,7 +64,7 @@ class Responses(Ragged):
     @classmethod
     @checked(n_bags=Integer(0, MAX_BAGS), n_dims=Integer(1, MAX_DIMS))
     def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
-        """Make the responses of bags of which none has one."""
+        """Make the empty responses of bags without any response."""
         dtype = check_dtype("dtype", dtype)
         return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
 
@@ -80,7 +80,7 @@ class Responses(Ragged):
         return Bags.trusted(self.points, offsets, self.coordinate_names)
 
     def of(self, rows: Integers) -> Bags:
-        """Return the responses of bags that have one, by their positions."""
+        """Return the responses of the bags at these positions, all of which have a response."""
         chosen = self[rows]
         return Bags.trusted(chosen.points, chosen.offsets, self.coordinate_names)
 
@@ -107,15 +107,15 @@ def as_responses(
     ids: IdsLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Responses:
-    """Make `Responses` from arrays: bags that are the labels of ``n_bags`` other bags.
+    """Make `Responses` from arrays, one for each of ``n_bags`` bags.
 
     Parameters
     ----------
     data : Responses, Bags, or sequence with one item per bag
-        An item is an array of shape (m_i, n_dims), or of shape (m_i,) in one dimension; None or
-        an array without rows is a bag without a response. In Bags every bag has one.
+        An item is an array of shape (m_i, n_dims), or of shape (m_i,) in one dimension. None or an
+        array without rows marks a bag without a response. With Bags, every bag has a response.
     n_dims : int, optional
-        Coordinates of a response point; default those of the first response.
+        Number of coordinates of a response point. Default: as in the first response.
     ids : sequence of int or str, optional
         Names of the bags in messages.
     dtype : float32 or float64, optional
@@ -124,8 +124,8 @@ def as_responses(
     Raises
     ------
     DataError
-        Another number of bags, another dimension, no response at all where ``n_dims`` is not
-        given, or values that are not finite numbers; names the bag and the row.
+        If the number of bags or the dimension is wrong, a value is not a finite number, or there is
+        no response and ``n_dims`` is not given. The message names the bag and the row.
 
     See Also
     --------
@@ -161,9 +161,9 @@ def as_responses(
 
 
 def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
-    """Return the points of one response, shape (m, n_dims), m > 0; None where there is none.
+    """Return the points of one response, shape (m, n_dims), m > 0; None for a missing one.
 
-    ``name`` is what messages call the bag.
+    ``name`` is the name of the bag in messages.
     """
     check_array_apart(f"{Responses.OWNER}{name}", item, is_whole=False)
     points = None if item is None else as_bag(item, f"{Responses.OWNER}{name}", empty=True)

@@ -1,4 +1,4 @@
-"""`Holdout`: which bags a fit leaves out to be evaluated on, as ``holdout=`` says."""
+"""`Holdout`: the bags that a fit leaves out for its evaluation, as given by ``holdout=``."""
 
 from __future__ import annotations
 
@@ -31,21 +31,24 @@ MAX_FACTOR = 2.0  # factor by which whole groups may miss the requested fraction
 
 @dataclass(frozen=True)
 class Holdout:
-    """Bags left out of a fit: a fraction, whole groups, or those later than a time.
+    """Bags left out of a fit: a random fraction, whole groups, or all bags later than a time.
 
     Attributes
     ----------
     fraction : float in [0, 1)
-        Fraction of the bags; 0 with groups holds nothing out, and chooses validation by groups.
+        Fraction of the bags. 0 with groups holds out nothing, but chooses the validation bags by
+        groups.
     groups : str, optional
-        Column of the store whose equal values are held out together, of validation too.
+        Column of the store that identifies groups. Bags of a group are held out together, and are
+        in the validation set together.
     after : str or float, optional
-        A date (2026-01-01) or number: later bags are held out.
+        Date (2026-01-01) or number. Later bags are held out.
     time : str, optional
-        Column that ``after`` is compared with: numbers, for a date days since 1970-01-01, or
-        classes whose names are dates. None: the store's only column that is not a target.
+        Column that ``after`` is compared with. It holds numbers (for a date, days since
+        1970-01-01), or classes whose names are dates. None: the store's only column that is not a
+        target.
     below : float, optional
-        Limit of the groups' hashes, which `resolve` has found.
+        Limit of the groups' hashes, which `resolve` sets.
     mask : str, optional
         One bit per bag, 1 if it is held out, as base64: see `with_groups`.
     """
@@ -59,7 +62,7 @@ class Holdout:
 
     @classmethod
     def of(cls, holdout: HoldoutLike) -> Holdout:
-        """Return what ``holdout=`` says; ParameterError for anything else."""
+        """Return the holdout that ``holdout=`` describes; ParameterError for an invalid value."""
         if isinstance(holdout, Holdout):
             return holdout
         if not isinstance(holdout, Mapping):
@@ -87,12 +90,12 @@ class Holdout:
         return made
 
     def __bool__(self) -> bool:
-        """Whether it holds bags out."""
+        """Whether any bags are held out."""
         return bool(self.fraction) or self.after is not None
 
     @property
     def saved(self) -> float | dict[str, Any]:
-        """What a model keeps, in types JSON knows: the fraction, or all fields that are set."""
+        """The fraction, or all fields that are set, in JSON types, as models store them."""
         if not self or (self.groups is None and self.after is None and self.mask is None):
             return float(self.fraction)
         return {key: value for key, value in vars(self).items() if value is not None}
@@ -103,13 +106,14 @@ class Holdout:
         Parameters
         ----------
         groups : Column
-            One value per bag, which are no column of a store: the holdout keeps the bags.
+            One value per bag, which is not a column of a store. The holdout keeps the bags
+            themselves.
         bags : LabelledBags
 
         Raises
         ------
         DataError
-            Groups that are too large.
+            If the groups are too large.
         """
         if not self.fraction or self.mask is not None:
             return self
@@ -129,14 +133,14 @@ class Holdout:
         return np.flatnonzero(np.unpackbits(np.frombuffer(taken, np.uint8)))
 
     def resolve(self, bags: LabelledBags) -> Holdout:
-        """Return a holdout that keeps the same bags out after the data have grown.
+        """Return a holdout that leaves out the same bags after the data have grown.
 
         Raises
         ------
         DataError
-            An unknown column, groups of which none can be held out, or no bag after the time.
+            If a column is unknown, no group can be held out, or no bag is later than the time.
         ParameterError
-            Bags in memory have no columns; or the date cannot be parsed.
+            If a column is named for bags in memory, or the date cannot be parsed.
         """
         if self.after is not None:
             refuse_offset(self.after)
@@ -155,7 +159,7 @@ class Holdout:
         return replace(self, below=_limit(bags, column, self.fraction, HOLDOUT_SEED))
 
     def split(self, bags: LabelledBags) -> Membership | None:
-        """Return which bags are held out by a resolved holdout; None for none."""
+        """Return the bags that a resolved holdout leaves out; None if there are none."""
         if self.after is not None:
             column = _column(bags, "time", self.time or _only_column(bags))
             return TimeSplit(column, _number(bags, column.name, self.after))
@@ -170,7 +174,7 @@ class Holdout:
         return GroupSplit(_column(bags, "groups", self.groups), below, HOLDOUT_SEED)
 
     def validation(self, fraction: float, bags: LabelledBags) -> Membership:
-        """Return the bags for choosing a penalty: a fraction of those that are not held out."""
+        """Return the validation bags for choosing a penalty: a fraction of the remaining bags."""
         if self.groups is None:
             return Split(fraction, VALIDATION_SEED)
         column = _column(bags, "groups", self.groups)
@@ -181,11 +185,11 @@ class Holdout:
 
 
 HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
-"""What functions that fit take: a fraction of the bags, the fields of a `Holdout`, or one."""
+"""Constraint of ``holdout=``: a fraction of the bags, a `Holdout`, or a mapping of its fields."""
 NO_HOLDOUT = Holdout()
 
 HoldoutLike = float | Mapping[str, Any] | Holdout
-"""What ``holdout=`` takes."""
+"""Type of ``holdout=``."""
 
 
 def _column(bags: LabelledBags, what: str, name: str) -> Column:
@@ -208,7 +212,7 @@ def _only_column(bags: LabelledBags) -> str:
 
 
 def _number(bags: LabelledBags, name: str, after: str | float) -> float:
-    """Return ``after`` as the column has it."""
+    """Return ``after`` in the units of the column."""
     names = bags.class_names.get(name)
     if names is not None:
         if list(names) != sorted(names):
@@ -226,7 +230,7 @@ def _number(bags: LabelledBags, name: str, after: str | float) -> float:
 
 
 def refuse_offset(after: str | float) -> None:
-    """Raise ParameterError for a time with a UTC offset: columns have none to compare it with."""
+    """Raise ParameterError for a time with a UTC offset, because columns have no offsets."""
     try:
         when = None if not isinstance(after, str) else datetime.fromisoformat(after)
     except ValueError:  # the name of a class, or refused with the column
@@ -244,7 +248,7 @@ def _limit(bags: LabelledBags, column: Column, fraction: float, seed: int) -> fl
     Raises
     ------
     DataError
-        No limit comes near, because a group is too large.
+        If no limit comes near the fraction, because a group is too large.
     """
     counts: dict[float, int] = {}
     for start, stop, values in column.blocks(bags.start, bags.end):

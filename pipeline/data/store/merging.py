@@ -28,27 +28,27 @@ def merge_stores(
     *,
     overwrite: bool = False,
 ) -> BagStore:
-    """Write the bags of several stores, one store after the other, into a new one, atomically.
+    """Write the bags of several stores, one store after the other, into a new store, atomically.
 
-    Removed bags are left out, labels are the current ones, and the new box holds all boxes.
+    Removed bags are left out. Labels are the current labels, and the new box contains all boxes.
     Coordinates are in the order of the first store whose coordinates have names. Bags get new
-    indices, so holdouts choose other bags, and `retrain` refuses the new store instead of
-    an old one.
+    indices, so holdouts choose other bags. `retrain` refuses the new store for a model of an old
+    store.
 
     Parameters
     ----------
     stores : sequence of BagStore, or their URLs
-        Stores to merge, at least one. No id may occur in two of them.
+        Stores to merge, at least one. No id may occur in two stores.
     url, overwrite
         As `BagStore.create`.
 
     Raises
     ------
     DataError
-        Stores of other dimensions, names of coordinates, targets, classes, responses, dtypes or
-        medians of missing cells, or an id that two have.
+        If the stores differ in dimensions, names of coordinates, targets, classes, responses,
+        dtypes or medians of missing cells, or if two stores have the same id.
     ParameterError
-        No store.
+        If no store is given.
     StoreError
         As `BagStore.open` and `BagStore.create`.
 
@@ -127,7 +127,7 @@ def merge_stores(
 def _one_order(
     stores: Sequence[BagStore], kind: Literal["coordinate_names", "response_coordinate_names"]
 ) -> tuple[Names, list[Integers | None]]:
-    """Return the names of the first store that has some, and where each store has them."""
+    """Return the names of the first store that has names, and their positions in each store."""
     of_each: list[Names] = [getattr(store, kind) for store in stores]
     first = next((i for i, names in enumerate(of_each) if names is not None), 0)
     reference = f"those of {stores[first].url} are"
@@ -138,7 +138,7 @@ def _one_order(
 
 
 def _named(sets: AnyRagged, names: Names) -> AnyRagged:
-    """Return sets with these names; those of a store without names have them by position."""
+    """Return sets with these names; sets without names get them by position."""
     return sets if names is None or sets.coordinate_names is not None else sets.named(names)
 
 

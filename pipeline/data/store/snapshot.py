@@ -42,13 +42,13 @@ from .schema import (
     read_attributes,
 )
 
-BAGS_PER_BLOCK = 2**20  # whose offsets are read at a time: 8 MiB
+BAGS_PER_BLOCK = 2**20  # bags whose offsets are read at a time: 8 MiB
 
 
 class Snapshot(Stored):
-    """The bags that a store held when its metadata were read; later appends are not seen.
+    """The bags that a store held when its metadata were read. Later appends are not visible.
 
-    It can be pickled: a copy opens the same URL at the same counts.
+    A pickled copy opens the same URL with the same bags.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Snapshot(Stored):
     meta : StoreMeta
         Names, boxes and committed counts.
     snapshot : str or None
-        Icechunk's id of that moment, in a store that Icechunk keeps.
+        Icechunk's id of the snapshot; None for a store without Icechunk.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Snapshot(Stored):
         self.meta = meta
         self.snapshot = snapshot
         self._store: Store | None = None
-        self._removed: tuple[StoreMeta | None, int] = None, 0  # of which state, and their points
+        self._removed: tuple[StoreMeta | None, int] = None, 0  # state, and points of removed bags
         self._arrays: dict[str, zarr.Array] = {}
         self._changes: Changes | None = None
 
@@ -79,32 +79,32 @@ class Snapshot(Stored):
 
     @property
     def n_bags(self) -> int:
-        """Committed bags. Removed bags count too, so that each bag keeps its index."""
+        """Number of committed bags, including removed bags, so that each bag keeps its index."""
         return self.meta.n_bags
 
     @property
     def n_removed(self) -> int:
-        """Bags that were removed: they read as empty, without labels."""
+        """Number of removed bags, which are read as empty bags without labels."""
         return len(self.changes.removed)
 
     @property
     def n_points(self) -> int:
-        """Points of the bags that were not removed."""
+        """Number of points of the bags that were not removed."""
         return self.meta.n_points - self._n_points_removed
 
     @property
     def n_dims(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
         return self.meta.n_dims
 
     @property
     def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates, where bags that were appended had some; else None."""
+        """Names of the coordinates; None if no appended bags had names."""
         return _names(self.meta.source.get(COORDINATES), self.n_dims)
 
     @property
     def response_coordinate_names(self) -> list[str] | None:
-        """As `coordinate_names`, of the responses."""
+        """Names of the coordinates of the responses; None without names."""
         return _names(self.meta.source.get(RESPONSE_COORDINATES), self.response_dims or 0)
 
     @property
@@ -119,22 +119,22 @@ class Snapshot(Stored):
 
     @property
     def response_dims(self) -> int | None:
-        """Coordinates of a response point; None in a store without responses."""
+        """Number of coordinates of a response point; None in a store without responses."""
         return self.meta.response_dims
 
     @property
     def response_box(self) -> Box | None:
-        """As `box`, of the responses; None in a store without responses."""
+        """The box of the responses; None in a store without responses."""
         return self.meta.response_box
 
     @property
     def n_response_points(self) -> int:
-        """Committed points of responses."""
+        """Number of committed points of responses."""
         return self.meta.n_response_points
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype that points are read as, also the points of responses."""
+        """Dtype of points as they are read, also of the points of responses."""
         return points_dtype(self.stored_dtype)
 
     @property
@@ -144,20 +144,20 @@ class Snapshot(Stored):
 
     @property
     def chunk_points(self) -> int:
-        """Points in a stored chunk."""
+        """Number of points in a stored chunk."""
         return int(self.array(POINTS).chunks[0])
 
     @property
     def object_points(self) -> int:
-        """Points in a stored object, of one shard."""
+        """Number of points in a stored object (a shard)."""
         return shard_rows(self.array(POINTS))
 
     @property
     def written(self) -> str:
-        """A text that differs for every commit, and for another store at the same URL.
+        """A text that changes with every commit, and with another store at the same URL.
 
-        It is the snapshot's id, or what the filesystem says of the object that every commit
-        replaces: times, inode, ETag.
+        The text is the snapshot's id, or properties of the object that every commit replaces:
+        times, inode, ETag.
         """
         if self.snapshot is not None:
             return self.snapshot
@@ -182,12 +182,12 @@ class Snapshot(Stored):
 
     @checked(start=Integer(), stop=Integer() | None_)
     def read(self, start: int = 0, stop: int | None = None) -> Bags:
-        """Read bags ``start:stop``, in the units of the data; one that was removed is empty.
+        """Read bags ``start:stop`` in the units of the data. A removed bag is empty.
 
         Raises
         ------
         StoreError
-            A chunk that is missing or damaged; names the array, the chunk and the bag.
+            If a chunk is missing or damaged. The message names the array, the chunk and the bag.
         """
         points = self._points(POINTS, self.offsets(start, stop), start)
         return Bags.trusted(*points, self.coordinate_names)
@@ -199,9 +199,9 @@ class Snapshot(Stored):
         Raises
         ------
         DataError
-            The store holds no responses.
+            If the store holds no responses.
         StoreError
-            A chunk that is missing or damaged; names the array, the chunk and the bag.
+            If a chunk is missing or damaged. The message names the array, the chunk and the bag.
         """
         offsets = self.response_offsets(start, stop)
         points = self._points(RESPONSE_POINTS, offsets, start)
@@ -209,12 +209,12 @@ class Snapshot(Stored):
 
     @checked(start=Integer(), stop=Integer() | None_)
     def offsets(self, start: int = 0, stop: int | None = None) -> Integers:
-        """Read the rows at which bags ``start:stop`` begin, and the last ends; shape (n + 1,)."""
+        """Read the first row of bags ``start:stop`` and the end of the last one; shape (n + 1,)."""
         return self._offsets(POINTS, start, stop)
 
     @checked(start=Integer(), stop=Integer() | None_)
     def response_offsets(self, start: int = 0, stop: int | None = None) -> Integers:
-        """Read the offsets of responses: two are equal where a bag has none."""
+        """Read the offsets of responses; two neighbours are equal if a bag has no response."""
         if self.response_dims is None:
             raise DataError(
                 f"{self.url}: holds no responses; make it with response_dims, or ingest a table of "
@@ -226,7 +226,7 @@ class Snapshot(Stored):
     def targets(
         self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
     ) -> Floats:
-        """Read targets of bags ``start:stop``, shape (n, len(names)); NaN where unlabelled."""
+        """Read targets of bags ``start:stop``, shape (n, len(names)); NaN if unlabelled."""
         start, stop = self._range(start, stop)
         columns, values = self.target_columns(names), self.read_array(TARGETS, start, stop)
         if self.meta.n_changes:
@@ -243,7 +243,7 @@ class Snapshot(Stored):
         Raises
         ------
         DataError
-            A target the store does not have.
+            If the store does not have a target.
         """
         if names is None:
             return list(range(len(self.target_names)))
@@ -266,7 +266,7 @@ class Snapshot(Stored):
 
     @property
     def changes(self) -> Changes:
-        """What became of bags after they were appended; read once."""
+        """Changes of bags after they were appended: removals and new labels. Read once."""
         if self._changes is None:
             n = self.meta.n_changes
             rows = self.read_array(CHANGES, 0, n) if n else np.empty((0, 3))
@@ -275,7 +275,7 @@ class Snapshot(Stored):
         return self._changes
 
     def _check_changes(self, rows: Floats) -> None:
-        """Raise StoreError for a change of a bag or of a target that there is not."""
+        """Raise StoreError for a change of a bag or a target that does not exist."""
         bags, columns, _ = rows.T
         known = (bags >= 0) & (bags < self.n_bags) & (bags == np.floor(bags))
         known &= (columns >= -1) & (columns < len(self.target_names))
@@ -326,7 +326,7 @@ class Snapshot(Stored):
         Raises
         ------
         StoreError
-            Rows of another width or dtype than the attributes say, or a damaged chunk.
+            If the width or dtype of the rows contradicts the attributes, or a chunk is damaged.
         """
         stored = self.array(array)
         if stored.shape[1:] != array.row_shape(self.meta):
@@ -350,12 +350,12 @@ class Snapshot(Stored):
         return StoreError(f"{self.url}: array {array.name!r}, {error}; its first bag is {bag}")
 
     def check_ends(self) -> None:
-        """Read the last committed row of each array: an append must not write over damage.
+        """Read the last committed row of each array, so that an append never overwrites damage.
 
         Raises
         ------
         StoreError
-            A row that cannot be read.
+            If a row cannot be read.
         """
         for array in arrays_of(self.meta):
             rows = array.rows(self.meta)
@@ -365,7 +365,7 @@ class Snapshot(Stored):
 
     @property
     def _n_points_removed(self) -> int:
-        """Points of bags that were removed, which are stored until the store is compacted."""
+        """Number of points of removed bags, which are stored until the store is compacted."""
         removed = self.changes.removed
         if not len(removed):
             return 0
@@ -381,9 +381,9 @@ class Snapshot(Stored):
     def _points(
         self, array: PointArray, offsets: Integers, first: int
     ) -> tuple[NDArray[Any], Integers]:
-        """Read the points between offsets, of which the first is that of bag ``first``.
+        """Read the points between offsets, which begin at bag ``first``.
 
-        Returns them without those of bags that were removed, and their offsets among themselves.
+        Returns the points without the points of removed bags, and the offsets of these points.
         """
         points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
         stop = first + len(offsets) - 1
@@ -407,10 +407,10 @@ class Snapshot(Stored):
         return points[np.repeat(present, sizes)], offsets_of(np.where(present, sizes, 0))
 
     def _check_not_deleted(self, start: int, stop: int) -> None:
-        """Raise StoreError if bags ``start:stop`` that are seen here were deleted by `compact`.
+        """Raise StoreError if bags ``start:stop`` of this snapshot were deleted by `compact`.
 
-        Called after rows were read that can be those of deleted bags: labels that are missing, and
-        whole numbers, which cannot be missing.
+        Called after reading rows that may belong to deleted bags: missing labels, and whole
+        numbers, which have no code for a missing value.
         """
         if self.snapshot is not None:  # Icechunk: its contents stay, or cannot be read
             return
@@ -428,7 +428,7 @@ class Snapshot(Stored):
             )
 
     def _offsets(self, points: PointArray, start: int, stop: int | None) -> Integers:
-        """Read offsets into an array of points; StoreError unless they can be."""
+        """Read offsets into an array of points; StoreError if they are not valid."""
         start, stop = self._range(start, stop)
         offsets = self.read_array(points.offsets, start, stop + 1)
         too_few = (np.diff(offsets) < points.fewest).any()
@@ -440,7 +440,7 @@ class Snapshot(Stored):
         return offsets
 
     def _bag_of(self, array: StoreArray, row: int) -> int | str:
-        """Find the bag a row of an array belongs to; unknown where the offsets are unreadable."""
+        """Find the bag that a row of an array belongs to; unknown if offsets are unreadable."""
         if not isinstance(array, PointArray):
             return max(0, row - array.leading)
         ends = array.offsets
@@ -457,16 +457,16 @@ class Snapshot(Stored):
         return start, end
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the open arrays out: a copy opens its own."""
+        """Leave out the open arrays: a copy opens its own arrays."""
         return {**self.__dict__, "_store": None, "_arrays": {}, "_changes": None}
 
     def __dask_tokenize__(self) -> object:
-        """Tell Dask what names this state of the store: another one at the URL has another."""
+        """Return Dask's token for this state of the store, which no other store at the URL has."""
         state = json.dumps(self.meta.to_attributes(), sort_keys=True, default=str)
         return type(self).__name__, self.url, state, self.snapshot, self._identity()
 
     def _identity(self) -> object:
-        """Return what tells the store from earlier and later ones at its URL."""
+        """Return a value that distinguishes the store from earlier and later stores at its URL."""
         path = local_path(self.url)
         if is_transactional(self.url):
             return self.snapshot
@@ -484,7 +484,7 @@ class Snapshot(Stored):
         return named or uuid.uuid4().hex
 
     def _close(self) -> None:
-        """Forget what was read of another moment."""
+        """Forget everything that was read from another state of the store."""
         self._store = None
         self._arrays.clear()
         self._changes = None

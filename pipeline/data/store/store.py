@@ -1,4 +1,4 @@
-"""`BagStore`: labelled bags in Zarr, appended to atomically, read by ranges of bags."""
+"""`BagStore`: labelled bags in Zarr, with atomic appends, read by ranges of bags."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ if TYPE_CHECKING:
 
 
 class BagStore(Exported):
-    """Bags on disk or in object storage, with ids and targets; made by `create` or `open`.
+    """Bags on disk or in object storage, with ids and targets.
 
-    A store object sees the bags that were committed when it was opened, and those it appended
-    itself; `refresh` looks again. It can be pickled: a copy opens the same URL at the same counts.
+    Use `create` to make an empty store and `open` to open an existing one. A store object sees the
+    bags that were committed when it was opened, and the bags that it appended itself. `refresh`
+    makes later commits visible. A pickled copy opens the same URL with the same bags.
 
     See Also
     --------
@@ -107,43 +108,46 @@ class BagStore(Exported):
         Parameters
         ----------
         url : str or path
-            A local path, or ``icechunk+s3://BUCKET/PATH``. Plain Zarr elsewhere can only be read.
+            A local path, or ``icechunk+s3://BUCKET/PATH``. Plain Zarr at other URLs can only be
+            read.
         n_dims : int
-            Coordinates of a point.
+            Number of coordinates of a point.
         target_names : sequence of str
-            One name per target column.
+            Name of each target column.
         box : sequence of (lo, hi), optional
-            The box that is scaled to [0, 1]^d before projection. None: measured from the points
-            of all appends, as for bags in memory; of uint8 from 0 to 255. dtype uint16 needs one.
+            Range of each coordinate; this box is scaled to [0, 1]^d before projection. Required
+            with dtype uint16. None: the box is measured from the points of all appends, as for bags
+            in memory. With dtype uint8, None is the box from 0 to 255.
         response_dims : int, optional
-            Coordinates of a response point; None for a store without responses.
+            Number of coordinates of a response point. None: a store without responses.
         response_box : sequence of (lo, hi), optional
-            As ``box``, of the responses.
+            Range of each coordinate of the responses, as ``box``.
         class_names : mapping from target name to sequence of str, optional
-            Names of the classes 0, 1, …; text labels are then accepted for that target.
+            Names of the classes 0, 1, … of a target, which then accepts text labels.
         dtype : float32, float64, uint16 or uint8, optional
-            Dtype of the stored points. None: float32, or float64 where float32 would merge points
-            of the first append, as Julian dates of a night. Later appends that float32 would merge
-            are refused. uint16 holds them as fractions of their box, in half the
-            bytes of float32: off by up to 7.6e-6 of a side, and read as float32. Points outside
-            the box are refused. uint8 holds whole numbers from 0 to 255 as they are, in a quarter
-            of the bytes, as pixels or counts; they are read as float32, others are refused.
+            Dtype of the stored points. uint16 stores points as fractions of their box, in half the
+            bytes of float32. Coordinates are off by up to 7.6e-6 of a side of the box, and points
+            outside the box are refused. uint8 stores whole numbers from 0 to 255 exactly, such as
+            pixels or counts, in a quarter of the bytes; other values are refused. Points of both
+            types are read as float32. None: float32, or float64 if float32 would merge points of
+            the first append, such as the Julian dates of one night. Later appends that float32
+            would merge are refused.
         chunk_points : int, optional
-            Points in a stored chunk, of bags and of responses; default two MiB of them.
-            Sixteen chunks are one object.
+            Number of points in a stored chunk, of bags and of responses. Default: as many as fit in
+            2 MiB. Sixteen chunks form one object.
         overwrite : bool
-            Replace a bag store that is there; nothing else is ever replaced, nor a folder that
-            also holds files of others, nor a symbolic link. A bag store without committed bags
-            (what a killed job leaves) is replaced anyway.
+            Whether to replace an existing bag store. Nothing else is ever replaced: no other data,
+            no folder with files of other programs, no symbolic link. A bag store without committed
+            bags, which a killed job leaves behind, is replaced in any case.
 
         Raises
         ------
         ParameterError
-            A parameter outside its range.
+            If a parameter is outside its range.
         StoreError
-            Something is stored at the URL, or it cannot be written.
+            If the URL is taken or cannot be written.
         WriterBusyError
-            Somebody is appending to the store that is there.
+            If another writer is appending to the existing store.
         """
         url = normalize_url(url)
         classes = {name: list(values) for name, values in (class_names or {}).items()}
@@ -152,7 +156,7 @@ class BagStore(Exported):
         if response_dims is None and response_box is not None:
             raise ParameterError("response_box is given, but not response_dims; pass both")
         meta = StoreMeta(
-            n_dims=int(n_dims),  # numpy's integers are none that JSON knows
+            n_dims=int(n_dims),  # JSON does not know NumPy's integers
             target_names=tuple(target_names),
             box=box_of(box, n_dims, dtype),
             ranges=measured_arrays(dtype, box, response_dims, response_box),
@@ -173,12 +177,12 @@ class BagStore(Exported):
 
     @classmethod
     def open(cls, url: str | os.PathLike[str]) -> BagStore:
-        """Open a store at its committed length.
+        """Open an existing store with the bags that are committed now.
 
         Raises
         ------
         StoreError
-            Nothing there, or not a bag store.
+            If nothing is stored at the URL, or it is not a bag store.
         """
         url = normalize_url(url)
         snapshot = current_snapshot(url)
@@ -194,14 +198,15 @@ class BagStore(Exported):
         Parameters
         ----------
         dataset : xarray.Dataset
-            A data set from `to_xarray`, which gives the same store again, or another one: a
-            variable with the attribute ``sample_dimension`` counts the points of each bag. All
-            variables of numbers or times along the points are coordinates, positions and times of
-            CF first; one of two dimensions has several columns. Numbers and times per bag are
-            targets. The ids are ``id``, or the variable with a ``cf_role``. Times are days since
-            1970-01-01.
-            ``_FillValue``, ``scale_factor`` and their like are honoured, see "What is read from
-            each format". A warning names the variables that are left out. It is read into memory.
+            Data set in which a variable with the attribute ``sample_dimension`` counts the points
+            of each bag. A data set from `to_xarray` gives the same store again. All numeric and
+            time variables along the points are coordinates; the positions and times of CF come
+            first. A variable of two dimensions gives several coordinates. Numeric and time
+            variables along the bags are targets. The ids are the variable ``id`` or the variable
+            with a ``cf_role``. Times are stored as days since 1970-01-01. ``_FillValue``,
+            ``scale_factor`` and similar attributes are honoured, see "What is read from each
+            format". A warning names the variables that are left out. The data set is read into
+            memory.
         url : str or path
             URL of the new store.
         overwrite : bool
@@ -210,10 +215,10 @@ class BagStore(Exported):
         Raises
         ------
         DataError
-            No such variable, variables that do not fit, missing coordinates, or complex numbers
-            and calendars without dates.
+            If no variable counts points, variables do not fit, coordinates are missing, numbers are
+            complex, or a calendar has no dates.
         StoreError
-            Something is stored at the URL, or it cannot be written.
+            If the URL is taken or cannot be written.
         """
         parts = parts_of(dataset)
         store = cls.create(url, **parts.options, overwrite=overwrite)
@@ -223,7 +228,7 @@ class BagStore(Exported):
         return store
 
     def refresh(self) -> BagStore:
-        """See what was committed since; returns the store itself."""
+        """Make bags visible that were committed later; return the store itself."""
         snapshot = current_snapshot(self.url)
         self.meta = StoreMeta.from_attributes(read_attributes(self.url, snapshot), self.url)
         self.snapshot = snapshot
@@ -240,31 +245,32 @@ class BagStore(Exported):
         *,
         responses: Responses | Bags | Sequence[ArrayLike | None] | None = None,
     ) -> BagStore:
-        """Append bags: all of them or, if anything goes wrong, none.
+        """Append bags atomically: if anything fails, no bag is appended.
 
         In a store kept by Icechunk another writer may commit first. The bags are then written
-        again, after that writer's bags.
+        again, after the other writer's bags.
 
         Parameters
         ----------
         bags : Bags or list of array_like (n_i, n_dims)
         targets : mapping from name to (n_bags,), or array (n_bags, n_targets), optional
-            NaN where a bag has no label; None for no labels at all. Values of pandas are put in
-            the order of the ids by their index.
+            Labels of the bags; NaN for a bag without a label. None: no labels. The index of pandas
+            values is aligned with the ids.
         ids : sequence of int or str, optional
-            Unique in the store; default those of the bags, as of a groupby, else the next integers.
+            Ids of the bags, which are unique in the store. Default: the ids of ``bags``, if they
+            have ids, else the next integers.
         responses : sequence with one array_like (m_i, response_dims) or None per bag, optional
-            Or Bags, or `Responses`. A bag whose response is None or has no points is not
-            labelled; None for no responses at all.
+            Responses of the bags; `Bags` and `Responses` are accepted too. A bag whose response is
+            None or has no points is not labelled. None: no responses.
 
         Raises
         ------
         DataError
-            Bags, targets, ids or responses that cannot be used.
+            If bags, targets, ids or responses cannot be used.
         WriterBusyError
-            Another writer is appending.
+            If another writer is appending.
         StoreError
-            Writing failed (a full disk, no permission).
+            If writing fails (a full disk, no permission).
         """
         sets = as_bags(bags)
         own = sets.bag_ids
@@ -273,22 +279,23 @@ class BagStore(Exported):
         return self._commit(lambda session: session.write(sets, targets, ids, responses=responses))
 
     def remove(self, ids: IdsLike) -> BagStore:
-        """Remove bags: later fits, evaluations and predictions leave them out.
+        """Remove bags, so that later fits, evaluations and predictions leave them out.
 
-        The other bags keep their indices, and so their place in every holdout. A removed bag reads
-        as empty and without labels. Its id stays taken, so that no later table brings it back.
-        **Its points stay on the disk until** `compact`. Readers that began earlier still see the
-        bags.
+        The remaining bags keep their indices, and so their place in every holdout. A removed bag is
+        read as an empty bag without labels. Its id stays taken, so that no later table brings it
+        back. **Its points stay on the disk until** `compact`. Readers that began earlier still see
+        the bags.
 
         Parameters
         ----------
         ids : sequence of int or str
-            All of them or none are removed; those removed before stay so.
+            Ids of the bags to remove. The removal is atomic. Bags that were removed before stay
+            removed.
 
         Raises
         ------
         DataError
-            An id that the store does not have, or one given twice.
+            If the store does not have an id, or an id is given twice.
         WriterBusyError, StoreError
             As `append`.
         """
@@ -301,20 +308,20 @@ class BagStore(Exported):
 
     @checked(target=Text, labels=MappingOf(Open(), Open()))
     def relabel(self, target: str, labels: Mapping[Any, Any]) -> BagStore:
-        """Give bags other labels, or their first ones; readers that began earlier see the old ones.
+        """Set or replace labels of bags. Readers that began earlier still see the old labels.
 
         Parameters
         ----------
         target : str
-            One of the store's.
+            Name of a target of the store.
         labels : mapping from id to number, or to the text of a class
-            All of them or none are taken. To leave a bag out, `remove` it.
+            New label of each bag. The change is atomic. To leave a bag out, `remove` it.
 
         Raises
         ------
         DataError
-            A target, an id or a class that the store does not have, a bag that was removed, or a
-            value that is not a finite number.
+            If the store does not have the target, an id or a class, a bag was removed, or a value
+            is not a finite number.
         WriterBusyError, StoreError
             As `append`.
         """
@@ -352,7 +359,7 @@ class BagStore(Exported):
         return self
 
     def _commit(self, write: Callable[[AppendSession], None]) -> BagStore:
-        """Write in a new session; start again if another writer of Icechunk committed first."""
+        """Write in a new session; repeat if another writer of Icechunk committed first."""
         while True:
             try:
                 with self.appending() as session:
@@ -365,10 +372,10 @@ class BagStore(Exported):
     @checked(source=MappingOf(Text, Open()) | None_)
     @contextmanager
     def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
-        """Open a session of many writes, with one commit when the block ends without an error.
+        """Open a session of many writes, which are committed together at the end of the block.
 
-        Within the block the store is at its committed length. After an error it sees what it saw
-        before.
+        Within the block the store sees only committed bags. After an error nothing is committed,
+        and the store sees the same bags as before.
         """
         seen = self.meta, self.snapshot
         with writer_lock(self.url) as hold:
@@ -390,6 +397,7 @@ class BagStore(Exported):
         Raises
         ------
         StoreError
-            The first violation, naming the array, the chunk and the bag.
+            If an invariant is violated. The message names the array, the chunk and the bag of the
+            first violation.
         """
         verify_store(self, progress)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Exported(Snapshot):
-    """A snapshot whose bags are a sequence, and tables of pandas, Arrow and xarray."""
+    """A snapshot as a sequence of bags, with export to pandas, Arrow and xarray."""
 
     def _repr_html_(self) -> str:
         """Describe the same, and the box, for a notebook; no points are read."""
@@ -52,9 +52,9 @@ class Exported(Snapshot):
     @overload
     def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Bags: ...
     def __getitem__(self, key: Any) -> Any:
-        """Read one bag for an integer; several, as `Bags`, for a slice, a mask or indices.
+        """Read one bag for an integer, several bags as `Bags` for a slice, a mask or indices.
 
-        As in `read`, a bag that was removed is empty.
+        As in `read`, a removed bag is empty.
         """
         if isinstance(key, (int, np.integer)):
             i = range(self.n_bags)[int(key)]
@@ -69,7 +69,7 @@ class Exported(Snapshot):
         return bags if np.array_equal(wanted, index) else bags[places]
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Yield each bag, one of them empty where it was removed; 32 MiB are read ahead."""
+        """Yield each bag; a removed bag is empty. 32 MiB are read ahead."""
         ranges = partitions(self, 0, self.n_bags)
         with closing(prefetch(lambda part: self.read(*part), ranges)) as read:
             for bags in read:
@@ -79,15 +79,15 @@ class Exported(Snapshot):
     def to_xarray(self, start: int = 0, stop: int | None = None) -> Dataset:
         """Read bags ``start:stop`` into an xarray data set, in CF's contiguous ragged layout.
 
-        Variables are ``points`` (point, coordinate), ``row_size`` (bag), the number of points of
-        each bag, ``targets`` (bag, target), and of responses ``responses`` and
-        ``response_row_size``; ``id`` is a coordinate, and so are the names of coordinates where
-        the store has them, ``coordinate_name``. Bags that were removed are left out.
+        Variables are ``points`` (point, coordinate), ``row_size`` (bag), which is the number of
+        points of each bag, ``targets`` (bag, target), and for responses ``responses`` and
+        ``response_row_size``. The coordinates of the data set are ``id`` and, if the store has
+        names of coordinates, ``coordinate_name``. Removed bags are left out.
 
         Raises
         ------
         DataError
-            xarray is not installed.
+            If xarray is not installed.
         StoreError
             As `read`.
         """
@@ -97,14 +97,14 @@ class Exported(Snapshot):
     def to_arrow(self, start: int = 0, stop: int | None = None) -> Table:
         """Read bags ``start:stop`` into a pyarrow.Table with a row per bag.
 
-        Columns are ``id``, ``points`` (a list of points) and the targets: numbers, or the names
-        of classes. The metadata of ``points`` keep the names of coordinates, which
-        `Bags.from_arrow` reads. Bags that were removed are left out.
+        Columns are ``id``, ``points`` (a list of points) and the targets, which are numbers or the
+        names of classes. The metadata of ``points`` hold the names of the coordinates, which
+        `Bags.from_arrow` reads. Removed bags are left out.
 
         Raises
         ------
         DataError
-            pyarrow is not installed.
+            If pyarrow is not installed.
         StoreError
             As `read`.
         """
@@ -117,14 +117,14 @@ class Exported(Snapshot):
     def to_pandas(self, start: int = 0, stop: int | None = None) -> DataFrame:
         """Read bags ``start:stop`` into a pandas.DataFrame with a row per point.
 
-        Columns are ``id``, the targets of the point's bag, and its coordinates: by the names that
-        a table had for them at ingest, else ``x0``, ``x1``, … `ingest_frame` makes the same store
-        of it again. Bags that were removed are left out.
+        Columns are ``id``, the targets of the bag, and the coordinates of the point. Coordinates
+        have the names from the ingested table, else ``x0``, ``x1``, …. `ingest_frame` makes the
+        same store from this table again. Removed bags are left out.
 
         Raises
         ------
         DataError
-            pandas is not installed.
+            If pandas is not installed.
         StoreError
             As `read`.
         """
