@@ -1,4 +1,4 @@
-"""The base of all datasets: a small spec that makes block i of its bags anywhere, from a seed."""
+"""Base classes of datasets, which make any block of their bags from a seed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..data.bags.bags import Bags
 from ..data.bags.responses import Responses
 
 BLOCK = 1024
-"""Number of bags that a data set makes at a time; their points take a few MiB."""
-MAX_VALUES = 2**28  # coordinates of one bag, which is made in memory: 1 GiB
+"""Number of bags that a dataset makes at a time; their points take a few MiB."""
+MAX_VALUES = 2**28  # largest number of coordinates in a bag, which is made in memory: 1 GiB
 BLOCK_VALUES = 2**21  # largest number of coordinates in a block: 8 MiB
 
 LabelledBlock = tuple[Bags, Floats]
 
 
 class ResponseBlock(NamedTuple):
-    """A block of bags with their targets, shape (n, len(target_names)), and their responses.
+    """A block of bags with targets, shape (n, len(target_names)), and responses.
 
-    ``responses`` is None for a dataset that has none.
+    ``responses`` is None for a dataset without responses.
     """
 
     bags: Bags
@@ -38,12 +38,12 @@ class ResponseBlock(NamedTuple):
 class Dataset(ABC):
     """A sequence of labelled bags, made block by block.
 
-    Block i is a pure function of the fields and i, so any process can make any block again.
+    Block i depends on the fields and i only, so that any process can make any block.
 
     Parameters
     ----------
     seed : int in [0, 2^32)
-        Seed; other seeds give independent bags of the same kind.
+        Seed for drawing the bags. Different seeds give independent bags of the same kind.
 
     Attributes
     ----------
@@ -52,6 +52,7 @@ class Dataset(ABC):
     box : sequence of (lo, hi), one per dimension, or None for the unit cube
         Range in which the points lie.
     class_names : mapping from target name to the names of its classes
+        Names of the classes of targets that are class labels.
 
     See Also
     --------
@@ -74,88 +75,89 @@ class Dataset(ABC):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range."""
+        """Check that parameters are in range."""
         Integer(0, 2**32 - 1).check("seed", self.seed)
 
     @property
     @abstractmethod
     def n_dims(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
 
     @property
     @abstractmethod
     def target_names(self) -> tuple[str, ...]:
-        """One name per target column."""
+        """Names of the target columns."""
 
     @property
     def response_dims(self) -> int | None:
-        """Coordinates of a response point; None for bags without responses."""
+        """Number of coordinates of a response point; None for bags without responses."""
         return None
 
     @property
     def response_box(self) -> Sequence[tuple[float, float]] | None:
-        """Where the points of the responses lie, as ``box``."""
+        """Range in which the points of the responses lie, in the form of ``box``."""
         return None
 
     @property
     def n_bags(self) -> int | None:
-        """Number of bags; None when any number can be made."""
+        """Number of bags; None if the dataset has no end."""
         return None
 
     @property
     def block_bags(self) -> int:
-        """Bags in a block; the last block of a finite dataset holds the rest."""
+        """Number of bags in a block; the last block of a finite dataset may have fewer."""
         return BLOCK
 
     @abstractmethod
     def block(self, index: int) -> LabelledBlock:
-        """Make a block: bags of float32 points, and float64 targets, (n, len(target_names))."""
+        """Return bags (float32) and targets (float64, (n, len(target_names))) of a block."""
 
     @property
     def params(self) -> dict[str, Any]:
-        """Fields as JSON has them: `make_dataset(name, **params)` is this dataset again."""
+        """Fields for JSON; `make_dataset(name, **params)` returns an equal dataset."""
         values = {field.name: np.array(getattr(self, field.name)) for field in fields(self)}
         return {name: value.tolist() for name, value in values.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseDataset(Dataset):
-    """Bags with responses; a block may be a simulation of minutes.
+    """Base class of datasets with responses.
 
-    `generate` therefore makes each block in a task of its own. All blocks hold `block_bags` bags
-    but the last one of a finite dataset; a bag may lack a response.
+    Making a block may take minutes, for example if it is a simulation. `generate` therefore makes
+    each block in a separate task. Each block has `block_bags` bags, except the last block of a
+    finite dataset. A bag may have no response.
     """
 
     @property
     @abstractmethod
     def response_dims(self) -> int:
-        """Coordinates of a response point."""
+        """Number of coordinates of a response point."""
 
     @abstractmethod
     def response_block(self, index: int) -> ResponseBlock:
-        """Make a block: bags and responses of float32 points, and the targets, float64."""
+        """Return bags and responses (float32 points) and targets (float64) of a block."""
 
     def block(self, index: int) -> LabelledBlock:
-        """Make a block without its responses."""
+        """Return the bags and targets of a block, without responses."""
         bags, targets, _ = self.response_block(index)
         return bags, targets
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomDataset(Dataset):
-    """Any number of bags drawn from random densities.
+    """Base class of datasets with any number of bags, drawn from random densities.
 
     Parameters
     ----------
     n_points : int or (lo, hi)
-        Points in a bag, at least 1; a pair makes ragged bags, of sizes uniform in lo … hi, both
-        included.
+        Number of points in a bag, at least 1. A pair gives bags of different sizes, which are
+        uniform in lo … hi, both included.
     """
 
     n_points: int | tuple[int, int] = 200
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range."""
+        """Check that parameters are in range."""
         super().__post_init__()
         if isinstance(self.n_points, (list, tuple)):
             if len(self.n_points) != 2:
@@ -172,20 +174,20 @@ class RandomDataset(Dataset):
 
     @property
     def block_bags(self) -> int:
-        """Bags in a block: fewer where they are large."""
+        """Number of bags in a block; blocks of large bags have fewer bags."""
         return max(1, min(BLOCK, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
 
     def _sizes(self, rng: np.random.Generator) -> Integers:
-        """Draw the sizes of a block's bags, before anything else of the block."""
+        """Draw the sizes of the bags of a block; this is the first draw of a block."""
         lo, hi = self._size_range
         return rng.integers(lo, hi, self.block_bags, dtype=np.int64, endpoint=True)
 
 
 def block_rng(seed: int, index: int) -> np.random.Generator:
-    """Return the generator of one block: counter-based, keyed by seed and block index alone.
+    """Return the random generator of one block, which depends on the seed and block index only.
 
-    The index is a spawn key and not a second word of entropy, so that no block shares its
-    stream with ``SeedSequence(other_seed)``.
+    The index is a spawn key instead of a second word of entropy, so that no block has the same
+    stream as ``SeedSequence(other_seed)``.
     """
     Integer(0).check("index", index)
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(index,))))

@@ -1,4 +1,4 @@
-"""`DensityMapping`: a known map of densities in the plane: turn, shear and blur a mixture."""
+"""`DensityMapping`: a known map of densities in the plane, which rotates, shears and blurs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import BLOCK, MAX_VALUES, RandomDataset, ResponseBlock, ResponseDatas
 from .mixtures import Mixtures
 
 MAX_COMPONENTS = 3
-MEAN_RANGE, SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)  # few points of p or f(p) leave the box
+MEAN_RANGE, SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)  # few points of p or f(p) are outside the box
 CENTRE = np.array([0.5, 0.5])  # fixed point of f
 ANGLE, SHEAR, BLUR = np.pi / 6, 0.5, 0.1  # radians, a ratio, a standard deviation
 MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]) @ np.array(
@@ -27,21 +27,23 @@ MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
 class DensityMapping(RandomDataset, ResponseDataset):
     """Bags from mixtures p of one to three round Gaussians; the response is drawn from f(p).
 
-    f turns p by 30° about (½, ½), shears it by ½ along the first axis and blurs it by a Gaussian
-    of standard deviation 0.1. So q = f(p) is a mixture known exactly (up to the box, which cuts
-    at most a few points in a thousand off); bag and response are independent draws of p and q.
+    f rotates p by 30° about (½, ½), shears it by ½ along the first axis and blurs it by a Gaussian
+    of standard deviation 0.1. q = f(p) is therefore a known mixture, up to the truncation to the
+    box, which removes at most a few points in a thousand. The points of a bag and of its response
+    are drawn independently from p and q.
 
     Parameters
     ----------
     n_points : int or (lo, hi), default 200
-        Points in a bag.
+        Number of points in a bag.
     n_response_points : int, default 200
-        Points in a response.
+        Number of points in a response.
     seed : int
+        Seed for drawing the bags.
 
     See Also
     --------
-    SyntheticMapping : Bags of numbers with a noiseless label.
+    SyntheticMapping : Bags in one dimension with a noiseless label.
     bagbasis.TripleBasisRegressor : Predict densities from bags.
 
     Examples
@@ -61,18 +63,18 @@ class DensityMapping(RandomDataset, ResponseDataset):
     n_response_points: int = 200
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range."""
+        """Check that parameters are in range."""
         super().__post_init__()
         Integer(1, MAX_VALUES // BLOCK).check("n_response_points", self.n_response_points)
 
     @checked(index=Integer())
     def mixtures(self, index: int) -> Mixtures:
-        """Draw the densities that the bags of a block are drawn from."""
+        """Return the densities from which the bags of a block are drawn."""
         return self._start(index)[2]
 
     @checked(index=Integer())
     def response_block(self, index: int) -> ResponseBlock:
-        """Make a block: bags of p, and their responses, drawn from f(p)."""
+        """Return the bags of a block, drawn from p, and the responses, drawn from f(p)."""
         rng, sizes, p = self._start(index)
         answers = np.full(len(sizes), self.n_response_points)
         bags = Bags.trusted(p.draw_points(rng, sizes, self.box), offsets_of(sizes))
@@ -92,7 +94,7 @@ class DensityMapping(RandomDataset, ResponseDataset):
 
 
 def mapped(p: Mixtures) -> Mixtures:
-    """f(p): the means are mapped, the covariances mapped and blurred."""
+    """Return f(p): means are mapped, covariances are mapped and blurred."""
     means = (p.means - CENTRE) @ MAP.T + CENTRE
     factors = MAP @ p.factors
     covariances = factors @ np.swapaxes(factors, -1, -2) + BLUR**2 * np.eye(2)

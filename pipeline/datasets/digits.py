@@ -15,25 +15,26 @@ from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from .base import BLOCK, Dataset, LabelledBlock
 
-SIDE = 8  # pixels
-MAX_INTENSITY = 16  # of a pixel in scikit-learn's data
+SIDE = 8  # pixels per side of an image
+MAX_INTENSITY = 16  # largest intensity of a pixel in scikit-learn's data
 TEST_FRACTION = 0.3  # fraction of the images in each class
 
 
 @dataclass(frozen=True, kw_only=True)
 class Digits(Dataset):
-    """1,797 images of 8 x 8 pixels; bag = one image's 64 points (x, y, intensity) in [0, 1]^3.
+    """Images of handwritten digits: a bag is the 64 points (x, y, intensity) of an image.
 
-    The representation of Sutherland et al. 2016, 5.3: x and y are the centre of a pixel, x to
-    the right and y down, and the intensity is 0 for paper and 1 for ink. The horizontal
-    reflection that they add to photographs is left out, for a mirrored digit is another shape.
+    The dataset has 1,797 images of 8 x 8 pixels; all coordinates are in [0, 1]. The representation
+    is from Sutherland et al. 2016, section 5.3: (x, y) is the centre of a pixel, with x to the
+    right and y down. The intensity is 0 for paper and 1 for ink. Horizontal reflections, which
+    the paper adds to photographs, are omitted because a mirrored digit has another shape.
 
     Parameters
     ----------
     split : {"all", "train", "test"}
         Part of the images: "train" has 70 % of each class, "test" the other 30 %.
     seed : int in [0, 2^32)
-        Draws the split.
+        Seed for drawing the split.
 
     See Also
     --------
@@ -57,18 +58,18 @@ class Digits(Dataset):
     split: str = "all"
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range."""
+        """Check that parameters are in range."""
         super().__post_init__()
         OneOf("all", "train", "test").check("split", self.split)
 
     @property
     def n_bags(self) -> int:
-        """Images in the split."""
+        """Number of images in the split."""
         return len(split_members(self.split, self.seed))
 
     @checked(index=Integer())
     def block(self, index: int) -> LabelledBlock:
-        """Make a block: bags of float32 points, and their targets."""
+        """Return bags (float32) and targets of a block."""
         intensities, labels = images()
         members = self._members(index)
         centres = (np.arange(SIDE) + 0.5) / SIDE
@@ -86,14 +87,14 @@ class Digits(Dataset):
 
 @lru_cache
 def images() -> tuple[Floats, Integers]:
-    """Load intensities 0 … 16, shape (1797, 8, 8), and labels 0 … 9, in scikit-learn's order."""
+    """Return intensities 0 … 16, shape (1797, 8, 8), and labels 0 … 9 from scikit-learn."""
     bunch = load_digits()
     return bunch.images, bunch.target
 
 
 @lru_cache
 def split_members(split: str, seed: int) -> Integers:
-    """Return the indices of the images in a split, ascending."""
+    """Return the indices of the images in a split, in ascending order."""
     labels = images()[1]
     everything = np.arange(len(labels))
     if split == "all":

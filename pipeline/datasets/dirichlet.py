@@ -20,16 +20,20 @@ ALPHA_RANGE = (0.1, 10.0)  # Oliva 2018, 3.5.3
 class Dirichlet(RandomDataset):
     """Bags of proportions from Dirichlet(alpha), alpha_i ~ Unif[0.1, 10]; the target is alpha.
 
-    Oliva 2018, 3.5.3. A point on the simplex of d proportions is stored as its first d - 1: the
-    d-th is one minus their sum, and on the simplex, a null set of R^d, there is no density to
-    expand in a d-dimensional basis. The d - 1 have one, in the unit cube.
+    The experiment is from Oliva 2018, section 3.5.3. A point of d proportions is stored as its
+    first d - 1 proportions; the last one is one minus their sum. The simplex is a null set of R^d,
+    so that d proportions have no density in R^d. The first d - 1 proportions have a density in the
+    unit cube.
 
     Parameters
     ----------
     n_categories : int, default 3
-        d, at least 2; there are d targets, alpha_1 … alpha_d, and points in R^(d-1).
+        Number d of proportions, at least 2. There are d targets, alpha_1 … alpha_d, and points have
+        d - 1 coordinates.
     n_points : int or (lo, hi), default 200
+        Number of points in a bag.
     seed : int
+        Seed for drawing the bags.
 
     See Also
     --------
@@ -50,39 +54,41 @@ class Dirichlet(RandomDataset):
     n_categories: int = 3
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range."""
+        """Check that parameters are in range."""
         Integer(2, MAX_DIMS).check("n_categories", self.n_categories)
         super().__post_init__()
 
     @property
     def n_dims(self) -> int:
-        """All proportions but the last."""
+        """Number of stored proportions, d - 1."""
         return self.n_categories - 1
 
     @property
     def target_names(self) -> tuple[str, ...]:
-        """alpha_1 … alpha_d."""
+        """Names of the targets, alpha_1 … alpha_d."""
         return tuple(f"alpha_{i + 1}" for i in range(self.n_categories))
 
     def block(self, index: int) -> LabelledBlock:
-        """Make a block: bags of float32 points, and their targets."""
+        """Return bags (float32) and targets of a block."""
         proportions, sizes, alpha = self.proportions(index)
         points = np.ascontiguousarray(proportions[:, :-1], dtype=np.float32)
         return Bags.trusted(points, offsets_of(sizes)), alpha
 
     def proportions(self, index: int) -> tuple[Floats, Integers, Floats]:
-        """Draw all d proportions of a block's points, before they are rounded, as likelihoods need.
+        """Return all d proportions of the points of a block in float64, for likelihoods.
 
         Returns
         -------
         proportions : float64, shape (n_points, d)
+            Proportions before they are rounded to float32.
         sizes : int64, shape (n_bags,)
-            Points in each bag.
+            Number of points in each bag.
         alpha : float64, shape (n_bags, d)
+            Parameters of the Dirichlet distribution of each bag.
         """
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
         alpha = rng.uniform(*ALPHA_RANGE, (len(sizes), self.n_categories))
-        # In double precision: at alpha = 0.1 all of a point's float32 gammas can underflow to 0.
+        # In float64: with alpha = 0.1, all float32 gammas of a point can underflow to 0.
         gammas = rng.standard_gamma(np.repeat(alpha, sizes, axis=0))
         return gammas / gammas.sum(axis=1, keepdims=True), sizes, alpha

@@ -1,9 +1,9 @@
-"""`generate`: writes any number of a dataset's bags into a store.
+"""`generate`: write any number of bags of a dataset into a store.
 
-Tasks make blocks of bags, on the cluster if one is open. Each block is made once, as it may be a
-simulation of minutes. Only this process writes, in the order of the blocks, and it commits from
-time to time, so that a killed run goes on after its last commit. The bags depend on the dataset
-alone: not on the cluster, the tasks or the commits.
+Tasks make blocks of bags, on the cluster if one is open. Each block is made once, because it may be
+a simulation that takes minutes. Only this process writes to the store, in the order of the blocks.
+It commits regularly, so that a new call after an interruption continues after the last commit. The
+bags depend on the dataset only, not on the cluster, the tasks or the commits.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from ..execution.worker_threads import kernel_threads
 from .base import Dataset, ResponseBlock, ResponseDataset
 
 MAX_BAGS = 10**10  # a million tasks
-COMMIT_SECONDS = 30.0  # work that a killed run may lose, in addition to the running tasks
-TASKS_PER_WORKER = 4  # made before the first of them is written: they wait on the workers
-BLOCKS_PER_TASK = 8  # without responses: 64 MiB of the largest, and 8 cores have one each
+COMMIT_SECONDS = 30.0  # work that an interruption may lose, in addition to running tasks
+TASKS_PER_WORKER = 4  # tasks in a wave; finished tasks wait on the workers to be written
+BLOCKS_PER_TASK = 8  # blocks without responses: at most 64 MiB, and one for each of 8 cores
 
 logger = logging.getLogger(__name__)
 
@@ -63,35 +63,42 @@ def generate(
 ) -> BagStore:
     """Write the first ``n_bags`` bags of a dataset into a store, on the cluster if one is open.
 
-    If it was killed and is called again, it goes on after the last committed bags. A complete store
-    is left as it is. The store remembers the dataset in ``meta.source``.
+    A call after an interruption continues after the last committed bags. A complete store is not
+    changed. The store records the dataset in ``meta.source``.
 
     Parameters
     ----------
     dataset : Dataset
+        Dataset whose bags are written.
     url : str or path
         A local path, or ``icechunk+s3://BUCKET/PATH``.
     n_bags : int, optional
         Number of bags. Default: all bags of a finite dataset.
     overwrite : bool
-        Replace what is there, even the unfinished store of the same dataset.
+        Whether to replace a store at ``url``, even an unfinished store of the same dataset.
     progress : callable, optional
-        Called with (bags done, bags in all).
+        Function that is called with (bags done, bags in all).
     chunk_points : int, optional
-        As in `BagStore.create`.
+        Number of points in a chunk; see `BagStore.create`.
     commit_seconds : float
-        Seconds between two commits, and so the work that a killed run can lose.
+        Seconds between two commits; an interruption loses at most this much work.
+
+    Returns
+    -------
+    BagStore
+        The store with all bags.
 
     Raises
     ------
     ParameterError
-        ``n_bags`` is below 1, more than the dataset has, or missing for an endless one.
+        If ``n_bags`` is below 1, exceeds the number of bags of the dataset, or is missing for a
+        dataset without end.
     DataError
-        A block of another number of bags than the dataset says, or that cannot be stored.
+        If a block has fewer bags than the dataset states, or cannot be stored.
     StoreError
-        Something else is stored at the URL, or it cannot be written.
+        If other data are stored at ``url``, or the store cannot be written.
     WriterBusyError
-        Somebody else appended in between.
+        If another process appended to the store at the same time.
 
     See Also
     --------
@@ -152,7 +159,7 @@ def _open_or_create(
 
 
 def _existing(url: str) -> BagStore | None:
-    """Open the store at the URL; None where there is none, or its creation was interrupted."""
+    """Open the store at the URL; None if there is no store or its creation was interrupted."""
     if not exists(url):
         return None
     try:
@@ -162,7 +169,7 @@ def _existing(url: str) -> BagStore | None:
 
 
 def _check_ours(store: BagStore, source: dict[str, Any], block_bags: int) -> None:
-    """Raise StoreError unless `generate` filled the store from the same source, or it is empty."""
+    """Raise StoreError unless the store is empty or `generate` filled it from this source."""
     if store.n_bags == 0:
         return
     if store.meta.source != source:
@@ -182,10 +189,10 @@ def _write_for_a_while(
     blocks: Iterator[tuple[int, ResponseBlock]],
     seconds: float,
 ) -> None:
-    """Write whole blocks until the time is over or no blocks are left."""
+    """Write whole blocks until the time is over or all blocks are written."""
     begun, end = time.monotonic(), store.n_bags
     for first, (bags, targets, responses) in blocks:
-        if first != end:  # the session began behind bags that this run did not make
+        if first != end:  # the session starts after bags of another process
             raise WriterBusyError(
                 f"{store.url}: somebody else appended meanwhile; run it again to go on from there"
             )
@@ -197,12 +204,14 @@ def _write_for_a_while(
 
 @dataclass(frozen=True)
 class BlocksTask:
-    """Consecutive blocks of bags, for one task to make.
+    """Consecutive blocks of bags that one task makes.
 
     Attributes
     ----------
+    dataset : Dataset
+        Dataset of the blocks.
     blocks : tuple of (index, n_bags)
-        The number of each block, and how many of its first bags are wanted.
+        Index of each block, and the number of its first bags to return.
     """
 
     dataset: Dataset
@@ -210,16 +219,16 @@ class BlocksTask:
 
     @property
     def n_bags(self) -> int:
-        """Bags in all blocks."""
+        """Number of bags in all blocks."""
         return sum(n_bags for _, n_bags in self.blocks)
 
 
 def _make_blocks(
     dataset: Dataset, first: int, n_bags: int, progress: Progress | None
 ) -> Generator[tuple[int, ResponseBlock], None, None]:
-    """Yield the blocks of bags ``first:n_bags`` in order, each with the number of its first bag.
+    """Yield the blocks of bags ``first:n_bags`` in order, each with the index of its first bag.
 
-    ``first`` is the first bag of a block. A few tasks per worker are under way or wait.
+    ``first`` must be the first bag of a block. A few tasks per worker run or wait at a time.
     """
     tasks = _plan_tasks(dataset, first, n_bags)
     client = current_client()
@@ -233,7 +242,7 @@ def _make_blocks(
             make_blocks, part, sizes=sizes, progress=progress and part_of(progress, first, n_bags)
         ):
             made[j] = blocks
-            while at in made:  # tasks finish in any order, and are written in that of the dataset
+            while at in made:  # tasks finish in any order; blocks are written in order
                 for block in made.pop(at):
                     yield first, block
                     first += len(block.bags)
@@ -251,8 +260,8 @@ def _plan_tasks(dataset: Dataset, first: int, n_bags: int) -> list[BlocksTask]:
 
 
 def make_blocks(task: BlocksTask, report: Report) -> list[ResponseBlock]:
-    """Make a task's bags, targets and responses, one block per core at a time."""
-    if isinstance(task.dataset, ResponseDataset):  # a simulation takes all cores
+    """Return the bags, targets and responses of a task; each core makes one block at a time."""
+    if isinstance(task.dataset, ResponseDataset):  # a simulation uses all cores
         made = [_make_block(task.dataset, *block) for block in task.blocks]
         report(task.n_bags)
         return made
@@ -267,7 +276,7 @@ def make_blocks(task: BlocksTask, report: Report) -> list[ResponseBlock]:
 
 
 def _make_block(dataset: Dataset, index: int, n_bags: int) -> ResponseBlock:
-    """Make the first ``n_bags`` bags of a block; DataError where it holds fewer."""
+    """Return the first ``n_bags`` bags of a block; DataError if the block has fewer."""
     if isinstance(dataset, ResponseDataset):
         bags, targets, responses = dataset.response_block(index)
     else:

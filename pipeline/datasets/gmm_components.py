@@ -14,29 +14,33 @@ from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import Mixtures
 
 MAX_COMPONENTS = 10  # Sutherland et al. 2016, 5.2
-MEAN_RANGE = 5.0  # means lie in [-5, 5]^2
-HALF_WIDTH = 10.0  # half the side of the box: it cuts off one point in two thousand
+MEAN_RANGE = 5.0  # means are in [-5, 5]^2
+HALF_WIDTH = 10.0  # half the side of the box, which removes one point in two thousand
 
 
 @dataclass(frozen=True, kw_only=True)
 class GMMComponents(RandomDataset):
     """Bags in R^2 from mixtures of k Gaussians, k ~ Unif{1, …, 10}; the target is k.
 
-    All components weigh the same. Each has a mean ~ Unif[-5, 5]^2 and, with the entries of A
-    ~ Unif[-1, 1] and a diagonal B of entries ~ Unif[0, 1], its own covariance
+    All components have equal weights and means ~ Unif[-5, 5]^2. Each component has its own
+    covariance. Entries of the matrix A are ~ Unif[-1, 1], and entries of the diagonal matrix B are
+    ~ Unif[0, 1]. The covariance is
 
-    - ``variant="001"``: a A A^T + B, a ~ Unif[1, 4] (Sutherland et al. 2016, 5.2),
-    - ``variant="004"``: a^2 A A^T + B, a ~ Unif[1, 2] (Oliva 2018, 3.5.2): the same range with
-      narrower components on average.
+    - a A A^T + B with a ~ Unif[1, 4] for ``variant="001"`` (Sutherland et al. 2016, 5.2),
+    - a^2 A A^T + B with a ~ Unif[1, 2] for ``variant="004"`` (Oliva 2018, 3.5.2). The range is the
+      same, but components are narrower on average.
 
-    The components are truncated to the box [-10, 10]^2: the papers say "truncated",
-    and not where; this box cuts off one point in two thousand.
+    The components are truncated to the box [-10, 10]^2. The papers do not say where components are
+    truncated; this box removes one point in two thousand.
 
     Parameters
     ----------
     n_points : int or (lo, hi), default 200
+        Number of points in a bag.
     variant : {"001", "004"}
+        Distribution of the covariances, see above.
     seed : int
+        Seed for drawing the bags.
 
     See Also
     --------
@@ -60,7 +64,7 @@ class GMMComponents(RandomDataset):
     variant: str = "001"
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range."""
+        """Check that parameters are in range."""
         super().__post_init__()
         if not isinstance(self.variant, str) or self.variant not in ("001", "004"):
             raise ParameterError(
@@ -68,11 +72,11 @@ class GMMComponents(RandomDataset):
             )
 
     def densities(self, index: int) -> Mixtures:
-        """Draw the mixtures that the bags of a block are drawn from."""
+        """Return the mixtures from which the bags of a block are drawn."""
         return self._start(index)[2]
 
     def block(self, index: int) -> LabelledBlock:
-        """Make a block: bags of float32 points, and their targets."""
+        """Return bags (float32) and targets of a block."""
         rng, sizes, mixtures = self._start(index)
         points = mixtures.draw_points(rng, sizes, self.box)
         targets = mixtures.n_components[:, None].astype(np.float64)
@@ -92,7 +96,7 @@ class GMMComponents(RandomDataset):
 
 
 def cholesky_2x2(matrices: Floats) -> Floats:
-    """Return the lower Cholesky factors of 2x2 matrices, shape (..., 2, 2), all at once."""
+    """Return the lower Cholesky factors of a stack of 2x2 matrices, shape (..., 2, 2)."""
     factors = np.zeros_like(matrices)
     factors[..., 0, 0] = np.sqrt(matrices[..., 0, 0])
     factors[..., 1, 0] = matrices[..., 1, 0] / factors[..., 0, 0]

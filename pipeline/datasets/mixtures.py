@@ -1,4 +1,4 @@
-"""Points of many equally weighted mixtures of truncated Gaussians at once."""
+"""Draw points from many equally weighted mixtures of truncated Gaussians."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ Singles = NDArray[np.float32]
 
 
 class Mixtures(NamedTuple):
-    """Equally weighted mixtures of Gaussians N(m, F Fᵀ), before they are truncated.
+    """Equally weighted mixtures of Gaussians N(m, F Fᵀ), before truncation.
 
     Attributes
     ----------
     n_components : int64, shape (n,)
-        How many of the k components of each mixture count: the first ones.
+        Number of components of each mixture; the first of k components are used.
     means : float64, shape (n, k, d)
+        Means m of the components.
     factors : float64, shape (n, k, d, d)
-        F, lower triangular.
+        Lower triangular factors F of the covariances.
     """
 
     n_components: NDArray[np.int64]
@@ -38,7 +39,7 @@ class Mixtures(NamedTuple):
     def draw_points(
         self, rng: np.random.Generator, sizes: Integers, box: Sequence[tuple[float, float]]
     ) -> Singles:
-        """Draw ``sizes[i]`` points of mixture i, truncated to the box; shape (sum(sizes), d)."""
+        """Draw ``sizes[i]`` points from mixture i, truncated to the box; shape (sum(sizes), d)."""
         k, n_dims = self.means.shape[1:]
         component = choose_components(rng, self.n_components, sizes, k)
         means, factors = self.means.reshape(-1, n_dims), self.factors.reshape(-1, n_dims, n_dims)
@@ -59,14 +60,14 @@ class Mixtures(NamedTuple):
 def choose_components(
     rng: np.random.Generator, n_components: Integers, sizes: Integers, stride: int
 ) -> Integers:
-    """Draw the component of every point, equally often those that count.
+    """Draw the component of every point; all components of a mixture have equal probability.
 
     The components of bag i are ``i * stride + (0 … n_components[i] - 1)``.
 
     Parameters
     ----------
     n_components, sizes : int64, shape (n_bags,)
-        Components of each bag's mixture, at most ``stride``, and points in it.
+        Number of components of each bag's mixture, at most ``stride``, and number of points.
 
     Returns
     -------
@@ -86,9 +87,9 @@ def truncated_gaussians(
     factors: NDArray[np.float64],
     box: Sequence[tuple[float, float]],
 ) -> Singles:
-    """Draw one point of N(means[c], F F^T), F = factors[c], in the box, for every c given.
+    """Draw one point from N(means[c], F F^T), F = factors[c], in the box, for each c.
 
-    Points outside the box are drawn again, from the same component, until none is left.
+    Points outside the box are drawn again from the same component, until all are inside.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def truncated_gaussians(
 def _gaussians(
     rng: np.random.Generator, component: Integers, means: Singles, factors: Singles
 ) -> Singles:
-    """Draw points that are not truncated, one row per dimension; shape (d, n_points)."""
+    """Draw points without truncation, one row per dimension; shape (d, n_points)."""
     n_dims = means.shape[1]
     noise = rng.standard_normal((n_dims, len(component)), dtype=np.float32)
     columns = np.empty_like(noise)

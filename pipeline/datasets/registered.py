@@ -1,4 +1,4 @@
-"""Every dataset by its name; others may be registered in addition to ours."""
+"""Registry of datasets by name; users may register more datasets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .gmm_components import GMMComponents
 from .synthetic_mapping import SyntheticMapping
 
 DATASETS: dict[str, type[Dataset]] = {}
-"""The registered data sets by name."""
+"""The registered datasets by name."""
 
 
 def register_dataset(cls: type[Dataset]) -> type[Dataset]:
@@ -24,7 +24,7 @@ def register_dataset(cls: type[Dataset]) -> type[Dataset]:
     Raises
     ------
     ParameterError
-        Another class has that name already.
+        If another class is registered under the same name.
 
     See Also
     --------
@@ -52,12 +52,12 @@ for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping)
 
 @checked(name=Text)
 def make_dataset(name: str, **params: object) -> Dataset:
-    """Create the registered dataset of that name.
+    """Create a registered dataset by name.
 
     Raises
     ------
     ParameterError
-        An unknown name or parameter, or a value out of range; names it.
+        If the name or a parameter is unknown, or a value is out of range.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""`SyntheticMapping`: a smooth real function of a one-dimensional density, known exactly."""
+"""`SyntheticMapping`: a known smooth real function of a one-dimensional density."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_TERMS = 10  # terms of the sum that defines f
 N_COMPONENTS = 2  # components of each mixture
 THETA_RANGE = (-5.0, 5.0)
 SCALE_RANGE = (0.05, 0.1)  # standard deviations
-KERNEL_BANDWIDTH = 1.0  # bandwidth of the Gaussian of ‖g - p‖
+KERNEL_BANDWIDTH = 1.0  # bandwidth of the Gaussian kernel of ‖g - p‖
 
 
 class IntervalMixtures(NamedTuple):
@@ -45,19 +45,20 @@ class IntervalMixtures(NamedTuple):
 class SyntheticMapping(RandomDataset):
     """Bags in [0, 1] from mixtures p of two truncated Gaussians; the target is f(p), noiseless.
 
-    Oliva 2018, 3.5.1: f(p) = Σ_{i=1}^{10} θ_i exp(-‖g_i - p‖₂² / 2), θ_i ~ Unif[-5, 5], where
-    the g_i are drawn as p is: weights 1/2, means ~ Unif[0, 1], "variance parameters"
-    ~ Unif[.05, .1]. These are taken as standard deviations, as in the like mixtures of
-    Sutherland et al. 2016, App. A: as variances they would make every density nearly flat and f
-    nearly linear.
+    The experiment is from Oliva 2018, section 3.5.1: f(p) = Σ_{i=1}^{10} θ_i exp(-‖g_i - p‖₂² / 2)
+    with θ_i ~ Unif[-5, 5]. The densities g_i and p have the same distribution: weights 1/2, means
+    ~ Unif[0, 1], and "variance parameters" ~ Unif[.05, .1]. These parameters are used as standard
+    deviations, like for similar mixtures in Sutherland et al. 2016, App. A. If they were variances,
+    every density would be nearly flat and f nearly linear.
 
     Parameters
     ----------
     mapping_seed : int in [0, 2^32)
-        Draws f. Training and test bags share it and differ in ``seed``.
+        Seed for drawing f. Use the same value for training and test bags, and another ``seed``.
     n_points : int or (lo, hi), default 200
-        The thesis lets it grow as N^(3/5) with the number N of bags.
+        Number of points in a bag. In the thesis it grows as N^(3/5) with the number N of bags.
     seed : int
+        Seed for drawing the bags.
 
     See Also
     --------
@@ -80,21 +81,21 @@ class SyntheticMapping(RandomDataset):
     mapping_seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse parameters out of their range."""
+        """Check that parameters are in range."""
         super().__post_init__()
         Integer(0, 2**32 - 1).check("mapping_seed", self.mapping_seed)
 
     def mapping(self) -> tuple[Floats, IntervalMixtures]:
-        """Draw the θ of f, shape (10,), and its densities g."""
+        """Return the coefficients θ of f, shape (10,), and the densities g."""
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.mapping_seed)))
         return rng.uniform(*THETA_RANGE, N_TERMS), IntervalMixtures.draw(rng, N_TERMS)
 
     def densities(self, index: int) -> IntervalMixtures:
-        """Draw the densities that the bags of a block are drawn from."""
+        """Return the densities from which the bags of a block are drawn."""
         return self._start(index)[2]
 
     def block(self, index: int) -> LabelledBlock:
-        """Make a block: bags of float32 points, and their targets."""
+        """Return bags (float32) and targets of a block."""
         rng, sizes, densities = self._start(index)
         n_components = np.full(len(sizes), N_COMPONENTS)
         component = choose_components(rng, n_components, sizes, N_COMPONENTS)
@@ -125,10 +126,10 @@ def squared_distances(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
 
 
 def inner_products(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
-    """∫₀¹ p q of mixtures paired by broadcasting all but the last axis, their components.
+    """Return ∫₀¹ p q for pairs of mixtures; all axes but the last (components) are broadcast.
 
     The product of two Gaussians is a Gaussian times the density of N(0, s² + t²) at the distance
-    of their means, so that its integral over [0, 1] takes two values of Φ.
+    between their means. Its integral over [0, 1] therefore needs two values of Φ.
     """
     m, s = p.means[..., :, None], p.scales[..., :, None]
     n, t = q.means[..., None, :], q.scales[..., None, :]

@@ -1,4 +1,4 @@
-"""Densities of bags: series and kernel estimates, their smoothness, the nearest valid density."""
+"""Density estimates of bags: series, kernel and exponential-family estimates; divergences."""
 
 import lazy_loader
 

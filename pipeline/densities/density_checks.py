@@ -1,4 +1,4 @@
-"""Checks the inputs of `Densities`, and tells where points lie in the box."""
+"""Checks for the inputs of `Densities`, and positions of points in the box."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..data.bags.box import Box
 from ..data.bags.coordinates import Names
 from ..data.bags.point_rows import points_in_order
 
-MAX_MIDPOINTS = 2**27  # per dimension: their coordinates take 1 GiB
-MAX_BYTES = 2**33  # one array of values
+MAX_MIDPOINTS = 2**27  # largest number per dimension; the coordinates take 1 GiB
+MAX_BYTES = 2**33  # largest size of one array of values
 
 
 def checked_indices(indices: ArrayLike) -> Integers:
-    """Distinct multi-indices, zero among them, read-only int64 of shape (s, d)."""
+    """Return distinct multi-indices that include zero, read-only int64 of shape (s, d)."""
     array = as_array("indices", indices)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu" or (array < 0).any():
         raise DataError(
@@ -35,7 +35,7 @@ def checked_indices(indices: ArrayLike) -> Integers:
 
 
 def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> Floats:
-    """Finite coefficients, read-only float64 of shape (n, n_functions)."""
+    """Return finite coefficients, read-only float64 of shape (n, n_functions)."""
     array = as_array("coefficients", coefficients, np.float64)
     if array.ndim != 2 or array.shape[1] != n_functions:
         raise DataError(
@@ -49,7 +49,7 @@ def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> Floats:
 
 
 def checked_threshold(threshold: ArrayLike, n: int) -> Floats:
-    """Finite thresholds, read-only float64 of shape (n,)."""
+    """Return finite thresholds, read-only float64 of shape (n,)."""
     array = as_array("threshold", threshold, np.float64)
     if array.shape != (n,) or not np.isfinite(array).all():
         raise DataError(f"threshold has shape {array.shape}; expected ({n},) finite numbers")
@@ -57,7 +57,7 @@ def checked_threshold(threshold: ArrayLike, n: int) -> Floats:
 
 
 def checked_points(points: ArrayLike, n_dims: int, names: Names = None) -> NDArray[Any]:
-    """Finite points, float32 or float64 of shape (n_points, n_dims), in the order of ``names``."""
+    """Return finite points, shape (n_points, n_dims), with columns in the order of ``names``."""
     array, _ = points_in_order(points, names, "points", "the densities are of")
     if array.ndim == 1 and n_dims == 1:
         array = array[:, None]
@@ -75,12 +75,12 @@ def checked_points(points: ArrayLike, n_dims: int, names: Names = None) -> NDArr
 
 
 def check_grid(n: object) -> int:
-    """Return the number of midpoints per dimension; ParameterError for what is none."""
+    """Return ``n`` if it is a valid number of midpoints per dimension; else ParameterError."""
     return Integer(1, MAX_MIDPOINTS).check("grid", n)
 
 
 def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
-    """ParameterError for a grid whose values take more than 8 GiB."""
+    """Raise ParameterError if the values on a grid take more than 8 GiB."""
     n_bytes = 8 * n_densities * grid**n_dims
     if n_bytes > MAX_BYTES:
         raise ParameterError(
@@ -90,7 +90,7 @@ def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
 
 
 def checked_dims(dims: ArrayLike, n_dims: int) -> list[int]:
-    """Distinct dimensions as a list; ParameterError otherwise."""
+    """Return distinct dimensions as a list; ParameterError otherwise."""
     chosen = np.atleast_1d(as_array("dims", dims))
     is_whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
     distinct = is_whole and len(np.unique(chosen)) == chosen.size > 0
@@ -102,7 +102,7 @@ def checked_dims(dims: ArrayLike, n_dims: int) -> list[int]:
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array if nobody can write it, else a copy that nobody can."""
+    """Return the array if it is read-only, else a read-only copy."""
     if not array.flags.writeable:
         return array
     copy = array.copy()
@@ -116,14 +116,14 @@ def box_volume(box: Box) -> float:
 
 
 def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which points are inside, shape (n,).
+    """Return a mask of the points inside the box, shape (n,).
 
-    The edges are rounded to the points' own precision: a float32 point on an edge is inside.
+    Edges are rounded to the precision of the points: a float32 point on an edge is inside.
     """
     lo, hi = (np.array(edge, dtype=points.dtype) for edge in (box.lo, box.hi))
     return np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)
 
 
 def in_unit_cube(box: Box, points: NDArray[Any]) -> Floats:
-    """Return the box scaled to [0, 1]^d, points outside of it moved to its edge; float64."""
+    """Return points in the box scaled to [0, 1]^d, float64; points outside move to its edge."""
     return np.clip(box.to_unit(points.astype(np.float64)), 0.0, 1.0)

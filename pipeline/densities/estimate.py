@@ -20,7 +20,7 @@ from ..embeddings.refusals import refuse_outside
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 
-MAX_BYTES = 2**33  # all coefficients: what a workstation can hold
+MAX_BYTES = 2**33  # largest size of all coefficients, which fits into a workstation
 logger = logging.getLogger(__name__)
 
 
@@ -43,40 +43,47 @@ def estimate_densities(
 ) -> Densities:
     """Return the density estimate of each bag, as a series on one basis.
 
-    "series": p̃ = Σ_{α ∈ M} a_α(X) φ_α with a_α(X) the means of φ_α over the bag (Oliva 2018, eq.
-    2.7-2.8). "kde": the Gaussian kernel estimate (Oliva 2018, eq. 2.27-2.29) with reflection at the
-    edges of the box, whose cosine coefficients are a_α(X) e^{−½(πh)²‖α‖²}; those of norm up to 5.5
-    / πh are kept, which changes its values by less than 1e-6 of a kernel's peak. `kde_at` is the
-    exact sum.
+    A "series" estimate is p̃ = Σ_{α ∈ M} a_α(X) φ_α, where a_α(X) is the mean of φ_α over the bag
+    (Oliva 2018, eq. 2.7-2.8). A "kde" estimate is the Gaussian kernel estimate (Oliva 2018, eq.
+    2.27-2.29) with reflection at the edges of the box. Its cosine coefficients are
+    a_α(X) e^{−½(πh)²‖α‖²}. Coefficients of norm up to 5.5 / πh are used, which changes values by
+    less than 1e-6 of a kernel's peak. `kde_at` computes the exact sum.
 
     Parameters
     ----------
     bags : Bags, or list of (n_i, d) arrays
+        Bags of points.
     method : {"series", "kde"}
+        Kind of the estimate: an orthogonal series or a kernel estimate.
     smoothness : float or "loo"
-        Series: max_norm ≥ 0 of a ball, n_per_dim ≥ 1 of a tensor set. Kernel estimates: the
-        bandwidth h in (0, 1], as a fraction of the box's side. "loo" is the best of
-        `choose_smoothness` for these bags.
+        Smoothness of the estimates. For series, it is max_norm ≥ 0 of a ball or n_per_dim ≥ 1 of a
+        tensor set. For kernel estimates, it is the bandwidth h in (0, 1], as a fraction of the
+        box's side. "loo" takes the best value by `choose_smoothness` for these bags.
     shape : {"ball", "tensor"}
-        Shape of a series' index set, see `bases.index_set`.
+        Shape of the index set of a series; see `bases.index_set`.
     basis : {"cosine", "trigonometric", "legendre"}
         Basis of a series.
     box : Box, or sequence of (lo, hi), optional
-        Range of each coordinate. Default: the unit cube if the points lie in it, else their range
-        and 1 % on each side.
+        Range of each coordinate. Default: the unit cube if it contains the points, else the range
+        of the points plus 1 % on each side.
     out_of_box : {"clip", "drop", "error"}
         How to treat points outside the box.
+
+    Returns
+    -------
+    Densities
+        One density per bag.
 
     Raises
     ------
     DataError
-        No bags, or for "loo" none of two points.
+        If there are no bags, or smoothness="loo" and no bag has two points.
     BagError
-        With out_of_box="error" the first bag with a point outside, with "drop" one without any
-        inside.
+        If out_of_box="error" and a bag has a point outside the box. If out_of_box="drop" and a bag
+        has no point inside the box.
     ParameterError
-        Values that are not there or out of range, more than 200,000 functions, or more than
-        8 GiB of coefficients.
+        If a parameter has an unknown value or is out of range, or the estimates need more than
+        200,000 functions or more than 8 GiB of coefficients.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""`ExponentialFamilyDensity`: exp f times a normal density, fitted by score matching."""
+"""`ExponentialFamilyDensity`: a normal density times exp f, fitted by score matching."""
 
 from __future__ import annotations
 
@@ -51,34 +51,36 @@ from .fisher_sums import (
 )
 from .langevin import MAX_STEPS, run_chains
 
-# Widths that "cv" tries, in median distances of standardised points: from a fifth of them, where
-# densities have several modes, to twice, where f is nearly a polynomial.
+# Widths that "cv" tries, as multiples of the median distance between standardised points. Small
+# widths are for densities with several modes; for the largest, f is nearly a polynomial.
 WIDTHS = (0.2, 0.35, 0.6, 1.0, 2.0)
-ALPHAS = tuple(10.0 ** np.arange(-9, 2))  # penalties that "cv" tries, on ‖θ‖² of features of norm 1
-# The least of them is this over the points. With less f is a steep polynomial where points are few,
-# which the points of no fold see: of 100 points of two modes its divergence was hundreds of times
-# that of a normal distribution.
+ALPHAS = tuple(10.0 ** np.arange(-9, 2))  # penalties on ‖θ‖² that "cv" tries; features have norm 1
+# The smallest penalty that "cv" tries is MIN_ALPHA / n_points. With a smaller penalty, f is a steep
+# polynomial where there are few points, and held-out points do not show it. For 100 points with two
+# modes, the divergence was hundreds of times that of a normal distribution.
 MIN_ALPHA = 1e-3
-SAMPLED_BAGS = 4096  # bags whose points show where the data are, and how far apart
+SAMPLED_BAGS = 4096  # bags from which centre, scale and median distance are computed
 
 PointsLike = BagStore | Bags | Sequence[ArrayLike] | NDArray[np.floating]
-"""Points (n, d) themselves, or bags of which all points are taken together."""
+"""An array of points (n, d), or bags whose points are pooled."""
 
 
 @dataclass(frozen=True)
 class Width:
-    """Features of one kernel width and the held-out error of a fit with them.
+    """Held-out errors of fits with one kernel width.
 
     Attributes
     ----------
     bandwidth : float
         Width of the Gaussian kernel, in standard deviations of the coordinates.
     alphas : tuple of float
+        Penalties.
     divergences : tuple of float
-        By penalty: the held-out Fisher divergence from the density of the points, halved and less
-        a constant that is the same for all models. 0 would be a density that is flat.
+        Score-matching loss on held-out points for each penalty. It is half the Fisher divergence
+        from the density of the points, less a constant that is the same for all models. A flat
+        density has the value 0.
     standard_errors : tuple of float
-        Standard errors of the divergences, over folds.
+        Standard errors of the divergences over folds.
 
     See Also
     --------
@@ -105,40 +107,44 @@ class Width:
 class ExponentialFamilyDensity(BaseEstimator):
     """Density estimate by score matching, without a normalising constant.
 
-    p(x) ∝ q(x) exp f(x): q is the normal density of the points' mean and covariance, f lies in the
-    span of random features of a Gaussian kernel. Score matching finds f by one linear system, from
-    sums of one pass over the points; width and penalty are chosen by the Fisher divergence of
-    folds that are held out, from the same sums: the smoothest density that is as good as the best
-    by one standard error. For points in up to about ten dimensions.
+    The estimate is p(x) ∝ q(x) exp f(x). Here q is the normal density with the mean and covariance
+    of the points, and f lies in the span of random features of a Gaussian kernel. Score matching
+    finds f by one linear system, from sums of one pass over the points. Width and penalty are
+    chosen by the Fisher divergence on held-out folds: the smoothest density within one standard
+    error of the best is taken. Use it for points in up to about ten dimensions.
 
     Parameters
     ----------
     n_features : even int from 2 to 20,000, default 500
-        Number D of random features of f. A fit takes time n D² for each width, and memory for D²
-        numbers per fold and width.
+        Number D of random features of f. For each width, a fit takes time proportional to n D² and
+        memory for D² numbers per fold.
     bandwidth : float from 1e-30 to 1e+30 or {"cv", "median"}, default "cv"
-        Width of the Gaussian kernel, in standard deviations of the coordinates. "cv": chosen from
-        a few multiples of the median distance; "median": that distance.
+        Width of the Gaussian kernel, in standard deviations of the coordinates. "median" is the
+        median distance between points; "cv" chooses among a few multiples of it.
     alpha : float > 0 or list of float > 0 or "cv", default "cv"
-        Penalty α/2 ‖θ‖², which is added to the mean over points; if there are several, one is
-        chosen. "cv" compares one value per decade up to 10, from 1e-9 or, if that is more, 1e-3
-        over the number of points.
+        Penalty α/2 ‖θ‖², which is added to the mean loss over points. If several values are given,
+        one is chosen. "cv" compares one value per decade up to 10. The smallest value is 1e-9, or
+        1e-3 over the number of points if this is larger.
     n_folds : int from 2 to 100, default 5
+        Number of folds that are held out in turn.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the frequencies.
 
     Attributes
     ----------
     bandwidth_ : float
+        Width of the Gaussian kernel.
     alpha_ : float
+        Penalty.
     coefficients_ : float64, shape (D,)
-        θ.
+        Coefficients θ of the random features.
     widths_ : list of Width
-        The held-out Fisher divergence of all that was tried; empty where one width and one penalty
-        were given.
+        Held-out Fisher divergences of all compared widths and penalties. The list is empty if one
+        width and one penalty were given.
     n_features_in_ : int
-        d.
+        Number of coordinates d of a point.
     n_points_ : int
+        Number of points.
 
     See Also
     --------
@@ -148,8 +154,9 @@ class ExponentialFamilyDensity(BaseEstimator):
 
     Notes
     -----
-    Szabó (exponential families of infinite dimension); Sriperumbudur, Fukumizu, Gretton, Hyvärinen
-    and Kumar 2017. Far from all points the density is q's, so that it can be normalised.
+    The references are Szabó (exponential families of infinite dimension) and Sriperumbudur,
+    Fukumizu, Gretton, Hyvärinen and Kumar 2017. Far from all points, p is proportional to q except
+    for a bounded factor, so that p can be normalised.
 
     Examples
     --------
@@ -177,16 +184,17 @@ class ExponentialFamilyDensity(BaseEstimator):
         Parameters
         ----------
         X : array or table (n, d), Bags, list of arrays, or BagStore
-            Points; of bags all points together, with whole bags in folds.
+            Points. The points of bags are pooled, and each fold consists of whole bags.
         y : object
-            Ignored, as scikit-learn's estimators of densities ignore it.
+            Ignored, like in scikit-learn's density estimators.
         progress : callable (bags done, bags in all), optional
+            Function that is called with the progress.
 
         Raises
         ------
         DataError
-            Fewer bags (of an array: points) than folds, or coordinates that are constant or
-            determine each other.
+            If there are fewer bags (for an array, fewer points) than folds, or a coordinate is
+            constant or determined by other coordinates.
         """
         parameters = check_parameters(self)
         data = self._as_data(X)
@@ -233,7 +241,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         return self
 
     def log_density(self, X: ArrayLike) -> Floats:
-        """Return log p at points, shape (n,), up to a constant that is not known.
+        """Return log p at points, shape (n,), up to an unknown constant.
 
         Parameters
         ----------
@@ -243,20 +251,20 @@ class ExponentialFamilyDensity(BaseEstimator):
         Raises
         ------
         DataError
-            Points of another dimension, or not finite.
+            If the points have another dimension or are not finite.
         """
         x, _ = self._points(X)
         with kernel_threads():
             return self._fitted().log_density(x)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """Return how well the density fits points: the mean of −½‖∇ log p‖² − Δ log p.
+        """Return the mean of −½‖∇ log p‖² − Δ log p over points, higher for a better fit.
 
-        It is the negative loss of score matching, higher for better densities, so that
-        scikit-learn's searches can use it. It is not a log-likelihood, because the constant of p is
-        unknown. The Fisher divergence from the density of the points, halved, is a constant
-        less this value. The value is in the units of the coordinates: standardise coordinates of
-        different sizes first, or the narrowest one decides.
+        The score is the negative loss of score matching, so that scikit-learn's searches can use
+        it. It is not a log-likelihood, because the constant of p is unknown. Half the Fisher
+        divergence from the density of the points is a constant less this score. The score depends
+        on the units of the coordinates. Standardise coordinates of different sizes first; otherwise
+        the coordinate with the smallest spread dominates.
 
         Parameters
         ----------
@@ -268,7 +276,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         Raises
         ------
         DataError
-            No points, points of another dimension, or not finite.
+            If there are no points, or the points have another dimension or are not finite.
         """
         x, _ = self._points(X)
         if not len(x):
@@ -277,7 +285,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             return self._fitted().matching(x)
 
     def log_density_gradient(self, X: ArrayLike) -> Floats:
-        """Return ∇ log p at points, shape (n, d), which is what tests of fit need.
+        """Return ∇ log p at points, shape (n, d), for example for goodness-of-fit tests.
 
         Parameters
         ----------
@@ -287,7 +295,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         Raises
         ------
         DataError
-            Points of another dimension, or not finite.
+            If the points have another dimension or are not finite.
         """
         x, order = self._points(X)
         with kernel_threads():
@@ -296,23 +304,25 @@ class ExponentialFamilyDensity(BaseEstimator):
 
     @checked(n=Integer(1, 10**8), n_steps=Integer(1, MAX_STEPS), seed=Seed)
     def sample(self, n: int, *, n_steps: int = 500, seed: int = 0) -> Floats:
-        """Draw points, shape (n, d), each by a Langevin chain of its own.
+        """Draw points from the density, shape (n, d); each point has its own Langevin chain.
 
-        Chains start at points of q that are chosen again with weights exp f, and steps are taken
-        or refused so that p stays as it is (Metropolis).
+        Chains start at points drawn from q and resampled with weights exp f. Steps are accepted or
+        rejected by the Metropolis rule, so that p is the stationary distribution.
 
         Parameters
         ----------
         n : int from 1 to 100,000,000
+            Number of points.
         n_steps : int from 1 to 1,000,000, default 500
             Number of steps of each chain.
         seed : int from 0 to 2^64 − 1, default 0
+            Seed for drawing the points.
         """
         with kernel_threads():
             return self._fitted().sample(n, n_steps, seed)
 
     def _as_data(self, X: PointsLike) -> LabelledBags:
-        """Return bags whose points are taken; each row of an array or table is a bag of its own."""
+        """Return the data as bags; each row of an array or table is a bag of one point."""
         if isinstance(X, BagStore):
             return LabelledBags(X)
         if _is_points(X):
@@ -330,19 +340,19 @@ class ExponentialFamilyDensity(BaseEstimator):
 
     @property
     def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates of the points fitted; None where they had none."""
+        """Names of the coordinates of the fitted points; None if the points had no names."""
         names = getattr(self, "_names", None)
         return None if names is None else list(names)
 
     def _points(self, X: ArrayLike) -> tuple[Floats, Integers | None]:
-        """Return points with their coordinates in the fitted order, and where ``X`` has them."""
+        """Return points with coordinates in the fitted order, and the order of ``X``'s columns."""
         self._fitted()
         return known_points(self, X, self._names, "the density was fitted on")
 
 
 @dataclass(frozen=True, eq=False)
 class _Density:
-    """A fitted density in units of its own."""
+    """A fitted density of standardised points."""
 
     scale: PointScale
     base: NormalBase
@@ -358,7 +368,7 @@ class _Density:
     def matching(self, x: Floats) -> float:
         """Return the mean of −½‖∇ log p‖² − Δ log p over points."""
         z, scale = self.scale(x), self.scale.scale
-        # the Laplacian multiplies sines and cosines by −‖ω‖²
+        # the Laplacian of sines and cosines is −‖ω‖² times them
         squares = ((self.spectrum.doubled / scale[:, None]) ** 2).sum(axis=0)
         curvature = -self.spectrum.features(z)[0] @ (squares * self.theta)
         laplacian = curvature - float((np.diag(self.base.precision) / scale**2).sum())
@@ -368,7 +378,7 @@ class _Density:
         rng = np.random.default_rng(seed)
         covariance: Floats = inv(self.base.precision)
         begun = rng.multivariate_normal(self.base.mean, covariance, 8 * n, method="cholesky")
-        weights = np.log(-np.log(rng.random(8 * n)))  # the largest log w − log E is drawn by w
+        weights = np.log(-np.log(rng.random(8 * n)))  # log w − log E: Gumbel trick
         keys = (self.spectrum.features(begun)[0] @ self.theta - weights).reshape(n, 8)
         first = begun.reshape(n, 8, -1)[np.arange(n), keys.argmax(axis=1)]
         z = run_chains(self._log, self._slope, first, covariance, n_steps, rng)
@@ -406,7 +416,7 @@ def _total(sums: FisherSums, chosen: int) -> PointSums:
 def _fold_values(
     alphas: tuple[float, ...], sums: FisherSums, chosen: int, spectrum: FisherSpectrum
 ) -> Floats:
-    """Return the objective on each fold of a fit to the others, shape (n_alphas, n_folds)."""
+    """Return the loss on each fold of a fit to all other folds, shape (n_alphas, n_folds)."""
     total, values = _total(sums, chosen), []
     for fold in range(len(sums.n)):
         held_out = sums.fold(fold, chosen)
@@ -419,25 +429,26 @@ def _fold_values(
 
 
 def _width(width: float, alphas: tuple[float, ...], values: Floats, sizes: Floats) -> Width:
-    """Return the means over all points of the objective on folds of these sizes."""
+    """Return the mean loss over all points and its standard error over folds, per penalty."""
     mean = np.average(values, axis=1, weights=sizes)
     error = np.std(values, axis=1, ddof=1) / values.shape[1] ** 0.5
     return Width(width, alphas, tuple(mean.tolist()), tuple(error.tolist()))
 
 
 def choose(values: Floats, alphas: tuple[float, ...], sizes: Floats) -> tuple[int, int]:
-    """Return the places of a width and its penalty.
+    """Return the positions of the chosen width and penalty.
 
-    The widest width with the largest penalty is taken if it is within one standard error of the
-    best: narrow kernels have divergences that vary much between samples, and win by chance. If it
-    is not, the widest width that is within one, and its largest penalty within half of one: with
-    one width divergences vary little.
+    The widest kernel with the largest penalty is taken if its loss is within one standard error of
+    the best. The losses of narrow kernels vary much between samples, so that narrow kernels may be
+    best by chance. Otherwise, the widest kernel within one standard error is taken, with its
+    largest penalty within half a standard error. For a fixed width, losses vary little.
 
     Parameters
     ----------
     values : shape (n_widths, n_alphas, n_folds)
-        Widths ascending.
+        Losses on held-out folds, for widths in ascending order.
     sizes : shape (n_folds,)
+        Number of points of each fold.
     """
     n_widths, n_alphas, n_folds = values.shape
     flat, largest = values.reshape(-1, n_folds), int(np.argmax(alphas))
@@ -449,7 +460,7 @@ def choose(values: Floats, alphas: tuple[float, ...], sizes: Floats) -> tuple[in
 
 
 def _solutions(problem: ScoreProblem, alphas: tuple[float, ...]) -> list[Floats]:
-    """Return −(G + αI)⁻¹ b of each α; of several by one eigendecomposition."""
+    """Return −(G + αI)⁻¹ b for each α; several α share one eigendecomposition."""
     if len(alphas) == 1:
         gram = problem.gram + alphas[0] * np.eye(len(problem.gram))
         return [-solve(gram, problem.linear, assume_a="pos")]

@@ -1,8 +1,8 @@
-"""`FisherSums`: what score matching needs of points, as sums that add and subtract.
+"""`FisherSums`: sufficient statistics of points for score matching; they add and subtract.
 
 A function f = θᵀφ(z) of paired features φ = [c sin ωᵀz, c cos ωᵀz] has the derivatives
-∂_j φ = ω_j ψ with ψ = [c cos ωᵀz, −c sin ωᵀz], and Δφ = −‖ω‖² φ. So the means of products of
-gradients are those of ψψᵀ times the products of frequencies, and no derivative is ever formed.
+∂_j φ = ω_j ψ with ψ = [c cos ωᵀz, −c sin ωᵀz], and Δφ = −‖ω‖² φ. The means of products of gradients
+are therefore means of ψψᵀ times products of frequencies. No derivative has to be formed.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from ..data.labelled.labelled import Batch
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.products import gram_matrix
 
-POINTS_PER_STEP = 2**13  # whose features are held at a time: some tens of MiB
-SECONDS_PER_SINE = 2e-8  # in double precision, of a sine and its cosine, on one core
+POINTS_PER_STEP = 2**13  # points whose features are in memory at a time: some tens of MiB
+SECONDS_PER_SINE = 2e-8  # for a sine and its cosine in float64 on one core
 
 
 @dataclass(frozen=True, eq=False)
 class PointScale:
-    """z = (x − centre) / scale, per coordinate; the kernel's width is in units of z."""
+    """Standardisation z = (x − centre) / scale of coordinates; kernel widths are in units of z."""
 
     centre: Floats
     scale: Floats
 
     @classmethod
     def of(cls, points: Floats) -> PointScale:
-        """Return that in which the coordinates of some points have mean 0 and variance 1.
+        """Return the scale in which each coordinate of the points has mean 0 and variance 1.
 
         Raises
         ------
         DataError
-            A coordinate is the same in all of them.
+            If a coordinate is constant.
         """
         scale = points.std(axis=0)
         tiny = scale <= 1e-12 * np.abs(points).max(axis=0)
@@ -58,13 +58,14 @@ class PointScale:
 
 @dataclass(frozen=True, eq=False)
 class FisherSpectrum:
-    """The frequencies of features whose products are about a Gaussian kernel.
+    """Frequencies and amplitudes of features that approximate a Gaussian kernel.
 
     Attributes
     ----------
     omega : float64, shape (d, L)
+        Frequencies ω as columns.
     amplitudes : float64, shape (L,)
-        c, whose squares add up to 1.
+        Amplitudes c, whose squares add up to 1.
     """
 
     omega: Floats
@@ -72,13 +73,13 @@ class FisherSpectrum:
 
     @classmethod
     def draw(cls, n_dims: int, n_frequencies: int, width: float, seed: int) -> FisherSpectrum:
-        """Return frequencies for a kernel of a width; a pure function of the arguments.
+        """Return frequencies for a kernel of this width; a pure function of the arguments.
 
-        They are normal quantiles of a Halton sequence, scrambled by the seed, of a distribution
-        that is wider than the kernel's spectrum and weighted back to it: score matching needs means
-        of ‖ω‖⁴, which a few frequencies in the tails would decide otherwise.
+        The frequencies are normal quantiles of a Halton sequence, scrambled by the seed. Their
+        distribution is wider than the spectrum of the kernel, and weights correct for this. Score
+        matching needs means of ‖ω‖⁴, which a few frequencies in the tails would dominate otherwise.
         """
-        wider = 1 + 2 / n_dims  # variance: weights then vary little in any dimension
+        wider = 1 + 2 / n_dims  # variance for which weights vary little in any dimension
         halton = qmc.Halton(n_dims, scramble=True, rng=np.random.default_rng(seed))
         places = np.clip(halton.random(n_frequencies), 1e-15, 1 - 1e-15)
         omega = wider**0.5 * ndtri(places).T
@@ -87,7 +88,7 @@ class FisherSpectrum:
 
     @property
     def doubled(self) -> Floats:
-        """The frequency of each feature, shape (d, 2 L)."""
+        """Frequency of each feature, shape (d, 2 L)."""
         return np.concatenate([self.omega, self.omega], axis=1)
 
     def features(self, z: Floats) -> tuple[Floats, Floats]:
@@ -99,12 +100,12 @@ class FisherSpectrum:
 
 @dataclass(frozen=True, eq=False)
 class FisherSums(Sums):
-    """Sums over points z, for several folds f and several spectra c.
+    """Sums over points z, for several folds and several spectra.
 
     Attributes
     ----------
     n : float64, shape (n_folds,)
-        Points.
+        Number of points.
     first : shape (n_folds, d)
         Σ z.
     second : shape (n_folds, d, d)
@@ -147,7 +148,7 @@ class FisherSums(Sums):
         )
 
     def add(self, points: Floats, fold: int, spectra: Sequence[FisherSpectrum]) -> None:
-        """Count points z, shape (n, d), of a fold, in place."""
+        """Add points z, shape (n, d), to the sums of a fold, in place."""
         for start in range(0, len(points), POINTS_PER_STEP):
             z = points[start : start + POINTS_PER_STEP]
             self.n[fold] += len(z)
@@ -163,7 +164,7 @@ class FisherSums(Sums):
 
 @dataclass(frozen=True, eq=False)
 class PointSums(Sums):
-    """`FisherSums` of one fold and one spectrum; they add and subtract."""
+    """`FisherSums` of one fold and one spectrum."""
 
     n: float
     first: Floats
@@ -176,19 +177,19 @@ class PointSums(Sums):
 
 @dataclass(frozen=True, eq=False)
 class NormalBase:
-    """The normal density that exp f is multiplied by: mean and precision matrix, in units of z."""
+    """Normal density q, which is multiplied by exp f; mean and precision are in units of z."""
 
     mean: Floats
     precision: Floats
 
     @classmethod
     def of(cls, sums: PointSums) -> NormalBase:
-        """Return the distribution with the mean and covariance of the points.
+        """Return the normal density with the mean and covariance of the points.
 
         Raises
         ------
         DataError
-            Their covariance is singular.
+            If the covariance of the points is singular.
         """
         mean = sums.first / sums.n
         covariance = sums.second / sums.n - np.outer(mean, mean)
@@ -202,7 +203,7 @@ class NormalBase:
         return cls(mean, cho_solve(factor, np.eye(len(mean))))
 
     def score(self, z: Floats) -> Floats:
-        """Return ∇ log of the density, shape (n, d)."""
+        """Return the gradient of the log density, shape (n, d)."""
         return (self.mean - z) @ self.precision
 
     def log_density(self, z: Floats) -> Floats:
@@ -215,10 +216,10 @@ class NormalBase:
 
 @dataclass(frozen=True, eq=False)
 class ScoreProblem:
-    """The objective ½ θᵀGθ + θᵀb + c of score matching: the Fisher divergence less a constant.
+    """The loss ½ θᵀGθ + θᵀb + c of score matching: half the Fisher divergence less a constant.
 
-    E[½ ‖∇ log p‖² + Δ log p] for log p = log q + θᵀφ, where q is a normal density (Sriperumbudur et
-    al. 2017, Theorem 4, for features).
+    The loss is E[½ ‖∇ log p‖² + Δ log p] for log p = log q + θᵀφ, where q is a normal density
+    (Sriperumbudur et al. 2017, Theorem 4, for features).
 
     Attributes
     ----------
@@ -227,7 +228,7 @@ class ScoreProblem:
     linear : shape (D,)
         b = E Σ_j ∂²_jφ + ∂_j log q ∂_jφ.
     constant : float
-        c, the objective of q itself.
+        Constant c, the loss of q.
     """
 
     gram: Floats
@@ -236,11 +237,11 @@ class ScoreProblem:
 
     @classmethod
     def of(cls, sums: PointSums, base: NormalBase, spectrum: FisherSpectrum) -> ScoreProblem:
-        """Return the objective over the points of some sums."""
+        """Return the loss over the points of the sums."""
         n, doubled = sums.n, spectrum.doubled
         lower = np.tril(sums.products) / n
         gram = (lower + np.tril(lower, -1).T) * (doubled.T @ doubled)
-        pull = base.precision @ doubled  # of log q's slope along each frequency
+        pull = base.precision @ doubled  # slope of log q along each frequency
         curvature = -(doubled**2).sum(axis=0) * sums.features / n
         drift = (base.mean @ pull) * sums.slopes / n - (pull * sums.mixed).sum(axis=0) / n
         mean = sums.first / n
@@ -250,13 +251,13 @@ class ScoreProblem:
         return cls(gram, curvature + drift, float(0.5 * squares - np.trace(base.precision)))
 
     def value(self, theta: Floats) -> float:
-        """Return the objective of coefficients θ."""
+        """Return the loss for coefficients θ."""
         return float(0.5 * theta @ self.gram @ theta + self.linear @ theta + self.constant)
 
 
 @dataclass
 class FisherCollector:
-    """The sums of a task of a pass; a bag's points are all of one fold."""
+    """Collector of `FisherSums` in a pass; all points of a bag are in the same fold."""
 
     scale: PointScale
     spectra: tuple[FisherSpectrum, ...]
@@ -267,13 +268,13 @@ class FisherCollector:
     def of(
         cls, scale: PointScale, spectra: tuple[FisherSpectrum, ...], n_folds: int
     ) -> FisherCollector:
-        """Begin with no points."""
+        """Return a collector without points."""
         n_dims, n_features = spectra[0].doubled.shape
         total = FisherSums.zeros(n_folds, len(spectra), n_dims, n_features)
         return cls(scale, spectra, n_folds, total)
 
     def add(self, batch: Batch) -> None:
-        """Count the points of a batch."""
+        """Add the points of a batch."""
         if not len(batch):
             return
         folds = fold_of(batch.index, self.n_folds)
@@ -288,12 +289,12 @@ class FisherCollector:
 
 
 def fold_of(index: Integers, n_folds: int) -> Integers:
-    """Return the fold of bags at some positions: every n_folds-th bag is in the same one."""
+    """Return the fold of each bag from its position: every n_folds-th bag has the same fold."""
     return index % n_folds
 
 
 def fisher_cost(n_spectra: int, n_folds: int, n_features: int) -> Cost:
-    """Return what a pass costs."""
+    """Return the cost of a pass."""
     sums = 8 * n_spectra * n_folds * n_features**2
     return Cost(
         seconds_per_point=n_spectra

@@ -1,4 +1,4 @@
-"""`kde_at`: kernel density estimates at points, as the exact sum over the points of a bag."""
+"""`kde_at`: exact kernel density estimates of bags at given points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..execution.pool import even_edges, run_kernel
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import POINTS_AT_ONCE, reflected_density
 
-SECONDS_PER_GAP = 1e-8  # of two coordinates, and their mirror images
+SECONDS_PER_GAP = 1e-8  # for a pair of coordinates with their mirror images
 REACH_IN_BANDWIDTHS = 9.0  # e^{−81/2} is below the rounding of a double
 
 
@@ -26,24 +26,26 @@ def kde_at(
 ) -> Floats:
     """Evaluate the kernel density estimate of each bag at given points.
 
-    p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (Oliva 2018, eq. 2.27-2.29).
+    The estimate is p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) for each bag and each point (Oliva 2018, eq.
+    2.27-2.29).
 
-    k_h is the Gaussian (2.28) with its mirror images at the edges of the box, so that p̂
-    integrates to one in it. O(n) per point, where `estimate_densities` costs the functions it
-    needs: this is the truth to compare with, and the way when those are too many.
+    k_h is the Gaussian kernel (2.28) with mirror images at the edges of the box, so that p̂
+    integrates to one in the box. The time for each point is proportional to the number n of points
+    in the bag. Use `kde_at` to check `estimate_densities`, or if `estimate_densities` would need
+    too many functions.
 
     Parameters
     ----------
     bags : Bags, or list of (n_i, d) arrays
-        Points outside the box are moved to its edge.
+        Bags of points. Points outside the box are moved to its edge.
     points : array_like or table, shape (m, d)
-        Points in the units of the data; in one dimension, shape (m,) is accepted, too. Columns of a
-        table are put in the order of the bags' coordinates if those have names.
+        Points in the units of the data; in one dimension, shape (m,) is accepted, too. If the
+        coordinates of the bags have names, columns of a table are put in their order.
     bandwidth : float in (0, 1]
-        h as a fraction of the box's side in each dimension.
+        Bandwidth h as a fraction of the box's side in each dimension.
     box : Box, or sequence of (lo, hi), optional
-        Range of each coordinate. Default: the unit cube if the points of the bags lie in it, else
-        their range and 1 % on each side.
+        Range of each coordinate. Default: the unit cube if it contains the points of the bags, else
+        their range plus 1 % on each side.
 
     Returns
     -------
@@ -53,14 +55,15 @@ def kde_at(
     Raises
     ------
     DataError
-        No bags, or points that do not fit, have other names, or are not finite.
+        If there are no bags, or the points have another dimension, other names, or values that are
+        not finite.
     ParameterError
-        A bandwidth outside (0, 1].
+        If the bandwidth is outside (0, 1].
 
     See Also
     --------
     estimate_densities : Estimate the density of each bag.
-    median_bandwidth : Bandwidth from distances of points.
+    median_bandwidth : Bandwidth from distances between points.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Langevin chains with Metropolis' correction: points of a density known up to its constant."""
+"""Langevin chains with Metropolis correction, which sample from an unnormalised density."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scipy.linalg import cholesky, solve_triangular
 from ..core.arrays import Floats
 
 MAX_STEPS: Final = 10**6
-CHAINS_AT_ONCE = 2**13  # chains whose features are in memory at a time
-# Fraction of accepted steps at which such chains mix fastest (Roberts and Rosenthal 1998).
+CHAINS_AT_ONCE = 2**13  # number of chains whose features are in memory at a time
+# Acceptance rate at which Langevin chains mix fastest (Roberts and Rosenthal 1998).
 TARGET = 0.57
 ADAPTED_FRACTION = 0.5  # fraction of the steps during which the step length is adapted
 
@@ -30,11 +30,16 @@ def run_chains(
     Parameters
     ----------
     log_density, score : callable
-        At points (n, d): log p up to a constant, shape (n,), and its gradient, shape (n, d).
+        Functions of points (n, d): log p up to a constant, shape (n,), and its gradient, shape
+        (n, d).
     first : shape (n, d)
-        Where chains begin.
+        Start of each chain.
     covariance : shape (d, d)
-        Steps have this shape; their length is adapted in the first half of the chain.
+        Covariance of the steps up to a factor, which is adapted in the first half of the chain.
+    n_steps : int
+        Number of steps of each chain.
+    rng : numpy Generator
+        Random generator for all chains.
     """
     out = np.empty_like(first)
     for start in range(0, len(first), CHAINS_AT_ONCE):
@@ -53,13 +58,13 @@ def _run_part(
 ) -> Floats:
     n, d = first.shape
     root: Floats = cholesky(covariance, lower=True)
-    step = d ** (-1 / 3)  # the order that the fraction of steps taken asks for
+    step = d ** (-1 / 3)  # order of magnitude for the target acceptance rate
     z, level, slope = first.copy(), log_density(first), score(first)
     for i in range(n_steps):
         noise = rng.standard_normal((n, d)) @ root.T
         new = z + 0.5 * step * slope @ covariance + step**0.5 * noise
         new_level, new_slope = log_density(new), score(new)
-        # the way back, in the noise that would have made it
+        # the noise that would lead back from the new point
         back = z - new - 0.5 * step * new_slope @ covariance
         ratio = new_level - level + 0.5 * _squares(noise, root) - _squares(back, root) / (2 * step)
         taken = np.log(rng.random(n)) < ratio
@@ -70,5 +75,5 @@ def _run_part(
 
 
 def _squares(gaps: Floats, root: Floats) -> Floats:
-    """Return gapᵀ C⁻¹ gap of each row, for C = root rootᵀ."""
+    """Return gapᵀ C⁻¹ gap for each row, with C = root rootᵀ."""
     return (solve_triangular(root, gaps.T, lower=True) ** 2).sum(axis=0)

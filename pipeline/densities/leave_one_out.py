@@ -1,4 +1,4 @@
-"""`choose_smoothness`: basis size or bandwidth by the leave-one-out score over all bags."""
+"""`choose_smoothness`: choose a basis size or bandwidth by leave-one-out scores over bags."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ from ..execution.passes import Folded, Reduction, run_pass
 from ..execution.progress import Progress
 from .kernel_density import check_bandwidth
 
-MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512  # functions: a store's pass takes seconds a million
+# Largest number of functions for kernel estimates; a pass over a million points takes seconds.
+MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512
 BANDWIDTHS = np.geomspace(0.002, 0.5, 64)  # 9 % apart
-# Beyond the frequency 3.5 / πh the Gaussian of the default bandwidth leaves 0.2 %.
+# Beyond the frequency 3.5 / πh, the Gaussian damps coefficients to 0.2 %.
 HIGHEST_VISIBLE = 3.5
-HIGHEST_RESOLVED = 5.5  # beyond the frequency 5.5 / πh it leaves 3e-7
-VALUES_PER_BLOCK = 2**20  # coefficients of a block of bags: 8 MiB, twice
-SECONDS_PER_VALUE = 5e-10  # a function at a point, both means
+HIGHEST_RESOLVED = 5.5  # beyond the frequency 5.5 / πh, the Gaussian damps to 3e-7
+VALUES_PER_BLOCK = 2**20  # coefficients of a block of bags, in two arrays of 8 MiB
+SECONDS_PER_VALUE = 5e-10  # for a function at a point, with both means
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +51,21 @@ class Smoothness:
     Attributes
     ----------
     kind : {"series", "kde"}
+        Kind of the density estimates.
     candidates : float64, shape (m,)
-        Ascending: max_norm or n_per_dim of series, bandwidths h of kernel estimates.
+        Candidates in ascending order: max_norm or n_per_dim for series, bandwidths h for kernel
+        estimates.
     scores : float64, shape (m,)
-        Mean over the bags of ∫ p̂² − (2/n) Σ_i p̂^{−i}(x_i) in the unit cube, an estimate of
+        Mean over the bags of ∫ p̂² − (2/n) Σ_i p̂^{−i}(x_i) in the unit cube. It estimates
         ‖p̂ − p‖² less ‖p‖².
     n_bags : int
-        Bags of two points or more: the others say nothing.
+        Number of bags of two or more points, over which scores are averaged.
     n_alone : int
-        Those others.
+        Number of bags with fewer than two points, which have no score.
     n_outside : int
-        Points outside the box.
+        Number of points outside the box.
     box : Box
-        Box to which max_norm and bandwidths refer; use the same for the estimate.
+        Box to which max_norm and bandwidths refer. Use the same box for the estimate.
 
     See Also
     --------
@@ -89,7 +92,7 @@ class Smoothness:
 
     @property
     def best(self) -> float:
-        """The candidate of least score; of two equal ones the smoother."""
+        """Candidate with the lowest score; for equal scores, the smoothest candidate."""
         alike = np.flatnonzero(self.scores == self.scores.min())
         return float(self.candidates[alike[-1 if self.kind == "kde" else 0]])
 
@@ -120,34 +123,40 @@ def choose_smoothness(
     Parameters
     ----------
     data : BagStore, Bags, or list of (n_i, d) arrays
-        A store is read once, on the cluster if one is connected.
+        Bags of points. A store is read once, on the cluster if one is connected.
     kind : {"series", "kde"}
+        Kind of the density estimates.
     candidates : array_like, optional
-        Series: max_norm ≥ 0 of balls or n_per_dim ≥ 1 of tensor sets; default all sets of at most
-        1,024 functions (64 per dimension). Kernel estimates: bandwidths in (0, 1], as fractions of
-        the box's side; default those of 64 from 0.002 to 0.5 that 8,192 functions (512 in one
-        dimension) resolve. The pass costs the functions that the largest set, or the least
-        bandwidth, needs.
+        Values to compare. For series: max_norm ≥ 0 of balls or n_per_dim ≥ 1 of tensor sets.
+        Default: all sets of at most 1,024 functions (64 per dimension). For kernel estimates:
+        bandwidths in (0, 1], as fractions of the box's side. Default: 64 bandwidths from 0.002 to
+        0.5, without those that need more than 8,192 functions (512 in one dimension). The cost of
+        the pass depends on the largest set or the smallest bandwidth.
     shape : {"ball", "tensor"}
-        Shape of a series' index set, see `bases.index_set`.
+        Shape of the index set of a series; see `bases.index_set`.
     basis : {"cosine", "trigonometric", "legendre"}
-        Basis of a series; kernel estimates live in the cosine basis.
+        Basis of a series; kernel estimates always use the cosine basis.
     box : Box, or sequence of (lo, hi), optional
-        Range of each coordinate. Default: the store's box; in memory the unit cube if the points
-        lie in it, else their range and 1 % on each side.
+        Range of each coordinate. Default: the box of the store. For bags in memory, the default is
+        the unit cube if it contains the points, else the range of the points plus 1 % on each side.
     out_of_box : {"clip", "drop", "error"}
         How to treat points outside the box.
     progress : callable, optional
-        ``progress(bags done, bags in all)``.
+        Function that is called with (bags done, bags in all).
+
+    Returns
+    -------
+    Smoothness
+        Scores of all candidates, and the best candidate.
 
     Raises
     ------
     DataError
-        No bag of two points.
+        If no bag has two points.
     BagError
-        With out_of_box="error", the first bag with a point outside.
+        If out_of_box="error" and a bag has a point outside the box.
     ParameterError
-        Values that are not there, or candidates that need too many functions.
+        If a parameter has an unknown value, or candidates need too many functions.
 
     See Also
     --------
@@ -184,7 +193,7 @@ def choose_smoothness(
 
 @dataclass(frozen=True)
 class _Scoring:
-    """The leave-one-out sums of a batch of bags: what travels to the tasks of the pass."""
+    """Parameters of the pass for leave-one-out sums, which are sent to its tasks."""
 
     candidates: Candidates
     n_dims: int
@@ -214,7 +223,7 @@ class _Scoring:
 
 
 def default_candidates(kind: str, n_dims: int, shape: str, basis: str) -> Candidates:
-    """All series of few enough functions, or all bandwidths that few enough resolve."""
+    """Return all series or bandwidths that need at most the largest number of functions."""
     if kind == "series":
         return series_candidates(n_dims, shape, basis)
     limits = largest_set(n_dims, "ball", "cosine", MAX_KERNEL, MAX_KERNEL_PER_DIM)
@@ -225,23 +234,23 @@ def default_candidates(kind: str, n_dims: int, shape: str, basis: str) -> Candid
 def given_candidates(
     kind: str, n_dims: int, shape: str, basis: str, candidates: ArrayLike
 ) -> Candidates:
-    """Distinct candidates, ascending; ParameterError for one out of range."""
+    """Return distinct candidates, ascending; ParameterError if one is out of range."""
     values = checked_candidates(kind, shape, candidates)
     if kind == "kde":
-        kernel_index_set(n_dims, float(values[0]))  # too many functions are refused here
+        kernel_index_set(n_dims, float(values[0]))  # raises if there are too many functions
         return Candidates(kind, values, (None, kernel_radius(float(values[0]))))
     limits = limits_of(shape, float(values[-1]))
-    index_set(n_dims, *limits, basis)  # and here
+    index_set(n_dims, *limits, basis)  # raises if there are too many functions
     return Candidates(kind, values, limits, shape, basis)
 
 
 def kernel_radius(bandwidth: float) -> float:
-    """max_norm of the cosines that a Gaussian kernel estimate needs."""
+    """Return max_norm of the cosines that a Gaussian kernel estimate needs."""
     return HIGHEST_RESOLVED / (np.pi * bandwidth)
 
 
 def kernel_index_set(n_dims: int, bandwidth: float) -> Integers:
-    """Return the cosines of a Gaussian kernel estimate; ParameterError when they are too many."""
+    """Return the index set of a Gaussian kernel estimate; ParameterError if it is too large."""
     radius = kernel_radius(bandwidth)
     try:
         return index_set(n_dims, None, radius)
@@ -254,7 +263,7 @@ def kernel_index_set(n_dims: int, bandwidth: float) -> Integers:
 
 
 def check_estimate(kind: str, shape: str, basis: str) -> None:
-    """Raise ParameterError for values that a kernel estimate does not have."""
+    """Raise ParameterError if a kernel estimate does not support the shape or basis."""
     if kind == "kde" and (shape, basis) != ("ball", "cosine"):
         raise ParameterError(
             f"shape={shape!r} and basis={basis!r} do not fit 'kde': kernel estimates are cosine "
@@ -263,7 +272,7 @@ def check_estimate(kind: str, shape: str, basis: str) -> None:
 
 
 def checked_candidates(kind: str, shape: str, candidates: ArrayLike) -> Floats:
-    """Distinct candidates, ascending; ParameterError for one out of range."""
+    """Return distinct values, ascending; ParameterError if one is out of range."""
     values = np.unique(as_array("candidates", candidates, np.float64))
     if values.size == 0 or not np.isfinite(values).all():
         raise ParameterError(f"candidates are {shown(candidates)}; expected finite numbers")
@@ -273,7 +282,7 @@ def checked_candidates(kind: str, shape: str, candidates: ArrayLike) -> Floats:
 
 
 def check_smoothness(kind: str, shape: str, value: float) -> None:
-    """ParameterError for a bandwidth, max_norm or n_per_dim out of range."""
+    """Raise ParameterError if a bandwidth, max_norm or n_per_dim is out of range."""
     if kind == "kde":
         check_bandwidth(value)
     elif shape == "ball" and not 0 <= value < np.inf:

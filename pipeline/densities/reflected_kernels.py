@@ -1,5 +1,5 @@
 # mypy: disallow-untyped-defs=False
-"""The Gaussian kernel density estimate with reflection at the faces of the unit cube, directly."""
+"""Kernel of the Gaussian density estimate with reflection at the faces of the unit cube."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POINTS_AT_ONCE = 64  # points per unit of work
 
 @subkernel()
 def _reflected(x, y, inverse, reach, n_images):
-    """Σ exp(−½((y − x')/h)²) over the mirror images x' = 2k ± x of x within reach of y."""
+    """Return Σ exp(−½((y − x')/h)²) over mirror images x' = 2k ± x of x within reach of y."""
     total = 0.0
     for k in range(-n_images, n_images + 1):
         gap = abs(y - 2 * k - x)
@@ -26,20 +26,20 @@ def _reflected(x, y, inverse, reach, n_images):
 
 @kernel()
 def reflected_density(begin, end, points, offsets, at, bandwidth, reach, n_images, out):
-    """(1/n_i) Σ_j Π_l k_h(x_jl, y_l) of each bag i at each point y (Oliva 2018, eq. 2.27-2.29).
+    """Write (1/n_i) Σ_j Π_l k_h(x_jl, y_l) for each bag i and point y (Oliva 2018, eq. 2.27-2.29).
 
     Parameters
     ----------
     begin, end : int
-        The units of work that are done: `POINTS_AT_ONCE` points of one bag each.
+        Range of units of work; a unit is `POINTS_AT_ONCE` points for one bag.
     points : float64, shape (n_points, d), in [0, 1]
     offsets : int64, shape (n_bags + 1,)
     at : float64, shape (m, d), in [0, 1]
     bandwidth : float
     reach : float
-        Images farther than this count nothing.
+        Largest distance of mirror images that are counted.
     n_images : int
-        Pairs of mirror images on either side that can be within reach.
+        Number of pairs of mirror images on each side that can be within reach.
     out : float64, shape (n_bags, m), written
     """
     m, n_dims = at.shape

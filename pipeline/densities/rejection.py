@@ -1,4 +1,4 @@
-"""Drawing points from one density in the unit cube: a cell of a grid, then rejection in it."""
+"""Rejection sampling from a density in the unit cube, with a bound in each cell of a grid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..core.arrays import Floats, Integers
 from .series_values import midpoints, series_at, series_on_lattice
 
-CANDIDATES_AT_ONCE = 2**16  # points: their values are half a MiB
+CANDIDATES_AT_ONCE = 2**16  # candidate points; the density values take half a MiB
 MAX_CELLS = 2**24  # cells of the grid: 128 MiB of bounds
 # With four midpoints per function a peak exceeds its neighbours by at most 8 % on each side.
 SLACK = 0.25
@@ -25,9 +25,9 @@ def draw_series(
     seed: int,
     stream: int,
 ) -> Floats:
-    """Return n points of the unit cube, shape (n, d), of max(p − threshold, 0).
+    """Draw n points of the unit cube from max(p − threshold, 0), shape (n, d).
 
-    ``coefficients``, shape (1, s), are those of p; ``grid`` is the cells per dimension.
+    ``coefficients`` of p have shape (1, s); ``grid`` is the number of cells per dimension.
     """
     axes = midpoints(grid), np.linspace(0, 1, grid + 1)
     middle, corners = (
@@ -46,9 +46,9 @@ def draw_series(
 
 
 def cell_bounds(middle: Floats, corners: Floats, threshold: float) -> Floats:
-    """Return a bound of max(p − threshold, 0) that is hardly exceeded in each cell, (g, …, g).
+    """Return an approximate upper bound of max(p − threshold, 0) in each cell, (g, …, g).
 
-    It is the largest value of p at the cell's midpoint and corners, plus a quarter.
+    The bound takes the largest value of p at the midpoint and corners of the cell, plus a quarter.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def cell_bounds(middle: Floats, corners: Floats, threshold: float) -> Floats:
 def draw(
     bounds: Floats, density: Callable[[Floats], Floats], n: int, rng: np.random.Generator
 ) -> Floats:
-    """Return n points of the unit cube, shape (n, d), from a density that lies below its bounds.
+    """Draw n points of the unit cube, shape (n, d), from a density that is below its bounds.
 
-    A cell is drawn with a probability proportional to its bound, a point in it uniformly, and the
-    point is kept with probability density / bound.
+    A cell is drawn with a probability proportional to its bound. A point is drawn uniformly in the
+    cell and accepted with probability density / bound.
     """
     cumulative = np.cumsum(bounds.ravel())
     accepted: list[Floats] = []

@@ -1,4 +1,4 @@
-"""`Densities`: a batch of density estimates given by coefficients on an orthonormal basis."""
+"""`Densities`: a batch of density estimates as coefficients on an orthonormal basis."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .valid_densities import MAX_GRID_DIMS, default_grid, thresholds
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
+VALUES_PER_BLOCK = 2**16  # half a MiB; larger blocks cost more in page faults than they save
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,37 +46,38 @@ class Densities:
 
     The density of bag i is p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (Oliva 2018, eq. 2.8).
 
-    u scales the box to the unit cube and |B| is the box's volume, so that points and values are
-    in the units of the data; outside the box a density is zero. A series may dip below zero;
-    `valid` gives the nearest densities that do not.
+    u scales the box to the unit cube, and |B| is the volume of the box. Points and values are
+    therefore in the units of the data. A density is zero outside the box. A series may be negative
+    at some points; `valid` returns the nearest densities that are not.
 
-    Indexing with an integer, and iterating, gives batches of one density.
+    Indexing with an integer and iteration return batches of one density.
 
     Parameters
     ----------
     coefficients : array_like, shape (n, s)
-        a_iα of each density; kept in double precision, read-only.
+        Coefficients a_iα of each density, stored as a read-only float64 array.
     indices : array_like of int, shape (s, d)
-        Distinct multi-indices α in any order, the constant function among them; see
+        Distinct multi-indices α in any order, including the constant function; see
         `bases.index_set`.
     basis : {"cosine", "trigonometric", "legendre"}
+        Orthonormal basis.
     box : Box, or sequence of (lo, hi)
         Range of each coordinate. Default: the unit cube.
     threshold : array_like, shape (n,), optional
-        c_i of valid densities max(p_i − c_i / |B|, 0); `valid` solves for it.
+        Thresholds c_i of valid densities max(p_i − c_i / |B|, 0), which `valid` computes.
     grid : int, optional
-        Midpoints per dimension of the grid on which `valid` solves, and the default of `on_grid`
-        and `sample`; see `resolution`.
+        Number of midpoints per dimension of the grid on which `valid` computes thresholds. It is
+        also the default grid of `on_grid` and `sample`; see `resolution`.
     coordinate_names : list of str, optional
-        Names of the d coordinates. Tables of points are put in their order.
+        Names of the d coordinates. Columns of a table of points are put in their order.
 
     Raises
     ------
     DataError
-        Shapes that do not fit, another number of names than coordinates, or a coefficient or
-        threshold that is not finite.
+        If shapes do not match, the number of names differs from the number of coordinates, or a
+        coefficient or threshold is not finite.
     ParameterError
-        A basis that is not there, a grid below 1, or names that are not texts.
+        If the basis is unknown, the grid is below 1, or names are not strings.
 
     See Also
     --------
@@ -110,13 +111,13 @@ class Densities:
     threshold: Floats | None = None
     grid: int | None = None
     coordinate_names: Sequence[str] | None = None
-    # the attribute is a Box; given may be what `Box.of` takes
+    # the attribute is a Box; the constructor accepts everything that `Box.of` accepts
     PARAMETERS: ClassVar[ConstraintTable] = {
         "box": Instance("Box") | BOUNDS | None_,
     }
 
     def __post_init__(self) -> None:
-        """Check everything once, so that no method has to."""
+        """Check all fields."""
         check_basis(self.basis)
         indices = checked_indices(self.indices)
         coefficients = checked_coefficients(self.coefficients, len(indices))
@@ -141,7 +142,7 @@ class Densities:
 
     @property
     def n_dims(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
         return int(self.indices.shape[1])
 
     @property
@@ -151,16 +152,16 @@ class Densities:
 
     @property
     def resolution(self) -> int:
-        """``grid``, or by default four midpoints per function.
+        """Number of midpoints per dimension: ``grid``, or by default four per function.
 
-        At least 256 in one dimension, 64 in two and 32 in three; fewer, but not less than two per
-        function, where that makes more than 2^18 cells.
+        The default is at least 256 in one dimension, 64 in two and 32 in three. If this gives more
+        than 2^18 cells, the default is smaller, but not below two midpoints per function.
         """
         return default_grid(self.indices) if self.grid is None else self.grid
 
     @property
     def is_valid(self) -> bool:
-        """Whether these are what `valid` gave."""
+        """Whether the densities are valid, that is, returned by `valid`."""
         return self.threshold is not None
 
     def __len__(self) -> int:
@@ -168,7 +169,7 @@ class Densities:
         return len(self.coefficients)
 
     def __getitem__(self, key: int | slice | NDArray[Any] | list[int]) -> Densities:
-        """Return the densities of a slice, a mask or indices; for an integer a batch of one."""
+        """Return the densities of a slice, mask or indices; for an integer, a batch of one."""
         if isinstance(key, Integral):
             i = range(len(self))[int(key)]
             key = slice(i, i + 1)
@@ -176,35 +177,35 @@ class Densities:
         return replace(self, coefficients=self.coefficients[key], threshold=threshold)
 
     def __iter__(self) -> Iterator[Densities]:
-        """Give batches of one density."""
+        """Yield batches of one density."""
         for i in range(len(self)):
             yield self[i]
 
     def __repr__(self) -> str:
-        """Name sizes and basis; the coefficients are too many."""
+        """Return a text with the sizes and the basis, without coefficients."""
         return (
             f"Densities(n={len(self)}, n_dims={self.n_dims}, n_functions={len(self.indices)}, "
             f"basis={self.basis!r}, valid={self.is_valid})"
         )
 
     def at(self, points: ArrayLike) -> Floats:
-        """Density values at points in the units of the data, zero outside the box.
+        """Return density values at points in the units of the data, zero outside the box.
 
         Parameters
         ----------
         points : array_like or table, shape (n_points, d)
-            The same points for all densities. In one dimension also shape (n_points,). Columns of
-            a table are put in the order of ``coordinate_names``.
+            Points at which all densities are evaluated. In one dimension, shape (n_points,) is
+            accepted, too. Columns of a table are put in the order of ``coordinate_names``.
 
         Returns
         -------
         float64, shape (n, n_points)
-            Per unit of volume of the data.
+            Density values per unit of volume of the data.
 
         Raises
         ------
         DataError
-            Points of another dimension, of other names, or with a coordinate that is not finite.
+            If the points have another dimension, other names, or values that are not finite.
         """
         x = checked_points(points, self.n_dims, self.coordinate_names)
         unit = in_unit_cube(self.box, x)
@@ -229,7 +230,7 @@ class Densities:
         Raises
         ------
         DataError
-            Without matplotlib (``pip install 'bagbasis[plots]'``).
+            If matplotlib is not installed (``pip install 'bagbasis[plots]'``).
         """
         from ..plotting.bags import plot_densities  # noqa: PLC0415 - an extra
 
@@ -237,24 +238,26 @@ class Densities:
 
     @checked(n=Integer() | None_)
     def on_grid(self, n: int | None = None) -> Floats:
-        """Density values at n midpoints per dimension of the box; `grid_axes` has their places.
+        """Return density values at n midpoints per dimension of the box.
+
+        `grid_axes` returns the coordinates of the midpoints. The mean over the grid times the
+        volume of the box approximates the integral. It is exact for a cosine or trigonometric
+        series of frequencies below n, and for a valid density on its own grid (d ≤ 3).
 
         Parameters
         ----------
         n : int, optional
-            Grid points per dimension. Default: `resolution`. The mean over the grid times the box's
-            volume is the integral: exactly for a cosine or trigonometric series of frequencies
-            below n, and for a valid density on its own grid (d ≤ 3).
+            Number of midpoints per dimension. Default: `resolution`.
 
         Returns
         -------
         float64, shape (n_densities, n, …, n)
-            Per unit of volume of the data; axis 1 + j is dimension j.
+            Density values per unit of volume of the data; axis 1 + j is dimension j.
 
         Raises
         ------
         ParameterError
-            More than 8 GiB of values.
+            If the values take more than 8 GiB.
         """
         n = self.resolution if n is None else check_grid(n)
         check_bytes(n, self.n_dims, len(self))
@@ -268,19 +271,20 @@ class Densities:
 
     @checked(n=Integer() | None_)
     def grid_axes(self, n: int | None = None) -> list[Floats]:
-        """Where `on_grid` evaluates: the n midpoints of each dimension, in the data's units."""
+        """Return the midpoints of `on_grid` in each dimension, in the units of the data."""
         unit = midpoints(self.resolution if n is None else check_grid(n))
         return [lo + unit * (hi - lo) for lo, hi in zip(self.box.lo, self.box.hi, strict=True)]
 
     @checked(grid=Integer() | None_)
     def valid(self, grid: int | None = None) -> Densities:
-        """Return the nearest valid densities max(p − c, 0), with c such that they integrate to one.
+        """Return the nearest valid densities max(p − c, 0), where c makes the integral one.
 
-        It is the projection in L2 on the densities of the box, so never farther from any of them
-        than p is (Gajek 1986). c is solved for exactly on a midpoint grid of ``grid`` a dimension
-        (default `resolution`; with more than three dimensions on 2^14 quasi-random points): on
-        it the theorem holds to rounding, elsewhere as far as the grid resolves p. c is negative
-        where p integrates to less than one. A valid density has the c of its series.
+        The result is the L2 projection of p on the set of densities in the box. Its distance to
+        any density is therefore at most the distance of p (Gajek 1986). c is computed on a grid of
+        ``grid`` midpoints per dimension (default `resolution`), or on 2^14 quasi-random points with
+        more than three dimensions. The projection is exact on this grid up to rounding. c is
+        negative if p integrates to less than one. For a valid density, the threshold is computed
+        again from its series.
         """
         n = self.resolution if grid is None else check_grid(grid)
         if self.n_dims <= MAX_GRID_DIMS:
@@ -289,7 +293,10 @@ class Densities:
         return replace(self, threshold=c, grid=n)
 
     def integral(self) -> Floats:
-        """∫ p of each density, shape (n,): a_0 of a series, of a valid density over its grid."""
+        """Return ∫ p of each density, shape (n,).
+
+        The integral of a series is a_0. Valid densities are integrated over their grid.
+        """
         if self.is_valid:
             values = self.on_grid().reshape(len(self), -1)
             return values.mean(axis=1) * self.volume
@@ -298,18 +305,22 @@ class Densities:
 
     @checked(other=Instance("Densities"))
     def l2_distance(self, other: Densities) -> Floats:
-        """(∫ (p_i − q_i)²)^½ of each pair, shape (n,), by Parseval (Oliva 2018, eq. 2.10-2.13).
+        """Return the L2 distance (∫ (p_i − q_i)²)^½ of each pair of densities, shape (n,).
+
+        Distances of series follow from Parseval's identity (Oliva 2018, eq. 2.10-2.13).
 
         Parameters
         ----------
         other : Densities
-            As many densities in the same box. Two series of one basis may have different index
-            sets. Any other pair is integrated over the finer of the two grids (d ≤ 3).
+            The same number of densities in the same box. Two series on the same basis may have
+            different index sets. Valid densities and series on different bases are integrated over
+            the finer of the two grids (d ≤ 3).
 
         Raises
         ------
         DataError
-            Another number of densities, another box, or coordinates of other names.
+            If ``other`` has another number of densities, another box, or other names of
+            coordinates.
         """
         names = self.coordinate_names
         order = order_of(other.coordinate_names, names, "other", "these densities are of")
@@ -329,16 +340,16 @@ class Densities:
         return distances / np.sqrt(self.volume)
 
     def marginal(self, dims: int | Sequence[int]) -> Densities:
-        """Return the densities of the coordinates ``dims``, the others integrated out.
+        """Return the marginal densities of the coordinates ``dims``.
 
-        All functions but the constant integrate to zero, so only indices that are zero in the
-        other coordinates remain.
+        All functions except the constant integrate to zero. Only indices that are zero in all
+        other coordinates therefore remain.
 
         Raises
         ------
         ParameterError
-            Dimensions that are not there or given twice, or valid densities, whose marginals are
-            no series.
+            If a dimension does not exist or is given twice, or the densities are valid densities.
+            The marginal of a valid density is not a series.
         """
         chosen = checked_dims(dims, self.n_dims)
         if self.is_valid:
@@ -362,24 +373,26 @@ class Densities:
 
     @checked(n=Integer(), seed=Integer(0))
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> Bags:
-        """Return n points drawn from each valid density, as one bag each, in the units of the data.
+        """Draw n points from each density, as one bag per density, in the units of the data.
 
-        Series are made `valid` first. Points are drawn by rejection sampling: the bound in each
-        cell of a grid of `resolution` is 1.25 times the largest value at its midpoint and corners.
-        So the points follow p exactly if p does not exceed this bound, which holds as far as the
-        grid resolves p.
+        Series are made `valid` first. Points are drawn by rejection sampling on a grid of
+        `resolution` cells per dimension. The bound in each cell is 1.25 times the largest value at
+        its midpoint and corners. Points follow p exactly if p does not exceed this bound, that is,
+        if the grid resolves p.
 
         Parameters
         ----------
         n : int
             Number of points to draw, at least 1.
         seed : int or numpy Generator
-            Density i is drawn from the i-th stream of the seed, whatever the others are.
+            Seed for drawing the points. Density i uses the i-th stream of the seed, so that its
+            points do not depend on other densities.
 
         Raises
         ------
         ParameterError
-            n below 1, a seed below 0, more than 8 GiB of points, or a grid of more than 2^24 cells.
+            If n is below 1, the seed is below 0, the points take more than 8 GiB, or the grid has
+            more than 2^24 cells.
         """
         assert isinstance(seed, int)  # `checked` has drawn it
         Integer(1, MAX_BYTES // (8 * self.n_dims * max(1, len(self)))).check("n", n)
@@ -401,7 +414,7 @@ class Densities:
         return Bags(in_box, n * np.arange(len(self) + 1)).named(self.coordinate_names)
 
     def _cut(self, values: Floats, rows: slice) -> Floats:
-        """Return max(values − c, 0) of some densities, in place, if there are thresholds."""
+        """Return max(values − c, 0) for the rows, in place; series are returned unchanged."""
         if self.threshold is not None:
             values -= self.threshold[rows, None]
             np.maximum(values, 0.0, out=values)

@@ -14,7 +14,7 @@ SCRATCH_ROWS = 7  # rows that the recurrences use
 
 @subkernel(fastmath=FAST)
 def _multiply(indices, q, first, tables, m, products):
-    """products[j] = Π_{i ≤ j} φ_{α_i} for first ≤ j < d − 1, at the m points."""
+    """Write products[j] = Π_{i ≤ j} φ_{α_i} for first ≤ j < d − 1, at m points."""
     for j in range(first, indices.shape[1] - 1):
         row, product = tables[j, indices[q, j]], products[j]
         if j == 0:
@@ -28,7 +28,7 @@ def _multiply(indices, q, first, tables, m, products):
 
 @kernel(fastmath=FAST)
 def fill_products(x, m, basis, indices, order, tables, scratch, products, out):
-    """φ_α without their norms at m points of the unit cube.
+    """Write φ_α, without normalising constants, at m points of the unit cube.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def fill_products(x, m, basis, indices, order, tables, scratch, products, out):
 def work_space(
     n_dims: int, n_functions: int, n_points: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``tables``, ``scratch`` and ``products`` of `fill_products`."""
+    """Return the arrays ``tables``, ``scratch`` and ``products`` for `fill_products`."""
     return (
         np.empty((n_dims, n_functions, n_points)),
         np.empty((SCRATCH_ROWS, n_points)),

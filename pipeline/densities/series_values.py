@@ -1,7 +1,7 @@
 """Values of many series at once in the unit cube.
 
-At points by one product of matrices per block, on grids of midpoints by one small transform per
-dimension.
+Values at points take one product of matrices per block. Values on a grid of midpoints take one
+small transform per dimension.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..core.arrays import Floats, Integers
 from ..embeddings.bases.functions import check_basis, evaluate_basis, function_scales
 from .series_kernels import fill_products, work_space
 
-POINTS_PER_BLOCK = 256  # vector loops are long enough, and tables of functions stay in L1
-VALUES_PER_BLOCK = 2**17  # of the functions at a block of points: a MiB, which stays in a cache
+POINTS_PER_BLOCK = 256  # long enough for vector loops; tables of functions stay in L1
+VALUES_PER_BLOCK = 2**17  # values of all functions at a block of points: 1 MiB stays in cache
 
 
 def series_at(coefficients: Floats, indices: Integers, basis: str, unit: Floats) -> Floats:
-    """Σ_α a_α φ_α (Oliva 2018, eq. 2.8) at points of the unit cube.
+    """Return Σ_α a_α φ_α (Oliva 2018, eq. 2.8) at points of the unit cube.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ def series_at(coefficients: Floats, indices: Integers, basis: str, unit: Floats)
 
 
 def series_on_lattice(coefficients: Floats, indices: Integers, basis: str, axis: Floats) -> Floats:
-    """Σ_α a_α φ_α at all points with coordinates in ``axis``, shape (n, len(axis)^d).
+    """Return Σ_α a_α φ_α on the grid with coordinates in ``axis``, shape (n, len(axis)^d).
 
-    The coefficients are put into their box of indices, and each dimension is transformed by
-    itself: so a dimension costs its functions per value, where points one by one cost s.
+    The coefficients are written into a dense array, and each dimension is transformed separately.
+    The cost per value is the number of functions per dimension, instead of s for single points.
     """
     lengths = tuple(int(k) + 1 for k in indices.max(axis=0))
     values = np.zeros((len(coefficients), *lengths))
@@ -70,9 +70,10 @@ def series_on_lattice(coefficients: Floats, indices: Integers, basis: str, axis:
 
 
 def l2_distances(a: Floats, indices_a: Integers, b: Floats, indices_b: Integers) -> Floats:
-    """Return ‖p_i − q_i‖₂ in the unit cube of series on one basis, shape (n,).
+    """Return ‖p_i − q_i‖₂ in the unit cube for series on the same basis, shape (n,).
 
-    By Parseval (Oliva 2018, eq. 2.10-2.13); the index sets may differ.
+    The distances follow from Parseval's identity (Oliva 2018, eq. 2.10-2.13). The index sets may
+    differ.
     """
     union, where = np.unique(np.concatenate([indices_a, indices_b]), axis=0, return_inverse=True)
     gap = np.zeros((len(a), len(union)))
@@ -82,12 +83,12 @@ def l2_distances(a: Floats, indices_a: Integers, b: Floats, indices_b: Integers)
 
 
 def midpoints(n: int) -> Floats:
-    """Midpoints of n equal cells of [0, 1], shape (n,)."""
+    """Return the midpoints of n equal cells of [0, 1], shape (n,)."""
     return (np.arange(n) + 0.5) / n
 
 
 def row_blocks(n_rows: int, row_values: int, max_values: int) -> Iterator[slice]:
-    """Consecutive rows, at least one and at most ``max_values`` values at a time."""
+    """Yield slices of consecutive rows with at most ``max_values`` values, but at least one row."""
     step = max(1, max_values // max(1, row_values))
     for start in range(0, n_rows, step):
         yield slice(start, min(n_rows, start + step))
