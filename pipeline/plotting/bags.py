@@ -1,4 +1,4 @@
-"""Figures of bags and of densities."""
+"""Figures of bags and densities."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ..data.bags.box import Box
     from ..densities.series import Densities
 
-MAX_DOTS = 1000  # points of a bag that are drawn
-DENSITY_GRID = {1: 320, 2: 96}  # midpoints per dimension of a density that is drawn
-DENSITY = "density (0 where negative)"  # a series may dip below zero
+MAX_DOTS = 1000  # largest number of points of a bag that are drawn
+DENSITY_GRID = {1: 320, 2: 96}  # midpoints per dimension at which densities are drawn
+DENSITY = "density (0 where negative)"  # a series may be negative
 
 
 def plot_bag(
@@ -36,20 +36,21 @@ def plot_bag(
 ) -> Axes:
     """Draw the points of a bag over a density estimate of its coordinates.
 
-    A bag of one coordinate is a histogram. The first two of more than two coordinates are drawn.
+    Points with one coordinate are drawn as a histogram. If there are more than two coordinates, the
+    first two are drawn.
 
     Parameters
     ----------
     bag : array_like or table, shape (n_points, n_dims)
-        Columns of a table name the axes, and are put in the order of the density's coordinates, if
-        these have names.
+        Points of the bag. The columns of a table give the names of the axes. If the coordinates of
+        the density have names, columns are put in their order.
     density : Densities, optional
-        The density of one bag, as of `estimate_densities([bag])`; of more than two coordinates its
-        marginal is drawn.
+        Density of one bag, for example from `estimate_densities([bag])`. With more than two
+        coordinates, the marginal of the first two is drawn.
     coordinate_names : sequence of str, optional
-        Names of the axes. Default: the names of the coordinates, where they are known.
+        Names of the axes. Default: the names of the coordinates, if they are known.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def plot_densities(
 ) -> Axes:
     """Draw one density, as a curve (one coordinate) or a heat map (two).
 
-    With more coordinates the marginal of the first two is drawn.
+    With more than two coordinates, the marginal of the first two is drawn.
 
     Parameters
     ----------
@@ -128,9 +129,9 @@ def plot_densities(
     index : int, default 0
         Position of the density that is drawn.
     coordinate_names : sequence of str, optional
-        Names of the axes. Default: the names of the coordinates, where they are known.
+        Names of the axes. Default: the names of the coordinates, if they are known.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def plot_densities(
 
 
 def draw_plane(ax: Axes, values: Floats, box: Box, top: float | None = None) -> AxesImage:
-    """Draw values over two coordinates, from 0 up: a series that dips below is drawn as 0 there."""
+    """Draw values over two coordinates as a heat map; negative values are drawn as 0."""
     return ax.imshow(
         values.T,
         origin="lower",

@@ -1,4 +1,4 @@
-"""How often predictions are right, in groups of bags: what calibration plots and reports show."""
+"""Calibration of predictions in groups of bags, for plots and reports."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_GROUPS, MIN_GROUP = 10, 10  # of a calibration, and bags in each
+MAX_GROUPS, MIN_GROUP = 10, 10  # largest number of groups, smallest number of bags in a group
 
 
 @dataclass(frozen=True)
 class CalibrationGroup:
-    """Bags that are alike in what was predicted, or in size.
+    """A group of bags with similar predictions or similar sizes.
 
     Attributes
     ----------
     n : int
+        Number of bags.
     predicted, right : float
-        Mean of what the group is ordered by, and the fraction of bags that are right.
+        Mean of the value by which bags are ordered, and fraction of bags with a right prediction.
     interval : (float, float)
-        Wilson's interval of one standard error of ``right``, within [0, 1].
+        Wilson interval of one standard error for ``right``, within [0, 1].
     """
 
     n: int
@@ -30,7 +31,7 @@ class CalibrationGroup:
 
     @property
     def gap(self) -> float:
-        """By how much the fraction that is right exceeds the mean prediction."""
+        """Difference between the fraction of right predictions and the mean prediction."""
         return self.right - self.predicted
 
     @property
@@ -40,7 +41,7 @@ class CalibrationGroup:
 
 
 def groups_of(order_by: NDArray[np.float64], right: NDArray[np.bool_]) -> list[CalibrationGroup]:
-    """Return groups of equally many bags, in the order of a number of each bag."""
+    """Return groups of about equal numbers of bags, which are ordered by ``order_by``."""
     order = np.argsort(order_by, kind="stable")
     n_groups = max(1, min(MAX_GROUPS, len(order) // MIN_GROUP))
     groups = []
@@ -52,7 +53,7 @@ def groups_of(order_by: NDArray[np.float64], right: NDArray[np.bool_]) -> list[C
 
 
 def wilson(share: float, n: int, z: float = 1.0) -> tuple[float, float]:
-    """Return Wilson's interval of a fraction of n: ``z`` standard errors wide, within [0, 1]."""
+    """Return the Wilson interval of ``z`` standard errors for a fraction of n, within [0, 1]."""
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
     return max(0.0, middle - half), min(1.0, middle + half)

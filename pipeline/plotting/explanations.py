@@ -1,4 +1,4 @@
-"""The figure of an explanation: the points of a bag by their effect on its prediction."""
+"""Figure of an explanation: points of a bag, coloured by their effect on the prediction."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 def plot_explanation(explanation: Explanation, target: int = 0, *, ax: Axes | None = None) -> Axes:
     """Draw the points of a bag, coloured by their effect on the prediction.
 
-    The axes are the two coordinates whose shift or spread moves the prediction most; a bag of one
-    coordinate has its effects drawn over it.
+    The axes are the two coordinates whose shift or spread changes the prediction most. With one
+    coordinate, the effects are drawn over this coordinate.
 
     Parameters
     ----------
     explanation : Explanation
         Result of `explain`.
     target : int, default 0
-        Position of the target, or of the class.
+        Position of the target or class.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------

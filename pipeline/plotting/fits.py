@@ -1,4 +1,4 @@
-"""Figures of fits: the candidates of a choice, and the error over the number of bags."""
+"""Figures of fits: errors of compared candidates, and learning curves."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ MAX_CANDIDATES = 12
 def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
     """Draw the errors of the candidates that ``embedding="auto"`` compared, the best first.
 
-    Each embedding is drawn with its best width; bars are one standard error.
+    For each embedding, the error with the best kernel width is drawn. Bars are one standard error.
 
     Parameters
     ----------
     model : fitted estimator
+        Model that was fitted with ``embedding="auto"``.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -39,7 +40,7 @@ def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     DataError
-        If the embedding was given, so that nothing was compared.
+        If the model was fitted with a given embedding, so that no candidates were compared.
 
     See Also
     --------
@@ -78,7 +79,7 @@ def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
 
 
 def height_of(candidates: Sequence[object]) -> float:
-    """Return the height of a figure with a line for each candidate."""
+    """Return the height of a figure with a row for each candidate."""
     return 1.5 + 0.35 * len(candidates)
 
 
@@ -90,7 +91,7 @@ def _draw_candidates(
     what: str,
     title: str,
 ) -> Axes:
-    """Draw a line with an error for each candidate; the first one is the chosen one."""
+    """Draw a row with the error of each candidate; the first candidate is the chosen one."""
     places = range(len(errors))
     ax.errorbar(errors, places, xerr=spreads, fmt="o", color=BLUE, ecolor=GREY)
     ax.plot(errors[0], 0, "o", color=ORANGE, markersize=9, label="chosen")
@@ -106,16 +107,16 @@ def _draw_candidates(
 def plot_tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
     """Draw the errors of the candidates that `tune` compared, the winner first.
 
-    Each candidate is drawn with its error on the bags of the last rung that it reached; bars are
-    one standard error. Where all was compared by the choice of ``embedding="auto"``, its candidates
-    are drawn, as `plot_choice` does.
+    The error of a candidate is measured on the bags of the last rung that the candidate reached.
+    Bars are one standard error. If the only candidate has ``embedding="auto"``, the embeddings that
+    it compared are drawn, as in `plot_choice`.
 
     Parameters
     ----------
     result : Tuning
         Result of `tune`.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -169,18 +170,18 @@ def plot_learning_curve(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw errors against the number of bags that models were fitted to.
+    """Draw errors against the number of fitted bags.
 
     Parameters
     ----------
     n_bags : shape (k,)
-        Numbers of bags.
+        Numbers of bags to which the models were fitted.
     errors : shape (k,), or (k, n_folds)
-        Errors of the models; of folds, means and standard errors are drawn.
+        Errors of the models. For errors of folds, means and standard errors are drawn.
     standard_errors : shape (k,), optional
-        Standard errors of ``errors`` of shape (k,).
+        Standard errors, if ``errors`` has shape (k,).
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -189,7 +190,7 @@ def plot_learning_curve(
     Raises
     ------
     DataError
-        If the arrays do not fit each other.
+        If the shapes of the arrays do not match.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Figures of tests: null distribution, scales and coordinates of a difference, drift over time."""
+"""Figures of tests: null distribution, contributions of scales and coordinates, drift."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from .style import BLUE, GREY, ORANGE, axes_of, label_of, plain_log
 if TYPE_CHECKING:
     from ..hypotheses.result import HypothesisResult
 
-FAR_TIMES = 3.0  # times the null's range: a statistic beyond is named, not drawn
-SHORT_LENGTH = 40  # letters of all names together
-MAX_COORDINATES = 20  # bars that leave space for their numbers
+FAR_TIMES = 3.0  # a statistic beyond this many ranges of the null is only in the legend
+SHORT_LENGTH = 40  # largest total length of horizontal names
+MAX_COORDINATES = 20  # largest number of bars with readable labels
 COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
 @checked(result=Instance("HypothesisResult"))
 def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
-    """Draw the null distribution of a test with the statistic and the threshold of a level.
+    """Draw the null distribution of a test, with the statistic and the threshold of a level.
 
     Parameters
     ----------
     result : HypothesisResult
+        Result of a test.
     level : float, default 0.05
         Level at or below which the p-value is significant.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -78,7 +79,7 @@ def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None
 
 @checked(result=Instance("HypothesisResult"))
 def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
-    """Draw what each bandwidth contributes: its weight in "fuse", its p-value in "agg".
+    """Draw the contribution of each bandwidth: a weight for "fuse", a p-value for "agg".
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | No
     level : float, default 0.05
         Level at or below which the p-value is significant.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -146,16 +147,16 @@ def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | No
 def plot_coordinates(
     result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None
 ) -> Axes:
-    """Draw how much of the statistic is lost without each coordinate.
+    """Draw the fraction of the statistic that is lost without each coordinate.
 
     Parameters
     ----------
     result : HypothesisResult
-        Result of a test with a bandwidth per coordinate.
+        Result of a test with a bandwidth for each coordinate.
     level : float, default 0.05
         Level at or below which the p-value is significant.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -164,7 +165,7 @@ def plot_coordinates(
     Raises
     ------
     DataError
-        If the test has no bandwidth per coordinate.
+        If the test does not have a bandwidth for each coordinate.
 
     See Also
     --------
@@ -194,7 +195,7 @@ def plot_coordinates(
     labels = [str(k) if names is None else label_of(names[k]) for k in order.tolist()]
     ax.bar(range(len(order)), lost[order], color=BLUE)
     ax.set_xticks(range(len(order)), labels)
-    if sum(map(len, labels)) > SHORT_LENGTH:  # which would stand in one another
+    if sum(map(len, labels)) > SHORT_LENGTH:  # horizontal names would overlap
         ax.tick_params(axis="x", labelrotation=90)
     first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
     ax.set_xlabel(f"coordinate{first}")
@@ -204,7 +205,7 @@ def plot_coordinates(
 
 
 def title_of(result: HypothesisResult, level: float, unit: str = "scale") -> str:
-    """Say what a picture shows: where samples differ, if they do; else what each unit adds."""
+    """Return the title of a figure, which depends on whether the difference is significant."""
     p = f"p = {result.p_value:.2g}"
     if result.p_value <= level:
         return f"{unit}s at which the samples differ, {p}"
@@ -219,12 +220,12 @@ def plot_drift(
     Parameters
     ----------
     results : sequence of DriftResult, DriftPrediction or Round
-        Results in the order of time; those without a p-value are left out.
+        Results in the order of time. Results without a p-value are left out.
     level : float, optional
-        Level at or below which a result is a drift. Default that of each prediction's detector,
-        and 0.05 for other results.
+        Level at or below which a p-value means drift. Default: the level of the detector for
+        predictions of a detector, and 0.05 for other results.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Figures of predictions: against the truth, calibration, intervals by size, importance."""
+"""Figures of predictions: true values, calibration, coverage of intervals, importance."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from ..models.errors import Errors
     from ..models.evaluation.importance import Importance
 
-MAX_VALUES = 30  # values of an integer target that gets one violin per value
-MAX_DOTS = 3000  # with more dots a scatter plot hides its density
-MAX_BARS = 30  # coordinates in a chart
-OVERSHOOT = 0.25  # fraction of the true range: an axis shows predictions this far beyond it
+MAX_VALUES = 30  # largest number of values of an integer target drawn as violins
+MAX_DOTS = 3000  # with more bags, dots of a scatter plot hide each other
+MAX_BARS = 30  # largest number of coordinates in a chart
+OVERSHOOT = 0.25  # part of the true range by which predictions on the axis may exceed it
 
 
 @checked(errors=Instance("Errors"))
 def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None) -> Axes:
     """Draw predicted against true values of one target.
 
-    A target of a few whole numbers has a violin for each of them; thousands of bags are drawn as
-    cells instead of dots. Predictions far beyond the true range are counted in the legend.
+    A target with few integer values has a violin for each value. Thousands of bags are drawn as
+    cells instead of dots. The legend counts predictions far beyond the true range.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None)
     target : int, default 0
         Position of the target.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None)
     Raises
     ------
     DataError
-        If the errors are those of a classifier or of densities.
+        If the model is a classifier or a regressor of densities.
     ParameterError
         If there is no such target.
 
@@ -91,9 +91,9 @@ def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None)
 
 
 def errors_in_words(values: Mapping[str, Any], spread: float | None = None) -> str:
-    """Return the title over predictions of one target, whose errors are among `Errors.values`.
+    """Return the title of a figure of predictions, from the `Errors.values` of one target.
 
-    ``spread`` is the standard error of its RMSE.
+    ``spread`` is the standard error of the RMSE.
     """
     r2 = rounded(values["r2"], None if spread is None else r2_error(values, spread))
     return (
@@ -103,7 +103,7 @@ def errors_in_words(values: Mapping[str, Any], spread: float | None = None) -> s
 
 
 def draw_predictions(ax: Axes, true: NDArray[Any], predicted: NDArray[Any], name: str) -> None:
-    """Draw the pairs of one target into Axes; see `plot_predictions`."""
+    """Draw true and predicted values of one target into Axes; see `plot_predictions`."""
     least, most = float(true.min()), float(true.max())
     over = OVERSHOOT * (most - least) or np.inf
     lo = min(least, max(float(predicted.min()), least - over))
@@ -157,15 +157,15 @@ def _violins(ax: Axes, true: NDArray[Any], predicted: NDArray[Any], values: NDAr
 def plot_calibration(errors: Errors, *, ax: Axes | None = None) -> Axes:
     """Draw the observed frequency of classes against their predicted probability.
 
-    Bags are put into up to ten groups of equal size by the probability of the predicted class;
-    bars are Wilson intervals of one standard error, as if bags were independent.
+    Bags are divided into up to ten groups of equal size by the probability of the predicted class.
+    Bars are Wilson intervals of one standard error, which assume independent bags.
 
     Parameters
     ----------
     errors : Errors
         Result of `evaluate` for a classifier.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def plot_calibration(errors: Errors, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     DataError
-        If the errors are not those of a classifier.
+        If the model is not a classifier.
 
     See Also
     --------
@@ -208,12 +208,12 @@ def plot_calibration(errors: Errors, *, ax: Axes | None = None) -> Axes:
 
 
 def calibration_groups(errors: Errors) -> list[CalibrationGroup]:
-    """Return groups of bags by the probability of the predicted class.
+    """Return groups of bags, ordered by the probability of the predicted class.
 
     Raises
     ------
     DataError
-        If the errors are not those of a classifier.
+        If the model is not a classifier.
     """
     sample = errors.sample
     if not isinstance(errors.details, ClassDetails):
@@ -222,7 +222,7 @@ def calibration_groups(errors: Errors) -> list[CalibrationGroup]:
 
 
 def plot_errors(errors: Errors, target: int = 0, *, ax: Axes | None = None) -> Axes:
-    """Draw predictions of numbers, the calibration of classes, or errors of densities."""
+    """Draw the figure for the kind of model: predictions, calibration, or density errors."""
     if isinstance(errors.details, RealDetails):
         return plot_predictions(errors, target, ax=ax)
     check_position("target", target, 1)
@@ -233,18 +233,19 @@ def plot_errors(errors: Errors, target: int = 0, *, ax: Axes | None = None) -> A
 
 @checked(errors=Instance("Errors"))
 def plot_density_errors(errors: Errors, *, ax: Axes | None = None) -> Axes:
-    """Draw how far each predicted density is from the response, against the average density.
+    """Draw the error of each predicted density against the error of the average density.
 
-    Each dot is a bag: its squared L2 distance to the response's density, against that of the
-    average density of the bags fitted. Below the line, the prediction is the better one. To see
-    the densities themselves, use `plot_densities`.
+    Each dot is a bag. The vertical axis is the squared L2 distance between the prediction and the
+    density of the response. The horizontal axis is this distance for the average density of the
+    fitted bags. Below the line, the prediction is better than the average density. Use
+    `plot_densities` to draw the densities.
 
     Parameters
     ----------
     errors : Errors
         Result of `evaluate` for a regressor of densities.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -253,7 +254,7 @@ def plot_density_errors(errors: Errors, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     DataError
-        If the errors are not those of densities.
+        If the model does not predict densities.
 
     See Also
     --------
@@ -309,13 +310,13 @@ def plot_intervals(
     Parameters
     ----------
     y, lower, upper : shape (n_bags,)
-        Labels, and the ends of their intervals.
+        Labels, and lower and upper ends of the prediction intervals.
     sizes : shape (n_bags,)
         Number of points of each bag.
     coverage : float, default 0.9
         Nominal coverage, drawn as a line.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------
@@ -324,7 +325,7 @@ def plot_intervals(
     Raises
     ------
     DataError
-        If the arrays have different lengths, or none.
+        If the arrays have different lengths or are empty.
 
     See Also
     --------
@@ -371,16 +372,16 @@ def _draw_groups(ax: Axes, groups: Sequence[CalibrationGroup]) -> None:
 def plot_importance(
     importance: Importance, target: str | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the drop in score of each coordinate, the most important first.
+    """Draw the drop in score for each coordinate, the most important coordinate first.
 
     Parameters
     ----------
     importance : Importance
         Result of `permutation_importance`.
     target : str, optional
-        Name of the target; default the first.
+        Name of the target. Default: the first target.
     ax : matplotlib Axes, optional
-        Axes to draw into; default those of a new figure.
+        Axes to draw into. Default: the Axes of a new figure.
 
     Returns
     -------

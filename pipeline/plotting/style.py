@@ -1,4 +1,4 @@
-"""Colours, labels and new Axes of all figures."""
+"""Colours, labels and Axes for all figures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from ..core.errors import ParameterError, printable, shown
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
-MAX_LETTERS = 40  # letters of a name in a figure
+MAX_LETTERS = 40  # largest number of characters of a name in a figure
 NO_LETTERS = frozenset(("Cn", "Co", "Cs"))  # categories of characters that no font has
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
-    """Return the Axes to draw into: those that are given, or those of a new figure.
+    """Return ``ax``, or the Axes of a new figure if ``ax`` is None.
 
     Raises
     ------
@@ -33,13 +33,13 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 
 
 def label_of(name: object, most: int = MAX_LETTERS) -> str:
-    """Return a name of the data as pictures show it: on one line, and shortened if long."""
+    """Return a name for a figure: on one line, and shortened if it is long."""
     text = drawable("\\n".join(str(name).splitlines()))
     return text if len(text) <= most else f"{text[: most - 10]}…{text[-9:]}"
 
 
 def drawable(text: str) -> str:
-    """Return a text with the characters escaped that no font has, such as those of private use."""
+    """Return a text in which characters that no font has are escaped."""
     return "".join(
         letter.encode("unicode_escape").decode() if category(letter) in NO_LETTERS else letter
         for letter in printable(text)

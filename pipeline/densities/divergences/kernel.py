@@ -1,4 +1,4 @@
-"""`kernel_matrix` and `DivergenceKernel`: generalized RBF kernels of bags, exp(−D / 2σ²)."""
+"""`kernel_matrix` and `DivergenceKernel`: generalized RBF kernels exp(−D / 2σ²) of bags."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ SCALE = Real(gt=0, le=MAX_SCALE) | OneOf("median")
 def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     """Turn squared distances into a Gaussian kernel matrix.
 
-    exp(−D / 2σ²) of squared distances ρ² = D (Sutherland 2016, eq. 2.3), in [0, 1].
+    The kernel is exp(−D / 2σ²) for squared distances ρ² = D (Sutherland 2016, eq. 2.3), in [0, 1].
 
-    Estimates below zero count as zero. A directed divergence gives a kernel that is not symmetric;
-    average its two directions first, as `DivergenceKernel` does.
+    Negative estimates are replaced by zero. A directed divergence gives a kernel that is not
+    symmetric. Average both directions first, as `DivergenceKernel` does.
 
     Parameters
     ----------
     D : array_like, shape (N, M)
-        Divergences, as `divergence_matrix` returns them.
+        Divergences from `divergence_matrix`.
     scale : float or "median"
-        σ, a distance: in the units of √D. "median" is `median_scale` and needs the matrix of a set
-        with itself.
+        Scale σ, a distance in the units of √D. "median" is `median_scale`, which needs the
+        divergences between the bags of one set.
 
     Raises
     ------
     DataError
-        The kernel does not fit in memory, D is not a finite matrix, or not square for "median".
+        If the kernel does not fit in memory, D is not a finite matrix, or D is not square for
+        scale="median".
     ParameterError
-        A scale that is neither positive nor "median".
+        If the scale is neither positive nor "median".
 
     See Also
     --------
@@ -69,20 +70,21 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
 
 
 def median_scale(D: ArrayLike) -> float:
-    """Median distance between different bags; 1 if it is not positive.
+    """Return the median distance between different bags, or 1 if it is not positive.
 
     Parameters
     ----------
     D : array_like, shape (N, N)
+        Divergences, which are squared distances, between the bags of one set.
 
     Raises
     ------
     DataError
-        D is not square.
+        If D is not square.
 
     See Also
     --------
-    median_bandwidth : Bandwidth from distances of points.
+    median_bandwidth : Bandwidth from distances between points.
     kernel_matrix : Kernel matrix from squared distances.
 
     Examples
@@ -108,27 +110,27 @@ def median_scale(D: ArrayLike) -> float:
 class DivergenceKernel(TransformerMixin, BaseEstimator):
     """Kernel between bags from an estimated divergence.
 
-    Its values exp(−D / 2σ²) are for methods that take a precomputed kernel.
+    Use the values exp(−D / 2σ²) with methods that take a precomputed kernel.
 
-    The kernel of new bags with the training bags has the σ and the bandwidth of the training bags.
-    "kl" and "renyi" enter as the mean of both directions. Estimates make the kernel indefinite:
-    put `PSDRepair` behind it.
+    The kernel between new bags and training bags uses σ and the bandwidth of the training bags. For
+    "kl" and "renyi", D is the mean of both directions. The kernel of estimated divergences may be
+    indefinite; put `PSDRepair` after it in a pipeline.
 
     Parameters
     ----------
     divergence, k, alpha, bandwidth
-        As in `divergence_matrix`; "median" bandwidth is that of the training bags.
+        Parameters of `divergence_matrix`. bandwidth="median" is computed from the training bags.
     scale : float or "median"
-        σ, in the units of √D; "median" over pairs of different training bags.
+        Scale σ in the units of √D. "median" is the median over pairs of different training bags.
 
     Attributes
     ----------
     bags_ : Bags
         The N training bags.
     scale_ : float
-        σ.
+        Scale σ.
     bandwidth_ : float or None
-        Bandwidth of the MMDs' point kernel.
+        Bandwidth of the point kernel; None if the divergence is not an MMD.
 
     See Also
     --------
@@ -168,14 +170,14 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.bandwidth = bandwidth
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that X are bags."""
+        """Return scikit-learn's tags: X consists of bags."""
         return of_bags(super().__sklearn_tags__())
 
     @checked(progress=Function | None_)
     def fit(
         self, X: BagsInMemory, y: object = None, progress: Progress | None = None
     ) -> DivergenceKernel:
-        """Keep the training bags; a "median" scale takes the divergences of all their pairs."""
+        """Store the training bags; scale="median" also computes the divergences of all pairs."""
         scale = SCALE.check("scale", self.scale)
         if isinstance(scale, str):
             self.fit_transform(X, y, progress)
@@ -188,12 +190,12 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     def fit_transform(
         self, X: BagsInMemory, y: object = None, progress: Progress | None = None
     ) -> Floats:
-        """Return the kernel of the training bags, shape (N, N), symmetric.
+        """Return the symmetric kernel matrix of the training bags, shape (N, N).
 
         Raises
         ------
         BagError, DataError, ParameterError
-            As `divergence_matrix`.
+            If `divergence_matrix` raises one of these errors.
         """
         scale = SCALE.check("scale", self.scale)
         self._keep(X)
@@ -206,7 +208,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
 
     @checked(progress=Function | None_)
     def transform(self, X: BagsInMemory, progress: Progress | None = None) -> Floats:
-        """Return the kernel of bags with the training bags, shape (n_bags, N)."""
+        """Return the kernel between bags of X and training bags, shape (n_bags, N)."""
         check_is_fitted(self)
         names = self.bags_.coordinate_names
         X = as_bags(X).in_order_of(names, "bags of X", "the kernel was fitted on")

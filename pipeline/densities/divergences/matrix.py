@@ -1,4 +1,4 @@
-"""`divergence_matrix`: estimated divergences of all pairs of bags, O(N²), for small sets."""
+"""`divergence_matrix`: estimated divergences of all pairs of bags, for small sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Ranks, SearchableBags, directed_matrix
 from .resources import BLOCK_POINTS, PairCount, n_threads, require_memory
 
-FLOAT_BYTES = 8  # everything is in double
+FLOAT_BYTES = 8  # all arrays are float64
 ADVICE = (
     "use fewer bags, divergences from some anchors (Y) with PrecomputedNystroem, or an embedding, "
     "whose cost grows with N and not with N²"
@@ -59,49 +59,54 @@ def divergence_matrix(
     "mmd_unbiased"   the same, unbiased
     ================ ==========================================================================
 
-    The first six come from distances to k-th neighbours (`neighbour_estimates` has the formulas),
-    the MMDs from all pairs of points (FastMMD 2015). All are of the nature of a squared distance,
-    so that `kernel_matrix` takes any of them. Ranges are of the true values: an estimate falls
-    below zero where p ≈ q, and is given as it is. "symmetric_kl", "hellinger", "l2" and "js" use
-    what both bags say; only "kl" and "renyi" have a direction.
+    The first six divergences are estimated from distances to k-th neighbours; `neighbour_estimates`
+    has the formulas. The MMDs use all pairs of points (FastMMD 2015). All divergences behave like
+    squared distances, so that `kernel_matrix` accepts each of them. The ranges hold for true
+    values. An estimate may be negative if p ≈ q, and is returned unchanged. "symmetric_kl",
+    "hellinger", "l2" and "js" are symmetric; only "kl" and "renyi" have a direction.
 
-    A bag has divergence 0 from itself, and from a bag of the same points in the same order. A
-    distance of zero, between repeated points, counts as the smallest positive one within the bag
-    in which it was searched, so that estimates stay finite.
+    A bag has divergence 0 from itself, and from a bag of the same points in the same order.
+    Repeated points have distance zero. Such a distance is replaced by the smallest positive
+    distance within the searched bag, so that estimates stay finite.
 
-    The L2² distance of Gaussian kernel density estimates of bandwidth h is "mmd" with bandwidth
-    √2·h, times (4πh²)^(−d/2).
+    The squared L2 distance between Gaussian kernel density estimates of bandwidth h equals "mmd"
+    with bandwidth √2·h, times (4πh²)^(−d/2).
 
     Parameters
     ----------
     X, Y : Bags, or a list of arrays of shape (n_i, n_dims)
-        N and M bags; Y None: those of X from each other.
+        N and M bags. If Y is None, bags of X are compared with each other.
     divergence : str
+        Name of the divergence, see the table.
     k : int, default 3
-        Which neighbour; not of the MMDs. "l2" needs 2, and 3 for a finite variance.
+        Number of the neighbour whose distance is used; not for the MMDs. "l2" needs at least 2, and
+        3 for a finite variance.
     alpha : float, default 0.8
-        Order of the divergence "renyi", above 0 and below k + 1, not 1. Others ignore it.
+        Order of the divergence "renyi", above 0 and below k + 1, but not 1. No other divergence
+        uses it.
     bandwidth : float or "median", default "median"
-        σ of the MMDs only, in the units of the points; "median" is `median_bandwidth` of X and Y.
+        Bandwidth σ of the MMDs, in the units of the points. "median" is `median_bandwidth` of X and
+        Y.
     progress : callable, optional
-        Called with (pairs of bags done, pairs in all).
+        Function that is called with (pairs of bags done, pairs in all).
     max_bytes : int, optional
-        Memory that may be used; by default what is available.
+        Largest memory that may be used. Default: the available memory.
 
     Returns
     -------
     array of float64, shape (N, M)
-        Exactly symmetric when Y is None and the divergence has no direction.
+        Divergences. The matrix is exactly symmetric if Y is None and the divergence has no
+        direction.
 
     Raises
     ------
     BagError
-        A bag of k points or fewer; of one point for "mmd_unbiased".
+        If a bag has k points or fewer, or one point for "mmd_unbiased".
     DataError
-        The matrix does not fit in memory (before anything is computed), dimensions differ, or an
-        estimate is not finite.
+        If the matrix does not fit in memory (checked first), dimensions differ, or an estimate is
+        not finite.
     ParameterError
-        A parameter that is out of range or not of this divergence.
+        If a parameter is out of range or does not belong to this divergence.
 
     See Also
     --------
@@ -132,7 +137,7 @@ def divergence_matrix(
     what = f"the divergence matrix of {shape[0]:,} × {shape[1]:,} bags"
     require_memory(what, needed_bytes(rows, columns, spec), ADVICE, max_bytes)
     estimate = _by_kernel if spec.name in BY_KERNEL else _by_neighbours
-    with np.errstate(all="ignore"):  # refused below, by the bags' numbers
+    with np.errstate(all="ignore"):  # `_check_finite` raises and names the bags
         matrix = estimate(rows, columns, spec, progress)
     _zero_between_equals(matrix, rows, rows if columns is None else columns)
     _check_finite(matrix, spec)
@@ -140,15 +145,16 @@ def divergence_matrix(
 
 
 def median_bandwidth(X: BagsInMemory) -> float:
-    """Median distance between up to 1,024 points of all bags; 1 if most points are equal.
+    """Return the median distance between up to 1,024 points; 1 if most points are equal.
 
     Parameters
     ----------
     X : Bags, or a list of arrays of shape (n_i, n_dims)
+        Bags whose points are pooled.
 
     See Also
     --------
-    median_scale : Kernel scale from distances of bags.
+    median_scale : Kernel scale from distances between bags.
     kde_at : Kernel density estimates.
     bagbasis.MeanMapEmbedding : Kernel mean embedding.
 
@@ -165,7 +171,7 @@ def median_bandwidth(X: BagsInMemory) -> float:
 
 
 def needed_bytes(X: Bags, Y: Bags | None, spec: DivergenceSpec) -> int:
-    """Memory of a `divergence_matrix`: results, trees and the working arrays of all threads."""
+    """Return the bytes of a `divergence_matrix`: results, trees and arrays of all threads."""
     columns = X if Y is None else Y
     entries = len(X) * len(columns)
     points = X.n_points + (0 if Y is None else Y.n_points)
@@ -218,9 +224,9 @@ def _by_neighbours(
 
 
 def _zero_between_equals(matrix: Floats, rows: Bags, columns: Bags) -> None:
-    """Divergence 0 of bags with the same points in the same order; the diagonal among them.
+    """Set divergences to 0 for bags with the same points in the same order, in place.
 
-    Such bags are not independent samples, which the k-NN estimates take them for.
+    This includes the diagonal. Such bags are not independent samples, as k-NN estimates assume.
     """
     fingerprints = _fingerprints(rows)
     for j, fingerprint in enumerate(_fingerprints(columns)):

@@ -1,4 +1,4 @@
-"""`PSDRepair` and `PrecomputedNystroem`: what makes indefinite kernel matrices of bags usable."""
+"""`PSDRepair` and `PrecomputedNystroem`: repair or features of indefinite kernel matrices."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ REPAIRS = ("clip", "flip", "shift", "square")
 REMOVED_TIMES = {"clip": 1.0, "flip": 2.0}  # times the negative part
 NYSTROEM_METHODS = ("standard", "flip", "clip")
 MIN_EIGENVALUE = 1e-6  # relative to the largest eigenvalue; kernels computed in float32 stay above
-EIGEN_MATRICES = 5  # the copy that is overwritten, the vectors, LAPACK's two, and a result
+EIGEN_MATRICES = 5  # an overwritten copy, the vectors, two arrays of LAPACK, and a result
 SYMMETRY = 1e-8  # tolerated asymmetry, relative to the largest entry
-SLACK = 10  # errors of the entries add up, and LAPACK's have a constant as well
+SLACK = 10  # factor for errors of LAPACK and sums of errors of the entries
 
 
 class KernelDecomposition(TransformerMixin, BaseEstimator):
-    """A transformer whose `fit` decomposes a square kernel matrix."""
+    """Base class of transformers that decompose a square kernel matrix in `fit`."""
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that X is a square matrix."""
+        """Return scikit-learn's tags: X is a square matrix."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
         return tags
@@ -47,22 +47,24 @@ class PSDRepair(KernelDecomposition):
     "shift"    K + |λ_min| I                    B: only the new bags' diagonal changes
     ========== ================================ ====================================
 
-    By the first three a new bag whose row of kernel values is that of a training bag (its repeat)
-    gets that bag's repaired row. By "shift" it gets the row without |λ_min| at the bag itself:
-    there is no linear map for it. Eigenvalues that rounding cannot tell from zero are
-    kept as they are, so that "clip" and "flip" do not touch a positive semidefinite matrix.
+    Consider a new bag that repeats a training bag, so that both have the same kernel values. With
+    "clip", "flip" and "square", the new bag gets the repaired row of the training bag. With
+    "shift", the row lacks |λ_min| at the training bag, because no linear map can add it.
+    Eigenvalues that equal zero up to rounding are not changed. "clip" and "flip" therefore do not
+    change a positive semidefinite matrix.
 
-    Where the new bags are known in time, `fit_transform` of the kernel of training and new bags
-    together is better still.
+    If the new bags are known before training, `fit_transform` of the kernel matrix of all bags
+    together is better.
 
     Parameters
     ----------
     method : {"clip", "flip", "shift", "square"}
+        Repair method, see the table.
 
     Attributes
     ----------
     eigenvalues_ : shape (N,)
-        Eigenvalues of the training matrix, ascending: how indefinite it is.
+        Eigenvalues of the training matrix in ascending order.
     negative_vectors_ : shape (N, r)
         Eigenvectors of the r eigenvalues below zero.
     kernel_ : shape (N, N)
@@ -94,14 +96,14 @@ class PSDRepair(KernelDecomposition):
     def fit_transform(self, X: ArrayLike, y: object = None) -> Floats:
         """Return the repaired training matrix, shape (N, N), float64.
 
-        It is positive semidefinite but for rounding.
+        The matrix is positive semidefinite up to rounding.
 
         Raises
         ------
         DataError
-            X is not square, not symmetric, or too large for memory.
+            If X is not square, not symmetric, or too large for memory.
         ParameterError
-            An unknown method.
+            If the method is unknown.
         """
         matrix = self._fit(X)
         if self.method == "shift":
@@ -114,7 +116,7 @@ class PSDRepair(KernelDecomposition):
         return matrix - (self.negative_vectors_ * removed) @ self.negative_vectors_.T
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Repaired rows of new bags from their kernel with the training bags, shape (n, N)."""
+        """Return repaired kernel values between new and training bags, shape (n, N)."""
         check_is_fitted(self)
         rows = validated(self, X, dtype=np.float64, reset=False)
         if self.method == "shift":
@@ -143,10 +145,10 @@ class PrecomputedNystroem(KernelDecomposition):
 
     The inner products of the features are the Nyström approximation (Sutherland 2016, §2.4.2).
 
-    The kernel of m anchors is A = UΛUᵀ, that of other bags with the anchors B (in rows), and the
-    features of the latter Φ = B U |Λ|^(−½); an anchor's are those of its row of A. Directions with
-    an eigenvalue that rounding cannot tell from zero are left out, as by a pseudoinverse. With A⁺
-    that pseudoinverse, the inner products are:
+    The kernel matrix of m anchors is A = UΛUᵀ. The rows of B hold kernel values between other bags
+    and the anchors. The features of other bags are Φ = B U |Λ|^(−½); the features of the anchors
+    are A U |Λ|^(−½). Directions whose eigenvalue is zero up to rounding are left out, as in a
+    pseudoinverse. With the pseudoinverse A⁺, the inner products are:
 
     ========== ===================== ================= ===============
     method     anchors               anchors, others   others
@@ -156,22 +158,23 @@ class PrecomputedNystroem(KernelDecomposition):
     "clip"     A_clip                P_clip Bᵀ         B A_clip⁺ Bᵀ
     ========== ===================== ================= ===============
 
-    "standard" takes a positive semidefinite A. "flip" and "clip" are the consistent treatment of an
-    indefinite one: A and B are repaired alike, as by `PSDRepair`, so that a repeated anchor is the
-    anchor. All three are equal on a positive semidefinite A. (Sutherland 2016 has sign(Λ) in the
-    features of B and not in those of A; with one map for both, whole columns differ in sign from
-    these, which no inner product sees.)
+    "standard" needs a positive semidefinite A. "flip" and "clip" also accept an indefinite A. They
+    repair A and B in the same way, as `PSDRepair` does, so that a repeated anchor has the features
+    of the anchor. All three methods are equal for a positive semidefinite A. (Sutherland 2016 has
+    sign(Λ) in the features of B only. With one map for A and B, whole columns change their sign,
+    which does not change inner products.)
 
     Parameters
     ----------
     method : {"standard", "flip", "clip"}
+        Treatment of negative eigenvalues, see the table.
 
     Attributes
     ----------
     eigenvalues_ : shape (m,)
-        Eigenvalues of A, ascending.
+        Eigenvalues of A in ascending order.
     projection_ : shape (m, r)
-        U |Λ|^(−½), r ≤ m directions, those of the largest |λ| first.
+        Matrix U |Λ|^(−½) of r ≤ m directions, in descending order of |λ|.
 
     See Also
     --------
@@ -194,14 +197,14 @@ class PrecomputedNystroem(KernelDecomposition):
         self.method = method
 
     def fit(self, X: ArrayLike, y: object = None) -> PrecomputedNystroem:
-        """Decompose the anchors' kernel X = A, shape (m, m).
+        """Decompose the kernel matrix of the anchors X = A, shape (m, m).
 
         Raises
         ------
         DataError
-            A is not square, not symmetric, too large for memory, or indefinite for "standard".
+            If A is not square, not symmetric, too large for memory, or indefinite for "standard".
         ParameterError
-            An unknown method.
+            If the method is unknown.
         """
         OneOf(*NYSTROEM_METHODS).check("method", self.method)
         matrix, precision = check_square(self, X, "the anchors' kernel")
@@ -219,7 +222,7 @@ class PrecomputedNystroem(KernelDecomposition):
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Features of bags from their kernel with the anchors, shape (n, m) → (n, r)."""
+        """Return features (n, r) of bags from kernel values (n, m) with the anchors."""
         check_is_fitted(self)
         return validated(self, X, dtype=np.float64, reset=False) @ self.projection_
 
@@ -230,7 +233,8 @@ def check_square(estimator: BaseEstimator, kernel: ArrayLike, what: str) -> tupl
     Raises
     ------
     DataError
-        It is not square or not symmetric, or its eigendecomposition does not fit in memory.
+        If the matrix is not square or not symmetric, or its eigendecomposition does not fit in
+        memory.
     """
     checked = validated(estimator, kernel, dtype=[np.float64, np.float32])
     n = len(checked)

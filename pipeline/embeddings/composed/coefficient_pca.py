@@ -1,4 +1,4 @@
-"""`CoefficientPCA`: principal components of another embedding's coefficients."""
+"""`CoefficientPCA`: principal components of the coefficients of another embedding."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from .row_moments import (
     signed,
 )
 
-# Deviations that are less, over the largest and over the mean, are rounding of coefficients in
-# float32, which whitening would blow up.
+# Smallest deviations, relative to the largest one and to the mean. Smaller deviations come from
+# rounding of float32 coefficients, which whitening would amplify.
 MIN_DEVIATION = 1e-5, 1e-7
 
 
@@ -49,9 +49,9 @@ class CoefficientPCASpec(InnerSpec):
     Attributes
     ----------
     embedding : EmbeddingSpec
-        Whose coefficients they are of.
+        Embedding whose coefficients are reduced.
     principal_mean, principal_axes : bytes
-        float64, shapes (s,) and (k, s): a bag becomes axes · (A(X) − mean).
+        Bytes of float64 arrays, shapes (s,) and (k, s). The features are axes · (A(X) − mean).
 
     See Also
     --------
@@ -78,12 +78,12 @@ class CoefficientPCASpec(InnerSpec):
 
     @property
     def mean(self) -> Floats:
-        """The mean that is subtracted, shape (s,)."""
+        """Mean of the coefficients, which is subtracted, shape (s,)."""
         return np.frombuffer(self.principal_mean)
 
     @property
     def axes(self) -> Floats:
-        """The axes, over their standard deviations where whitened, shape (k, s)."""
+        """Principal axes, divided by standard deviations if whitened, shape (k, s)."""
         return np.frombuffer(self.principal_axes).reshape(-1, self.embedding.n_features)
 
     @property
@@ -99,7 +99,7 @@ class CoefficientPCASpec(InnerSpec):
     @property
     @override
     def cost(self) -> Cost:
-        # the coefficients stand next to the output
+        # the coefficients are in memory together with the output
         k = self.n_features
         return self.embedding.cost + Cost(
             seconds_per_bag=2 * k * self.embedding.n_features * SECONDS_PER_PRODUCT,
@@ -109,7 +109,7 @@ class CoefficientPCASpec(InnerSpec):
 
     @override
     def describe(self) -> Description:
-        # densities are drawn as the coefficients describe them
+        # densities are drawn from the coefficients of the inner embedding
         inner = self.embedding.describe()
         return Description(f"{self.n_features} principal components of {inner.text}", inner.series)
 
@@ -129,41 +129,41 @@ class CoefficientPCASpec(InnerSpec):
 class CoefficientPCA(Embedding[CoefficientPCASpec]):
     """Reduce an embedding to its leading principal components.
 
-    The functional PCA of Oliva 2018, §5.1: the basis functions ψ_i = Σ_α v_α⁽ⁱ⁾ φ_α along which the
-    bags differ most. Use it to shorten a long embedding before the random features, for example the
-    4,000 coefficients of `HDDEmbedding("tv")` to 64.
+    This is the functional PCA of Oliva 2018, §5.1. It finds basis functions ψ_i = Σ_α v_α⁽ⁱ⁾ φ_α
+    along which bags differ most. Use it to shorten a long embedding before random features are
+    computed, for example the 4,000 coefficients of `HDDEmbedding("tv")` to 64.
 
     Parameters
     ----------
     embedding : embedding, optional
-        Unfitted embedding without a box of its own. Default: `ProjectionEmbedding()`.
+        Unfitted embedding without its own box. Default: `ProjectionEmbedding()`.
     n_components : int ≥ 1 or float in (0, 1), default 64
-        Largest number of components; fewer are kept if the bags differ along fewer axes. A float is
-        the fraction of the variance of the coefficients that the components have to explain.
+        Number of components. If bags differ along fewer axes, there are fewer components. A float
+        is the fraction of the variance that the components must explain.
     whiten : bool, default False
-        Divide each component by its standard deviation over the bags.
+        Whether to divide each component by its standard deviation over the bags.
     max_bags : int ≥ 1, optional
         Approximate number of bags from which the components are computed, in evenly spread runs.
-        None: all bags, labelled or not. This pass costs as much as a fit with one random feature
-        per coefficient.
+        Default: all bags, with or without labels. This pass costs as much as a fit with one random
+        feature per coefficient.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d, for the embedding. Default: as in
+        Range of each coordinate, scaled to [0, 1]^d for the inner embedding. Default: as in
         `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns; sums are in double.
+        Data type of the result of `transform`; sums are computed in float64.
 
     Attributes
     ----------
     spec_ : CoefficientPCASpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    AᵀA is summed in one pass over the bags, on the open cluster if there is one. If there are at
-    most as many bags as coefficients, their rows are kept, and AAᵀ is used instead.
-    The embedding's parameters are set as ``set_params(embedding__distance="tv")``.
+    AᵀA is computed in one pass over the bags, on the cluster if one is open. If there are at most
+    as many bags as coefficients, all embeddings are stored and AAᵀ is used instead. Use
+    ``set_params(embedding__distance="tv")`` to set parameters of the inner embedding.
 
     See Also
     --------
@@ -216,7 +216,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     @classmethod
     @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        # the embedding is {name, params} there
+        # in ``params`` the embedding is {name, params}
         return cls(**{**params, "embedding": from_params(params["embedding"])})
 
 
@@ -228,7 +228,7 @@ def _principal(
     ranges: Sequence[Range] | None,
     progress: Progress | None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return mean, variances and axes, in descending order, of the embedding of bags."""
+    """Return mean, variances and axes of the embeddings, in descending order of variance."""
     note(progress, "principal components")
     s = spec.n_features
     n_bags = source.n_bags if ranges is None else sum(b - a for a, b in ranges)
@@ -244,7 +244,7 @@ def _principal(
 
 
 def _principal_of_rows(rows: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return what `_principal` does, of no more rows than columns: by their products."""
+    """Return the result of `_principal` for at most as many rows as columns."""
     _check_count(len(rows))
     mean = rows.mean(axis=0)
     rows = rows - mean
@@ -260,7 +260,7 @@ def _check_count(n: int) -> None:
 
 
 def _finite_rows(spec: EmbeddingSpec, mapped: Callable[[Bags], Bags] | None, bags: Bags) -> Floats:
-    """Return the coefficients of bags; "drop" may have left some no point: these are left out."""
+    """Return the coefficients of bags, without bags whose points were all dropped."""
     bags = bags if mapped is None else mapped(bags)
     rows = np.empty((len(bags), spec.n_features))
     spec.fill(bags, rows, np.zeros(len(bags), np.int64))

@@ -1,4 +1,4 @@
-"""`PointTransformer`: an embedding of points that are first put to a scale of their own."""
+"""`PointTransformer`: transform points before they are embedded."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from ..transforms import NO_ARRAYS, Arrays
 from .point_maps import PointMap, PointStep, fit_steps, transformer_of
 from .row_moments import RowMoments, measure_moments, seconds_per_row
 
-# Coordinates from which points that are scaled alone have no scatter: 2,212 points of 5,863 took
-# six seconds a pass. With fewer, variances have the bits that they had in earlier versions.
+# With more coordinates, only variances are computed if no step rotates: the scatter of 2,212 points
+# of 5,863 coordinates took six seconds. With fewer, results have the bits of earlier versions.
 VARIANCES_ALONE = 1024
-POINTS_AT_ONCE = 2**14  # whose transformed coordinates are held
-SECONDS_PER_NUMBER = 5e-9  # of a coordinate that is copied, mapped and checked
+POINTS_AT_ONCE = 2**14  # number of transformed points in memory at a time
+SECONDS_PER_NUMBER = 5e-9  # for copying, mapping and checking a coordinate
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ class PointTransformerSpec(EmbeddingSpec):
     Attributes
     ----------
     steps : tuple of PointStep
+        Steps of the transformation.
     n_coordinates : int
-        Number of coordinates of a point before them.
+        Number of coordinates of a point before the steps.
     embedding : EmbeddingSpec
-        Embedding of the points after them; its box is a box of those points.
+        Embedding of the transformed points; its box is a box of transformed points.
 
     See Also
     --------
@@ -86,12 +87,12 @@ class PointTransformerSpec(EmbeddingSpec):
 
     @property
     def n_dims(self) -> int:
-        """Coordinates of a point before it is transformed."""
+        """Number of coordinates of a point before it is transformed."""
         return self.n_coordinates
 
     @property
     def mapped(self) -> PointMap:
-        """Bags to bags of transformed points."""
+        """Map from bags to bags of transformed points."""
         return PointMap(self.steps)
 
     @property
@@ -131,7 +132,7 @@ class PointTransformerSpec(EmbeddingSpec):
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        # coordinates that are mixed have names of their own
+        # principal components get new names
         for step in self.steps:
             if step.columns is not None:
                 coordinates = [coordinates[j] for j in step.columns]
@@ -185,39 +186,40 @@ class PointTransformerSpec(EmbeddingSpec):
 class PointTransformer(Embedding[PointTransformerSpec]):
     """Transform points (standardise, rotate, take logarithms) before they are embedded.
 
-    The mean and the scatter of all points are sums, made by one pass over a store, on the open
-    cluster if there is one; what is fitted is what scikit-learn fits to all points stacked. The box
-    is then measured on the transformed points; you do not have to set it. `BagStandardizer` of
-    skl-groups (Sutherland 2016, App. A) is ``PointTransformer(StandardScaler())``, `BagPCA` is
+    The mean and the scatter matrix of all points are computed in one pass over a store, on the
+    cluster if one is open. The fitted transformer is the same as scikit-learn's for all points
+    stacked. The box is then measured on the transformed points; you do not have to set it.
+    `BagStandardizer` of skl-groups (Sutherland 2016, App. A) is
+    ``PointTransformer(StandardScaler())``, and `BagPCA` is
     ``PointTransformer(PCA(n_components=3, whiten=True))``.
 
     Parameters
     ----------
     transformer : scikit-learn transformer, default StandardScaler()
-        Transformer of scikit-learn, which `fit` does not change: StandardScaler, PCA,
-        FunctionTransformer of numpy's log, log1p, log10, sqrt, cbrt or arcsinh,
-        ``ColumnTransformer([("kept", "passthrough", [0, 3])])``, which leaves the other coordinates
-        out, or a Pipeline of these. Others cannot be fitted in one pass and saved without pickle.
+        Transformer of scikit-learn, which `fit` does not change. It is a StandardScaler, a PCA, a
+        FunctionTransformer of numpy's log, log1p, log10, sqrt, cbrt or arcsinh, or a Pipeline of
+        these. ``ColumnTransformer([("kept", "passthrough", [0, 3])])`` selects coordinates. No
+        other transformer can be fitted in one pass and saved without pickle.
     embedding : embedding, optional
-        Embedding of the transformed points. Unfitted embedding without a box of its own. Default:
+        Embedding of the transformed points: an unfitted embedding without its own box. Default:
         `ProjectionEmbedding()`.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat transformed points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Box of the transformed points. Default: around those of up to 4,096 bags, where a few
-        outliers do not stretch it, as ingest measures boxes; a store's own box is not used.
+        Box of the transformed points. Default: a box around the transformed points of up to 4,096
+        bags, which a few outliers do not stretch. The box of a store is not used.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : PointTransformerSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    A transformer that follows a FunctionTransformer takes a pass of its own. Parameters are set
-    as ``set_params(transformer__n_components=5, embedding__n_per_dim=8)``.
+    A transformer after a FunctionTransformer needs a separate pass. Use
+    ``set_params(transformer__n_components=5, embedding__n_per_dim=8)`` to set parameters.
 
     See Also
     --------
@@ -250,14 +252,14 @@ class PointTransformer(Embedding[PointTransformerSpec]):
 
     @override
     def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> PointTransformerSpec:
-        # ``box``, which is of points as they are, is not used
+        # ``box`` is not used: it is a box of untransformed points
         check_parameters(self)
         spec = self._decided(sample, self.out_of_box, self.box)
         return spec.with_margin() if self.box is None else spec
 
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> PointTransformerSpec:
-        # takes a pass over the bags. ``box`` is of transformed points
+        # takes a pass over the bags; ``box`` is a box of transformed points
         return self._decided(sample, out_of_box, box)
 
     def _decided(
@@ -275,12 +277,12 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         return PointTransformerSpec(steps, n_dims, spec, out_of_box=out_of_box, box=box)
 
     def transform_points(self, X: BagsInMemory) -> Bags:
-        """Return bags of the transformed points, as float32 or float64 as they were.
+        """Return bags of the transformed points, float32 or float64 like the points of X.
 
         Raises
         ------
         DataError
-            Bags of another dimension, or points that are transformed to none.
+            If the bags have another dimension, or a transformed point is not finite.
         """
         check_is_fitted(self)
         bags = self._in_order(as_bags(X))
@@ -290,7 +292,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     @classmethod
     @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        # transformers are a list of {name, parameters} there
+        # in ``params`` transformers are a list of {name, parameters}
         steps = params["transformer"]
         transformer: BaseEstimator | None = None if steps is None else transformer_of(steps)
         inner = from_params(params["embedding"])
@@ -298,9 +300,10 @@ class PointTransformer(Embedding[PointTransformerSpec]):
 
 
 class PointScales:
-    """Points of bags in memory after transformers, each as `PointTransformer` fits it to all.
+    """Transformed points of bags in memory, for several transformers.
 
-    A pass over the points that several transformers begin with is taken once.
+    Each transformer is fitted as in `PointTransformer`. Transformers with the same first steps
+    share one pass over the points.
     """
 
     def __init__(self, bags: Bags) -> None:
@@ -308,14 +311,14 @@ class PointScales:
         self._measure = cache(partial(_measure, ChoiceSample.whole(bags)))
 
     def put(self, transformer: object) -> tuple[PointMap, Bags, Box]:
-        """Return a transformer's fitted steps, bags of the points after them, and their box.
+        """Return the fitted steps of a transformer, bags of transformed points, and their box.
 
         Raises
         ------
         BagError
-            A point that is transformed to no finite numbers.
+            If a transformed point is not finite.
         ParameterError
-            Another transformer than `PointTransformer` takes.
+            If `PointTransformer` does not support the transformer.
         """
         mapped = PointMap(fit_steps(transformer, self._measure))
         bags = mapped(self._bags)
@@ -323,9 +326,9 @@ class PointScales:
 
 
 def box_of_sample(sample: ChoiceSample) -> Box:
-    """Return the unit cube if it holds the points of a sample, else a box around them.
+    """Return the unit cube if it contains the points of a sample, else a box around them.
 
-    It is `Box.around`'s, which a few outliers do not stretch.
+    `Box.around` makes the box, which a few outliers do not stretch.
     """
     samples: list[NDArray[Any]] = []
     ends: list[NDArray[Any]] = []
@@ -342,7 +345,7 @@ def box_of_sample(sample: ChoiceSample) -> Box:
 
 
 def _measure(sample: ChoiceSample, steps: tuple[PointStep, ...], rotates: bool) -> RowMoments:
-    """Return the moments of all points after some steps, by one pass."""
+    """Return the moments of all points after the steps, computed in one pass."""
     note(sample.progress, "moments of all points")
     source, mapped = sample.every_bag, PointMap(steps)
     n = mapped.n_outputs(source.n_dims)
@@ -361,6 +364,6 @@ def _points(mapped: PointMap, bags: Bags) -> NDArray[Any]:
 
 
 def _seconds(steps: Sequence[PointStep], n_dims: int) -> float:
-    """Return what the steps take one core per point, in order of magnitude."""
+    """Return the seconds of one core per point for the steps, in order of magnitude."""
     products = sum(2 * n_dims * len(step.axes or ()) for step in steps)
     return products * SECONDS_PER_PRODUCT + (1 + len(steps)) * n_dims * SECONDS_PER_NUMBER

@@ -1,4 +1,4 @@
-"""Time series of any lengths as bags of moments, in the formats of aeon's collections."""
+"""Embeddings of time series as bags of time steps, in the formats of aeon's collections."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ Collection = NDArray[Any] | Sequence[ArrayLike]
 def bags_of_series(X: Collection, *, time: bool = False, lags: int = 0) -> Bags:
     """Turn time series into bags: a time step is a point, a channel is a coordinate.
 
-    The order of the moments is lost unless ``time`` or ``lags`` keep some of it.
+    The order of the time steps is lost unless ``time`` or ``lags`` preserve it in part.
 
     Parameters
     ----------
     X : array or list of array
-        A collection of aeon's: an array (n_series, channels, time) or, of one channel,
-        (n_series, time); or a list of arrays (channels, time_i) or (time_i,).
+        A collection of time series in aeon's format: an array (n_series, channels, time), or
+        (n_series, time) for one channel; or a list of arrays (channels, time_i) or (time_i,).
     time : bool
-        Whether the first coordinate is the moment, from 0 to 1 in each series.
+        Whether to add the time as first coordinate, from 0 to 1 in each series.
     lags : int ≥ 0
-        Earlier moments whose channels follow those of each moment; the first ``lags`` moments are
-        left out.
+        Number of earlier time steps whose channels are added to each point. The first ``lags`` time
+        steps of a series give no point.
 
     Returns
     -------
     Bags
-        Points of time + channels · (lags + 1) coordinates; float32 where all series are, else
-        float64.
+        Points with time + channels · (lags + 1) coordinates; float32 if all series are float32,
+        else float64.
 
     Raises
     ------
     DataError
-        A series of another shape, with other channels than the first, with a number that is not
-        finite, or not longer than lags; names the series.
+        If a series has a wrong shape, another number of channels than the first one, a value that
+        is not finite, or at most ``lags`` time steps.
 
     See Also
     --------
@@ -81,7 +81,7 @@ def bags_of_series(X: Collection, *, time: bool = False, lags: int = 0) -> Bags:
 
 
 def _points(values: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]:
-    """Return the moments of a series, shape (n, time + channels · (lags + 1))."""
+    """Return the points of a series, shape (n, time + channels · (lags + 1))."""
     series = as_array(name, values)
     series = series[None] if series.ndim == 1 else series
     if series.ndim != 2 or not len(series) or series.dtype.kind not in "biuf":
@@ -103,23 +103,24 @@ def _points(values: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]
 
 @component
 class SeriesEmbedding(TransformerMixin, BaseEstimator):
-    """Embed time series of unequal lengths; a transformer of aeon's collections.
+    """Embed time series of unequal lengths; a transformer for aeon's collections.
 
-    It stands in a pipeline of scikit-learn before any estimator of vectors. It does not import
-    aeon, whose releases ask for another numba than this package.
+    Use it in a scikit-learn pipeline before any estimator for vectors. aeon is not imported,
+    because its releases require another version of numba than this package.
 
     Parameters
     ----------
     embedding : Embedding, optional
-        Embedding of the bags of moments. None: `MeanMapEmbedding` of its own parameters.
+        Embedding of the bags of time steps. Default: `MeanMapEmbedding()`.
     time, lags
-        As for `bags_of_series`.
+        Parameters of `bags_of_series`.
 
     Attributes
     ----------
     embedding_ : Embedding
-        Fitted.
+        The fitted embedding.
     n_channels_ : int
+        Number of channels of a series.
 
     See Also
     --------
@@ -144,18 +145,18 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
     n_channels_: int = field(init=False)
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that X are series."""
+        """Return scikit-learn's tags: X consists of series."""
         return of_bags(super().__sklearn_tags__())
 
     def fit(self, X: Collection, y: object = None) -> Self:
-        """Fit the embedding to a collection, as `bags_of_series` takes it.
+        """Fit the embedding to a collection in a format of `bags_of_series`.
 
         Raises
         ------
         DataError
-            A series that cannot be used.
+            If `bags_of_series` rejects a series.
         ParameterError
-            A parameter that cannot be used.
+            If a parameter has a value that is not allowed.
         """
         check_parameters(self)
         bags = bags_of_series(X, time=self.time, lags=self.lags)
@@ -170,19 +171,21 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            A series that cannot be used, or with other channels than those fitted.
+            If `bags_of_series` rejects a series, or the number of channels differs from `fit`.
         """
         check_is_fitted(self)
         return self.embedding_.transform(bags_of_series(X, time=self.time, lags=self.lags))
 
     @checked(input_features=ListOf(Text) | None_)
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
-        """Return a name per column of `transform`; ``input_features`` names the channels.
+        """Return a name for each column of `transform`.
+
+        ``input_features`` are the names of the channels; default x0, x1, ….
 
         Raises
         ------
         DataError
-            Another number of names than channels.
+            If the number of names differs from the number of channels.
         """
         check_is_fitted(self)
         n = self.n_channels_

@@ -1,4 +1,4 @@
-"""`ShrunkEmbedding`: another embedding, drawn to the mean of all bags where points are few."""
+"""`ShrunkEmbedding`: shrink the embeddings of small bags towards the mean of all bags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..projection import ProjectionEmbedding
 from ..remembering import fill_once
 from .inner import ITEM, InnerSpec
 
-SECONDS_PER_NUMBER = 4e-9  # of an embedding that is shrunk
+SECONDS_PER_NUMBER = 4e-9  # for shrinking one feature of an embedding
 ARRAYS_HELD = 4  # arrays of the size of the embeddings that exist at once while they are shrunk
 SEED = 4004  # for drawing the halves; differs from the seeds of embeddings
 
@@ -37,8 +37,8 @@ class ShrunkSpec(InnerSpec):
     embedding : EmbeddingSpec
         Embedding that is shrunk.
     shrunk_mean, between, within : bytes
-        float64, shape (s,) each: the mean of the bags, the variance between them, and the variance
-        within them: of the embedding of a single point.
+        Bytes of float64 arrays of shape (s,): the mean of the embeddings, the variance between
+        bags, and the variance within bags, that is, of the embedding of a single point.
 
     See Also
     --------
@@ -76,7 +76,7 @@ class ShrunkSpec(InnerSpec):
     @property
     @override
     def cost(self) -> Cost:
-        # weights stand next to the output
+        # weights are in memory together with the output
         s = self.n_features
         own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=ARRAYS_HELD * ITEM * s)
         return self.embedding.cost + own
@@ -109,7 +109,7 @@ class ShrunkSpec(InnerSpec):
         return np.sqrt(shares * noise)
 
     def _kept(self, n_points: Integers) -> tuple[Floats, Floats]:
-        """Return A / (A + S/n), 1 where both are 0, and S/n, shape (n_bags, s)."""
+        """Return A / (A + S/n), which is 1 if A and S are 0, and S/n, shape (n_bags, s)."""
         between, within = np.frombuffer(self.between), np.frombuffer(self.within)
         noise = within / np.maximum(n_points, 1)[:, None]
         whole = between + noise
@@ -120,36 +120,36 @@ class ShrunkSpec(InnerSpec):
 class ShrunkEmbedding(Embedding[ShrunkSpec]):
     """Shrink the embeddings of small bags towards the mean of all bags (empirical Bayes).
 
-    The embedding of a bag of n points is its expectation and noise of variance S/n. What is
-    expected of it, given what was seen, is m + A (A + S/n)⁻¹ (z − m), with the mean m and the
-    variance A between bags, coordinate by coordinate: bags of few points are shrunk to the mean
-    (Law et al. 2018, "Bayesian approaches to distribution regression", §4). The variance that is
-    left, A − A (A + S/n)⁻¹ A, widens the standard deviations of predictions. It helps where some
-    bags have several times the points of others.
+    The embedding z of a bag of n points is its expectation plus noise of variance S/n. Let m be the
+    mean of all bags and A the variance between bags. The posterior mean m + A (A + S/n)⁻¹ (z − m)
+    is computed for each feature, so that bags of few points are shrunk towards m (Law et al. 2018,
+    "Bayesian approaches to distribution regression", §4). The posterior variance
+    A − A (A + S/n)⁻¹ A widens the standard deviations of predictions. Use it if some bags have
+    several times as many points as other bags.
 
     Parameters
     ----------
     embedding : embedding, optional
-        Unfitted embedding without a box of its own. Default: `ProjectionEmbedding()`.
+        Unfitted embedding without its own box. Default: `ProjectionEmbedding()`.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d, for the embedding. Default: as in
+        Range of each coordinate, scaled to [0, 1]^d for the inner embedding. Default: as in
         `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : ShrunkSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    S is what random halves of up to 4,096 bags differ by, which serves embeddings that are no
-    means, too; A is the variance of the same bags less the mean of S/n, or 0. With one bag, or none
-    of two points, embeddings stay as they are. The embedding's
-    parameters are set as ``set_params(embedding__n_directions=64)``.
+    S is estimated from differences between random halves of up to 4,096 bags. This also works for
+    embeddings that are not means. A is the variance of the same bags less the mean of S/n, but not
+    below 0. If there is only one bag, or no bag has two points, embeddings are not changed. Use
+    ``set_params(embedding__n_directions=64)`` to set parameters of the inner embedding.
 
     See Also
     --------
@@ -182,12 +182,12 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     @classmethod
     @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        # the embedding is {name, params} there
+        # in ``params`` the embedding is {name, params}
         return cls(**{**params, "embedding": from_params(params["embedding"])})
 
 
 def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Floats, Floats]:
-    """Return the mean of the bags, the variance between them and that of a point in them."""
+    """Return the mean, the variance between bags and the variance of a point within bags."""
     rng = np.random.Generator(np.random.Philox(SEED))
     parts: list[Floats] = []
     inverse: list[Floats] = []
@@ -214,14 +214,14 @@ def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Float
 
 
 def _embedded(spec: EmbeddingSpec, bags: Bags) -> tuple[Floats, Integers]:
-    """Return the embeddings of bags, NaN where "drop" left no point, and the points they are of."""
+    """Return the embeddings (NaN for bags without points) and the number of embedded points."""
     rows, outside = np.empty((len(bags), spec.n_features)), np.zeros(len(bags), np.int64)
     fill_once(spec, bags, rows, outside)
     return rows, spec.points_embedded(bags, outside)
 
 
 def _halves(bags: Bags, rng: np.random.Generator) -> Bags:
-    """Return the two random halves of each bag of two points or more, one after the other."""
+    """Return two random halves of each bag of two or more points, one after the other."""
     bags = take_rows(bags, np.flatnonzero(bags.sizes > 1))
     owner = np.repeat(np.arange(len(bags)), bags.sizes)
     order = np.lexsort((rng.random(bags.n_points), owner))

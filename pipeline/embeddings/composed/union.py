@@ -1,4 +1,4 @@
-"""`EmbeddingUnion`: several embeddings of a bag joined, under one kernel or a sum of kernels."""
+"""`EmbeddingUnion`: combine several embeddings, with one kernel or a sum of kernels."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from ..moments import MomentsEmbedding
 from ..remembering import fill_once, number_once
 from ..transforms import NO_ARRAYS, Arrays
 
-JOINS = {"product": " × ", "sum": " + "}  # how a description joins kernels
-PART_BYTES = 8  # bytes per number of a part, which is embedded by itself and then copied
+JOINS = {"product": " × ", "sum": " + "}  # signs between kernels in a description
+PART_BYTES = 8  # bytes per feature of a part, which is computed separately and then copied
 
 UNION_LEVEL = 1  # nesting level of unions, see `embedding`
 
@@ -48,7 +48,7 @@ PerPart = ListOf(Real(gt=0), 1)
 
 @dataclass(frozen=True)
 class UnionSpec(EmbeddingSpec):
-    """Fitted joined embeddings; see `EmbeddingUnion` for the fields.
+    """A fitted union of embeddings; see `EmbeddingUnion` for the fields.
 
     See Also
     --------
@@ -102,13 +102,13 @@ class UnionSpec(EmbeddingSpec):
     @property
     @override
     def cost(self) -> Cost:
-        # a part's rows stand next to the output while it is filled
+        # the features of a part are in memory together with the output
         whole = sum((part.cost for part in self.parts), Cost())
         return whole + Cost(bytes_per_bag=PART_BYTES * self.n_features)
 
     @override
     def describe(self) -> Description:
-        # densities are drawn as the first part that has any
+        # densities are drawn from the first part with a series
         each = [part.describe() for part in self.parts]
         series = next(
             (description.series for description in each if description.series is not None), None
@@ -157,48 +157,49 @@ class UnionSpec(EmbeddingSpec):
 
 @embedding("union", UnionSpec, nesting=UNION_LEVEL)
 class EmbeddingUnion(Embedding[UnionSpec]):
-    """Several embeddings of a bag, joined: A(X) = [√w₁ A₁(X) / s₁, √w₂ A₂(X) / s₂, …].
+    """Combine several embeddings of a bag: A(X) = [√w₁ A₁(X) / s₁, √w₂ A₂(X) / s₂, …].
 
-    Each part is divided by a scale s, so that no part dominates the others. The random features of
-    a union approximate one of two kernels, where dᵢ is the distance of two bags in part i:
+    Each part is divided by a scale s, so that no part dominates. The random features of a union
+    approximate one of two kernels, where dᵢ is the distance between two bags in part i:
 
-    - join="product": exp(−Σ wᵢ dᵢ² / 2 sᵢ² σ²), one kernel of the joined vector: two bags
-      are similar if they are similar in every part;
-    - join="sum": Σ wᵢ exp(−dᵢ² / 2 sᵢ² σ²), a block of random features for each part, of wᵢ n /
-      2 frequencies: a sum of functions of one part each.
+    - join="product" gives exp(−Σ wᵢ dᵢ² / 2 sᵢ² σ²), one kernel of the joined vector. Two bags are
+      similar if they are similar in every part.
+    - join="sum" gives Σ wᵢ exp(−dᵢ² / 2 sᵢ² σ²). Each part has its own block of random features
+      with wᵢ n / 2 frequencies. Predictions are sums of functions of single parts.
 
     Parameters
     ----------
     parts : sequence of (name, embedding) or of embeddings, optional
-        Embeddings that are not fitted and have no box of their own. Without names they are called
-        "js", "moments", or "js1", "js2" if two are of one kind. Default:
+        Unfitted embeddings without their own box. Default names are, for example, "js" and
+        "moments", or "js1" and "js2" for two parts of the same kind. Default:
         ``HDDEmbedding("js")`` as "js" and ``MomentsEmbedding()`` as "moments".
     join : {"product", "sum"}, default "product"
-        How to join the parts' kernels. Without random features, both give the joined vector.
+        How to combine the kernels of the parts. Without random features, both values give the
+        joined vector.
     scales : list of float > 0, optional
-        s, by which each part is divided. None: the median distance of two bags in the part, from
-        up to 1,024 bags of a sample.
+        Scale s of each part, by which the part is divided. Default: the median distance between
+        bags in the part, from up to 1,024 bags of a sample.
     weights : list of float > 0, optional
-        w, divided by their sum. None: equal weights.
+        Weight w of each part; weights are divided by their sum. Default: equal weights.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d, for all parts. Default: as in
+        Range of each coordinate, scaled to [0, 1]^d for all parts. Default: as in
         `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Data type of what `transform` returns.
+        Data type of the result of `transform`.
 
     Attributes
     ----------
     spec_ : UnionSpec
-        The fitted embedding, with everything that was decided at `fit`.
+        The fitted embedding, with all parameters that `fit` chose.
 
     Notes
     -----
-    A part's parameters are set as ``union.set_params(js__distance="tv")``. A union is not
-    always better: if one part contains all the information, another part adds noise.
-    ``bags tune --set search.embedding=auto`` joins parts while that lowers the error on bags held
-    out.
+    Use ``union.set_params(js__distance="tv")`` to set parameters of a part. A union is not always
+    better: if one part contains all the information, another part adds noise.
+    ``bags tune --set search.embedding=auto`` adds parts as long as the error on held-out bags
+    decreases.
 
     See Also
     --------
@@ -225,7 +226,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
     @checked(deep=Boolean)
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with ``deep`` those of the parts as ``name__parameter``."""
+        """Return the parameters; with ``deep``, also parameters of parts as ``name__parameter``."""
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name, part in named_parts(self.parts):
@@ -235,7 +236,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> UnionSpec:
-        # the sample is read by parts that need it, and for the scales
+        # the sample is read for the scales, and by parts that need it
         named = _check_parts(self.parts)
         parts = tuple(part.decide(sample, out_of_box, box) for _, part in named)
         weights = np.array(_one_each("weights", self.weights, len(parts)))
@@ -266,7 +267,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
 
 def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
-    """Name embeddings for a union: "js", "moments"; with a number where names would be the same."""
+    """Return embeddings with names such as "js" and "moments"; equal names get a number."""
     names = [e.distance if isinstance(e, HDDEmbedding) else e.kind_name for e in embeddings]
     return [
         (name if names.count(name) == 1 else f"{name}{i + 1}", e)
@@ -275,7 +276,7 @@ def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
 
 
 def named_parts(parts: object) -> list[Named]:
-    """Return the parts with their names, as far as they have some: none of what is refused."""
+    """Return the valid parts with their names; invalid parts are omitted."""
     members = list(parts) if isinstance(parts, (list, tuple)) else []
     if all(is_below(type(member), UNION_LEVEL) for member in members):
         return name_parts(members)
@@ -286,7 +287,7 @@ def named_parts(parts: object) -> list[Named]:
 
 
 def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
-    """Return the parts, or the default ones; ParameterError for what cannot be joined."""
+    """Return the parts or the default parts; ParameterError if a part is invalid."""
     if parts is None:
         return [("js", HDDEmbedding("js")), ("moments", MomentsEmbedding())]
     expected = "expected embeddings, or (name, embedding) pairs, as [('js', HDDEmbedding('js'))]"
@@ -319,7 +320,7 @@ def _check_names(names: Sequence[str], n: int) -> None:
 
 
 def _one_each(name: str, values: Sequence[float] | None, n: int) -> tuple[float, ...]:
-    """Return a number per part, ones for None; ParameterError for another number of them."""
+    """Return a number for each part, 1 for None; ParameterError if the length is wrong."""
     numbers = (1.0,) * n if values is None else tuple(values)
     if len(numbers) != n:
         raise ParameterError(f"{name} is {shown(values)}; expected one number > 0 per part, {n}")
