@@ -10,6 +10,6 @@ from .constraints import OneOf, Seed
 RandomSeed = Annotated[int, Seed]
 Precision = Annotated[str, OneOf("float32", "float64")]
 Progress = Callable[[int, int], None]
-"""Called with the units done and their number, such as points, bags or pairs of bags."""
+"""Function that is called with the number of units done and of all units (points, bags, …)."""
 
 KernelName = Annotated[str, OneOf("gaussian", "laplacian", "matern")]

@@ -1,4 +1,4 @@
-"""Types of arrays by name; arrays as callers give them, checked, and as kernels take them."""
+"""Named array types, checks of arrays from callers, and conversion for kernels."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 EitherPrecision = tuple[NDArray[np.float32], NDArray[np.float64]]
-"""An array in single precision and one in double, of which one is empty."""
+"""A pair of a single-precision and a double-precision array, one of which is empty."""
 
 
 def by_precision(array: NDArray[Any]) -> EitherPrecision:
-    """Return the array as a pair (float32, float64), of which the other one has no rows.
+    """Return the array as a pair (float32, float64); the array of the other dtype has no rows.
 
-    A kernel that takes a pair is compiled once, where it would be for each dtype.
+    A kernel that takes such a pair is compiled once instead of once for each dtype.
     """
     shape = (0, *array.shape[1:])
     if array.dtype == np.float32:
@@ -33,7 +33,7 @@ def check_dtype(name: str, value: object, *more: DTypeLike) -> np.dtype[Any]:
     Raises
     ------
     ParameterError
-        Anything else.
+        If the dtype is another one.
     """
     try:
         dtype = np.dtype(value) if value is not None else None  # type: ignore[call-overload]
@@ -49,13 +49,12 @@ def check_dtype(name: str, value: object, *more: DTypeLike) -> np.dtype[Any]:
 
 
 def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Return ``value`` as numpy has it, without a copy where it is an array already.
+    """Return ``value`` as a NumPy array, without a copy if it is an array already.
 
     Raises
     ------
     DataError
-        Lists of different lengths, masked values, values with a unit, or that are none of
-        ``dtype``.
+        If lists have different lengths, or values are masked, have a unit, or are not of ``dtype``.
     """
     refuse_masked(name, value)
     refuse_unit(name, value)
@@ -91,9 +90,9 @@ def _as_written(texts: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
 
 
 def refuse_unit(name: str, value: object) -> None:
-    """Raise DataError for values with a unit, which numpy drops: km and m would be alike.
+    """Raise DataError for values with a unit, because NumPy drops units: km would equal m.
 
-    Those are the quantities of astropy, pint and unyt; without a dimension they are numbers.
+    Such values are quantities of astropy, pint and unyt. Dimensionless quantities are numbers.
     """
     if not hasattr(value, "to_value") and not hasattr(value, "magnitude"):
         return
@@ -106,9 +105,9 @@ def refuse_unit(name: str, value: object) -> None:
 
 
 def refuse_masked(name: str, value: object) -> None:
-    """Raise DataError for masked values: numpy drops the mask and uses the hidden values as data.
+    """Raise DataError for masked values, because NumPy would use the hidden values as data.
 
-    Those of pandas' arrays, which have a mask too, become NaN or NA.
+    Masked values of pandas arrays become NaN or NA instead.
     """
     if np.ma.is_masked(value) and not hasattr(value, "isna"):
         raise DataError(f"{name}: {np.ma.count_masked(value)} values are masked; leave them out")

@@ -1,4 +1,4 @@
-"""Checks of declared parameters: of a function's arguments, and of an instance's attributes."""
+"""Checks of declared parameters: arguments of functions and attributes of instances."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ R = TypeVar("R")
 SEED, RNG = "seed", "rng"
 
 ConstraintTable = Mapping[str, Constraint[Any]]
-"""What each parameter may be, by its name."""
+"""Constraint of each parameter, by name."""
 
 
 def checked(
     table: ConstraintTable | None = None, /, **more: Constraint[Any]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a function: it refuses arguments that are not accepted.
+    """Return a decorator that checks the arguments of a function against constraints.
 
-    What each parameter may be is declared by its annotation, or by a table where one is given.
-    The function gets plain values: an int where a caller gave one of numpy's. Parameters of which
-    neither annotation nor table says what they may be are not checked.
-    A ``seed`` may also be a `numpy.random.Generator`, which draws one and so moves on; ``rng`` is
-    another name for it.
+    Constraints come from the annotations, or from a table if it is given. Parameters without a
+    constraint are not checked. The function gets plain values, such as an int for a NumPy integer.
+    A ``seed`` may also be a `numpy.random.Generator`, from which a seed is drawn; ``rng`` is
+    another name for ``seed``.
 
     Parameters
     ----------
@@ -44,7 +43,8 @@ def checked(
     Raises
     ------
     ParameterError
-        Raised by the function returned; names the parameter.
+        If an argument is not accepted. The decorated function raises it; the message names the
+        parameter.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def checked(
                 if SEED in kwargs:
                     raise ParameterError("seed and rng are given; they are two names of one thing")
                 kwargs[SEED] = kwargs.pop(RNG)
-            if not known:  # at the first call: annotations may name what is defined further below
+            if not known:  # at the first call: annotations may name later classes
                 known.update(constraints_of(function))
             if owner in RENAMED and kwargs:
                 renamed = with_new_names(owner, kwargs)
@@ -115,7 +115,7 @@ class _QuickBinding(NamedTuple):
     Attributes
     ----------
     positional : tuple of str
-        Parameters that may be given by position.
+        Parameters that may be passed by position.
     names, required : frozenset of str
         All parameters, and those without a default.
     """
@@ -126,7 +126,7 @@ class _QuickBinding(NamedTuple):
 
     @classmethod
     def of(cls, signature: inspect.Signature) -> _QuickBinding | None:
-        """Return the binding for a signature; None where a parameter has no name to be given by."""
+        """Return the binding for a signature; None if a parameter cannot be passed by name."""
         by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         parameters = signature.parameters.values()
         if any(parameter.kind not in (by_place, by_name) for parameter in parameters):
@@ -140,7 +140,7 @@ class _QuickBinding(NamedTuple):
         )
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the arguments by name; None for a wrong call, which `inspect` tells of."""
+        """Return the arguments by name; None for a wrong call, which `inspect` reports."""
         values = dict(zip(self.positional, args, strict=False))
         if len(args) > len(self.positional) or values.keys() & kwargs.keys():
             return None
@@ -169,14 +169,15 @@ def check_parameters(instance: object, of: str = "") -> dict[str, Any]:
     Parameters
     ----------
     instance : object
-        Instance of a class that declares parameters; a parameter is the attribute of the same name.
+        Instance of a class that declares parameters. Each parameter is the attribute of the same
+        name.
     of : str
-        Added to the names in messages: "of the drift gates".
+        Text that is added to the names in messages: "of the drift gates".
 
     Raises
     ------
     ParameterError
-        Names the first parameter that its constraint does not accept.
+        If a constraint does not accept a parameter. The message names the first such parameter.
 
     Examples
     --------
@@ -193,9 +194,10 @@ def check_parameters(instance: object, of: str = "") -> dict[str, Any]:
 
 
 def keep_checked(instance: object, of: str = "") -> None:
-    """Check the fields of a frozen dataclass and keep them as plain values; see `check_parameters`.
+    """Check the fields of a frozen dataclass and store them as plain values.
 
-    It is called by ``__post_init__``. A list becomes a tuple, so that the instance can be hashed.
+    Call it in ``__post_init__``. The fields are checked as by `check_parameters`. A list becomes a
+    tuple, so that the instance can be hashed.
 
     Examples
     --------
@@ -215,9 +217,10 @@ def check_position(name: str, value: object, n: int) -> None:
 
 
 def decided(table: ConstraintTable, *names: str) -> dict[str, Constraint[Any]]:
-    """Return the constraints of parameters once their open choices are made.
+    """Return constraints for parameters whose automatic choices have been made.
 
-    A word such as "auto" among numbers asks for a choice: it is accepted no more.
+    A word such as "auto" among numbers asks for a choice. The returned constraints no longer accept
+    it.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What a pydantic model accepts, and what was wrong with a value, in one line for people.
+"""Values that a pydantic model accepts, and errors of a config, in one readable line.
 
-Both are read from the model's JSON schema, so that a key is described once, where it is declared.
+Both come from the model's JSON schema, so that a key is described only where it is declared.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class WrongValue:
     Attributes
     ----------
     key : str
-        Dotted; empty where no single key is wrong.
+        Dotted key; empty if no single key is wrong.
     text : str
-        One line that names the key, its value and what it may be; of missing keys all of them.
+        One line that names the key, its value and the accepted values, or all missing keys.
     missing : tuple of str
-        The required keys that were not given; the first one is ``key``.
+        All required keys that were not given. The first of them is ``key``.
     """
 
     key: str
@@ -58,7 +58,7 @@ class WrongValue:
 
 
 def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue:
-    """Return the first error of values that an adapter, of a model or a union, refused."""
+    """Return the first error of values that the adapter of a model or union refused."""
     schema = _schema_of(adapter)
     first = min(error.errors(), key=lambda detail: _ORDER.get(detail["type"], 1))
     reason, value = first["msg"].removeprefix("Value error, "), first["input"]
@@ -92,7 +92,7 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
 
 
 def _missing_keys(schema: Schema, error: ValidationError) -> dict[str, str]:
-    """Return every required key that was not given, and what it is in words."""
+    """Return every required key that was not given, with its description."""
     missing = {}
     for detail in error.errors():
         if detail["type"] == "missing":
@@ -110,9 +110,9 @@ def _schema_of(adapter: TypeAdapter[Any]) -> Schema:
 
 
 def key_sections(kind: type[BaseModel]) -> dict[str, list[tuple[str, str]]]:
-    """Return every key of a model, dotted, and what it is, by section; for help texts.
+    """Return every dotted key of a model and its description, by section, for help texts.
 
-    The title of a section says which of several it is: "model.embedding with name: hdd". That of
+    The title of a section names the alternative: "model.embedding with name: hdd". The title for
     the model itself is empty.
     """
     schema = TypeAdapter(kind).json_schema()
@@ -123,19 +123,19 @@ def key_sections(kind: type[BaseModel]) -> dict[str, list[tuple[str, str]]]:
 
 
 def accepted_by(annotation: object) -> str:
-    """Say what a type accepts: "an integer > 0", "'gcv', 'validation' or a number"."""
+    """Return words for what a type accepts: "an integer > 0", "'gcv', 'validation' or a number"."""
     schema = TypeAdapter(annotation).json_schema()  # type: ignore[arg-type]  # any annotation
     return accepted(schema, schema)
 
 
 def accepted(schema: Schema, node: Schema) -> str:
-    """Say what a part of a schema accepts."""
+    """Return words for the values that a part of a schema accepts."""
     parts = list(dict.fromkeys(_alternatives(schema, node)))
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
 
 
 def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Schema, Schema]:
-    """Return the keys on the way to an error, the schema there, and the model around it."""
+    """Return the keys that lead to an error, the schema there, and the enclosing model."""
     keys: list[str] = []
     node = owner = schema
     for part in loc:
@@ -155,7 +155,7 @@ def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Sche
 
 
 def _n_keys(loc: tuple[int | str, ...]) -> int:
-    """Return how many keys a location must have: one if a part of it is not text."""
+    """Return the number of keys of a location: one if a part of it is not text."""
     return 0 if all(isinstance(part, str) for part in loc) else 1
 
 
@@ -190,13 +190,13 @@ def _models(schema: Schema, node: Schema) -> list[Schema]:
 
 
 def _tags(model: Schema) -> set[Any]:
-    """Return the values by which a union tells this model from the others."""
+    """Return the values by which a union recognizes this model."""
     values = [field.get("enum", [field.get("const")]) for field in model["properties"].values()]
     return {value for some in values for value in some} - {None}
 
 
 def _tag_name(schema: Schema, node: Schema) -> str:
-    """Return the key that tells the models of a union apart: the one that is fixed in all."""
+    """Return the key that distinguishes the models of a union: its value is fixed in all."""
     first, *others = _models(schema, node)
     fixed = [name for name, field in first["properties"].items() if "const" in field]
     return next(name for name in fixed if all(name in field["properties"] for field in others))
@@ -228,9 +228,9 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
 
 
 def refuse_credentials(config: Mapping[str, Any], source: str = "") -> None:
-    """Raise ConfigError naming the first key that has, or is named as, a credential.
+    """Raise ConfigError for the first key that holds a credential or is named like one.
 
-    Values in lists and mappings are looked at, too, and so are the names of keys.
+    Values in lists and mappings are checked too, and so are the names of keys.
     """
     for key in secret_places(config):
         raise ConfigError(f"{source}key {key!r} {NO_CREDENTIALS}")
@@ -239,7 +239,7 @@ def refuse_credentials(config: Mapping[str, Any], source: str = "") -> None:
 def differences(
     before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield dotted keys in which two configs differ, with the values before and now, or None."""
+    """Yield dotted keys in which two configs differ, with the old and new value, or None."""
     old, new = dict(items_of(before)), dict(items_of(now))
     for key in [*new, *old]:
         if old.get(key) != new.get(key):

@@ -1,8 +1,8 @@
-"""What a parameter may be, as data: `Integer(ge=1) | None_`.
+"""Constraints of parameters as data: `Integer(ge=1) | None_`.
 
-A table of constraints, one per parameter, is all that a class or a function says about its
-parameters. Checks, the sections of configs, their help and the values that tests try are read from
-it. Nothing here imports numpy, so that a wrong config is refused before numpy is loaded.
+A class or a function declares one constraint per parameter. Checks, the sections of configs, their
+help and the values that tests try are derived from these constraints. This module does not import
+NumPy, so that a wrong config is refused before NumPy is loaded.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SEEDS = 2**64  # the counter-based generators take keys of unsigned 64-bit integ
 
 
 class UnfitError(ValueError):
-    """A value that a constraint does not accept; `Constraint.check` turns it into our error."""
+    """A value that a constraint does not accept; `Constraint.check` raises ParameterError."""
 
 
 class Constraint(ABC, Generic[T]):
-    """What a parameter may be; ``a | b`` accepts what either accepts.
+    """The values that a parameter accepts; ``a | b`` accepts the values of both constraints.
 
     Examples
     --------
@@ -45,11 +45,11 @@ class Constraint(ABC, Generic[T]):
 
     @abstractmethod
     def take(self, value: object) -> T:
-        """Return the value as a plain one: an int for numpy's, a list of such; else UnfitError."""
+        """Return the value as a plain one, such as an int for a NumPy integer; else UnfitError."""
 
     @abstractmethod
     def words(self, name: str) -> str:
-        """Say what is accepted, of a parameter of this name: "a number, 0 < alpha < 1"."""
+        """Return words for the accepted values of this parameter: "a number, 0 < alpha < 1"."""
 
     def check(self, name: str, value: object) -> T:
         """Return the value as `take` does.
@@ -57,7 +57,8 @@ class Constraint(ABC, Generic[T]):
         Raises
         ------
         ParameterError
-            Not accepted; names the parameter, the beginning of the value, and what is wanted.
+            If the value is not accepted. The message names the parameter, the beginning of the
+            value, and the accepted values.
         """
         try:
             return self.take(value)
@@ -66,11 +67,11 @@ class Constraint(ABC, Generic[T]):
             raise ParameterError(text) from None
 
     def choices_of_text(self) -> Iterable[str]:
-        """Return the texts that are accepted, as far as they are a list."""
+        """Return the accepted texts, if they are a list."""
         return ()
 
     def nearest(self, value: object) -> str:
-        """Return the accepted text that is most like a refused one, as a question."""
+        """Return the accepted text most similar to a refused one, as a question."""
         if not isinstance(value, str) or len(value) > SHOWN_CHARACTERS:
             return ""
         return closest(
@@ -78,7 +79,7 @@ class Constraint(ABC, Generic[T]):
         )
 
     def accepts(self, value: object) -> bool:
-        """Return whether `check` would return."""
+        """Return whether the value is accepted."""
         try:
             self.take(value)
         except UnfitError:
@@ -96,7 +97,7 @@ def members_of(constraint: Constraint[Any]) -> tuple[Constraint[Any], ...]:
 
 
 def brief(value: object) -> str:
-    """Return what a refusal shows of a value: its beginning and end."""
+    """Return the beginning and end of a value, for messages."""
     text = shown(value)
     if len(text) <= SHOWN_CHARACTERS:
         return text
@@ -106,7 +107,7 @@ def brief(value: object) -> str:
 
 @dataclass(frozen=True)
 class Either(Constraint[T]):
-    """What one of several constraints accepts; the first that does takes the value."""
+    """A value that one of several constraints accepts; the first that accepts it is used."""
 
     members: tuple[Constraint[Any], ...]
 
@@ -130,7 +131,7 @@ class Either(Constraint[T]):
 
 @dataclass(frozen=True)
 class Integer(Constraint[int]):
-    """Python's and numpy's integers from ``ge`` to ``le``; True and False are none.
+    """Integers of Python and NumPy from ``ge`` to ``le``; True and False are not integers.
 
     Examples
     --------
@@ -166,7 +167,7 @@ class Integer(Constraint[int]):
 
 @dataclass(frozen=True)
 class Real(Constraint[float]):
-    """Finite real numbers within bounds; ``kind`` is what messages call them.
+    """Finite real numbers within bounds; ``kind`` is their name in messages.
 
     Examples
     --------
@@ -227,7 +228,7 @@ class Real(Constraint[float]):
 
 @dataclass(frozen=True)
 class OneOf(Constraint[Any]):
-    """One of some texts or integers; True is not 1, and 1.0 is not either.
+    """One of some texts or integers; True and 1.0 are not accepted for 1.
 
     Examples
     --------
@@ -353,16 +354,16 @@ class _Items(Constraint[Iterable[Any]]):
 None_ = _None()
 False_ = _False()
 Boolean = _Boolean()
-"""True or False, of Python or numpy; 1 and 0 are neither."""
+"""True or False, of Python or NumPy; 1 and 0 are not accepted."""
 Text = _Text()
 Address = _Address()
 Url: Either[str | os.PathLike[str]] = Address | _Path()
-"""A URL or a path; no empty text, which some places would take for the working folder."""
+"""A URL or a path; not the empty text, which could be taken for the working folder."""
 Function = _Function()
 Items = _Items()
-"""What can be iterated over; an array without axes looks as if it could."""
+"""An iterable; an array without axes is not accepted."""
 Subset = OneOf("all", "holdout", "train")
-"""Bags of a fitted model's store: all, those that its holdout left out, or the others."""
+"""Bags of a fitted model's store: all bags, the held-out bags, or the training bags."""
 Seed = Integer(0, SEEDS - 1)
 Fraction = Real(gt=0, lt=1, kind="fraction")
 FractionOrZero = Real(ge=0, lt=1, kind="fraction")
@@ -370,9 +371,9 @@ FractionOrZero = Real(ge=0, lt=1, kind="fraction")
 
 @dataclass(frozen=True)
 class Instance(Constraint[Any]):
-    """An instance of a class of ours; the class is named, so that it need not be imported.
+    """An instance of a class of bagbasis, which is given by name and need not be imported.
 
-    ``example`` is one that messages show.
+    ``example`` is an instance that messages show.
 
     Examples
     --------
@@ -393,7 +394,7 @@ class Instance(Constraint[Any]):
 
     @override
     def nearest(self, value: object) -> str:
-        """Return how an instance is made of a class that was passed instead, as a question."""
+        """Return how to make an instance of a class that was passed instead, as a question."""
         if isinstance(value, type) and any(kind.__name__ == self.name for kind in value.__mro__):
             return f" (did you mean {value.__name__}()?)"
         return ""
@@ -406,9 +407,9 @@ class Instance(Constraint[Any]):
 
 @dataclass(frozen=True)
 class Open(Constraint[Any]):
-    """Anything at all: arrays, boxes and the like, which are checked where they are read.
+    """Any value, such as an array or a box, which is checked where it is read.
 
-    ``written`` is what a config may write in its place.
+    ``written`` is a constraint of the values in a config.
 
     Examples
     --------
@@ -430,7 +431,7 @@ class Open(Constraint[Any]):
 
 
 def _as_float(value: object) -> float:
-    """Return a real number as a float; NaN, which no bound admits, for anything else."""
+    """Return a real number as a float; for anything else NaN, which no bound admits."""
     if isinstance(value, RealNumber) and not _is_no_number(value):
         try:
             return float(value)
@@ -440,12 +441,12 @@ def _as_float(value: object) -> float:
 
 
 def _is_no_number(value: object) -> bool:
-    """Return whether a value that counts as an integer is a truth value or a span of time."""
+    """Return whether a value that counts as an integer is a boolean or a time span."""
     return isinstance(value, bool) or _is_numpy(value, "timedelta64")
 
 
 def _is_numpy(value: object, name: str) -> bool:
-    numpy = sys.modules.get("numpy")  # what nobody has imported has no values
+    numpy = sys.modules.get("numpy")  # without the import there are no values of NumPy
     return numpy is not None and isinstance(value, getattr(numpy, name))
 
 

@@ -1,4 +1,4 @@
-"""Constraints of lists, pairs and mappings, whose items have constraints of their own."""
+"""Constraints of lists, pairs and mappings, and of their items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .constraints import Constraint, Items, Open, UnfitError, members_of
 
 @dataclass(frozen=True)
 class ListOf(Constraint[Any]):
-    """Items in an order, at least ``least``: a list, a tuple, an array, the keys of a mapping.
+    """At least ``least`` ordered items: a list, a tuple, an array or the keys of a mapping.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class ListOf(Constraint[Any]):
 
 @dataclass(frozen=True)
 class Pair(Constraint[Any]):
-    """Two values in an order, such as (lo, hi).
+    """Two ordered values, such as (lo, hi).
 
     Examples
     --------
@@ -104,7 +104,7 @@ class MappingOf(Constraint[Any]):
 
 
 def is_iterable(value: object) -> bool:
-    """Return whether a value has items; an array without axes looks as if it had.
+    """Return whether a value can be iterated over; False for an array without axes.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def has_columns(value: object) -> bool:
 
 
 def _listed(value: object) -> list[Any]:
-    """Return items that are in an order: lists, arrays, pandas' indexes, the keys of a dict."""
+    """Return ordered items as a list: of lists, arrays, pandas indexes, the keys of a dict."""
     is_ordered = isinstance(value, KeysView) or not isinstance(value, (Set, Mapping, str, bytes))
     is_ordered = is_ordered and not has_columns(value)
     if isinstance(value, Collection) and is_iterable(value) and is_ordered:
@@ -131,5 +131,5 @@ def _listed(value: object) -> list[Any]:
 
 
 def _many(words: str) -> str:
-    """Return words for several: "even integers ≥ 2" for "an even integer ≥ 2"."""
+    """Return the plural of words: "even integers ≥ 2" for "an even integer ≥ 2"."""
     return re.sub(r"^an? ((?:even )?\w+)", r"\1s", words)

@@ -1,7 +1,6 @@
 """A parameter is declared once: in the signature of the class or function that has it.
 
-The annotation says what the parameter may be, the signature has its default, and the docstring
-describes it::
+The annotation has the constraint, the signature the default, and the docstring the description::
 
     @component
     class Window:
@@ -53,7 +52,7 @@ from .wrong_calls import wrong_call
 T = TypeVar("T")
 
 REQUIRED: Final = ...
-"""The default of a parameter that has none."""
+"""Default of a parameter that is required."""
 
 _PLAIN: Mapping[object, Constraint[Any]] = {
     None: None_,
@@ -75,7 +74,7 @@ class Parameter:
     accepts : Constraint or None
         Values that the parameter accepts; None if the annotation does not say.
     default : object
-        `REQUIRED` without a default.
+        Default value; `REQUIRED` if there is none.
     text : str
         Description in the docstring; empty under ``python -OO``, which drops docstrings.
 
@@ -100,10 +99,10 @@ class Parameter:
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 def component(cls: type[T]) -> type[T]:
-    """Give a class the constructor that its annotated fields declare; it only stores them.
+    """Give a class a constructor that stores its annotated fields.
 
     Parameters are keyword-only unless a field says ``field(kw_only=False)``. Comparison and
-    ``repr`` stay as they are, as scikit-learn's estimators have their own.
+    ``repr`` are not changed, because scikit-learn's estimators have their own.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def parameters_of(owner: Callable[..., Any]) -> Mapping[str, Parameter]:
     Raises
     ------
     TypeError
-        An annotation cannot be evaluated; names the class and the parameter.
+        If an annotation cannot be evaluated. The message names the class and the parameter.
 
     Examples
     --------
@@ -164,10 +163,10 @@ def parameters_of(owner: Callable[..., Any]) -> Mapping[str, Parameter]:
 
 
 def joined_parameters(owners: Iterable[Callable[..., Any]]) -> dict[str, Parameter]:
-    """Return the parameters of several classes or functions by name, each once.
+    """Return the parameters of several classes or functions by name, merged.
 
-    A parameter accepts what any of the owners accepts, and has the default of the first. Its text
-    is made of the first sentences that differ.
+    A parameter accepts every value that one of the owners accepts. It has the default of the first
+    owner. Its text joins the first sentences that differ.
 
     Examples
     --------
@@ -193,7 +192,7 @@ def _joined(parameters: Sequence[Parameter]) -> Parameter:
 
 
 def constraints_of(owner: Callable[..., Any]) -> dict[str, Constraint[Any]]:
-    """Return what each declared parameter of a class or a function may be, by name.
+    """Return the constraint of each declared parameter of a class or a function, by name.
 
     Examples
     --------
@@ -207,10 +206,10 @@ def constraints_of(owner: Callable[..., Any]) -> dict[str, Constraint[Any]]:
 
 
 def constraint_of(annotation: object) -> Constraint[Any] | None:
-    """Return what an annotation accepts; None if it does not say.
+    """Return the constraint of an annotation; None if it has none.
 
-    ``Annotated`` carries a constraint; ``int``, ``float``, ``bool``, ``str``, ``None``, literals
-    and unions of all of these stand for themselves.
+    ``Annotated`` carries a constraint. ``int``, ``float``, ``bool``, ``str``, ``None``, literals
+    and unions of these types need no explicit constraint.
 
     Examples
     --------
@@ -236,7 +235,7 @@ def constraint_of(annotation: object) -> Constraint[Any] | None:
 
 
 def plain_signature(owner: Callable[..., Any]) -> inspect.Signature:
-    """Return a signature whose annotations are types alone, for people to read.
+    """Return a signature whose annotations are plain types, for display.
 
     Examples
     --------
@@ -285,7 +284,7 @@ def _declared(owner: Callable[..., Any]) -> Iterator[Parameter]:
 
 
 def _has_own_init(owner: type) -> bool:
-    """Return whether a class has a constructor that was written, not made from its fields."""
+    """Return whether a class has a handwritten constructor, not one made from its fields."""
     for kind in owner.__mro__:
         if "__init__" in vars(kind):
             made = "__dataclass_fields__" in vars(kind)
@@ -315,7 +314,7 @@ def _of_fields(owner: type, texts: Mapping[str, str]) -> Iterator[Parameter]:
 def _own_first(owner: type) -> list[Field[Any]]:
     """Return the fields that a constructor takes, in the order of its signature.
 
-    Positional ones come first, then those of the class itself before those of its bases.
+    Positional fields come first, then the fields of the class itself, then those of its bases.
     """
     known = {item.name: item for item in fields(owner) if item.init}
     order = [n for kind in owner.__mro__ for n in vars(kind).get("__annotations__", {})]
@@ -344,7 +343,7 @@ def _annotation(owner: type, name: str) -> object:
 
 
 def _evaluated_or_text(annotation: object, space: Mapping[str, Any]) -> object:
-    """Return an annotation evaluated; as it is if it needs names that only checkers import."""
+    """Return the evaluated annotation, or its text if it needs names that only checkers import."""
     if not isinstance(annotation, str):
         return annotation
     try:
@@ -358,7 +357,7 @@ def _space(function: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a function of 
 
 
 def _signature(owner: type) -> inspect.Signature:
-    """Return the signature of a constructor made from fields, a class's own ones first."""
+    """Return the signature of a constructor made from fields; a class's own fields come first."""
     made = inspect.signature(owner.__init__)  # type: ignore[misc]  # of this class
     by_name = dict(made.parameters)
     order = ["self", *(item.name for item in _own_first(owner))]

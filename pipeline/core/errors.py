@@ -1,4 +1,4 @@
-"""Every refusal is one of these: it names the input and says what to do, in one line."""
+"""Errors and warnings of bagbasis. A message names the input and says what to do, in one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXHAUSTED = (
     "its job or container), or run less next to it"
 )
 
-# all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too.
+# all but tabs and line breaks; for terminals U+0080 to U+009F begin sequences, too.
 # Marks of direction show a text in another order than it has.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -55,17 +55,17 @@ _shown.maxstring = _shown.maxother = 200
 
 
 def plural(noun: str, n: int) -> str:
-    """Return the noun as it stands after a number."""
+    """Return the noun in singular or plural, for its number."""
     return noun if n == 1 else noun + "s"
 
 
 def shown(value: object) -> str:
-    """Return what messages show of a value: its ``repr``, cut where it is long or deep."""
+    """Return the ``repr`` of a value for messages, cut if it is long or deep."""
     return without_credentials(_shown.repr(value))
 
 
 def closest(name: str, names: Collection[str]) -> str:
-    """Return " (did you mean 'x'?)", or nothing when no name is close."""
+    """Return " (did you mean 'x'?)", or an empty text if no name is close."""
     folded = {known.casefold(): known for known in reversed([*names])}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f" (did you mean {folded[close[0]]!r}?)" if close else ""
@@ -74,8 +74,8 @@ def closest(name: str, names: Collection[str]) -> str:
 class BagbasisError(Exception):
     """Base class of all errors that bagbasis raises on purpose.
 
-    A long one loses its middle: the input is named at the beginning, what to do at the end. It
-    shows no credentials.
+    A long message is cut in the middle: it names the input at the beginning and the advice at the
+    end. Messages never show credentials.
 
     See Also
     --------
@@ -99,9 +99,9 @@ class BagbasisError(Exception):
         return one_line(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
-        """Return the traceback as IPython shows it: the caller's lines, and none of this package.
+        """Return the traceback as IPython shows it: the caller's lines, without this package's.
 
-        The message says what is wrong with the call; ``%debug`` still sees all frames.
+        The message explains the error; ``%debug`` still sees all frames.
         """
         calls = []
         for frame, line in traceback.walk_tb(self.__traceback__):
@@ -121,7 +121,7 @@ class BagbasisError(Exception):
 def printable(text: str) -> str:
     """Return a text with control characters and marks of direction escaped.
 
-    Some move a terminal's cursor, others show a text in another order than it has.
+    Control characters can move a terminal's cursor. Marks of direction can reorder a text.
     """
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
@@ -137,7 +137,7 @@ def one_line(text: str) -> str:
 
 
 class DataError(BagbasisError, ValueError):
-    """Points, targets or ids that cannot be used; names the bag and the row.
+    """Points, targets or ids that cannot be used. The message names the bag and the row.
 
     See Also
     --------
@@ -157,7 +157,7 @@ class DataError(BagbasisError, ValueError):
 
 
 class BagError(DataError):
-    """A bag that cannot be used; ``bag`` is its position in the input.
+    """A bag that cannot be used. The attribute ``bag`` is its position in the input.
 
     See Also
     --------
@@ -204,7 +204,7 @@ class ParameterError(BagbasisError, ValueError):
 
 
 class StoreError(BagbasisError, OSError):
-    """A store that is missing, damaged, or cannot be written; names the URL and array.
+    """A store that is missing, damaged, or cannot be written. The message names the URL and array.
 
     See Also
     --------
@@ -224,7 +224,7 @@ class StoreError(BagbasisError, OSError):
 
 
 class InterruptedStoreError(StoreError):
-    """A store whose creation was interrupted; `BagStore.create` replaces it.
+    """A store whose creation was interrupted. `BagStore.create` can replace it.
 
     See Also
     --------
@@ -280,7 +280,7 @@ class ModelError(BagbasisError, ValueError):
 
 
 class ConfigError(BagbasisError, ValueError):
-    """A wrong key or value in a job's config; names the key.
+    """A wrong key or value in a job's config. The message names the key.
 
     See Also
     --------
@@ -337,7 +337,7 @@ class BusyError(BagbasisError, RuntimeError):
 
 
 class RunError(BagbasisError, RuntimeError):
-    """A run does not exist, failed, or cannot do what was asked of it.
+    """A run that does not exist, failed, or cannot do the requested action.
 
     See Also
     --------
@@ -376,16 +376,17 @@ class ExhaustedError(BagbasisError, MemoryError):
 
 
 def refuse_exhaustion(what: object, error: BaseException) -> None:
-    """Raise ExhaustedError where an error says that memory or threads are used up.
+    """Raise ExhaustedError if an error means that memory or threads are exhausted.
 
-    A broad ``except`` around a file calls it first: such an error says nothing of the file.
+    Call it first in a broad ``except`` around reading a file, because such an error does not
+    concern the file.
     """
     if is_exhaustion(error):
         raise ExhaustedError(f"{what}: {EXHAUSTED} ({error or type(error).__name__})") from error
 
 
 def is_exhaustion(error: BaseException) -> bool:
-    """Whether Python, numpy or the system gave no memory or no thread."""
+    """Whether Python, NumPy or the system had no more memory or threads."""
     is_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
     return is_thread or (isinstance(error, MemoryError) and not isinstance(error, BagbasisError))
 
@@ -421,10 +422,10 @@ def warn(message: str) -> None:
 
 @contextmanager
 def one_warning_each() -> Iterator[None]:
-    """Issue one warning of each kind at the end of this block, which fits or predicts repeatedly.
+    """Issue one warning of each kind at the end of a block that fits or predicts repeatedly.
 
-    Warnings of one kind come from the same function. Within another such block nothing is issued
-    until that one ends.
+    Warnings from the same function are of one kind. In nested blocks, warnings are issued when the
+    outermost block ends.
     """
     if _gathered.get() is not None:
         yield

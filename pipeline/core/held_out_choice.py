@@ -1,8 +1,8 @@
-"""The rule for every choice by held-out errors: the simplest candidate within one standard error.
+"""The rule for all choices by held-out error: the simplest candidate within one standard error.
 
-The least of many noisy numbers is often least by chance. So a candidate counts as good as the best
-one if it is worse by at most one standard error of the *paired* difference, and of all those that
-are as good the simplest, or smoothest, one is taken (Breiman et al. 1984).
+The smallest of many noisy errors is often the smallest by chance. So a candidate counts as good as
+the best one if it is worse by at most one standard error of the *paired* difference. Among these
+candidates the simplest, or smoothest, is chosen (Breiman et al. 1984).
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ def as_good_as_best(
 ) -> NDArray[np.bool_]:
     """Return which candidates are within one standard error of the best, shape (n_candidates,).
 
-    If more than one is, more folds may tell them apart.
+    If several candidates are, more folds may separate them.
 
     Parameters
     ----------
     errors : shape (n_candidates, n_units)
         Held-out errors of all candidates on the same folds, bags or points. Errors of repeated
-        folds are averaged for each unit first. A candidate with an error that is not finite is
-        within only if all candidates have one.
+        folds are averaged for each unit first. A candidate with an error that is not finite counts
+        only if all candidates have such an error.
     weights : shape (n_units,), optional
-        Weights of the units in the mean errors, at least 0. Default: equal ones.
+        Weights of the units in the mean errors, at least 0. Default: equal weights.
     clusters : shape (n_units,), optional
         Label of each unit; units with the same label depend on each other. Default: all units are
         independent.
@@ -76,7 +76,7 @@ def as_good_as_best(
         together, and the standard error is larger by (1 + n_folds / (n_folds − 1))^½ (Nadeau and
         Bengio 2003). Default: the same models were judged on all units.
     n_errors : float > 0, default 1
-        Standard errors by which a candidate may be worse.
+        Number of standard errors by which a candidate may be worse than the best.
 
     Notes
     -----
@@ -115,7 +115,7 @@ def mean_and_error(
     values : float64, shape (n_rows, n_units)
     weights : float64, shape (n_units,)
     groups : shape (n_units,), optional
-        Units of equal values depend on each other: whole groups are independent.
+        Group of each unit. Units of a group depend on each other; groups are independent.
     """
     means = np.average(values, axis=1, weights=weights)
     rest = weights * (values - means[:, None])

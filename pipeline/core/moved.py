@@ -1,6 +1,6 @@
-"""Where public names of versions before 1.0 are now: modules, parameters, fields and config keys.
+"""New places of public names from before 1.0: modules, parameters, fields and config keys.
 
-All are kept until 1.1: ``from bagbasis.monitoring import DriftDetector`` and
+All old names work until 1.1: ``from bagbasis.monitoring import DriftDetector`` and
 ``evaluate(model, data=store)`` still work, and warn with the new name. The page *Stability* has
 these tables for readers.
 """
@@ -36,7 +36,7 @@ MOVED = {
     "store": "",
     "tuning": "models",
 }
-"""Modules of before, and the ones that hand on their public names, both below `bagbasis`."""
+"""Former modules and the modules that now have their public names, both below `bagbasis`."""
 
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "evaluate": {"data": "X"},
@@ -67,7 +67,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "bags test": {"null_law": "null", "memory": "correlation_length"},
     "bags test fit": {"null_law": "null", "n_permutations": "n_draws"},
 }
-"""Parameters, fields and config keys of before, and what each is now, by whose they are."""
+"""Former parameters, fields and config keys and their current names, by owner."""
 
 
 def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,16 +76,16 @@ def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     owner : str
-        Function, class or command that `RENAMED` knows; of others the values are as they are.
+        Function, class or command. If it is not in `RENAMED`, the values are returned unchanged.
     values : mapping
 
     Raises
     ------
     ParameterError
-        A value stands under its former name and under today's.
+        If a value is given under both its former and its current name.
     """
     renamed = RENAMED.get(owner, {})
-    known: dict[str, str] = {}  # the names given, by today's
+    known: dict[str, str] = {}  # the given names, by current name
     for name in sorted(values, key=renamed.__contains__):
         new = renamed.get(name, name)
         if new in known:
@@ -106,7 +106,7 @@ def today_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renamed_fields(cls: type[T]) -> type[T]:
-    """Let the constructor of a dataclass, and its attributes, answer to the names of `RENAMED`."""
+    """Let a dataclass accept the names of `RENAMED` in its constructor and as attributes."""
     init: Callable[..., None] = cls.__init__
 
     @wraps(init)
@@ -132,7 +132,7 @@ def _warn_of_name(owner: str, old: str, new: str) -> None:
 
 
 class MovedModules:
-    """Finds a module of before at its new place; asked only for what no other finder knows.
+    """Import hook that finds former modules at their new place, if no other finder knows them.
 
     It has the methods of a finder and of a loader. Their base classes of ``importlib.abc`` are not
     imported: that would take as long as the rest of ``import bagbasis``.
@@ -170,6 +170,6 @@ class MovedModules:
 
 
 def find_moved_modules() -> None:
-    """Let imports of modules of before find what they have become."""
+    """Install the import hook for former modules."""
     if not any(isinstance(finder, MovedModules) for finder in sys.meta_path):
         sys.meta_path.append(MovedModules())

@@ -1,4 +1,4 @@
-"""`ComponentRegistry`: components of one kind by name, of this package and of others."""
+"""`ComponentRegistry`: components of one kind by name, from this and other packages."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ K = TypeVar("K")
 class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
     """Components of one kind by name, in alphabetical order.
 
-    A component registers itself when its module is imported. The modules of this package are found
-    by their place; another package names its components in the entry-point group ``group``::
+    A component registers itself when its module is imported. Modules of this package are found by
+    searching ``packages``. Another package names its components in the entry-point group
+    ``group``::
 
         [project.entry-points."bagbasis.embeddings"]
         wavelets = "my_package.wavelets:WaveletEmbedding"
 
-    Modules are imported when a name is looked up that is not registered yet, or when all names are
-    asked for; the modules of other packages only after those of this one.
+    Modules are imported when an unregistered name is looked up, or when all names are requested.
+    Modules of other packages are imported last.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
     group
         Entry-point group of other packages.
     packages
-        Packages of ours whose modules are searched, with their sub-packages; kernels are not.
+        Packages of bagbasis whose modules and sub-packages are searched, except kernels.
 
     Examples
     --------
@@ -66,12 +67,12 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         ----------
         name, cls
         short_names
-            Further names, and the parameters of the class that each of them stands for.
+            Further names, and the class parameters that each of them stands for.
 
         Raises
         ------
         ParameterError
-            Another class has this name.
+            If another class has this name.
         """
         former = self._known.get(name)
         if former is not None and _place(former) != _place(cls):
@@ -91,7 +92,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
 
     @property
     def own(self) -> dict[str, type[T]]:
-        """The components of this package by name; those of others are not looked for."""
+        """The components of this package by name; other packages are not searched."""
         self._search()
         ours = __package__.partition(".")[0]
         return {
@@ -101,7 +102,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         }
 
     def make(self, name: str, **parameters: Any) -> T:  # noqa: ANN401 - of any component
-        """Return a component by its name or a short name, with its defaults or these parameters."""
+        """Make a component by its name or short name, with these parameters and its defaults."""
         self._find(name)
         kind, values = self._short.get(name, (name, {}))
         return self[kind](**{**values, **parameters})
@@ -121,7 +122,8 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         Raises
         ------
         ParameterError
-            No such component; names the parameter, the nearest name, and all names.
+            If there is no such component. The message names the parameter, the nearest name, and
+            all names.
         """
         if isinstance(name, str) and name in self:
             return self[name]
@@ -151,7 +153,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         return len(self._known)
 
     def _find(self, name: object) -> None:
-        """Import what may register a name; everything for None."""
+        """Import the modules that may register a name; all modules for None."""
         if name in self._known or name in self._short or self._has_plugins:
             return
         with self._lock:
@@ -170,7 +172,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
                     _import_modules(package)
 
     def _load(self, entry: EntryPoint) -> None:
-        """Import the component of another package; warn of one that cannot be used."""
+        """Import the component of another package; warn if it cannot be used."""
         owner = entry.dist.name if entry.dist else "another package"
         where = f"{self.kind} {entry.name!r} of {owner} ({entry.value})"
         try:
@@ -183,12 +185,12 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
 
 
 class _WordOf(Constraint[str]):
-    """One of some words, which depend on what is registered."""
+    """One of some words, which depend on the registered components."""
 
     @property
     @abstractmethod
     def choices(self) -> tuple[str, ...]:
-        """All that is accepted."""
+        """All accepted words."""
 
     @override
     def choices_of_text(self) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""`Format` and `Saved`: what is written is declared, by its kind, its version and its fields."""
+"""`Format` and `Saved`: declarations of saved data by kind, version and fields."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .versions import version
 
 @dataclass(frozen=True)
 class Format:
-    """The kind of something that is written and its version, declared once next to its writer.
+    """Kind and version of saved data, declared once next to their writer.
 
     Attributes
     ----------
     kind : str
         Name in messages: "model".
     version : int
-        That is written.
+        Version that is written.
     others : tuple of int
-        Versions that are read, too.
+        Older versions that can be read, too.
     key : str
-        Under which the version stands.
+        Key of the version in the saved values.
     """
 
     kind: str
@@ -46,8 +46,8 @@ class Format:
         Raises
         ------
         error
-            They are of a version that is not read; names the ``url`` that they stand at. A later
-            version is a `NewerError` where no other error is wanted, and the cause where it is.
+            If the version of the values cannot be read. The message names the ``url``. For a later
+            version the error is a `NewerError`, or has a `NewerError` as its cause.
         """
         rest = dict(values)
         saved_version, known = rest.pop(self.key, None), (self.version, *self.others)
@@ -65,7 +65,7 @@ class Format:
 
 
 class NewerError(TypeError, ValueError):
-    """Something that a newer version wrote: it is whole, and this version cannot read it.
+    """Saved data of a newer version of bagbasis, which are intact but cannot be read here.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ class NewerError(TypeError, ValueError):
 
 
 def newer_error(error: Exception, values: Mapping[str, Any]) -> NewerError | None:
-    """Return what to say of saved values that a newer version wrote; None for damaged ones.
+    """Return the error for saved values that a newer version wrote; None for damaged values.
 
-    Names that this version does not know are those of a newer one. So is whatever else fails in
-    values that carry a later version of bagbasis than this one.
+    Unknown names come from a newer version. Any other failure counts as newer if the values carry a
+    later version of bagbasis than this one.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def newer_error(error: Exception, values: Mapping[str, Any]) -> NewerError | Non
 
 
 def _author_of(values: Mapping[str, Any]) -> str | None:
-    """Return the version of bagbasis that wrote values, where they say so."""
+    """Return the version of bagbasis that wrote the values, if it is recorded."""
     versions = values.get("versions")
     author = versions.get("bagbasis") if isinstance(versions, Mapping) else values.get("version")
     return author if isinstance(author, str) else None
@@ -139,18 +139,18 @@ S = TypeVar("S", bound="Saved")
 class Saved:
     """Base of dataclasses that are written as JSON, field by field; `read_saved` reads them.
 
-    A field holds what JSON knows, an array, a tuple, or another `Saved`. Lists are read as tuples;
-    what is in a mapping stays as it is.
+    A field holds a JSON value, an array, a tuple, or another `Saved`. Lists are read as tuples;
+    values in a mapping are not changed.
 
     Attributes
     ----------
     PARTS : mapping of str to type
-        The class of each field that holds a `Saved`, or a tuple of them.
+        Class of each field that holds a `Saved` or a tuple of `Saved`.
     ARRAYS : tuple of str
         Fields that hold float64 arrays.
     OMITTED : mapping of str to value
-        A field with this value is not written: files of earlier versions, which had no such
-        field, look the same.
+        Values with which a field is not written, so that the file equals files of earlier versions,
+        which lack the field.
     """
 
     PARTS: ClassVar[Mapping[str, type[Saved]]] = {}
@@ -158,7 +158,7 @@ class Saved:
     OMITTED: ClassVar[Mapping[str, Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is not written either: it travels with every task."""
+        """Leave out omitted values too, because the state travels with every task."""
         return {name: value for name, value in vars(self).items() if not self._omits(name, value)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -166,7 +166,7 @@ class Saved:
         vars(self).update({**copy.deepcopy(dict(self.OMITTED)), **state})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields in types that JSON knows, those of keywords alone last."""
+        """Return the fields in JSON types; keyword-only fields come last."""
         own = sorted(fields(self), key=lambda item: item.kw_only is True)  # type: ignore[arg-type]  # of a dataclass
         values = {item.name: getattr(self, item.name) for item in own}
         return {
@@ -183,9 +183,9 @@ def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:
     Raises
     ------
     NewerError
-        Fields that ``kind`` does not have: a newer version wrote them.
+        If the values have fields that ``kind`` lacks, which a newer version wrote.
     TypeError
-        A field without a default that is missing.
+        If a field without a default is missing.
     """
     values = today_names(kind.__name__, values)
     unknown = sorted(values.keys() - {item.name for item in fields(kind)})  # type: ignore[arg-type]  # of a dataclass

@@ -14,14 +14,16 @@ import numpy as np
 class Sums:
     """Base of dataclasses whose fields are sums: they add, subtract and scale field by field.
 
-    A field that is None in one of two is None in the result; tuples are combined item by item.
+    If a field is None in one of two operands, it is None in the result. Tuples are combined item by
+    item.
 
     Attributes
     ----------
     KEPT : tuple of str
-        Fields that are not sums, and equal in what is added.
+        Fields that are not sums, and that are equal in all operands.
     ROWS : tuple of str
-        Arrays of a row per bag, which are joined; a class that has any only adds.
+        Arrays with one row per bag, which are concatenated. A class with such arrays supports only
+        addition.
     """
 
     KEPT: ClassVar[tuple[str, ...]] = ()
@@ -32,11 +34,11 @@ class Sums:
         return self.combined(other, operator.add)
 
     def __sub__(self, other: Self) -> Self:
-        """Return the sums over what ``other`` does not have; it has nothing else."""
+        """Return the sums over the set without the subset of ``other``."""
         return self.combined(other, operator.sub)
 
     def __mul__(self, factor: float) -> Self:
-        """Return the sums of everything counted ``factor`` times."""
+        """Return the sums with everything counted ``factor`` times."""
         return self.combined(self, lambda value, _: value * factor)
 
     @classmethod
@@ -53,7 +55,7 @@ class Sums:
         }
 
     def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
-        """Return what ``combine`` makes of each field of both."""
+        """Apply ``combine`` to each field of both."""
         if self.ROWS and combine is not operator.add:
             raise TypeError(f"rows of {type(self).__name__} add up, and do nothing else")
         values = self._stacked([self, other])

@@ -1,7 +1,8 @@
-"""Units that are powers of two, in which the squares of numbers of any size are ordinary numbers.
+"""Powers of two as units, in which squares of numbers neither overflow nor underflow.
 
-Numbers divided by a power of two keep their bits, so that nothing but the exponent of a result
-depends on the unit; a square of 1e160 is infinite in double, and one of 1e-200 is 0.
+Division by a power of two keeps all bits of a number, so that only the exponent of a result depends
+on the unit. Without units the square of 1e160 is infinite in double precision, and the square of
+1e-200 is 0.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ NO_UNIT = -9 * UNIT_STEP  # of zeros: below every number's
 
 
 def units_of(columns: Floats) -> Integers:
-    """Return for each column of (n, k) the e of a unit 2^e in which sums of squares are ordinary.
+    """Return for each column of (n, k) the exponent e of a unit 2^e that avoids overflow.
 
-    Numbers between 2^-64 and 2^64 have e = 0.
+    In this unit sums of squares are ordinary numbers. For values between 2^-64 and 2^64, e is 0.
     """
     largest = np.abs(columns).max(axis=0, initial=0.0)
     steps = np.floor(np.frexp(largest)[1] / UNIT_STEP + 0.5).astype(np.int64)
@@ -34,7 +35,7 @@ def units_of_labels(labels: Floats, predicted: Floats) -> Integers:
 
 
 def in_units(rows: Floats, exponents: Integers) -> Floats:
-    """Return rows (n, k) over 2^``exponents``, infinite where that is too large for numbers."""
+    """Return rows (n, k) divided by 2^``exponents``; an overflow is infinite."""
     if not exponents.any():
         return rows
     with np.errstate(over="ignore"):
@@ -42,9 +43,9 @@ def in_units(rows: Floats, exponents: Integers) -> Floats:
 
 
 def surely_finite(values: NDArray[Any]) -> bool:
-    """Return whether the sum of floats shows that all are finite: one pass, and no memory.
+    """Return whether the sum of floats proves that all are finite, in one pass without memory.
 
-    It does not where large ones add up to infinity.
+    It returns False, too, if large finite values add up to infinity.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.add.reduce(values, axis=None)))

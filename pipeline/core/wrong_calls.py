@@ -17,9 +17,9 @@ def wrong_call(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> TypeError | None:
-    """Return the error of a call that its signature does not take; None if it takes it.
+    """Return the error of a call that does not fit a signature; None if the call fits.
 
-    ``args`` are without ``self``, and so is ``signature``.
+    Neither ``args`` nor ``signature`` includes ``self``.
     """
     try:
         signature.bind(*args, **kwargs)
@@ -53,7 +53,7 @@ def _reason(
 
 
 def _hint(unknown: str, known: Collection[str]) -> str:
-    """Return what to write instead; arguments that scikit-learn has mostly have other names."""
+    """Return a suggestion for an argument name; many names of scikit-learn differ here."""
     if unknown == "n_jobs":
         return CORES
     if unknown == "random_state" and "seed" in known:

@@ -1,4 +1,4 @@
-"""YAML as people write it by hand: plain values, no more than a person would nest."""
+"""Safe parsing of handwritten YAML: plain values with limited nesting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_DEPTH = 30  # of values in values; configs nest five deep, and each level ta
 
 
 def parse_yaml(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - any value
-    """Return the value that a YAML document holds.
+    """Parse a YAML document and return its value.
 
     Keys given twice, aliases (a few hundred bytes of which can stand for gigabytes) and tags of
     Python are refused. 1e-3 is a number and 001 a text, unlike in YAML 1.1.
@@ -26,7 +26,7 @@ def parse_yaml(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - any val
     Raises
     ------
     ConfigError
-        No valid YAML; names the line and the column.
+        If the document is not valid YAML. The message names the line and the column.
     """
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a SafeLoader

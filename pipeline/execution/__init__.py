@@ -1,1 +1,1 @@
-"""Work on a cluster or in this process: threads, passes over bags, merging, progress."""
+"""Computing on a cluster or in this process: threads, passes over bags, merging, progress."""

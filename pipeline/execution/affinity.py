@@ -1,4 +1,4 @@
-"""Which worker a task of a repeated pass should run on: the one that keeps its rows."""
+"""Preferred workers of the tasks of a repeated pass: those that keep the tasks' rows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from .tasks import current_client
 class WorkerAffinity:
     """Remembers a worker for each task, so that the next pass runs it there again.
 
-    Workers have even shares: what is above them, as when a worker has joined, and the tasks of
-    workers that are gone, move to those with the fewest. It is a preference alone: a worker
-    without work takes others' tasks.
+    Tasks are spread evenly over the workers. Excess tasks, for example after a worker has joined,
+    and the tasks of lost workers move to the workers with the fewest tasks. This is only a
+    preference: an idle worker takes tasks of other workers.
     """
 
     def __init__(self) -> None:
         self._affinity: dict[int, str] = {}
 
     def __call__(self, n_tasks: int) -> list[str]:
-        """Return the address of a worker per task; nothing without a cluster."""
+        """Return the address of a worker for each task; an empty list without a cluster."""
         workers = addresses()
         if not workers:
             return []
@@ -37,6 +37,6 @@ class WorkerAffinity:
 
 
 def addresses(here: bool = False) -> list[str]:
-    """Return the addresses of the open cluster's workers; none where work is done here."""
+    """Return the addresses of the open cluster's workers; an empty list without a cluster."""
     client = None if here else current_client()
     return [] if client is None else sorted(client.scheduler_info(n_workers=-1)["workers"])

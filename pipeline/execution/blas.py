@@ -1,10 +1,10 @@
 """Functions of BLAS and LAPACK that write in place, without the GIL.
 
-SciPy's own wrappers hold the GIL for the whole product, and with it the other threads of the pool
-and the one that reads the next partition; ctypes gives it up. A kernel could do so, too, but Numba
-keeps no kernel that calls an address: every process would compile it again.
+SciPy's own wrappers hold the GIL for the whole product. They block the other threads of the pool
+and the thread that reads the next partition. ctypes releases the GIL. A kernel could release it,
+too, but Numba does not cache kernels that call an address: every process would compile them again.
 
-What is written lies in Fortran order. All matrices may be blocks of larger ones.
+Results are in Fortran order. All matrices may be blocks of larger matrices.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def multiply_from_left(factor: Matrix, out: Matrix) -> None:
 
 
 def factorise(out: Matrix) -> bool:
-    """Replace the lower triangle by its Cholesky factor; return whether there is one."""
+    """Replace the lower triangle by its Cholesky factor; return whether the factor exists."""
     failed = ctypes.c_int(0)
     _call("potrf", out, b"L", _size(len(out)), *_place(out), ctypes.byref(failed))
     return failed.value == 0
@@ -73,26 +73,26 @@ def _call(name: str, like: Matrix, *arguments: object) -> None:
 
 @cache
 def _routine(name: str, n_arguments: int) -> Callable[..., None]:
-    """Return the routine of this name; it takes addresses."""
+    """Return the routine of this name, which takes addresses."""
     library = "lapack" if name.endswith("potrf") else "blas"
     address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
 
 
 def _operand(matrix: Matrix) -> tuple[bytes, int, object]:
-    """Return whether BLAS shall transpose a matrix, where it begins and how far columns lie."""
+    """Return whether BLAS must transpose a matrix, its address, and the distance of columns."""
     if matrix.strides[0] == matrix.itemsize or len(matrix) == 1:
         return b"N", *_place(matrix)
     return b"T", *_place(matrix.T)
 
 
 def _place(matrix: Matrix) -> tuple[int, object]:
-    """Return where a matrix in Fortran order begins, and how far apart its columns are.
+    """Return the address of a matrix in Fortran order, and the distance of its columns.
 
     Raises
     ------
     ValueError
-        Its rows are not next to each other.
+        If the rows of the matrix are not contiguous.
     """
     if len(matrix) > 1 and matrix.strides[0] != matrix.itemsize:
         raise ValueError(f"a matrix of strides {matrix.strides} is not in Fortran order")

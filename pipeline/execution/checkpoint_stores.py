@@ -1,4 +1,4 @@
-"""What keeps results and states outside of a process, so that work started again goes on."""
+"""Interfaces of checkpoint stores, from which restarted work continues."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ R = TypeVar("R")
 
 
 class CheckpointStore(Protocol[R]):
-    """Where results of groups are stored; small, picklable, used by many processes at once.
+    """Store for the results of groups of tasks; small, picklable, safe for concurrent use.
 
-    ``every`` is the number of tasks in a group (fewer in the last one).
+    ``every`` is the number of tasks in a group; the last group may have fewer.
     """
 
     @property
     def every(self) -> int:
-        """Tasks in a group."""
+        """Number of tasks in a group."""
         ...
 
     def load(self, group: int) -> R | None:
-        """Return the result of a group; None if there is none, or only a damaged one."""
+        """Return the result of a group; None if the result is missing or damaged."""
         ...
 
     def save(self, group: int, value: R) -> None:
@@ -31,24 +31,24 @@ class CheckpointStore(Protocol[R]):
 
 
 class StateCheckpoints(Protocol):
-    """Where arrays are kept between the passes of what takes several."""
+    """Store for the arrays of a computation with several passes."""
 
     @property
     def seconds(self) -> float:
-        """Between two checkpoints."""
+        """Seconds between two checkpoints."""
         ...
 
     def load(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """Return what was kept under a name; None where there is nothing, or damaged."""
+        """Return the arrays stored under a name; None if they are missing or damaged."""
         ...
 
     def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
-        """Keep arrays, atomically."""
+        """Store arrays, atomically."""
         ...
 
 
 class CheckpointedState:
-    """Base of dataclasses of arrays and numbers that a `StateCheckpoints` keeps."""
+    """Base of dataclasses of arrays and numbers that a `StateCheckpoints` stores."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the fields as arrays."""
@@ -56,5 +56,5 @@ class CheckpointedState:
 
     @classmethod
     def of(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Return the state that had these `arrays`."""
+        """Return the state with these `arrays`."""
         return cls(**{k: v if v.ndim else v.item() for k, v in arrays.items()})

@@ -1,4 +1,4 @@
-"""What is said once when a computation of Dask ends, in this process or on a cluster."""
+"""Actions and messages at the end of a Dask computation, in this process or on a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Message = dict[str, Any]
-"""What a task sends to the client: texts, numbers, and lists of them."""
+"""Message of a task to the client: texts, numbers, and lists of them."""
 
 _lock = Lock()
 _pending: dict[Hashable, Callable[[], None]] = {}
@@ -26,7 +26,7 @@ _n_running = 0
 def at_end_of_computation(key: Hashable, action: Callable[[], None]) -> None:
     """Call ``action`` when the computation of Dask that runs in this process ends.
 
-    For one key, only the latest action is called. Where no computation runs in this process, the
+    For each key, only the latest action is called. If no computation runs in this process, the
     action is called at once.
 
     Parameters
@@ -44,7 +44,7 @@ def at_end_of_computation(key: Hashable, action: Callable[[], None]) -> None:
 
 @cache
 def watch_computations() -> None:
-    """Notice from now on when a computation of Dask in this process begins and ends."""
+    """Register callbacks for the begin and end of Dask computations in this process."""
     dask.callbacks.Callback(start=_begin, finish=_end).register()
 
 
@@ -69,7 +69,7 @@ _topics: WeakKeyDictionary[Client, set[str]] = WeakKeyDictionary()
 
 
 def sent_to_client(topic: str, message: Message) -> bool:
-    """Send a message to the client, if this is a task on a worker of a cluster; return whether."""
+    """Send a message to the client if this task is on a cluster's worker; return if it was sent."""
     if "distributed" not in sys.modules:
         return False
     try:
@@ -81,16 +81,16 @@ def sent_to_client(topic: str, message: Message) -> bool:
 
 
 def hear_workers(topic: str, take: Callable[[Message], None], at_end: Callable[[], None]) -> None:
-    """Take the messages of tasks on the cluster that is open in this process, if there is one.
+    """Receive the messages of tasks on the cluster that is open in this process, if any.
 
     Parameters
     ----------
     topic : str
         Topic of the messages, see `sent_to_client`.
     take : callable
-        Called with each message.
+        Function that is called with each message.
     at_end : callable
-        Called after messages when nothing that the client has asked for is still computed.
+        Function that is called after messages when all computations of the client have ended.
     """
     if "distributed" not in sys.modules:
         return  # whoever opens a client imports it
@@ -114,7 +114,7 @@ def hear_workers(topic: str, take: Callable[[Message], None], at_end: Callable[[
 
 
 async def _call_at_end(client: Client, at_end: Callable[[], None]) -> None:
-    """Call ``at_end`` when nothing is still computed: messages of a task precede its result."""
+    """Call ``at_end`` when all computations have ended: messages precede a task's result."""
     while waiting := [
         asyncio.create_task(state.wait())
         for state in list(client.futures.values())

@@ -1,4 +1,4 @@
-"""What a pass over bags costs, and how it is cut into tasks: pure functions of numbers.
+"""Cost model of passes over bags, and rules for cutting passes into tasks.
 
 A plan depends only on the size of the data and the declared cost, never on workers or chunks. So
 every machine cuts a pass in the same way. Within a task `run_parts` cuts the work by its shapes.
@@ -26,18 +26,20 @@ SPLIT_EVERY = 16
 
 @dataclass(frozen=True)
 class Cost(Sums):
-    """What one core and one worker spend on bags; the costs of consecutive steps add up.
+    """Time and memory that one core and one worker spend on bags; costs of steps add up.
 
     Attributes
     ----------
     seconds_per_point : float
     seconds_per_bag : float
-        Besides its points. A plan needs the right order of both, not the right number.
+        Time per point and per bag, without the bag's points. Orders of magnitude suffice for a
+        plan.
     bytes_per_bag : int
-        The most memory that a block of bags takes at once, per bag of it: what is written for
-        the bag and what is needed besides, without the bag's own points.
+        Peak memory of a block of bags, per bag: its results and temporary arrays, without the bag's
+        own points.
     bytes_per_task : int
-        The memory that a task holds however many bags it sees: sums, buffers, scratch per thread.
+        Memory of a task that does not depend on the number of bags: sums, buffers, scratch space
+        per thread.
     """
 
     seconds_per_point: float = 0.0
@@ -46,7 +48,7 @@ class Cost(Sums):
     bytes_per_task: int = 0
 
     def seconds(self, n_bags: int, n_points: int) -> float:
-        """Return the seconds that so many bags take one core, by the model."""
+        """Return the estimated seconds of one core for so many points and bags."""
         points_per_bag = n_points / max(1, n_bags)
         return n_bags * (points_per_bag * self.seconds_per_point + self.seconds_per_bag)
 
@@ -57,31 +59,32 @@ class Cost(Sums):
 
 @dataclass(frozen=True)
 class PassLimits:
-    """How passes are cut; the same limits on the same data give the same tasks.
+    """Limits by which passes are cut; equal limits on equal data give equal tasks.
 
     Attributes
     ----------
     task_seconds : float
-        Seconds of work on one core in a task: what a lost worker costs, and what evens out
-        stragglers.
+        Seconds of work on one core in a task. This is the loss if a worker dies, and it limits the
+        wait for the last task.
     task_bytes : int
-        Bytes of points, in float32, in a task: half a minute from a slow object store.
+        Bytes of points of a task, in float32: half a minute of reading from a slow object store.
     small_task_seconds, small_tasks : float, int
-        A pass shorter than some tasks is cut into up to ``small_tasks`` of this length, so that
-        all workers have work.
+        Length and largest number of the tasks of a short pass, which is cut finer so that all
+        workers have work.
     max_tasks : int
-        Beyond it tasks get longer, so that the graph does not grow with the data.
+        Largest number of tasks. Beyond it tasks get longer, so that the graph does not grow with
+        the data.
     groups : int
-        Least number of groups of tasks whose sums a `CheckpointStore` keeps, so that all workers
-        have some.
+        Smallest number of groups of tasks whose sums a `CheckpointStore` keeps, so that every
+        worker has groups.
     split_every : int
         Children of a node in the tree that merges tasks: a wider tree keeps fewer partial results
         alive, a narrower one merges with more parallelism.
     rows_per_block : int
-        Bags worked on at a time, where a pass does not say otherwise.
+        Number of bags that are processed at a time, unless a pass declares another number.
     partition_bytes : int
-        Bytes of points that are read at a time; a task holds two partitions, the one it works on
-        and the next.
+        Bytes of points that are read at a time. A task holds two partitions: the current one and
+        the next.
     block_seconds, block_bytes : float, int
         Seconds of work and bytes of memory of a block of a lazy array.
     """
@@ -99,11 +102,11 @@ class PassLimits:
     block_bytes: int = 2**26
 
 
-_limits = [PassLimits()]  # those in force last; of the process, as passes start in any thread
+_limits = [PassLimits()]  # current ones last; of the process: any thread starts passes
 
 
 def current_limits() -> PassLimits:
-    """Return the limits that a pass started now is cut by."""
+    """Return the limits for passes that are started now."""
     return _limits[-1]
 
 
@@ -122,7 +125,7 @@ def count_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost) -> int:
     limits = current_limits()
     seconds = cost.seconds(n_bags, n_points)
     small = min(limits.small_tasks, math.ceil(seconds / limits.small_task_seconds))
-    even = 2 ** math.ceil(math.log2(max(1, small)))  # shares alike among two or four workers
+    even = 2 ** math.ceil(math.log2(max(1, small)))  # so that 2 or 4 workers get equal numbers
     by_bytes = -(-4 * n_points * n_dims // limits.task_bytes)
     wanted = max(math.ceil(seconds / limits.task_seconds), by_bytes, even)
     return min(limits.max_tasks, max(1, wanted))

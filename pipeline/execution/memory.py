@@ -1,4 +1,4 @@
-"""The memory that this process may take, by the limits of its control groups and its own."""
+"""Memory available to this process, by the limits of its control groups and its own limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMIT_FILES = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # file of a
 
 
 def memory_limit() -> int:
-    """Return the bytes that this process may take in all.
+    """Return the number of bytes that this process may use in total.
 
     They are those of the machine, or fewer: a control group, and each that it lies in, has a limit
     (SLURM and systemd set it on groups below the root, containers on what they show as the root),
@@ -31,7 +31,7 @@ def memory_limit() -> int:
 
 
 def available_memory() -> int:
-    """Return the bytes that this process may still take: the machine's, or its limit if less."""
+    """Return the bytes still available to this process: the machine's, or its limit if less."""
     return min(int(psutil.virtual_memory().available), memory_limit())
 
 
@@ -41,7 +41,7 @@ def group_limits(groups: Path = GROUPS, mount: Path = MOUNT) -> Iterator[int]:
     Parameters
     ----------
     groups : Path
-        Lines "number:controllers:path", the path being that below ``mount``.
+        File with lines "number:controllers:path"; paths are relative to ``mount``.
     mount : Path
     """
     try:

@@ -16,7 +16,7 @@ SECONDS_BETWEEN_UPDATES = 1.0  # also before the first update: a pass that is qu
 
 
 def watched(progress: Progress | None) -> Progress:
-    """Return the progress given; without one a bar in a notebook, elsewhere one that is silent."""
+    """Return the given progress; by default a bar in a notebook, else a silent one."""
     if progress is not None:
         return progress
     return NotebookBar() if in_notebook() else silent
@@ -35,9 +35,9 @@ def bar_html(text: str, done: int, total: int) -> str:
 
 
 class NotebookBar:
-    """A progress that is shown in a cell's output while it lasts; calls may come from any thread.
+    """Progress bar in a cell's output; calls may come from any thread.
 
-    It is gone when all is done, so that a cell of many passes does not end in as many bars.
+    The bar disappears at the end, so that a cell with many passes does not keep many bars.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class NotebookBar:
             _show(text)
 
     def __call__(self, done: int, total: int) -> None:
-        """Take the units done and in all."""
+        """Show the number of units done and of all units."""
         now, is_over = time.monotonic(), done >= total
         if is_over and self._handle is not None:
             self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
@@ -67,7 +67,7 @@ class NotebookBar:
 def _show(
     text: str, done: int = 0, total: int = 0, handle: DisplayHandle | None = None
 ) -> DisplayHandle:
-    """Show a line and a bar, instead of what the handle has shown."""
+    """Replace the output by a line and a bar."""
     from IPython.display import display
 
     bundle = {"text/html": bar_html(text, done, total), "text/plain": text}

@@ -38,7 +38,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Source(Protocol):
-    """What a pass goes over: `LabelledBags`, or rows that were made of them."""
+    """Data of a pass: `LabelledBags`, or rows that were made from them."""
 
     @property
     def start(self) -> int:
@@ -62,7 +62,7 @@ class Source(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether its data lie in this process, where the pass has to run then."""
+        """Whether the data are in this process, so that the pass has to run here."""
         ...
 
     def batches(
@@ -70,8 +70,8 @@ class Source(Protocol):
     ) -> Iterator[Any]:
         """Yield batches in order.
 
-        ``batch.stop`` is the position after the last bag that is done, ``batch.index`` are the
-        positions of its bags.
+        ``batch.stop`` is the position after the last finished bag. ``batch.index`` are the
+        positions of the batch's bags.
         """
         ...
 
@@ -116,10 +116,10 @@ class RowsOfBags:
 
 
 class Collector(Protocol[B_contra, R_co]):
-    """The sums of one task: batches go in, one result comes out."""
+    """Accumulator of one task: it takes batches and returns one result."""
 
     def add(self, batch: B_contra) -> None:
-        """Count a batch."""
+        """Add a batch."""
         ...
 
     def finish(self) -> R_co:
@@ -129,17 +129,17 @@ class Collector(Protocol[B_contra, R_co]):
 
 @dataclass(frozen=True)
 class Reduction(Generic[R]):
-    """A pass declared: what a batch gives, how results combine, what it costs.
+    """Declaration of a pass: its collector, how results are merged, and its cost.
 
     Attributes
     ----------
     collector : callable
-        Makes the `Collector` of a task; picklable and pure, as is ``merge``.
+        Function that makes the `Collector` of a task. It is picklable and pure, like ``merge``.
     merge : callable
-        (R, R) to R, associative up to rounding; leaves its arguments as they are.
+        Function (R, R) → R, associative up to rounding. It does not change its arguments.
     cost : Cost
     rows_per_block : int, optional
-        Bags in a batch, at most, if less than the current `PassLimits` say.
+        Largest number of bags in a batch, if it is smaller than in the current `PassLimits`.
     name : str
         Name of the tasks on the dashboard.
     """
@@ -169,7 +169,8 @@ def run_pass(
         Ranges of the tasks; by default those that `plan_ranges` returns.
     progress : callable (bags done, bags in all), optional
     checkpoint_store : CheckpointStore, optional
-        Keeps results of groups of tasks, and gives them to the same pass started again.
+        Store for the results of groups of tasks, from which the same pass continues after a
+        restart.
     preferred_workers : sequence of str, optional
         Workers that the tasks should run on, see `WorkerAffinity`.
     advice : str
@@ -195,7 +196,7 @@ def iter_pass(
     ranges: Sequence[Range],
     progress: Progress | None = None,
 ) -> Iterator[R]:
-    """Yield the result of each task as it is done, in any order; results should be small."""
+    """Yield the result of each task when it finishes, in any order; results should be small."""
     task = RangeTask.of(source, reduction, ranges)
     sizes = [stop - start for start, stop in ranges]
     for _, result in map_tasks(task, list(ranges), sizes=sizes, progress=progress):
@@ -209,7 +210,7 @@ def plan_ranges(source: Source, cost: Cost) -> list[Range]:
 
 @dataclass(frozen=True)
 class RangeTask(Generic[R]):
-    """The result of a range of a source's bags: a pure function of its fields and the range."""
+    """A task that computes the result of a range of bags, as a pure function."""
 
     source: Source
     reduction: Reduction[R]
@@ -226,12 +227,12 @@ class RangeTask(Generic[R]):
     ) -> RangeTask[R]:
         """Make the task with the current limits, which travel with it to workers.
 
-        ``ranges`` are those that it will be called with: no batch has more bags than the longest.
+        ``ranges`` are all ranges of the pass; no batch has more bags than the longest range.
 
         Raises
         ------
         ParameterError
-            A worker has less memory than the pass declares.
+            If a worker has less memory than the pass declares.
         """
         limits = current_limits()
         rows = min(reduction.rows_per_block or limits.rows_per_block, limits.rows_per_block)
@@ -243,11 +244,11 @@ class RangeTask(Generic[R]):
 
     @property
     def __name__(self) -> str:
-        """What the task is called on the dashboard."""
+        """Name of the task on the dashboard."""
         return self.reduction.name
 
     def __call__(self, bag_range: Range, report: Report) -> R:
-        """Go over the batches of a range, and report the bags that are done."""
+        """Process the batches of a range, and report the number of bags done."""
         start, stop = bag_range
         sums = self.reduction.collector()
         for batch in self.source.batches(
@@ -260,23 +261,23 @@ class RangeTask(Generic[R]):
 
 
 def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None:
-    """Refuse what takes more memory than there is, before it is asked for.
+    """Raise an error if a computation needs more memory than there is, before it begins.
 
     Parameters
     ----------
     what : str
-        Named in the message.
+        Name of the computation in the message.
     needed : int
-        Bytes.
+        Number of bytes that are needed.
     advice : str
         Advice, for the message.
     here : bool
-        Whether it is this process that needs them, and not a worker of the open cluster.
+        Whether this process needs the memory, and not a worker of the open cluster.
 
     Raises
     ------
     ParameterError
-        Both numbers, and the advice.
+        If there is too little memory. The message has both numbers and the advice.
     """
     if needed <= AVAILABLE_BYTES:
         return
@@ -288,28 +289,28 @@ def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None
 
 @dataclass
 class Folded(Generic[R]):
-    """A `Collector` that merges what a function makes of each batch."""
+    """A `Collector` that merges the results of a function of each batch."""
 
     per_batch: Callable[[Batch], R]
     merge: Callable[[R, R], R]
     total: R
 
     def add(self, batch: Batch) -> None:
-        """Merge what the function makes of a batch, unless that is empty."""
+        """Merge the result of a batch, unless the batch is empty."""
         if len(batch):
             self.total = self.merge(self.total, self.per_batch(batch))
 
     def finish(self) -> R:
-        """Return what was merged."""
+        """Return the merged result."""
         return self.total
 
 
 @dataclass
 class StackedRows(Generic[R]):
-    """A `Collector` of the rows that a function makes of each batch, one under the other.
+    """A `Collector` that stacks the rows that a function makes of each batch.
 
-    ``join`` makes one of several, and ``no_rows`` stand for those of a batch without bags, where
-    the function takes none.
+    ``join`` concatenates rows. ``no_rows`` are the rows of an empty batch, if the function does not
+    accept one.
     """
 
     per_batch: Callable[[Any], R]
@@ -337,7 +338,7 @@ def rows_of(
 ) -> Reduction[NDArray[Any]]:
     """Declare a pass that keeps a row per bag, in order.
 
-    ``n_columns`` are those of the rows, if the function does not take a batch without bags.
+    ``n_columns`` is the number of columns, if the function does not accept an empty batch.
     """
     no_rows = None if n_columns is None else np.empty((0, n_columns))
     return Reduction(partial(StackedRows, per_batch, no_rows), _stack, cost, name=name)
@@ -352,8 +353,8 @@ def lazy_pass(
 ) -> Array:
     """Return a dask.array with a row of shape ``tail`` per bag, and a block per range.
 
-    Bags that were removed have rows of `with_missing`. The task is one node of the graph that all
-    blocks share. Arrays of equal tasks have equal names, so that Dask computes them once.
+    Removed bags have the rows of `with_missing`. All blocks share one node of the graph, which is
+    the task. Arrays of equal tasks have equal names, so that Dask computes them once.
     """
     task = RangeTask.of(source, rows, ranges)
     token = _token(task, list(ranges), tail, np.dtype(dtype).str)
@@ -373,7 +374,7 @@ def lazy_pass(
 
 
 def _token(*what: object) -> str:
-    """Return a name that depends on the values alone; a new one where they cannot be compared."""
+    """Return a name that depends only on the values; a new name if they cannot be compared."""
     try:
         return str(dask.base.tokenize(*what, ensure_deterministic=True))
     except RuntimeError:  # Dask's TokenizationError

@@ -1,9 +1,9 @@
 """Runs the parts of a piece of work on as many threads as the worker has cores.
 
-Who calls it cuts the work by the sizes of the data alone, never by the number of threads, and lets
-no two parts write to the same place. So the result has the same bits on any number of cores.
+Callers cut the work only by the sizes of the data, never by the number of threads. No two parts may
+write to the same place. So the result has the same bits on any number of cores.
 
-Kernels are serial and release the GIL: `run_kernel` spreads one over ranges of rows or bags.
+Kernels are serial and release the GIL. `run_kernel` runs a kernel over ranges of rows or bags.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MAX_RANGES = 1024  # ranges of one call: enough for any machine
 
 
 class _Helpers:
-    """Threads that take parts in addition to the one that asks for help; they are kept."""
+    """Reusable threads that help the calling thread with its parts."""
 
     def __init__(self) -> None:
         self.forget()
         after_fork(self.forget)
 
     def forget(self) -> None:
-        """Begin anew: threads do not survive a fork, and the lock may have been held."""
+        """Start over after a fork, which ends the threads and may leave the lock held."""
         self._lock = Lock()
         self._executor: ThreadPoolExecutor | None = None
         self._n = 0
@@ -65,13 +65,13 @@ _HELPERS = _Helpers()
 def run_parts(work: Work, n_parts: int) -> None:
     """Call ``work(part)`` for each part, on as many threads as the worker has cores.
 
-    The calling thread takes parts, too, and waits for nothing but parts that have begun. So a call
-    from within a part, or one whose helpers are all busy elsewhere, is at worst slow.
+    The calling thread takes parts, too, and waits only for parts that have begun. So a nested call,
+    or a call while all helpers are busy, is at worst slow.
 
     Raises
     ------
     Exception
-        The first that a part raises. Parts that have not begun are then left out.
+        The first exception that a part raises. Parts that have not begun are then skipped.
     """
     n_helpers = min(n_parts, worker_cores()) - 1 if n_parts > 1 else 0
     if n_helpers < 1:
@@ -106,9 +106,10 @@ def run_kernel(kernel: Callable[..., None], edges: Sequence[int], *arguments: ob
     Parameters
     ----------
     kernel : callable
-        Compiled with ``nogil=True``; it writes to the places of its range alone.
+        Kernel compiled with ``nogil=True``. It writes only to the places of its range.
     edges : sequence of int
-        Increasing, see `even_edges` and `weighted_edges`. One range is run by the caller.
+        Increasing edges of the ranges, see `even_edges` and `weighted_edges`. A single range is run
+        by the caller.
     """
     log_compilers()
     if len(edges) == 2:
@@ -120,8 +121,8 @@ def run_kernel(kernel: Callable[..., None], edges: Sequence[int], *arguments: ob
 def even_edges(n: int, seconds: float) -> list[int]:
     """Return the edges of ranges of n equal units of work that take ``seconds`` each.
 
-    The seconds are an order of magnitude, or 0 where a unit holds nothing. There is one range at
-    least, which may be empty.
+    The seconds are an order of magnitude, or 0 for empty units. There is at least one range, which
+    may be empty.
     """
     enough = int(RANGE_SECONDS / seconds) if seconds else n
     size = max(1, enough, -(-n // MAX_RANGES))
@@ -129,13 +130,13 @@ def even_edges(n: int, seconds: float) -> list[int]:
 
 
 def weighted_edges(offsets: NDArray[np.int64], seconds: float) -> list[int]:
-    """Return the edges of ranges of bags with about as many points each.
+    """Return the edges of ranges of bags with about equal numbers of points.
 
     Parameters
     ----------
     offsets : int64, shape (n_bags + 1,)
     seconds : float
-        That a point takes, in order of magnitude.
+        Seconds per point, in order of magnitude.
     """
     n_bags = len(offsets) - 1
     n_ranges = min(n_bags, MAX_RANGES, math.ceil(int(offsets[-1]) * seconds / RANGE_SECONDS))
@@ -153,7 +154,7 @@ class _Parts:
         self._left = iter(range(n))
 
     def stop(self) -> None:
-        """Hand out no more."""
+        """Stop handing out parts."""
         with self._lock:
             self._left = iter(range(0))
 

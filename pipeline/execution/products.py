@@ -1,7 +1,7 @@
 """Products of matrices, cut into fixed parts: the same bits on any number of cores.
 
-BLAS cuts a product by its threads, and other cuts round otherwise. So each part has one thread of
-BLAS, and parts are as the shapes say.
+BLAS cuts a product by its number of threads, and other cuts round differently. So each part uses
+one BLAS thread, and the shapes alone determine the parts.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distributed import Client, Worker
 
 Report = Callable[[int], None]
-"""Called by a task with the number of its units done so far."""
+"""Function that a task calls with the number of its units done so far."""
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +30,12 @@ def silent(done: int, total: int) -> None:
 
 
 def note(progress: Progress | None, text: str) -> None:
-    """Show next to the units how far the work has come, if the progress can show that."""
+    """Show the state of the work next to the units, if the progress supports it."""
     _show(progress, "note", text)
 
 
 def say(progress: Progress | None, text: str) -> None:
-    """Show a line below the progress, if it can do that and has not shown the line before."""
+    """Show a line below the progress once, if the progress supports lines."""
     _show(progress, "say", text)
 
 
@@ -56,7 +56,7 @@ def part_of(progress: Progress, before: int, total: int) -> Progress:
 
 
 class ProgressTally:
-    """Adds up what tasks report; a task that runs twice counts once.
+    """Sum of the units that tasks report; a task that runs twice counts once.
 
     Reports may come from any thread. ``progress`` gets them one at a time, and its count never
     falls.
@@ -106,8 +106,8 @@ class ProgressTally:
 def worker_report(topic: str, task: int) -> Report:
     """Make a report that reaches the client as a Dask event, at most once per second.
 
-    It is never sent more often than heartbeats, which the scheduler spreads out as workers
-    increase.
+    Reports are never more frequent than heartbeats, whose interval grows with the number of
+    workers.
     """
     worker = distributed.get_worker()
     last = [-math.inf]
@@ -133,7 +133,7 @@ def log_finished(topic: str, task: int) -> None:
 
 
 def log_said(topic: str, task: int, text: str) -> None:
-    """Send a line to the progress that the client watches."""
+    """Send a line to the client's progress."""
     distributed.get_worker().log_event(topic, {"task": task, "done": 0, "said": text})
 
 

@@ -46,7 +46,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Result = Any
-"""What a task, or the root of a tree, gives."""
+"""Result of a task, or of the root of a tree."""
 
 RETRIES = 2  # of a failed task: workers come and go; errors of bagbasis are raised at once
 LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
@@ -65,8 +65,8 @@ def current_client() -> Client | None:
 def lane_memory(here: bool = False) -> int:
     """Return the memory of this process or, on a cluster, of its smallest worker, in bytes.
 
-    Limits of containers and of the process are respected. A worker without a limit may use all
-    memory of its machine, which is not known here: it is left out.
+    Limits of containers and of the process are respected. Workers without a limit are left out,
+    because the memory of their machine is not known here.
     """
     client = None if here else current_client()
     if client is None:
@@ -93,28 +93,27 @@ def map_reduce(
     Parameters
     ----------
     function : callable
-        Pure; calls ``report(done)`` with the units of the task done so far.
+        Pure function. It calls ``report(done)`` with the number of units of the task done so far.
     tasks : sequence
-        Small: they travel in the graph.
+        Arguments of the function. They should be small, because they travel in the graph.
     merge : callable
-        Pure and associative up to rounding.
+        Pure function that merges two results, associative up to rounding.
     sizes : sequence of int
-        Units of work in each task, for the progress.
+        Number of units of work in each task, for the progress.
     split_every : int
-        Children of a node, at least two; default that of the current `PassLimits`.
+        Number of children of a node, at least two. Default: as in the current `PassLimits`.
     here : bool
-        Run in this process even when a cluster is connected: for data that lie in its memory.
+        Whether to run in this process even if a cluster is connected, for data in its memory.
     checkpoint_store : CheckpointStore, optional
-        Keeps the results of groups of tasks, and gives them to a run of the same function and
-        tasks that is started again. The groups are then the leaves of the tree.
+        Store for the results of groups of tasks, from which the same function and tasks continue
+        after a restart. The groups are then the leaves of the tree.
     preferred_workers : sequence of str, optional
-        The worker that each task should run on if it can, see `WorkerAffinity`; not with
-        checkpoints.
+        Preferred worker of each task, see `WorkerAffinity`. Ignored with checkpoints.
 
     Raises
     ------
     ClusterError
-        The scheduler is gone, or workers died running one task.
+        If the scheduler is gone, or workers died while running a task.
     """
     if split_every is None:
         split_every = current_limits().split_every
@@ -205,7 +204,7 @@ def _run_in_worker(
 
 @dataclass(frozen=True)
 class _Group(Generic[T]):
-    """Consecutive tasks and their units of work."""
+    """A group of consecutive tasks, with their units of work."""
 
     index: int
     tasks: tuple[T, ...]
@@ -214,7 +213,7 @@ class _Group(Generic[T]):
 
 @dataclass(frozen=True)
 class _Kept(Generic[T, R]):
-    """Loads a group's result, or does its tasks and keeps it."""
+    """Task that loads a group's result, or computes and stores it."""
 
     function: Callable[[T, Report], R]
     merge: Callable[[R, R], R]
@@ -265,7 +264,7 @@ def delayed_leaves(
     topic: str,
     preferred_workers: Sequence[str] = (),
 ) -> list[Delayed]:
-    """Make a leaf per task; the function is one node they share, so it travels once per worker.
+    """Make one leaf per task; leaves share the function's node, which each worker gets once.
 
     Priorities follow the order of the tasks: Dask's own order of a wide tree may start anywhere.
     """
@@ -299,7 +298,7 @@ def merge_tree(
 
 
 def _name_of(function: object) -> str:
-    """Return what the tasks of a function are called on the dashboard."""
+    """Return the name of a function's tasks on the dashboard."""
     function = getattr(function, "function", function)
     return str(getattr(function, "__name__", type(function).__name__))
 
@@ -315,7 +314,7 @@ def _chain(
 
 
 def fold_results(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) -> R:
-    """Return the same tree as on a cluster, over results that come in order."""
+    """Merge results that come in order, in the same tree as on a cluster."""
     nodes: list[list[R]] = []  # a level's open node: its fold so far, and …
     counts: list[int] = []  # … how many children it has
     for result in results:
@@ -346,10 +345,10 @@ def _result(client: Client, root: Delayed, tally: ProgressTally) -> Any:
 
 
 def _submitted(client: Client, graph: Delayed | list[Delayed]) -> Any:
-    """Return the future of a graph, or those of several.
+    """Submit a graph, or several graphs, and return the futures.
 
-    A graph holds a plan with its landmarks, once: tens of MB, of which Dask would warn a user who
-    cannot change it.
+    Dask's warning about large graphs is suppressed: a graph holds a plan with its landmarks, which
+    can take tens of MB.
     """
     with dask.config.set(LARGE_GRAPH):
         return client.compute(graph, retries=RETRIES, optimize_graph=False)

@@ -1,4 +1,4 @@
-"""Waiting for a cluster's results: what is said without workers, and what becomes of errors."""
+"""Waiting for results of a cluster, with messages about missing workers and errors."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ Say = Callable[[str], None]
 
 
 def gathered(future: Future, say: Say = logger.warning) -> Any:
-    """Return a future's result; ClusterError where workers died or the scheduler is gone.
+    """Return a future's result; ClusterError if workers died or the scheduler is gone.
 
-    While there is no worker ``say`` is told so, and after half an hour that is an error, too.
+    If there is no worker, ``say`` gets a message. After half an hour without workers, ClusterError
+    is raised, too.
     """
     watch = _Watch(future.client, say)
     while not future.done():
         try:
             return _result_of(future, SECONDS_BETWEEN_LOOKS)
         except TimeoutError:
-            if future.done():  # it came meanwhile, or the error is the task's own
+            if future.done():  # the result came meanwhile, or the error is the task's own
                 break
         watch.look()
     return _result_of(future)
 
 
 def each_gathered(futures: Sequence[Future], say: Say = logger.warning) -> Iterator[Future]:
-    """Yield futures as they are done; their results are `gathered` without waiting."""
+    """Yield futures when they finish; then `gathered` does not wait for their results."""
     if not futures:
         return
     watch = _Watch(futures[0].client, say)
@@ -75,11 +76,11 @@ def _result_of(future: Future, timeout: float | None = None) -> Any:
 
 
 class _Watch:
-    """Says once that there are no workers, and gives up when that lasts."""
+    """Reports once that there are no workers, and raises if this lasts too long."""
 
     def __init__(self, client: Client, say: Say) -> None:
         self._client, self._say = client, say
-        self._last = time.monotonic()  # that there was a worker
+        self._last = time.monotonic()  # time at which there was a worker
         self._has_said = False
 
     def look(self) -> None:

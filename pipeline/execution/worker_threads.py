@@ -1,4 +1,4 @@
-"""Threads of a worker: how many cores it has, and which task computes with them."""
+"""Threads of a worker: its number of cores, and the task that uses them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _hearing: list[Callable[[str], None]] = []
 def worker_cores() -> int:
     """Return the number of cores that this process may use.
 
-    In a Dask worker: what `connect` put in the environment, else the worker's threads. Outside
-    of workers: the cores this process may use (cgroups and affinity respected).
+    In a Dask worker this is the number that `connect` put in the environment, else the number of
+    the worker's threads. Elsewhere it is the number of usable cores, by cgroups and affinity.
 
     Raises
     ------
     ParameterError
-        The environment has no positive whole number.
+        If the environment variable is not a positive whole number.
     """
     for name in (CORES_VARIABLE, EARLIER_VARIABLE):
         if name in os.environ:
@@ -57,7 +57,7 @@ def _cores_of_process() -> int:
 
 @lru_cache(maxsize=8)
 def _cores_of(name: str, text: str) -> int:
-    """Return the number that a variable of the environment has."""
+    """Return the number in an environment variable."""
     if not text.strip().isdecimal() or int(text) < 1:
         raise ParameterError(
             f"the environment has {name}={shown(text)}; expected a positive number"
@@ -69,7 +69,7 @@ def _cores_of(name: str, text: str) -> int:
 def use_cores(n: int) -> Iterator[None]:
     """Let this process use ``n`` cores until the block ends.
 
-    Processes that are started within the block inherit the number.
+    Processes started within the block inherit the number.
     """
     before = os.environ.get(CORES_VARIABLE)
     os.environ[CORES_VARIABLE] = str(n)
@@ -84,9 +84,9 @@ def use_cores(n: int) -> Iterator[None]:
 
 @contextmanager
 def kernel_threads() -> Iterator[int]:
-    """Leave BLAS one thread until the block ends. Yields the worker's number of cores.
+    """Limit BLAS to one thread within the block; yield the worker's number of cores.
 
-    `pool` runs kernels, and the parts of large products, on all of them; OpenMP has as many.
+    `pool` runs kernels, and the parts of large products, on all cores. OpenMP uses all cores, too.
     """
     _begin_process()
     log_compilers()
@@ -97,14 +97,14 @@ def kernel_threads() -> Iterator[int]:
 
 
 class _Turn:
-    """A lock of the tasks of one process, which a fork leaves open."""
+    """A lock for the tasks of one process; it is released after a fork."""
 
     def __init__(self) -> None:
         self._begin_anew()
         after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
-        """Another thread, which a fork leaves behind, may have held the lock."""
+        """Make a new lock after a fork, because another thread may have held the old one."""
         self._lock = Lock()
 
     def __enter__(self) -> None:
@@ -119,20 +119,20 @@ TURN: AbstractContextManager[None] = _Turn()
 
 @contextmanager
 def task_threads() -> Iterator[int]:
-    """Be the one task of this process that has `kernel_threads`, until the block ends.
+    """Within the block, be the only task of this process that uses `kernel_threads`.
 
-    A task may take the memory of a whole worker, and workers may have several threads. What a
-    caller computes by itself takes no turn, and so waits for nobody.
+    A task may need the memory of a whole worker, and workers may have several threads. Computations
+    outside of tasks do not wait.
     """
     with TURN, kernel_threads() as cores:
         yield cores
 
 
 class _OneThread:
-    """Leaves BLAS one thread while any thread of this process is within.
+    """Limits BLAS to one thread while any thread of this process is in the block.
 
-    OpenBLAS has one number of threads for the whole process. Whoever comes first sets it, and who
-    leaves last puts back what was there.
+    OpenBLAS has one number of threads for the whole process. The first thread to enter sets it, and
+    the last thread to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class _OneThread:
         after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
-        """Another thread, which a fork leaves behind, may have held the lock."""
+        """Make a new lock after a fork, because another thread may have held the old one."""
         self._lock = Lock()
 
     def __enter__(self) -> None:
@@ -165,18 +165,18 @@ _ONE_THREAD = _OneThread()
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Leave BLAS one thread until the block ends.
+    """Limit BLAS to one thread within the block.
 
-    With more, BLAS cuts its work by their number, and so do the last digits of its results depend
-    on it. They also wait for each other by spinning: where other processes work on the same cores,
-    two threads of OpenBLAS took 14 times as long for a tridiagonal form as one.
+    With several threads, BLAS cuts its work by their number, so that the last digits of results
+    depend on it. The threads also wait for each other by spinning, which is slow if other processes
+    use the same cores.
     """
     return _ONE_THREAD
 
 
 @contextmanager
 def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
-    """Call ``tell`` with `COMPILING` when a kernel is compiled that no cache has."""
+    """Call ``tell`` with `COMPILING` when a kernel is compiled that is not cached."""
     with events.install_listener("numba:compile", Compiling(tell)):
         _hearing.append(tell)
         try:
@@ -187,12 +187,12 @@ def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def log_compilers() -> None:
-    """Log that kernels are compiled, once per process, where no `hearing_compilers` says it."""
+    """Log once per process that kernels are compiled, unless `hearing_compilers` reports it."""
     events.register("numba:compile", Compiling(log_unless_heard))
 
 
 def log_unless_heard(text: str) -> None:
-    """Log that kernels are compiled, unless a call shows it."""
+    """Log that kernels are compiled, unless a call reports it."""
     if not _hearing:
         # of the moment: reports, which keep warnings, leave it out
         shown = {"is_progress": True}
@@ -200,14 +200,14 @@ def log_unless_heard(text: str) -> None:
 
 
 class Compiling(events.Listener):
-    """Tells of the first kernel: others follow within seconds."""
+    """Reports the compilation of the first kernel; more follow within seconds."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self.has_told = False
 
     def on_start(self, event: events.Event) -> None:
-        """Tell of a kernel that will be kept."""
+        """Report a kernel that will be cached."""
         # without a path it is compiled in every process: that is not once
         is_kept = event.data["dispatcher"].stats.cache_path is not None
         if is_kept and not self.has_told:
@@ -215,14 +215,14 @@ class Compiling(events.Listener):
             self._tell(COMPILING)
 
     def on_end(self, event: events.Event) -> None:
-        """Say nothing: the work goes on."""
+        """Do nothing at the end."""
 
 
 def _thread_pools() -> ThreadpoolController:
     """Return the BLAS and OpenMP libraries of this process.
 
-    Looking them up takes milliseconds, more than the prediction of a bag. So it is done again only
-    where modules have been imported since, which may have brought libraries.
+    The look-up takes milliseconds, more than the prediction of a bag. So it is repeated only after
+    new modules were imported, which may have loaded libraries.
     """
     return _looked_up(len(sys.modules))
 

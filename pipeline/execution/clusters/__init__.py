@@ -1,1 +1,1 @@
-"""Clusters: started, connected to and checked, from a profile or at an address."""
+"""Starting, connecting to and checking clusters, from a profile or an address."""

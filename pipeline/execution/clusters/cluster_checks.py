@@ -1,4 +1,4 @@
-"""What is checked before work is sent to a cluster: workers, versions, access to the store."""
+"""Checks of a cluster before work begins: workers, versions, access to the store."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ PACKAGES = ("python", "dask", "distributed", "numpy", "numba", "zarr", "bagbasis
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _NAMED = 3
-TRIES, SECONDS_BETWEEN_TRIES = 5, 2.0  # for workers that are gone
+TRIES, SECONDS_BETWEEN_TRIES = 5, 2.0  # for lost workers
 
 
 def wait_for_workers(
     client: Client, *, least: int, wanted: int, timeout: float, progress: Progress, hint: str
 ) -> None:
-    """Wait until ``least`` workers are there; ``progress(there, wanted)`` meanwhile.
+    """Wait until ``least`` workers have joined, and call ``progress(joined, wanted)`` meanwhile.
 
     Raises
     ------
     ClusterError
-        Fewer after ``timeout`` seconds, ``hint`` says where to look; or the scheduler is gone.
+        If there are fewer workers after ``timeout`` seconds, or the scheduler is gone. ``hint``
+        says where to look for the cause.
     """
     give_up = time.monotonic() + timeout
     while True:
@@ -47,12 +48,12 @@ def wait_for_workers(
 
 
 def check_versions(client: Client) -> None:
-    """Check that client, scheduler and workers have the same versions of what results depend on.
+    """Check that client, scheduler and workers have equal versions of packages that matter.
 
     Raises
     ------
     ClusterError
-        Names the package, the versions and who has them.
+        If versions differ. The message names the package, the versions and the processes.
     """
     versions: Any = client.get_versions(packages=[name for name in PACKAGES if name != "python"])
     here = _packages(versions["client"])
@@ -79,10 +80,10 @@ def check_store(client: Client, url: str | os.PathLike[str]) -> None:
     Raises
     ------
     StoreError
-        It cannot be opened here.
+        If the store cannot be opened here.
     ClusterError
-        Names the workers that cannot open it, or see another one, and why; or the scheduler is
-        gone.
+        If workers cannot open the store or see another store, or if the scheduler is gone. The
+        message names the workers and the reason.
     """
     store = BagStore.open(url)
     here = (store.n_dims, store.n_bags, store.n_points)
@@ -102,7 +103,7 @@ def check_store(client: Client, url: str | os.PathLike[str]) -> None:
 
 
 def _ask(client: Client, url: str) -> dict[str, Any]:
-    """Return what each worker sees at the URL, or the error of one that is gone."""
+    """Return the store that each worker sees at the URL, or the error of a lost worker."""
     try:
         return dict(client.run(_look_at, url, on_error="return"))
     except OSError as error:

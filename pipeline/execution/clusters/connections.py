@@ -54,35 +54,37 @@ def connect(
 ) -> Client:
     """Start or join a Dask cluster, on which fits and jobs run while the client is open.
 
-    A cluster that was made for the client (local, slurm, pbs, gateway, kubernetes) ends with it.
+    A cluster that was started for the client (local, slurm, pbs, gateway, kubernetes) is closed
+    together with the client.
 
     Parameters
     ----------
     target : str
-        ``"local"``: worker processes on this machine, which other accounts cannot use. A
-        scheduler's address (``tls://…``, on loopback also ``tcp://…``). Or a profile: a YAML file,
-        or the name of one in ``configs/profiles``.
+        Cluster to use. ``"local"`` starts worker processes on this machine, which other accounts
+        cannot use. The address of a running scheduler is ``tls://…``, or on loopback also
+        ``tcp://…``. A profile is a YAML file, or the name of a file in ``configs/profiles``.
     n_workers, cores_per_worker : int, optional
-        Numbers that replace those of the profile. A worker runs one task at a time, on all its
-        cores. Default: all cores of the machine, in workers of up to eight cores.
+        Number of workers and of cores per worker, instead of the profile's numbers. A worker runs
+        one task at a time, on all its cores. Default: all cores of the machine, in workers of up to
+        eight cores.
     memory_limit : str, optional
         Memory limit of each worker, such as "3GiB". Local workers share the memory evenly by
         default.
     dashboard : bool, optional
-        Whether Dask's dashboard, with bokeh installed, is at ``client.dashboard_link``. It asks for
-        no password: every account of this machine can read it. Default no.
+        Whether to serve Dask's dashboard at ``client.dashboard_link``; this needs bokeh. The
+        dashboard has no password: every account of this machine can read it. Default: False.
     store : str, optional
         URL of a store that every worker must be able to open.
     progress : callable, optional
-        ``progress(workers that are there, workers wanted)`` while it waits for them; its method
-        ``say(text)``, if it has one, gets a line with workers, cores and the dashboard's link. A
-        notebook shows both by default.
+        Function that is called with the number of joined workers and of wanted workers during the
+        wait. Its method ``say(text)``, if it has one, gets a line with workers, cores and the
+        dashboard's link. Default: a notebook shows both.
 
     Raises
     ------
     ClusterError
-        Local workers cannot start, no scheduler answers, workers do not come, versions differ, or
-        a worker cannot open the store.
+        If local workers cannot start, no scheduler answers, workers do not join, versions differ,
+        or a worker cannot open the store.
     ConfigError
         If there is no such profile, a key in it is wrong, the text is not an address, or a
         parameter for workers is given for a cluster that has its own.
@@ -123,21 +125,21 @@ def connect(
 
 
 def lanes_line(client: Client, profile: Profile) -> str:
-    """Return the workers and cores of a cluster, and where its dashboard is, for people."""
+    """Return a line with the workers, cores and dashboard link of a cluster."""
     threads = client.nthreads()
     cores_per_worker = getattr(profile, "cores_per_worker", None)
     if isinstance(profile, LocalProfile):
         cores_per_worker = cores_of_worker(profile)
     cores = sum(cores_per_worker or n for n in threads.values())
     shown = getattr(profile, "dashboard", None)
-    if shown is None:  # a cluster of somebody else's
+    if shown is None:  # a cluster that bagbasis did not start
         shown = "dashboard" in client.scheduler_info(n_workers=0)["services"]
     link = client.dashboard_link if shown else "none"
     return f"workers: {len(threads):,} (one task at a time), cores: {cores:,}, dashboard: {link}"
 
 
 def profile_of(target: str) -> Profile:
-    """Return the profile of what `connect` is given."""
+    """Return the profile for the arguments of `connect`."""
     if target == "local":
         return LocalProfile()
     return AddressProfile(address=target) if "://" in target else load_profile(target)
@@ -172,7 +174,7 @@ def _remote(
 def _open(
     profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
 ) -> tuple[Client, str]:
-    """Return the client, and where to look when workers do not come."""
+    """Return the client, and a hint for the case that workers do not join."""
     if isinstance(profile, AddressProfile):
         security = security_of(profile)
         client = _at(profile.address, security, profile.timeout, insecure=profile.insecure)

@@ -13,7 +13,7 @@ from .profiles import GatewayProfile
 
 
 def open_gateway(profile: GatewayProfile) -> GatewayCluster:
-    """Start a cluster of the server, its workers asked for; it ends when it is closed.
+    """Start a cluster on the server and request its workers; it ends when it is closed.
 
     The user's password, if any, comes from Dask's own configuration
     (``DASK_GATEWAY__AUTH__KWARGS__PASSWORD``).
@@ -21,9 +21,9 @@ def open_gateway(profile: GatewayProfile) -> GatewayCluster:
     Raises
     ------
     ConfigError
-        An option the server does not offer, or a value it does not take.
+        If the server does not offer an option or does not accept its value.
     ClusterError
-        The server does not answer, does not know the user, or starts no cluster.
+        If the server does not answer, does not know the user, or starts no cluster.
     """
     where = f"the gateway {profile.address}"
     try:
@@ -53,8 +53,8 @@ def open_gateway(profile: GatewayProfile) -> GatewayCluster:
 class _Cluster(GatewayCluster):
     """A cluster whose connection to the server is closed once.
 
-    dask-gateway would close it again in ``__del__``, where it asks for an event loop that has
-    ended, and raises.
+    dask-gateway would close the connection again in ``__del__`` and raise, because the event loop
+    has ended.
     """
 
     def __init__(self, **options: object) -> None:

@@ -30,14 +30,14 @@ _SECONDS_BETWEEN_REQUESTS = 10.0
 
 
 def open_job_queue(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
-    """Start a cluster whose jobs, when they end, are submitted again until it is closed.
+    """Start a cluster whose jobs are submitted again when they end, until it is closed.
 
     Raises
     ------
     ConfigError
-        An interface, TLS files or a job directory that cannot be used.
+        If an interface, TLS files or a job directory cannot be used.
     ClusterError
-        The queue's commands are missing, or the queue refuses such a job.
+        If the queue's commands are missing, or the queue refuses such a job.
     """
     cluster = job_queue_cluster(profile)
     try:
@@ -100,7 +100,7 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
 
 
 def _environment(profile: JobQueueProfile) -> dict[str, object]:
-    """Return what a job's shell exports for its worker."""
+    """Return the environment variables that a job exports for its worker."""
     variables: dict[str, object] = {
         CORES_VARIABLE: profile.cores_per_worker,
         "PYTHONSAFEPATH": 1,  # no script of the folder that the jobs start in is imported
@@ -111,13 +111,13 @@ def _environment(profile: JobQueueProfile) -> dict[str, object]:
 
 
 def waiting_hint(profile: JobQueueProfile) -> str:
-    """Where to look when no worker comes."""
+    """Return a hint for the case that no worker joins."""
     command = {"slurm": "squeue", "pbs": "qstat"}[profile.cluster]
     return f"see {command}, and the logs of the jobs in {profile.job_directory}"
 
 
 def _ask_slurm(script: str) -> None:
-    """Refuse what sbatch would refuse; dask-jobqueue submits in the background and only logs it."""
+    """Raise errors that sbatch would raise, because dask-jobqueue only logs them."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh", prefix="bagbasis-") as file:
         file.write(script)
         file.flush()

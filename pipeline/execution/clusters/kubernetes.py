@@ -28,7 +28,7 @@ _DaskCluster = new_class("DaskCluster", "kubernetes.dask.org/v1")
 
 @dataclass(frozen=True)
 class OperatorCluster:
-    """A DaskCluster object in Kubernetes, and where its scheduler listens."""
+    """A DaskCluster object in Kubernetes, and the address of its scheduler."""
 
     resource: Any
     address: str
@@ -44,9 +44,10 @@ def open_kubernetes(profile: KubernetesProfile) -> OperatorCluster:
     Raises
     ------
     ConfigError
-        A manifest that cannot be read, or that does not describe a DaskCluster.
+        If the manifest cannot be read, or does not describe a DaskCluster.
     ClusterError
-        Kubernetes does not answer, or refuses the object: no operator, no right, the name taken.
+        If Kubernetes does not answer, or refuses the object (no operator, no permission, name
+        taken).
     """
     manifest = manifest_of(profile)
     name = str(manifest["metadata"]["name"])
@@ -68,7 +69,8 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        No such file, or no DaskCluster with the keys that the one in ``deploy/kubernetes`` has.
+        If the file does not exist, or has no DaskCluster with the keys of the one in
+        ``deploy/kubernetes``.
     """
     path = Path(normalize_url(profile.cluster_spec))
     check_regular(path, ConfigError)
@@ -91,7 +93,8 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
 def _adapted(manifest: dict[str, Any], profile: KubernetesProfile) -> dict[str, Any]:
     """Return the object with the profile's name and workers.
 
-    The operator would send workers to the scheduler at tcp://…; the environment says tls://….
+    The operator would send workers to the scheduler at tcp://…. The environment variable gives
+    tls://….
     """
     manifest["metadata"]["namespace"] = profile.namespace
     if profile.name is not None:

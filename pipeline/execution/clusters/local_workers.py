@@ -33,7 +33,7 @@ def open_local(profile: LocalProfile) -> Client:
     Raises
     ------
     ClusterError
-        They cannot start: too few files may be open, no shared memory, no working folder, …
+        If the workers cannot start (limit of open files, no shared memory, no working folder, …).
     """
     with ExitStack() as ends, _silent_loggers():
         try:
@@ -41,7 +41,7 @@ def open_local(profile: LocalProfile) -> Client:
             cluster = _local_cluster(profile, folder)
             ends.callback(cluster.close)
             client = owning(cluster, ends.pop_all().close)
-        except Exception as error:  # whatever Dask and the system make of it
+        except Exception as error:  # Dask and the system raise any error
             first = _first_cause(error)
             refuse_exhaustion("no local cluster can be started", first)
             raise ClusterError(
@@ -80,10 +80,10 @@ def _local_cluster(profile: LocalProfile, folder: str) -> LocalCluster:
 
 @contextmanager
 def _spill_folder() -> Iterator[str]:
-    """Yield a folder for what workers spill, which no other account has made or can change.
+    """Yield a folder for spilled data, which no other account has made or can change.
 
-    Workers unpickle what they have spilled, and Dask puts the folder into ``sys.path``, here too.
-    By default it is the same for all accounts: whoever made it could run code as the others.
+    Workers unpickle spilled data, and Dask adds the folder to ``sys.path``, also here. Dask's
+    default folder is the same for all accounts, so its owner could run code as other users.
     """
     with temporary_folder(SPILL_PREFIX, dask.config.get("temporary-directory")) as folder:
         try:
@@ -107,7 +107,7 @@ def _silent_loggers() -> Iterator[None]:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Return the error that others followed from: the last one names a class of Dask's alone."""
+    """Return the first error in a chain: the last one only names a class of Dask."""
     while before := error.__cause__ or error.__context__:
         error = before
     return error

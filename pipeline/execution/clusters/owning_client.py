@@ -1,4 +1,4 @@
-"""A client whose cluster was made for it, and ends with it."""
+"""A client that owns its cluster and closes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from distributed.security import Security
 
 
 class StartedCluster(Protocol):
-    """A cluster that was made for a client."""
+    """A cluster that was started for a client."""
 
     security: Security
 
@@ -36,7 +36,7 @@ class OwningClient(Client):
 
 
 def owning(cluster: StartedCluster, end: Callable[[], object] | None = None) -> Client:
-    """Return a client of a cluster that ends with it, by ``end`` or its own ``close``."""
+    """Return a client that closes its cluster, by ``end`` or the cluster's own ``close``."""
     end = end or cluster.close
     try:
         return OwningClient(cluster, end, security=cluster.security)

@@ -1,4 +1,4 @@
-"""Cluster profiles: what a YAML file of ``configs/profiles`` may say."""
+"""Cluster profiles: the keys of the YAML files in ``configs/profiles``."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def _walltime(value: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Return a path as one word of the job's shell, which puts in variables and nothing else."""
+    """Quote a path as one word of the job's shell, in which only variables are expanded."""
     path = re.sub(r'[\\`"]|\$(?!\w|\{\w+\})', r"\\\g<0>", text)
     preferred = re.match(r"~[\w.-]*/", path)  # quoted, it would not be a preferred
     return f'{preferred[0]}"{path[preferred.end() :]}"' if preferred else f'"{path}"'
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine's own, which no network sees."""
+    """Whether a name or an address is a loopback address of this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -71,7 +71,7 @@ def _memory(value: str) -> str:
 
 
 def _word(value: str) -> str:
-    """Refuse what a line of a batch script, or the shell that runs it, would take apart."""
+    """Refuse characters that split a word in a batch script or its shell."""
     if not _WORD.fullmatch(value):
         raise ValueError(
             f"{value!r} does not fit into a batch script; expected letters, digits and any of "
@@ -107,7 +107,7 @@ class LocalProfile(_Profile):
     Attributes
     ----------
     dashboard : bool
-        Whether Dask's dashboard is shown, to every account of this machine.
+        Whether Dask's dashboard is served. Every account of this machine can read it.
     """
 
     cluster: Literal["local"] = "local"
@@ -125,7 +125,7 @@ class _Waiting(_Profile):
     timeout : float
         Seconds to wait for the scheduler, and for ``min_workers`` workers.
     min_workers : int
-        Work begins when so many are there; later ones join in.
+        Number of workers with which work begins. Later workers join in.
     """
 
     timeout: Seconds = 30.0
@@ -133,7 +133,7 @@ class _Waiting(_Profile):
 
 
 class _Tls(_Waiting):
-    """Settings of a cluster reached with certificates: all three files, or none."""
+    """TLS certificates of a cluster: all three files, or none."""
 
     tls_ca_file: str | None = None
     tls_cert: str | None = None
@@ -149,7 +149,7 @@ class _Tls(_Waiting):
 
 
 class AddressProfile(_Tls):
-    """A scheduler that runs already; beyond loopback only with TLS, unless ``insecure``."""
+    """A running scheduler. Outside loopback it needs TLS, unless ``insecure``."""
 
     cluster: Literal["tcp"] = "tcp"
     address: str
@@ -168,22 +168,23 @@ class JobQueueProfile(_Tls):
     Attributes
     ----------
     n_workers, cores_per_worker : int
-        Jobs, and the cores of each.
+        Number of jobs, and of cores of each job.
     memory_limit : str
         Memory limit of each job.
     walltime : str
-        Time limit of each job; a worker leaves in good order before it ends, and its job is asked
-        for again.
+        Time limit of each job. A worker shuts down before the limit, and a new job is submitted.
     interface : str or None
-        Network interface of scheduler and workers. Connections are encrypted: with the TLS files,
-        or with certificates made for this run alone.
+        Network interface of scheduler and workers. Connections are encrypted with the TLS files, or
+        with certificates that are made for this run alone.
     spill_directory : str or None
-        On the nodes' own disks; a variable, such as $TMPDIR, is the node's.
+        Folder for spilled data on the nodes' own disks. A variable, such as $TMPDIR, is expanded on
+        the node.
     job_directory : str
-        Seen by this machine and all nodes: logs of the jobs, and certificates of the run. SLURM
-        takes no blanks in it.
+        Folder for the logs of the jobs and the certificates of the run, which this machine and all
+        nodes must see. With SLURM its path must not contain blanks.
     dashboard : bool
-        Whether Dask's dashboards are shown, to every account of this machine and of the nodes.
+        Whether Dask's dashboards are served. Every account of this machine and of the nodes can
+        read them.
     """
 
     cluster: Literal["slurm", "pbs"]
@@ -210,7 +211,7 @@ class JobQueueProfile(_Tls):
 
 
 class GatewayProfile(_Waiting):
-    """A cluster of a dask-gateway server; ``options`` are those the server offers."""
+    """A cluster of a dask-gateway server; ``options`` are options of the server."""
 
     cluster: Literal["gateway"]
     address: str
@@ -234,11 +235,12 @@ class KubernetesProfile(_Tls):
     Attributes
     ----------
     cluster_spec : str
-        The manifest's YAML file.
+        YAML file of the manifest.
     name : str or None
         Name of the cluster, instead of the manifest's.
     address : str or None
-        Where this machine reaches the scheduler; None: at its service, from within Kubernetes.
+        Address at which this machine reaches the scheduler. None: the scheduler's service, from
+        within Kubernetes.
     """
 
     cluster: Literal["kubernetes"]
@@ -259,7 +261,7 @@ _PROFILES: TypeAdapter[Profile] = TypeAdapter(Annotated[Profile, Field(discrimin
 
 
 def load_profile(name: str) -> Profile:
-    """Read the profile in a YAML file, or of that name.
+    """Read a profile by the path of its YAML file or by its name.
 
     A name is looked for in ``configs/profiles`` of the current folder, then among the profiles
     that the package contains.
@@ -267,13 +269,14 @@ def load_profile(name: str) -> Profile:
     Raises
     ------
     ConfigError
-        No such profile, no YAML, an unknown key or a wrong value; one line that names it.
+        If there is no such profile, the file is not YAML, or a key or value is wrong. The message
+        names the key.
     """
     places = (PROFILES, _packaged_profiles())
     is_path = name.endswith((".yaml", ".yml"))
     paths = [Path(name)] if is_path else [place / f"{name}.yaml" for place in places]
     path = next((path for path in paths if os.path.isfile(path)), None)
-    if path is None:  # or a name that is too long
+    if path is None:  # not a path, or a name that is too long
         known = sorted({p.stem for place in places for p in place.glob("*.yaml")})
         raise ConfigError(f"no cluster profile {name!r} ({paths[0]} not found); there are {known}")
     with storage_errors(f"profile {path}", "cannot be read", kind=ConfigError):
@@ -294,12 +297,12 @@ def _packaged_profiles() -> Path:
 
 
 def changed(profile: Profile, where: str, **values: object) -> Profile:
-    """Return a profile with other values, where they are not None.
+    """Return a profile with the values that are not None replaced.
 
     Raises
     ------
     ConfigError
-        A value the profile has no key for, or a wrong one.
+        If the profile has no such key, or a value is wrong.
     """
     changes = {name: value for name, value in values.items() if value is not None}
     for name in changes:

@@ -1,4 +1,4 @@
-"""Who may connect: certificates, reasons why a scheduler refuses them, and open HTTP ports."""
+"""Secure connections: certificates, failed handshakes, and closed HTTP ports."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NO_HTTP: dict[str, list[str]] = {key: [] for key in _ROUTES}
 
 
 def closed_http(dashboard: bool) -> AbstractContextManager[object]:
-    """Start schedulers and workers within the block with nothing on their HTTP ports.
+    """Within the block, start schedulers and workers without pages on their HTTP ports.
 
-    With ``dashboard`` they show everything that Dask has, to every account of their machine.
+    With ``dashboard`` they serve all pages of Dask, which every account of the machine can read.
     """
     return nullcontext() if dashboard else dask.config.set(NO_HTTP)
 
@@ -35,7 +35,8 @@ def check_address(address: str, insecure: bool) -> None:
     Raises
     ------
     ConfigError
-        No scheduler's address; or neither TLS nor loopback, and not ``insecure``.
+        If the text is not a scheduler's address, or the address is neither TLS nor loopback and
+        ``insecure`` is False.
     """
     try:
         host, _ = get_address_host_port(address)
@@ -50,12 +51,12 @@ def check_address(address: str, insecure: bool) -> None:
 
 
 def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -> Security | None:
-    """Return what the TLS files of a profile allow; None without them.
+    """Return Dask's security settings for the TLS files of a profile; None without files.
 
     Raises
     ------
     ConfigError
-        A file that is not there, or that holds no certificate or key.
+        If a file does not exist, or holds no certificate or key.
     """
     if profile.tls_ca_file is None or profile.tls_cert is None or profile.tls_key is None:
         return None
@@ -76,16 +77,16 @@ def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -
 
 
 def check_handshake(address: str, security: Security, timeout: float) -> None:
-    """Try the TLS handshake of a tls:// address once; no answer is not yet an error.
+    """Try the TLS handshake with a tls:// address once. No answer is not an error here.
 
-    Dask itself tries until its timeout, and then only says that the time is over.
+    Dask itself tries until its timeout, and then reports only the timeout.
 
     Raises
     ------
     ConfigError
-        No certificates to show.
+        If there are no certificates to present.
     ClusterError
-        One side does not trust the other's certificate, or the scheduler speaks no TLS.
+        If one side does not trust the certificate of the other, or the scheduler does not use TLS.
     """
     if security.get_tls_config_for_role("client")["ca_file"] is None:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Bags that are Dask objects, not computed yet: computed in order, a few at a time."""
+"""Computing bags that are lazy Dask objects, in order, a few at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ VALUES_AT_ONCE = 64  # delayed values computed together
 def computed(items: Iterable[Any]) -> Iterator[Any]:
     """Yield items in order, with Dask objects (``delayed``, arrays) replaced by their values.
 
-    Tuples of such objects are computed too, on the connected cluster, else by Dask's threads.
+    Tuples of such objects are computed too. The computation runs on the connected cluster, else in
+    Dask's threads.
     """
     held: list[Any] = []
     for item in items:

@@ -33,36 +33,36 @@ def shuffle_frames(
     sizes: Sequence[int],
     progress: Progress,
 ) -> Generator[R, None, None]:
-    """Yield ``finish(frame)`` of each range of a column, in order, from the open client's workers.
+    """Sort rows by a column on the cluster, and yield ``finish(frame)`` of each range in order.
 
-    The rows travel between the workers by Dask's peer-to-peer shuffle, which keeps them in files.
-    What ``finish`` returns stays with the workers until it is yielded; they move it to their
-    disks as they fill up. So the disks must have room for the rows twice, the memory need not.
+    Dask's peer-to-peer shuffle moves the rows between the workers and keeps them in files. Results
+    of ``finish`` stay on the workers until they are yielded, and are moved to disk if memory fills
+    up. So the disks need room for the rows twice, but the memory does not.
 
     Parameters
     ----------
     read : callable
-        The frame of a piece, like ``meta``.
+        Function that returns the frame of a piece, with the columns of ``meta``.
     pieces : sequence
-        Small: they travel in the graph.
+        Arguments of ``read``. They should be small, because they travel in the graph.
     finish : callable
-        Is given the rows of a range in any order, with the column as index.
+        Function of the rows of a range, which come in any order with the column as index.
     by : str
-        The column.
+        Name of the column.
     divisions : sequence
-        The least value there can be and those at which ranges 1, 2, … begin; not decreasing, and
-        the last one twice.
+        Smallest possible value, then the values at which ranges 1, 2, … begin, and the last value
+        again. They must not decrease.
     meta : data frame
-        Without rows.
+        Frame without rows that has the columns and dtypes.
     sizes : sequence of int
-        Rows in each piece, for the progress.
+        Number of rows of each piece, for the progress.
     progress : callable
-        Called with the rows that were read and their number.
+        Function that is called with the number of rows read and of all rows.
 
     Raises
     ------
     ClusterError
-        Workers were lost, or their disks are full.
+        If workers were lost, or their disks are full.
     """
     client = get_client()
     tally = ProgressTally(sizes, progress)
