@@ -1,8 +1,9 @@
-"""Networks: sequences, densities of points in many dimensions, and learned embeddings of bags.
+"""Neural networks for sequences, for densities in many dimensions, and for bags.
 
-No other package imports this one. It needs ``pip install 'bagbasis[neural]'``: JAX on the CPU,
-Optax for the steps, and Equinox, whose networks are frozen dataclasses of arrays (Flax would bring
-a file format of its own and a dozen packages). A GPU is used where JAX's own extras are installed.
+The package needs ``pip install 'bagbasis[neural]'``, and no other package imports it. It uses JAX
+on the CPU, Optax for the optimisation, and Equinox, whose networks are frozen dataclasses of
+arrays. Flax would bring its own file format and a dozen packages. A GPU is used if JAX's GPU extras
+are installed.
 """
 
 import lazy_loader

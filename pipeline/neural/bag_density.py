@@ -1,4 +1,4 @@
-"""`BagDensity`: the density that a bag was drawn from, by networks that all bags share."""
+"""`BagDensity`: the density of a bag's points, by networks that all bags share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .transformations import CHAINS, make_chain
 
 
 class BagNetwork(eqx.Module):
-    """φ(X) and p(x | φ)."""
+    """The embedding φ(X) of a bag and the density p(x | φ)."""
 
     embedding: DeepSet
     density: TransformedDensity
@@ -56,41 +56,59 @@ class BagNetwork(eqx.Module):
 class BagDensity(NeuralEstimator):
     """Conditional density of points given a bag, in many dimensions; it can be sampled.
 
-    A permutation-invariant network embeds the bag, and a `TANDensity` that all bags share takes the
-    embedding as its condition. Each point is scored given the others of its bag (eq. 8.19). With
-    ``response=True`` the density is that of the bag's response: a third way in addition to
-    `TripleBasisRegressor` and `KernelSmoother`. Needs ``pip install 'bagbasis[neural]'``.
+    A permutation-invariant network embeds the bag. A `TANDensity` that all bags share takes the
+    embedding as its condition. In training, each point is scored given the other points of its bag
+    (Oliva 2018, equation 8.19). With ``response=True``, the density of the bag's response is
+    estimated instead, as by `TripleBasisRegressor` and `KernelSmoother`. Needs
+    ``pip install 'bagbasis[neural]'``.
 
     Parameters
     ----------
     response : bool, default False
-        Whether densities are those of responses (``fit(bags, responses)`` or a store's).
+        Whether the density of responses is estimated instead of the density of the bags' points.
+        Responses come from ``fit(bags, responses)`` or from a store.
     n_pooled : int from 1 to 100,000, default 64
-        Numbers that the embedding averages over points.
+        Number of features of the embedding network that are averaged over points.
     n_condition : int from 1 to 100,000, default 16
-        Length of φ(X).
+        Length of the embedding φ(X).
     max_points : int from 2 to 10,000,000, default 128
-        Largest number of points of a bag, and of a response, in a minibatch; larger ones are
-        thinned.
+        Largest number of points of a bag, and of a response, in a minibatch; larger bags and
+        responses are thinned.
     conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
-        See `TANDensity`, as for the next four.
+        Model of p(z_i | z_<i); see `TANDensity`.
     transformation : one of `transformations.CHAINS`, default "4xadd+re"
+        Transformation z = q(x); see `TANDensity`.
     linear : bool, default True
+        Whether a linear transformation comes first; see `TANDensity`.
     n_components : int from 1 to 10,000, default 10
+        Number of components of each mixture.
     n_hidden : int from 2 to 100,000, default 64
+        Number of units of states and networks.
     learning_rate : float in (0, 10], default 0.003
+        Initial size of a step.
     optimizer : {"adam", "sgd"}, default "adam"
+        Optimisation algorithm.
     decay : float in (0, 1], default 0.5
+        Factor by which the learning rate is multiplied every ``decay_steps``.
     decay_steps : int from 1 to 1,000,000,000, default 1000
+        Number of minibatches between two decays.
     clip : float > 0, default 1.0
+        Largest norm of a gradient.
     batch_size : int from 1 to 1,000,000, default 16
-        Bags.
+        Number of bags in a minibatch.
     n_steps : int from 1 to 1,000,000,000, default 4000
+        Largest number of minibatches.
     validation : float in [0, 1), default 0.1
+        Fraction of the bags that are held out; the network with the smallest loss on them is kept.
     validate_every : int from 1 to 1,000,000,000, default 200
+        Number of steps between two evaluations on the held-out bags.
     patience : int from 1 to 1,000,000,000, default 10
+        Number of evaluations without a smaller loss after which training ends.
     checkpoints : str, optional
+        Folder on any storage that fsspec supports; interrupted training resumes from it, with
+        bit-identical results on the same machine.
     seed : int from 0 to 2^64 − 1, default 0
+        Seed for drawing weights and minibatches.
 
     See Also
     --------
@@ -99,7 +117,7 @@ class BagDensity(NeuralEstimator):
 
     Notes
     -----
-    Oliva 2018, §8.4.5.
+    Oliva 2018, section 8.4.5.
 
     Examples
     --------
@@ -148,15 +166,17 @@ class BagDensity(NeuralEstimator):
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
         responses : list of (m_i, k) arrays, optional
-            Responses of bags in memory, with ``response=True``; None for a bag without a response.
+            Responses of bags in memory, for ``response=True``. An entry is None if the bag has no
+            response.
         progress : callable (steps done, steps in all), optional
+            Function that is called with the progress of training.
 
         Raises
         ------
         DataError
-            No bag of two points (or no response), or a loss that is not finite.
+            If no bag has two points, there is no response, or the loss is not finite.
         ParameterError
-            Responses without ``response=True``.
+            If responses are given without ``response=True``.
         """
         check_parameters(self)
         if responses is not None and not self.response:
@@ -190,7 +210,7 @@ class BagDensity(NeuralEstimator):
     def _batch(
         self, examples: Examples, answers: Bags | None, n_drawn: int, rows: Integers
     ) -> TrainingBatch:
-        """Return padded bags, and so many points of their responses if there are any."""
+        """Return padded bags, and at most ``max_points`` points of their responses, if any."""
         bags, _ = examples.take(rows)
         length = min(examples.longest, self.max_points)
         points, mask = padded(thinned(bags, length), self._standards["points"], length)
@@ -200,12 +220,12 @@ class BagDensity(NeuralEstimator):
         return points, mask, *padded(drawn, self._standards["drawn"], n_drawn)
 
     def embed(self, X: BagsLike) -> Floats:
-        """Return φ of bags, shape (n_bags, n_condition), from all their points.
+        """Return the embeddings φ of bags from all their points, shape (n_bags, n_condition).
 
         Raises
         ------
         DataError
-            Not fitted, or bags of another dimension.
+            If the estimator is not fitted, or the bags have another dimension.
         """
         self._check_fitted()
         vectors = []
@@ -225,7 +245,7 @@ class BagDensity(NeuralEstimator):
         return names
 
     def log_density(self, X: BagsLike, points: ArrayLike) -> Floats:
-        """Return log p(x | bag) of each bag at each point, shape (n_bags, m).
+        """Return log p(x | bag) for each bag at each point, shape (n_bags, m).
 
         Parameters
         ----------
@@ -236,7 +256,7 @@ class BagDensity(NeuralEstimator):
         Raises
         ------
         DataError
-            Not fitted, or bags or points of another dimension.
+            If the estimator is not fitted, or the bags or the points have another dimension.
         """
         conditions = self.embed(X).astype(np.float32)
         standard = self._standards["drawn"]
@@ -248,8 +268,8 @@ class BagDensity(NeuralEstimator):
     def score(self, X: BagsLike, responses: LabelsLike = None) -> float:
         """Return the mean over bags of the mean log density of their points.
 
-        With responses, the densities of the points of the response; without, that of each point
-        given the other points.
+        With ``response=True`` these are the points of the responses. Otherwise the density of each
+        point is taken given the other points of its bag.
 
         Raises
         ------
@@ -353,5 +373,5 @@ def _of_responses(network: BagNetwork, batch: TrainingBatch, key: jax.Array) -> 
 
 
 def _mean_of(values: jax.Array, mask: jax.Array) -> jax.Array:
-    """Return the mean over bags of the means over points that are there."""
+    """Return the mean over bags of the means over unmasked points."""
     return ((values * mask).sum(axis=1) / jnp.maximum(mask.sum(axis=1), 1)).mean()

@@ -1,4 +1,4 @@
-"""Networks that read a bag's points: what sets and sequences share, and their two heads."""
+"""Base classes of networks for sets and sequences: regression and classification."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _apply(network: Network, points: jax.Array, mask: jax.Array) -> jax.Array:
 
 
 def outputs_in_training(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Array:
-    """Return the outputs of each bag of a minibatch, each with a key of its own."""
+    """Return the outputs of each bag of a minibatch, each bag with its own key."""
     keys = jax.random.split(key, len(batch[0]))
     outputs: jax.Array = jax.vmap(network)(batch[0], batch[1], keys)
     return outputs
@@ -69,10 +69,10 @@ class BagNetworkEstimator(NeuralEstimator):
     @property
     @abstractmethod
     def numbers_per_point(self) -> int:
-        """Numbers that are held of a point while a bag is predicted."""
+        """Number of values in memory per point while a bag is predicted."""
 
     def _sizes(self, examples: Examples) -> dict[str, Any]:
-        """Return what else of the bags the network is to know when it is loaded."""
+        """Return further sizes of the bags that are needed to load the network."""
         return {}
 
     def _decide(self, examples: Examples, n_outputs: int, more: dict[str, Any]) -> None:
@@ -113,17 +113,17 @@ class LabelledNetwork(BagNetworkEstimator):
     Attributes
     ----------
     model_ : NetworkModel
-        Outcome for evaluation and for predictions of stores.
+        Fitted model for evaluation and for predictions of stores.
     outcome_ : Outcome
-        Outcome that was learnt.
+        Encoding of the labels.
     holdout_ : float or dict
-        Bags that were left out of the fit.
+        Specification of the bags that were left out of the fit.
     report_ : dict
-        Counts of bags and points, steps and loss, and the seconds.
+        Report of the fit: numbers of bags, points and steps, the loss, and the running time.
     target_names_ : tuple of str
-        Names of the targets of the store that was fitted.
+        Names of the targets in the fitted store.
     versions_ : dict
-        Versions of the packages that saved a loaded network.
+        Versions of the packages with which a loaded network was saved.
     """
 
     holdout_: float | dict[str, Any]
@@ -133,7 +133,7 @@ class LabelledNetwork(BagNetworkEstimator):
 
     @property
     def longest(self) -> int:
-        """Points of the longest bag that was trained on, or of `max_length`."""
+        """Number of points of the longest training bag, or `max_length`."""
         return int(self._decided.get("length", 1))
 
     @property
@@ -218,30 +218,32 @@ class NetworkRegressor(RegressorMixin, LabelledNetwork):
         Parameters
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
-            Bags. From a store, minibatches are read as they are needed, unless it fits in a GiB.
+            Bags. A store with up to 1 GiB of points is read into memory; from a larger store,
+            minibatches are read when they are needed.
         y : shape (n_bags,) or (n_bags, k)
             Labels of bags in memory.
         target : str or list of str, optional
-            Name of the target, or names, of a store with several.
+            Name or names of the targets, for a store with several targets.
         holdout : float in [0, 1) or mapping, default 0.0
-            Bags that are left out, to be evaluated on; see `DoubleBasisRegressor.fit`. With
-            groups, those that judge the network in training are whole groups, too.
+            Bags that are left out of the fit, for evaluation; see `DoubleBasisRegressor.fit`. With
+            groups, the validation bags are whole groups, too.
         progress : callable (steps done, steps in all), optional
+            Function that is called with the progress of training.
 
         Raises
         ------
         DataError
-            No labels, or a loss that is not finite.
+            If there are no labels, or the loss is not finite.
         """
         return self._fit(X, y, target, holdout, progress)
 
     def predict(self, X: BagsLike) -> Floats:
-        """Return numbers of bags, shape (n_bags,) or (n_bags, k).
+        """Return the predicted numbers of bags, shape (n_bags,) or (n_bags, k).
 
         Raises
         ------
         DataError
-            Not fitted, or bags of another dimension.
+            If the estimator is not fitted, or the bags have another dimension.
         """
         rows = self.decision_rows(X)
         return self.outcome_.predict(rows).values
@@ -264,6 +266,7 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+        Labels of the classes, in the order of the columns of `predict_proba`.
     """
 
     _learns: ClassVar[type[Outcome]] = Classes
@@ -283,19 +286,21 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
         Parameters
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
-            Bags. From a store, minibatches are read as they are needed, unless it fits in a GiB.
+            Bags. A store with up to 1 GiB of points is read into memory; from a larger store,
+            minibatches are read when they are needed.
         y : shape (n_bags,)
-            Text or integers, of bags in memory.
+            Classes of bags in memory: strings or integers.
         target : str, optional
-            Name of the target, or names, of a store with several.
+            Name of the target, for a store with several targets.
         holdout : float in [0, 1) or mapping, default 0.0
-            See `NetworkRegressor.fit`.
+            Bags that are left out of the fit, for evaluation; see `NetworkRegressor.fit`.
         progress : callable (steps done, steps in all), optional
+            Function that is called with the progress of training.
 
         Raises
         ------
         DataError
-            No labels, one class alone, or a loss that is not finite.
+            If there are no labels, there is only one class, or the loss is not finite.
         """
         return self._fit(X, y, target, holdout, progress)
 
@@ -319,7 +324,7 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
         Raises
         ------
         DataError
-            Not fitted, or bags of another dimension.
+            If the estimator is not fitted, or the bags have another dimension.
         """
         return self.decision_rows(X)
 
@@ -329,6 +334,6 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
         Raises
         ------
         DataError
-            Not fitted, or bags of another dimension.
+            If the estimator is not fitted, or the bags have another dimension.
         """
         return self.classes_[self._joined_outputs(X).argmax(axis=1)]

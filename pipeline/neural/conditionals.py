@@ -46,7 +46,7 @@ class Conditional(eqx.Module):
 
 
 class Heads(eqx.Module):
-    """f of (8.3): a net that all coordinates share, and a bias of mixtures of each one."""
+    """f of (8.3): a network that all coordinates share, and a bias per coordinate."""
 
     net: eqx.nn.MLP
     biases: jax.Array
@@ -63,7 +63,7 @@ class Heads(eqx.Module):
 
 
 class LAM(Conditional):
-    """h_i = W^(i) z_<i + b^(i), with weights of their own for each i (8.5)."""
+    """h_i = W^(i) z_<i + b^(i), with separate weights for each i (8.5)."""
 
     weights: jax.Array
     bias: jax.Array
@@ -93,7 +93,7 @@ class LAM(Conditional):
 
 
 class Tied(Conditional):
-    """h_i = W_<i z_<i + b, of one matrix for all i: NADE's sharing (8.16)."""
+    """h_i = W_<i z_<i + b, with one matrix for all i, shared as in NADE (8.16)."""
 
     weights: jax.Array
     bias: jax.Array
@@ -182,7 +182,7 @@ class SingleInd(Conditional):
         self, n_dims: int, n_state: int, n_hidden: int, n_components: int, n_condition: int,
         key: jax.Array,
     ) -> None:  # fmt: skip
-        """Take what the others take; nothing is learnt."""
+        """Accept the arguments of the other conditionals; nothing is learnt."""
 
     @override
     def states(self, z: jax.Array, condition: jax.Array) -> jax.Array:

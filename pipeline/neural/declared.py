@@ -1,4 +1,4 @@
-"""Parameters of networks, declared without the extra, so that a config is checked without it."""
+"""Parameters of networks, declared so that configs are checked without the extra ``neural``."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ class TrainingParameters:
     Parameters
     ----------
     learning_rate
-        Length of a step, at the beginning.
+        Initial size of a step.
     optimizer
-        How steps follow gradients.
+        Optimisation algorithm.
     decay
-        Factor by which the rate is multiplied every ``decay_steps``.
+        Factor by which the learning rate is multiplied every ``decay_steps``.
     decay_steps
-        Minibatches between two decays.
+        Number of minibatches between two decays.
     clip
         Largest norm of a gradient.
     batch_size
-        Bags of a minibatch.
+        Number of bags in a minibatch.
     n_steps
-        Minibatches, at most.
+        Largest number of minibatches.
     validation
-        Fraction of the bags held out; the network of their least loss is kept.
+        Fraction of the bags that are held out; the network with the smallest loss on them is kept.
     validate_every
-        Steps between two evaluations on the bags held out.
+        Number of steps between two evaluations on the held-out bags.
     patience
-        Evaluations without a better loss after which training ends.
+        Number of evaluations without a smaller loss after which training ends.
     checkpoints
-        A folder, of any filesystem that fsspec knows; training started again there goes on, with
-        the same bits on the same machine.
+        Folder on any storage that fsspec supports; interrupted training resumes from it, with
+        bit-identical results on the same machine.
     seed
         Seed for weights, minibatches and dropout.
     """
@@ -68,22 +68,23 @@ class SequenceParameters(TrainingParameters):
     Parameters
     ----------
     unit
-        The statistical recurrent unit, or gated ones to compare with.
+        Recurrent unit: the statistical recurrent unit "sru", or a gated unit for comparison.
     n_units
-        Outputs o, which a linear layer projects.
+        Number of outputs o of the unit, which a linear layer maps to the predictions.
     n_stats
-        Statistics φ of "sru".
+        Number of statistics φ of "sru".
     n_recurrent
-        Length of r, by which statistics know the past; 0: they depend on the point alone.
+        Dimension of r, through which statistics depend on the past; 0: they depend on the current
+        point alone.
     scales
-        Factors A: how much of an average is kept at a point (Oliva 2018, §7.3).
+        Factors A: the fraction of an average that is kept at each point (Oliva 2018, section 7.3).
     activation
         Function f of "sru".
     dropout
-        Fraction of the outputs dropped in training.
+        Fraction of the outputs that are dropped in training.
     max_length
-        Longer sequences keep their last points; default the longest there is. Memory and time
-        grow with it.
+        Largest number of points of a sequence; longer sequences keep their last points. Memory and
+        time grow with it. Default: the length of the longest sequence.
     """
 
     unit: Annotated[str, OneOf("sru", "gru", "lstm")] = "sru"

@@ -1,4 +1,4 @@
-"""Networks of bags in which the order of points does not matter (Zaheer et al. 2017)."""
+"""Permutation-invariant networks of bags (Zaheer et al. 2017)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LAYERS = 2
 
 
 class DeepSet(eqx.Module):
-    """ρ(mean_j γ(x_j)): a net of each point, the mean over points, a net of the mean."""
+    """ρ(mean_j γ(x_j)): a network of each point, the mean over points, a network of the mean."""
 
     of_point: eqx.nn.MLP
     of_mean: eqx.nn.MLP

@@ -1,4 +1,4 @@
-"""`NeuralEstimator`: what all neural estimators share: parameters, training, saving."""
+"""`NeuralEstimator`: the base of all neural estimators: parameters, training, saving."""
 
 from __future__ import annotations
 
@@ -38,19 +38,21 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
     Attributes
     ----------
     loss_ : float
-        The least mean loss on the bags held out; of minibatches with validation=0.
+        Smallest mean loss on the held-out bags; with validation=0, on minibatches.
     history_ : list of (step, loss)
+        Losses of all evaluations.
     n_steps_ : int
+        Number of training steps.
     n_features_in_ : int
-        Coordinates of a point.
+        Number of coordinates of a point.
     """
 
     @abstractmethod
     def _network(self, key: jax.Array) -> Network:
-        """Return the network before training, from parameters and what `_shape` has."""
+        """Return the network before training, from the parameters and `_shape`."""
 
     def _shape(self) -> dict[str, Any]:
-        """Return what of the data decides the network, for JSON."""
+        """Return the sizes of the data that determine the network, as JSON types."""
         return dict(self._decided)
 
     _decided: dict[str, Any]
@@ -64,7 +66,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         progress: Progress | None,
         answers: Bags | None = None,
     ) -> Trained:
-        """Train the network of `_network`, and keep what it came to."""
+        """Train the network of `_network`, and set the fitted attributes."""
         schedule = Schedule(
             self.n_steps, self.learning_rate, self.optimizer, self.decay, self.decay_steps,
             self.clip, self.validate_every, self.patience, self.seed, self.checkpoints,
@@ -83,7 +85,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
 
     @property
     def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates of the bags fitted; None where they had none."""
+        """Names of the coordinates of the fitted bags; None if they had no names."""
         names: list[str] | None = self._decided.get("coordinates")
         return names
 
@@ -101,14 +103,14 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         Parameters
         ----------
         path : str
-            Usually ending in ``.npz``.
+            Path or URL of the file, usually ending in ``.npz``.
 
         Raises
         ------
         DataError
-            Not fitted.
+            If the estimator is not fitted.
         StoreError
-            The place cannot be written.
+            If the file cannot be written.
         """
         self._check_fitted()
         parameters = json.loads(json.dumps(self.get_params(), default=list))
@@ -116,7 +118,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         write_arrays(path, leaves_of(self.arrays()), header)
 
     def header(self) -> dict[str, Any]:
-        """Return what a file holds besides the parameters and the arrays, for JSON."""
+        """Return the contents of a file besides parameters and arrays, as JSON types."""
         standards = {
             name: [standard.mean.tolist(), standard.scale.tolist()]
             for name, standard in self._standards.items()
@@ -153,10 +155,10 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         return model
 
     def _read_header(self, header: dict[str, Any]) -> None:
-        """Set what else this kind of estimator has saved."""
+        """Set further attributes that this kind of estimator has saved."""
 
     def _restore(self) -> None:
-        """Set attributes that follow from what was decided."""
+        """Set the attributes that follow from the saved ones."""
         self.n_features_in_ = int(self._decided["n_dims"])
 
 

@@ -39,14 +39,14 @@ KINDS: dict[str, type[NeuralEstimator]] = {
 def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
     """Load a network that ``save``, `save_model` or ``bags fit`` wrote.
 
-    Nothing in the file, or in the folder, is run.
+    No code from the file or the folder is run.
 
     Raises
     ------
     StoreError
-        There is no such file, or it is no saved estimator.
+        If the file does not exist or is not a saved estimator.
     ModelError
-        A folder with a damaged model.
+        If the model in the folder is damaged.
 
     See Also
     --------
@@ -95,7 +95,7 @@ def _load_folder(url: str) -> NeuralEstimator:
 
 
 def _load_pyfunc(path: str) -> PythonFunction:
-    """Load what MLflow kept of a network; it looks for this name."""
+    """Load a network that MLflow stored; MLflow calls the function by this name."""
     model = load_network(path)
     if not isinstance(model, (NetworkClassifier, NetworkRegressor)):
         raise ModelError(f"{path}: is not a network of numbers or classes")

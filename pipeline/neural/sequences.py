@@ -1,4 +1,4 @@
-"""Estimators of bags whose points are in order: regression, classes, and the next point."""
+"""Estimators for sequences: regression, classification, and prediction of the next point."""
 
 from __future__ import annotations
 
@@ -34,45 +34,46 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
     Parameters
     ----------
     unit : {"sru", "gru", "lstm"}, default "sru"
-        The statistical recurrent unit, or gated ones to compare with.
+        Recurrent unit: the statistical recurrent unit "sru", or a gated unit for comparison.
     n_units : int from 1 to 100,000, default 64
-        Outputs o, which a linear layer projects.
+        Number of outputs o of the unit, which a linear layer maps to the predictions.
     n_stats : int from 1 to 100,000, default 64
-        Statistics φ of "sru".
+        Number of statistics φ of "sru".
     n_recurrent : int from 0 to 100,000, default 32
-        Dimension of r, by which the statistics know the past; 0: they depend on the point alone.
+        Dimension of r, through which statistics depend on the past; 0: they depend on the current
+        point alone.
     scales : list of float in [0, 1), default (0.0, 0.5, 0.9, 0.99, 0.999)
-        A: how much of an average is kept at a point (Oliva 2018, §7.3).
+        Factors A: the fraction of an average that is kept at each point (Oliva 2018, section 7.3).
     activation : {"relu", "tanh"}, default "relu"
-        f of "sru".
+        Activation function f of "sru".
     dropout : float in [0, 1), default 0.0
-        Fraction of the outputs dropped in training.
+        Fraction of the outputs that are dropped in training.
     max_length : int ≥ 1, optional
-        Longer sequences keep their last points; default the longest there is. Memory and time
-        grow with it.
+        Largest number of points of a sequence; longer sequences keep their last points. Memory and
+        time grow with it. Default: the length of the longest sequence.
     learning_rate : float in (0, 10], default 0.003
         Initial size of a step.
     optimizer : {"adam", "sgd"}, default "adam"
-        How steps follow gradients.
+        Optimisation algorithm.
     decay : float in (0, 1], default 0.9
-        The rate is multiplied by it every ``decay_steps``.
+        Factor by which the learning rate is multiplied every ``decay_steps``.
     decay_steps : int from 1 to 1,000,000,000, default 500
-        Minibatches between two decays.
+        Number of minibatches between two decays.
     clip : float > 0, default 1.0
         Largest norm of a gradient.
     batch_size : int from 1 to 1,000,000, default 32
-        Bags of a minibatch.
+        Number of bags in a minibatch.
     n_steps : int from 1 to 1,000,000,000, default 3000
-        Minibatches, at most.
+        Largest number of minibatches.
     validation : float in [0, 1), default 0.1
-        Fraction of the bags held out; the network of their least loss is kept.
+        Fraction of the bags that are held out; the network with the smallest loss on them is kept.
     validate_every : int from 1 to 1,000,000,000, default 100
-        Steps between looks at them.
+        Number of steps between two evaluations on the held-out bags.
     patience : int from 1 to 1,000,000,000, default 10
-        Looks without a better loss after which training ends.
+        Number of evaluations without a smaller loss after which training ends.
     checkpoints : str, optional
-        A folder, of any filesystem that fsspec knows; training started again there goes on, with
-        the same bits on the same machine.
+        Folder on any storage that fsspec supports; interrupted training resumes from it, with
+        bit-identical results on the same machine.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing weights, minibatches and dropout.
     """
@@ -116,11 +117,9 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
 class SequenceRegressor(NetworkRegressor, SequenceEstimator):
     """Predict one number or several from each sequence with a recurrent network.
 
-    A statistical recurrent unit (or a gated one) reads the points of a bag in order.
-
-    A bag's points are a sequence in the order in which they are stored. Needs
-    ``pip install 'bagbasis[neural]'``. Parameters and attributes are those of `SequenceEstimator`
-    and `NeuralEstimator`.
+    A statistical recurrent unit, or a gated unit, reads the points of a bag in the order in which
+    they are stored. Needs ``pip install 'bagbasis[neural]'``. Parameters and attributes are those
+    of `SequenceEstimator` and `NeuralEstimator`.
 
     See Also
     --------
@@ -130,7 +129,7 @@ class SequenceRegressor(NetworkRegressor, SequenceEstimator):
 
     Notes
     -----
-    Oliva 2018, ch. 7 (Oliva, Póczos and Schneider 2017).
+    Oliva 2018, chapter 7 (Oliva, Póczos and Schneider 2017).
 
     Examples
     --------
@@ -151,6 +150,7 @@ class SequenceClassifier(NetworkClassifier, SequenceEstimator):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+        Labels of the classes, in the order of the columns of `predict_proba`.
 
     See Also
     --------
@@ -172,17 +172,18 @@ class SequenceClassifier(NetworkClassifier, SequenceEstimator):
 
 @component
 class NextPointRegressor(SequenceEstimator):
-    """Predict the next point of a sequence from all points before it (Oliva 2018, §7.3.1).
+    """Predict the next point of a sequence from all points before it.
 
-    Parameters are those of `SequenceEstimator`, and
+    The method is that of Oliva 2018, section 7.3.1. Parameters are those of `SequenceEstimator`,
+    and
 
     Parameters
     ----------
     difference : bool, default False
         Whether x_{t+1} − x_t is learnt instead of x_{t+1}.
     standardize : bool, default True
-        Whether coordinates have mean 0 and variance 1 for the network; False: as they are, which
-        gated units saturate at where they are large (Oliva 2018, §7.3.1).
+        Whether the network gets coordinates with mean 0 and variance 1. False leaves them
+        unchanged; gated units then saturate at large values (Oliva 2018, section 7.3.1).
 
     See Also
     --------
@@ -211,13 +212,14 @@ class NextPointRegressor(SequenceEstimator):
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
         y : object
-            Ignored, as scikit-learn's estimators without labels ignore it.
+            Ignored; present for compatibility with scikit-learn.
         progress : callable (steps done, steps in all), optional
+            Function that is called with the progress of training.
 
         Raises
         ------
         DataError
-            No sequence has two points, or a loss that is not finite.
+            If no sequence has two points, or the loss is not finite.
         """
         check_parameters(self)
         examples = unlabelled_examples(X, self.batch_size, self.validation, self.seed)
@@ -230,12 +232,12 @@ class NextPointRegressor(SequenceEstimator):
         return self
 
     def predict(self, X: BagsLike) -> Bags:
-        """Return the point that is expected after each point of each bag; row t is of t + 1.
+        """Return the expected next point after each point of each bag; row t predicts t + 1.
 
         Raises
         ------
         DataError
-            Not fitted, or bags of another dimension.
+            If the estimator is not fitted, or the bags have another dimension.
         """
         return Bags.from_list([
             self._standards["points"].back(rows[:n])
@@ -249,7 +251,7 @@ class NextPointRegressor(SequenceEstimator):
         Raises
         ------
         DataError
-            Not fitted, or bags of another dimension.
+            If the estimator is not fitted, or the bags have another dimension.
         """
         losses = []
         for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):

@@ -1,4 +1,4 @@
-"""`TANDensity`: densities of points in many dimensions, with their constant, from networks."""
+"""`TANDensity`: normalised densities of points in many dimensions, by neural networks."""
 
 from __future__ import annotations
 
@@ -53,33 +53,46 @@ class TANDensity(NeuralEstimator):
         "tied" linear states with a shared matrix, "multi_ind" mixtures that do not depend on other
         coordinates, "single_ind" standard normal distributions.
     transformation : one of `transformations.CHAINS`, default "4xadd+re"
-        z = q(x), as the paper's tables name them: "none", "rnn", "2xrnn", "4xadd+re", "4xsrnn+re",
-        "rnn+4xadd+re", "rnn+4xsrnn+re"; recurrent, additive with reversals between and
-        a rescaling last, recurrent shifts likewise.
+        Transformation z = q(x), by its name in the paper's tables: "none", "rnn", "2xrnn",
+        "4xadd+re", "4xsrnn+re", "rnn+4xadd+re" or "rnn+4xsrnn+re". "rnn" is a recurrent
+        transformation. "add" is an additive one and "srnn" a recurrent shift, both with reversals
+        in between. "re" is a final rescaling.
     linear : bool, default True
-        Whether z = L U x + b comes first ("L" in the tables).
+        Whether the linear transformation z = L U x + b comes first ("L" in the tables).
     n_components : int from 1 to 10,000, default 10
         Number of components of each mixture.
     n_hidden : int from 2 to 100,000, default 64
         Number of units of states and networks.
     learning_rate : float in (0, 10], default 0.005
+        Initial size of a step.
     optimizer : {"adam", "sgd"}, default "adam"
+        Optimisation algorithm.
     decay : float in (0, 1], default 0.5
+        Factor by which the learning rate is multiplied every ``decay_steps``.
     decay_steps : int from 1 to 1,000,000,000, default 1000
+        Number of minibatches between two decays.
     clip : float > 0, default 1.0
+        Largest norm of a gradient.
     batch_size : int from 1 to 1,000,000, default 256
-        Points.
+        Number of points in a minibatch.
     n_steps : int from 1 to 1,000,000,000, default 4000
+        Largest number of minibatches.
     validation : float in [0, 1), default 0.1
+        Fraction of the points that are held out; the network with the smallest loss on them is kept.
     validate_every : int from 1 to 1,000,000,000, default 200
+        Number of steps between two evaluations on the held-out points.
     patience : int from 1 to 1,000,000,000, default 10
+        Number of evaluations without a smaller loss after which training ends.
     checkpoints : str, optional
+        Folder on any storage that fsspec supports; interrupted training resumes from it, with
+        bit-identical results on the same machine.
     seed : int from 0 to 2^64 − 1, default 0
+        Seed for drawing weights and minibatches.
 
     Attributes
     ----------
     loss_ : float
-        Minus the mean log density of the points held out.
+        Negative mean log density of the held-out points.
 
     See Also
     --------
@@ -88,7 +101,7 @@ class TANDensity(NeuralEstimator):
 
     Notes
     -----
-    Oliva 2018, ch. 8 (Oliva et al. 2018); training as in `SequenceRegressor`.
+    Oliva 2018, chapter 8 (Oliva et al. 2018). Training is as in `SequenceRegressor`.
 
     Examples
     --------
@@ -131,15 +144,16 @@ class TANDensity(NeuralEstimator):
         Parameters
         ----------
         X : array (n, d), Bags, list of arrays, or BagStore
-            Points; of bags all points together, whole bags in each minibatch.
+            Points. The points of all bags are pooled; each minibatch has whole bags.
         y : object
-            Ignored, as scikit-learn's estimators of densities ignore it.
+            Ignored; present for compatibility with scikit-learn.
         progress : callable (steps done, steps in all), optional
+            Function that is called with the progress of training.
 
         Raises
         ------
         DataError
-            Too few points, or a loss that is not finite.
+            If there are too few points, or the loss is not finite.
         """
         check_parameters(self)
         bags = point_bags(X)
@@ -163,7 +177,7 @@ class TANDensity(NeuralEstimator):
         Raises
         ------
         DataError
-            Not fitted, or points of another dimension.
+            If the estimator is not fitted, or the points have another dimension.
         """
         self._check_fitted()
         points = points_of(X, self.n_features_in_, self.coordinate_names)
@@ -175,12 +189,12 @@ class TANDensity(NeuralEstimator):
         return values.astype(np.float64) - np.log(standard.scale).sum()
 
     def score_samples(self, X: ArrayLike) -> Floats:
-        """Return `log_density`, under scikit-learn's name; low values are anomalies.
+        """Return `log_density`, under scikit-learn's name; low values indicate anomalies.
 
         Raises
         ------
         DataError
-            Not fitted, or points of another dimension.
+            If the estimator is not fitted, or the points have another dimension.
         """
         return self.log_density(X)
 
@@ -190,7 +204,7 @@ class TANDensity(NeuralEstimator):
         Raises
         ------
         DataError
-            Not fitted, or points of another dimension.
+            If the estimator is not fitted, or the points have another dimension.
         """
         return float(self.log_density(X).mean())
 

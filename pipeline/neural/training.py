@@ -52,7 +52,7 @@ class Schedule:
     Attributes
     ----------
     n_steps : int
-        Minibatches, at most.
+        Largest number of minibatches.
     learning_rate : float
         At the beginning; it falls by ``decay`` every ``decay_steps``.
     optimizer : {"adam", "sgd"}
@@ -61,7 +61,7 @@ class Schedule:
     validate_every : int
         Steps between looks at the validation examples.
     patience : int
-        Looks without a better loss after which training ends.
+        Number of evaluations without a smaller loss after which training ends.
     seed : int
     checkpoints : str or None
         A folder for the state, written at each look.

@@ -1,7 +1,7 @@
-"""Recurrent units: the statistical recurrent unit, and the gated ones that it is compared with.
+"""Recurrent units: the statistical recurrent unit, and gated units for comparison.
 
-Oliva 2018, §7.2.2. A unit has a state of fixed size; a step takes a point and gives the next state,
-from which the outputs are read.
+The units follow Oliva 2018, section 7.2.2. A unit has a state of fixed size. A step takes a point
+and gives the next state, from which the outputs are computed.
 """
 
 from __future__ import annotations

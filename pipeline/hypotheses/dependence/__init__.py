@@ -1,1 +1,1 @@
-"""Statistics of dependence between paired variables."""
+"""Test statistics for dependence between paired variables."""

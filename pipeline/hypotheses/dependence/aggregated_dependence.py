@@ -1,9 +1,9 @@
-"""HSIC at 25 pairs of widths: each corrected, `hsic_agg`; joined, `hsic_fuse`.
+"""HSIC at 25 pairs of bandwidths: separate corrected tests (`hsic_agg`), or fused (`hsic_fuse`).
 
-Exact kernels are used for few pairs (Schrab et al. 2023). Many pairs take linear time: HSIC is the
-mean, over frequencies ω of one kernel's spectrum and υ of the other's, of
-|E e^{i(ωx + υy)} − E e^{iωx} E e^{iυy}|², and R pairs of frequencies estimate it for each pair of
-widths (Schrab et al. 2022; Szabó for HSIC).
+Exact kernels are used for few pairs (Schrab et al. 2023). For many pairs, random features take
+linear time. HSIC is the mean of |E e^{i(ωx + υy)} − E e^{iωx} E e^{iυy}|² over frequencies ω and υ
+from the spectra of the two kernels. R pairs of frequencies estimate it for each pair of bandwidths
+(Schrab et al. 2022; Szabó for HSIC).
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class ManyWidths(DependenceStatistic):
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 64
-        Pairs of frequencies of each pair of widths, where random features are taken.
+        Number of pairs of random frequencies per pair of bandwidths, if random features are used.
     exact : bool, optional
-        Whether exact kernels are used instead of random features, in time and memory
-        quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
-        pairs with 999 permutations, and at most 2,048.
+        Whether exact kernels are used instead of random features. Time and memory are then
+        quadratic in the number of pairs. Default: True if exact kernels take at most five seconds
+        of one core: up to 790 pairs with 999 permutations, and never more than 2,048 pairs.
     """
 
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "shift")
@@ -72,7 +72,7 @@ class ManyWidths(DependenceStatistic):
         return waves
 
     def _draw(self, pairs: Pairs) -> tuple[Floats, Floats]:
-        """Return HSIC of each pair of widths, (25,), and it in orders, (m, 25)."""
+        """Return HSIC at each pair of bandwidths, (25,), and in each permutation, (m, 25)."""
         if self._is_exact(pairs):
             n = len(pairs)
             observed = np.arange(n)[None]
@@ -87,18 +87,19 @@ class ManyWidths(DependenceStatistic):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICAggregate(ManyWidths):
-    """HSICAgg: test at five widths per variable, corrected for multiplicity.
+    """HSICAgg: tests at five bandwidths per variable, corrected for multiplicity.
 
-    The result names the pairs of widths at which HSIC rejects.
+    The result names the pairs of bandwidths at which HSIC rejects. `HSICFuse` gives one statistic
+    instead.
 
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 64
-        Pairs of frequencies of each pair of widths, where random features are taken.
+        Number of pairs of random frequencies per pair of bandwidths, if random features are used.
     exact : bool, optional
-        Whether exact kernels are used instead of random features, in time and memory
-        quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
-        pairs with 999 permutations, and at most 2,048.
+        Whether exact kernels are used instead of random features. Time and memory are then
+        quadratic in the number of pairs. Default: True if exact kernels take at most five seconds
+        of one core: up to 790 pairs with 999 permutations, and never more than 2,048 pairs.
 
     See Also
     --------
@@ -133,21 +134,21 @@ class HSICAggregate(ManyWidths):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICFuse(ManyWidths):
-    """HSIC-FUSE: a soft maximum of HSIC at 25 pairs of widths, each in standard deviations.
+    """HSIC-FUSE: a soft maximum of standardised HSIC over 25 pairs of bandwidths.
 
-    T = log(mean exp(s z_k)) / s of z_k, HSIC less its mean over orders, over its standard deviation
-    over them. That is about what MMD-FUSE divides MMD² by, the norms of both kernels over n, and
-    it is that of random features and of groups, too. The order that is given counts as one of
-    them, so that permutations give an exact level.
+    The statistic is T = log(mean exp(s z_k)) / s. Each z_k is HSIC at one pair of bandwidths, less
+    its mean and divided by its standard deviation over permutations. This is similar to MMD-FUSE,
+    which divides by the norms of the kernels, but also valid for random features and for groups.
+    The data count as one of the permutations, so that the test has an exact level.
 
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 64
-        Pairs of frequencies of each pair of widths, where random features are taken.
+        Number of pairs of random frequencies per pair of bandwidths, if random features are used.
     exact : bool, optional
-        Whether exact kernels are used instead of random features, in time and memory
-        quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
-        pairs with 999 permutations, and at most 2,048.
+        Whether exact kernels are used instead of random features. Time and memory are then
+        quadratic in the number of pairs. Default: True if exact kernels take at most five seconds
+        of one core: up to 790 pairs with 999 permutations, and never more than 2,048 pairs.
 
     See Also
     --------
@@ -182,13 +183,13 @@ class HSICFuse(ManyWidths):
             "largest_weight": f"{width_names(widths)[top]}: {weights[top]:.0%}",
             "pairs_of_scales": {**widths, "hsic": values.tolist(), "weight": weights.tolist()},
         }
-        # a centred kernel's HSIC has the standard deviation √2 ‖K̃‖ ‖L̃‖ / n
+        # HSIC of centred kernels has the standard deviation √2 ‖K̃‖ ‖L̃‖ / n
         alignment = 2**0.5 * scores[0] / temperature_of(len(np.unique(pairs.units)))
         return Measured(float(joined[0]), null, effect=float(weights @ alignment), details=details)
 
 
 def dependence(X: Floats, Y: Floats) -> Floats:
-    """Return the HSIC of each pair of widths, shape (25,).
+    """Return HSIC at each pair of bandwidths, shape (25,).
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ def dependence(X: Floats, Y: Floats) -> Floats:
 
 
 def pairs_of_widths(pairs: Pairs) -> dict[str, list[float]]:
-    """Return the widths of either variable, pair by pair, for a report."""
+    """Return the bandwidths of both variables, pair by pair, for a report."""
     x, y = ([float(kernel.bandwidth * w) for w in WIDTHS] for kernel in pairs.kernels)
     return {
         "bandwidth_of_x": np.repeat(x, len(WIDTHS)).tolist(),
@@ -211,6 +212,6 @@ def pairs_of_widths(pairs: Pairs) -> dict[str, list[float]]:
 
 
 def width_names(widths: dict[str, list[float]]) -> list[str]:
-    """Return what reports call pairs of widths."""
+    """Return the names of pairs of bandwidths in reports."""
     both = zip(widths["bandwidth_of_x"], widths["bandwidth_of_y"], strict=True)
     return [f"bandwidths {a:.4g} and {b:.4g}" for a, b in both]

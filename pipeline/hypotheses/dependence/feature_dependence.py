@@ -1,4 +1,4 @@
-"""Statistics of features: HSIC by random features or Nyström's, RDC, and KCCA."""
+"""Dependence statistics from features: HSIC by random or Nyström features, RDC, and KCCA."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MIN_SINGULAR_VALUE = 1e-4
 
 @dataclass(frozen=True)
 class FeatureHSIC(DependenceStatistic):
-    """Base: HSIC_b of the kernels that features stand for, ‖C_xy‖²_F."""
+    """Base: HSIC_b of the kernels that the features approximate, ‖C_xy‖²_F."""
 
     nulls: ClassVar[tuple[str, ...]] = ("spectral", "permutation", "shift")
 
@@ -69,12 +69,12 @@ class FourierPairs:
 
     @property
     def cost(self) -> Cost:
-        """What a pair takes."""
+        """Cost per pair of rows."""
         n_features = 2 * self.x.n_frequencies
         doubles = Cost(
             seconds_per_bag=6 * n_features**2 * SECONDS_PER_PRODUCT,
             bytes_per_bag=16 * n_features,
-            bytes_per_task=3 * 3 * 8 * n_features**2,  # sums, those of a batch, those of both
+            bytes_per_task=3 * 3 * 8 * n_features**2,  # three sums: total, batch, and merged
         )
         return self.x.cost + self.y.cost + doubles
 
@@ -84,7 +84,8 @@ class FourierPairs:
 class HSICFourier(FeatureHSIC):
     """HSIC by random Fourier features of both kernels.
 
-    HSIC_b is approximated from sums, whose state is `CrossMoments`.
+    HSIC_b is approximated in linear time from sums over the pairs, which can be merged. Use it for
+    many pairs; `HSICb` is exact.
 
     Parameters
     ----------
@@ -140,10 +141,12 @@ class HSICFourier(FeatureHSIC):
 class HSICNystroem(FeatureHSIC):
     """HSIC by Nyström features of both kernels.
 
+    HSIC_b is approximated in linear time from kernel values between all rows and a few landmarks.
+
     Parameters
     ----------
     n_landmarks : int ≥ 1
-        Rows drawn at random, of each variable.
+        Number of landmarks of each variable: rows that are drawn at random.
 
     See Also
     --------
@@ -199,14 +202,16 @@ class Correlation(DependenceStatistic):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class KCCA(Correlation):
-    """Kernel canonical correlation, regularised.
+    """Regularised kernel canonical correlation.
 
-    The statistic uses all pairs of rows, and takes O(n³) once.
+    The statistic is computed from the kernel matrices of all pairs of rows, in O(n³) time. For many
+    pairs use `KCCAFourier`.
 
     Parameters
     ----------
     ridge : float > 0
-        κ; without it the correlation is always 1. The matrices are K̃ + (n κ / 2) I.
+        Ridge penalty κ, which enters the matrices as K̃ + (n κ / 2) I. Without a penalty the
+        correlation would always be 1.
 
     See Also
     --------
@@ -247,11 +252,14 @@ class KCCA(Correlation):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class KCCAFourier(Correlation):
-    """Kernel canonical correlation by random Fourier features.
+    """Regularised kernel canonical correlation by random Fourier features.
+
+    The statistic approximates `KCCA` in linear time.
 
     Parameters
     ----------
     ridge : float > 0
+        Ridge penalty κ; see `KCCA`.
     n_features : even int ≥ 2
         Number of random features of each variable.
 
@@ -292,9 +300,8 @@ class KCCAFourier(Correlation):
 class RDC(Correlation):
     """Randomised dependence coefficient.
 
-    The statistic is computed from random sines of ranks (Lopez-Paz et al. 2013).
-
-    It does not change where a coordinate is transformed monotonically.
+    The statistic is the largest canonical correlation of random sines of ranks (Lopez-Paz et al.
+    2013). It is invariant under monotone transformations of each coordinate.
 
     Parameters
     ----------

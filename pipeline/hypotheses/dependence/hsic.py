@@ -1,4 +1,4 @@
-"""Statistics of all pairs of rows: HSIC_b, HSIC_u, in blocks; distance covariance; Lancaster's."""
+"""Dependence statistics of all pairs of rows: HSIC, distance covariance, Lancaster interaction."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..nulls.distributions import Null, gamma_null, normal_null, pearson_null
 from ..registry import Measured
 from .pairs import INDEPENDENCE, DependenceStatistic, Pairs, product_null
 
-# Limits of "spectral" with distances, nearly all of which a few pairs may have: 100 Cauchy numbers
-# are as 2 to 14 of one size, and p ≤ .05 in 12 % of tests of them; 50 normal ones are as 24 or
-# more. With 30 instead of 60, 200 numbers of Student's t of 2 or 3 degrees have 7 or 8 %; with 60
-# 5 %.
+# Limits of "spectral" with distances, the sum of which a few pairs may dominate. 100 Cauchy values
+# count like 2 to 14 values of equal size, and p ≤ .05 in 12 % of tests; 50 normal values count like
+# 24 or more. With 30 instead of 60, 200 values of Student's t with 2 or 3 degrees of freedom give
+# 7 or 8 %; with 60 they give 5 %.
 MIN_PAIRS, MIN_SHARE = 60, 1 / 3
 MIN_BLOCK = 4  # rows of an unbiased HSIC
 
@@ -31,7 +31,7 @@ MIN_BLOCK = 4  # rows of an unbiased HSIC
 class HSICb(DependenceStatistic):
     """Biased Hilbert-Schmidt independence criterion.
 
-    The statistic is ‖C_xy‖² = (1/n²) ⟨K̃, L̃⟩ ≥ 0 for two kernels, which is biased upwards.
+    The statistic is ‖C_xy‖² = (1/n²) ⟨K̃, L̃⟩ ≥ 0 for two kernels. It is biased upwards.
 
     See Also
     --------
@@ -86,7 +86,7 @@ class HSICb(DependenceStatistic):
             if pairs.null == "pearson":
                 skewness = 8**0.5 * A.skew * B.skew
                 return pearson_null(observed, scale * mean, scale**2 * variance, skewness)
-            # without its bias HSIC is shifted by about what that bias is on average
+            # the unbiased HSIC is shifted by about the average of the bias
             shift = -A.centred_trace * B.centred_trace / n**3 if self.unbiased else 0.0
             return gamma_null(observed, scale * mean, scale**2 * variance, shift)
         if pairs.null == "spectral":
@@ -102,7 +102,7 @@ class HSICb(DependenceStatistic):
         return pairs.order_null(observed, scale * values, scale * norm)
 
     def _checked(self, gram: Floats, pairs: Pairs) -> Floats:
-        """Return a centred matrix; DataError where the null of many pairs is not that of these."""
+        """Return a centred matrix; raise DataError if the asymptotic null is not valid for it."""
         return gram
 
 
@@ -111,7 +111,8 @@ class HSICb(DependenceStatistic):
 class HSICu(HSICb):
     """Unbiased Hilbert-Schmidt independence criterion.
 
-    The statistic is ⟨K, L⟩ of U-centred kernel matrices, and 0 on average without dependence.
+    The statistic is ⟨K, L⟩ of U-centred kernel matrices. Its expected value is 0 without
+    dependence.
 
     See Also
     --------
@@ -140,7 +141,7 @@ class HSICu(HSICb):
 class DistanceCovariance(HSICb):
     """Squared distance covariance; it has no bandwidth.
 
-    It equals 4 HSIC_b with the kernels −‖Δ‖ / 2.
+    The statistic equals 4 HSIC_b with the kernels −‖Δ‖ / 2.
 
     See Also
     --------
@@ -166,12 +167,12 @@ class DistanceCovariance(HSICb):
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "pearson", "spectral", "shift")
 
     def _kernels_of(self, pairs: Pairs) -> tuple[AnyKernel, ...]:
-        """Return the kernel of each variable, whose signs cancel."""
+        """Return the kernel of each variable; the signs cancel."""
         return tuple(NegativeDistance.of(rows) for rows in pairs.rows)
 
     @override
     def _checked(self, gram: Floats, pairs: Pairs) -> Floats:
-        # of heavy tails a few pairs have nearly all of the distances
+        # with heavy tails, a few pairs have nearly all of the distances
         own = np.diagonal(gram)
         many = own.sum() ** 2 / max(float((own**2).sum()), np.finfo(float).tiny)
         if many < min(MIN_PAIRS, MIN_SHARE * len(gram)):
@@ -188,13 +189,13 @@ class DistanceCovariance(HSICb):
 class HSICBlock(DependenceStatistic):
     """HSIC averaged over blocks of pairs.
 
-    The statistic is the mean of HSIC_u over blocks, whose null distribution is normal. The time is
-    proportional to n · block.
+    The statistic is the mean of HSIC_u over blocks. Its null distribution is asymptotically normal.
+    The time is proportional to n · block.
 
     Parameters
     ----------
     block : int ≥ 4, optional
-        Pairs in a block; default √n.
+        Number of pairs in a block. Default: √n.
 
     See Also
     --------
@@ -246,11 +247,9 @@ class HSICBlock(DependenceStatistic):
 class Lancaster(DependenceStatistic):
     """Lancaster interaction of three variables.
 
-    The statistic is (K̃ ∘ L̃ ∘ M̃)₊₊ / n².
-
-    It is 0 where one of them is independent of the two others. So each of them in turn is put in
-    other orders; the largest of the three p-values is the test's, and rejects that any of the
-    three is independent of the others.
+    The statistic is (K̃ ∘ L̃ ∘ M̃)₊₊ / n². It is 0 if one variable is independent of the other two.
+    Each variable in turn is permuted, and the p-value is the largest of the three p-values. A
+    rejection therefore means that no variable is independent of the other two.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""HSIC of three variables or more: whether they are independent all together, `dhsic`."""
+"""HSIC of three or more variables, for a test of joint independence (`dhsic`)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 class JointHSIC(DependenceStatistic):
     """dHSIC: joint independence of several variables.
 
-    The statistic is the squared distance between the joint mean map and that of independent
-    variables, at least 0.
+    The statistic is the squared distance between the joint mean map and the mean map of independent
+    variables:
 
     (1/n²) Σ_ij Π_k K^k_ij + Π_k (1/n²) Σ_ij K^k_ij − (2/n) Σ_i Π_k (1/n) Σ_j K^k_ij (Pfister,
-    Bühlmann, Schölkopf and Peters 2018, Definition 2.6, with all pairs). It is 0 on average only if
-    no variable, and no set of them, depends on the others. Each variable but the first is put in
-    other orders by itself; time and memory are quadratic in the pairs.
+    Bühlmann, Schölkopf and Peters 2018, Definition 2.6, with all pairs). The distance of the
+    distributions is 0 only if all variables are jointly independent. Each variable except the first
+    is permuted separately. Time and memory are quadratic in the number of pairs.
 
     See Also
     --------

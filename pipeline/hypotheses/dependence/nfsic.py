@@ -1,7 +1,8 @@
-"""NFSIC: whether x and y depend near a few pairs of locations, from sums that merge (Szabó).
+"""NFSIC: dependence of x and y near a few pairs of locations, from sums that merge (Szabó).
 
-λ̂ = n ûᵀ (Σ̂ + γI)⁻¹ û, û the covariances of k(x, v_j) and l(y, w_j), Σ̂ that of the terms whose mean
-û is. Without dependence it is χ²(J) of many pairs, whatever the dimension, in one pass over them.
+λ̂ = n ûᵀ (Σ̂ + γI)⁻¹ û. û are the covariances of k(x, v_j) and l(y, w_j). Σ̂ is the covariance of the
+terms that û averages. Without dependence, λ̂ is asymptotically χ²(J) in any dimension. It takes one
+pass over the pairs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Locations(Saved):
     Attributes
     ----------
     v, w : float64, shape (J, d_x), (J, d_y)
+        Locations in the space of x and of y.
     x_bandwidth, y_bandwidth : float
+        Bandwidths of the kernels.
     """
 
     v: Floats
@@ -82,7 +85,7 @@ class Locations(Saved):
 
     @property
     def cost(self) -> Cost:
-        """What a pair takes."""
+        """Cost per pair of rows."""
         n_locations = len(self.v)
         width = self.v.shape[1] + self.w.shape[1]
         return Cost(
@@ -126,7 +129,7 @@ class LocationSums(Sums):
         return u, (M @ self.ss @ M.T + crossed + crossed.T) / n + np.outer(c, c)
 
     def contributions(self, ridge: float = RIDGE) -> Floats:
-        """Return what each location adds to λ̂, n û_j ((Σ̂ + γI)⁻¹ û)_j, shape (J,)."""
+        """Return the contribution of each location to λ̂, n û_j ((Σ̂ + γI)⁻¹ û)_j, shape (J,)."""
         u, covariance = self.covariances()
         covariance[np.diag_indices_from(covariance)] += ridge
         shares: Floats = self.n * u * cho_solve(cho_factor(covariance), u)
@@ -176,7 +179,7 @@ class LocationSums(Sums):
 def nfsic_of_orders(
     K: Floats, L: Floats, orders: Iterator[NDArray[np.int64]], ridge: float = RIDGE
 ) -> Floats:
-    """λ̂ with the rows of L in blocks (m, n) of orders, shape (n_orders,)."""
+    """Return λ̂ with the rows of L permuted, for blocks (m, n) of orders, shape (n_orders,)."""
     return np.array(
         [LocationSums.of(K, L[order]).statistic(ridge) for block in orders for order in block]
     )
@@ -185,9 +188,9 @@ def nfsic_of_orders(
 def learn_locations(
     start: Locations, X: Floats, Y: Floats, ridge: float = LEARNING_RIDGE
 ) -> Locations:
-    """Return the locations and bandwidths that maximise λ̂, on rows that the test does not see.
+    """Return the locations and bandwidths that maximise λ̂ on rows that the test does not use.
 
-    λ̂ bounds the power of the test from below (Szabó). See `climb`.
+    λ̂ gives a lower bound of the power of the test (Szabó). See `climb`.
     """
 
     def criterion(locations: Sequence[Floats], bandwidths: Sequence[float]) -> tuple[float, Floats]:
@@ -234,23 +237,24 @@ def nfsic_gradient(
 class NFSIC(DependenceStatistic):
     """Normalised finite set independence criterion: dependence at a few locations.
 
-    The statistic λ̂ is computed at a few pairs of locations, from `LocationSums`.
+    The statistic λ̂ compares how often pairs lie near J locations with how often they would under
+    independence, in linear time. NFSIC is good at detecting local dependence with many peaks; HSIC
+    is better for smooth dependence. The statistic is n / (n − 1) times a T². For "chi_square", the
+    more conservative of two null distributions is used.
 
-    It detects dependence that is local and has many peaks; HSIC detects dependence that is spread
-    out. The statistic is n / (n − 1) times a T². Its null distribution "chi_square" depends on n
-    and is the more conservative of two.
-
-    ``details`` of the result have the ``locations``; the ``differences``, which are the covariances
-    of k(x, v_j) and l(y, w_j): how much more often pairs are near a location than x and y are by
-    themselves; and the ``contributions`` of the locations, which add up to λ̂ and may be below 0.
+    ``details`` of the result have the ``locations``, the ``differences`` and the ``contributions``
+    of the locations. The differences are the covariances of k(x, v_j) and l(y, w_j): positive if
+    pairs are near a location more often than under independence. The contributions add up to λ̂ and
+    may be negative.
 
     Parameters
     ----------
     n_locations : int ≥ 1
-        J.
+        Number J of locations.
     learn : float, 0 ≤ learn < 1
         Fraction of the units on which locations and bandwidths are learnt; the test uses the
-        others. With 0, locations are drawn from normal distributions like those of x and y.
+        remaining units. With 0, locations are drawn from normal distributions with the moments of x
+        and of y.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""`Pairs`, what a test of independence is made of, and the base of its statistics."""
+"""`Pairs`, the input of independence tests, and the base class of dependence statistics."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ from ..nulls.distributions import Null, mixture_null, permutation_null
 from ..nulls.orders import permuted_orders, shifted_orders
 from ..registry import Measured, Statistic
 
-MAX_WEIGHTS = 300  # weights of a mixture; the others add less than the error of the simulation
+MAX_WEIGHTS = 300  # weights of a mixture; further weights add less than the simulation error
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Rows of the variables, pair by pair, and how their null is made.
+    """Rows of the variables, pair by pair, with the settings of the null distribution.
 
     Attributes
     ----------
     rows : tuple of float64, shape (n, d)
-        Rows of x, y and, for statistics of more variables, the others.
+        Rows of x, of y and, for statistics of more variables, of each further variable.
     units : int64, shape (n,)
         The exchangeable unit of each pair.
     kernel : str
-        Its name, empty for a statistic without one; bandwidths are each variable's median distance.
+        Name of the kernel; empty for a statistic without a kernel. The bandwidth is the median
+        distance of each variable.
     null : str
+        Method for the null distribution.
     n_permutations : int
-        Or simulations of the spectral null.
+        Number of permutations, or of simulations of the spectral null.
     seed : int
+        Random seed.
     strata : int64, shape (n,), optional
-        Pairs trade places within these only.
+        Stratum of each pair; pairs are permuted within strata only.
     """
 
     rows: tuple[Floats, ...]
@@ -51,7 +54,7 @@ class Pairs:
     strata: Integers | None = None
 
     def __len__(self) -> int:
-        """Count the pairs."""
+        """Return the number of pairs."""
         return len(self.units)
 
     @cached_property
@@ -79,7 +82,7 @@ class Pairs:
 
 
 class PairMap(Protocol):
-    """What a pass sums over pairs of rows, and what that costs."""
+    """A function that sums over pairs of rows in a pass, with its cost."""
 
     def __call__(self, X: Floats, Y: Floats) -> Any:  # noqa: ANN401 - the map's kind of sums
         """Return the sums over rows (n, d_x) and (n, d_y)."""
@@ -87,21 +90,22 @@ class PairMap(Protocol):
 
     @property
     def cost(self) -> Cost:
-        """What a pair takes."""
+        """Cost per pair of rows."""
         ...
 
 
 @dataclass(frozen=True)
 class DependenceStatistic(Statistic):
-    """A statistic of dependence; large values speak for it.
+    """Base of the dependence statistics; large values are evidence of dependence.
 
     Attributes
     ----------
     n_variables : int
+        Number of variables.
     takes_more : bool
-        Whether there may be more of them.
+        Whether the statistic accepts more variables than ``n_variables``.
     null_in_pass : tuple (str, int), optional
-        The null of a store of so many bags or more where none is asked for.
+        Default null distribution for a store with at least so many bags.
     """
 
     n_variables: ClassVar[int] = 2
@@ -110,31 +114,31 @@ class DependenceStatistic(Statistic):
 
     @abstractmethod
     def measure(self, pairs: Pairs) -> Measured:
-        """Return the statistic with its null."""
+        """Return the statistic with its null distribution."""
 
     def pair_map(self, pairs: Pairs) -> PairMap | None:
-        """Return what a pass sums for `of_sums`, decided by a sample of the pairs.
+        """Return the function that a pass sums for `of_sums`, fitted to a sample of the pairs.
 
-        None for a statistic, or a null, that needs the rows themselves.
+        None if the statistic, or its null distribution, needs the rows themselves.
         """
         return None
 
     def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
-        """Return the statistic of all pairs with its null; ``pairs`` is still the sample."""
+        """Return the statistic of all pairs with its null; ``pairs`` is the sample only."""
         raise NotImplementedError
 
 
 def product_null(
     observed: float, spectra: tuple[Floats, Floats], n: int, pairs: Pairs, centred: bool = False
 ) -> Null:
-    """Return the null Σ_ij λ_i η_j χ²_1 / n of HSIC_b; ``centred`` by its mean for HSIC_u.
+    """Return the null Σ_ij λ_i η_j χ²_1 / n of HSIC_b; for HSIC_u ``centred`` by its mean.
 
     Parameters
     ----------
     spectra : (shape (p,), shape (q,))
         Eigenvalues of K̃ / n and L̃ / n.
     n : int
-        Pairs.
+        Number of pairs.
     """
     products = np.outer(*(np.maximum(values, 0.0) for values in spectra))
     weights = np.sort(products.ravel() / n)[::-1]

@@ -1,4 +1,4 @@
-"""Bags of a store and one of its targets: pairs of rows that a pass makes, sums and forgets."""
+"""Bags of a store and one of its targets: pairs of rows that are summed in one pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SumsState = TypeVar("SumsState", bound=Sums)
 
 @dataclass(frozen=True, eq=False)
 class StoredPairs:
-    """Bags of a store, as their embeddings, each with its target; unlabelled ones are left out.
+    """Embedded bags of a store, paired with their target; unlabelled bags are left out.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class StoredPairs:
 
 
 def _merge(state: SumsState | None, other: SumsState | None) -> SumsState | None:
-    """Return the sums of both; None is that of no pairs."""
+    """Return the merged sums of both; None stands for no pairs."""
     if state is None or other is None:
         return other if state is None else state
     return state + other

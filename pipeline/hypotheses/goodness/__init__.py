@@ -1,1 +1,1 @@
-"""Statistics of fit to a distribution, from its score."""
+"""Goodness-of-fit statistics for a distribution that is given by its score."""

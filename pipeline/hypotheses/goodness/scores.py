@@ -1,4 +1,4 @@
-"""Scores ∇ log p of the densities that points may be tested against."""
+"""Score functions ∇ log p of the densities that points are tested against."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ DIFFERENCE_STEP = 1e-6  # fraction of a box's side: differences of a series then
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Points, and what Stein's identity needs of a density there.
+    """Points, with the values of a density at them that Stein's identity needs.
 
     Attributes
     ----------
     points : float64, shape (n, d)
     slopes : float64, shape (n, d)
-        t = b s + ∇b, s the score; s itself where p has no edges.
+        t = b s + ∇b with the score s; for a density without edges t = s.
     weights : float64, shape (n,)
-        b, which is 0 at the edges; 1 where there are none.
+        b, which is 0 at the edges of the density; 1 if there are no edges.
     """
 
     points: Floats
@@ -36,7 +36,7 @@ class Scored:
     weights: Floats
 
     def __len__(self) -> int:
-        """Count the points."""
+        """Return the number of points."""
         return len(self.points)
 
     def __getitem__(self, rows: slice | Integers) -> Scored:
@@ -59,14 +59,16 @@ class MixtureScore:
     Parameters
     ----------
     means : shape (k, d), or (d,) of a single component
+        Mean of each component.
     covariances : shape (k, d, d), (d, d) for all components, or a number (its multiple of I)
+        Covariance of each component.
     weights : shape (k,), optional
-        Weights of the components; default equal ones. They need not add up to 1.
+        Weights of the components, which need not add up to 1. Default: equal weights.
 
     Raises
     ------
     DataError
-        Shapes that do not fit, or a covariance that is not positive definite.
+        If shapes do not match, or a covariance is not positive definite.
 
     See Also
     --------
@@ -88,7 +90,7 @@ class MixtureScore:
     _factors: Any = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        """Check shapes, and keep arrays of full shape."""
+        """Check the shapes, and expand the arrays to their full shapes."""
         means = np.atleast_2d(as_array("means", self.means, np.float64))
         k, d = means.shape if means.ndim == 2 else (0, 0)
         cov = as_array("covariances", self.covariances, np.float64)
@@ -124,7 +126,7 @@ class MixtureScore:
         Raises
         ------
         DataError
-            Points of another dimension.
+            If the points have another dimension.
         """
         means, logs, pulls = np.asarray(self.means), [], []
         check_score_dims(points, means.shape[1])
@@ -149,13 +151,13 @@ class SeriesScore:
     Parameters
     ----------
     density : Densities
-        A batch of one. It has to be positive at all points: `Densities.valid` and a mixture with a
-        constant are, many series are not.
+        A batch with one density. The density has to be positive at all points, which many series
+        are not. `Densities.valid`, or a mixture with a constant, makes a density positive.
 
     Raises
     ------
     ParameterError
-        More densities than one.
+        If ``density`` has more than one density.
 
     See Also
     --------
@@ -179,7 +181,7 @@ class SeriesScore:
     density: Densities
 
     def __post_init__(self) -> None:
-        """Refuse more densities than one."""
+        """Raise if there is more than one density."""
         if not isinstance(self.density, Densities) or len(self.density) != 1:
             raise ParameterError(
                 f"density is {shown(self.density)}; expected Densities of one, as densities[0]"
@@ -191,7 +193,8 @@ class SeriesScore:
         Raises
         ------
         DataError
-            A point outside the box or where the density is not positive, or of another dimension.
+            If a point is outside the box, has another dimension, or lies where the density is not
+            positive.
         """
         lo, hi = np.array(self.density.box.lo), np.array(self.density.box.hi)
         check_score_dims(points, len(lo))
@@ -219,12 +222,12 @@ class SeriesScore:
 
 @dataclass(frozen=True, eq=False)
 class GivenScore:
-    """A score function of the caller's, of a density on the whole space.
+    """A user's score function of a density on the whole space.
 
     Parameters
     ----------
     function : callable
-        From points (n, d) to ∇ log p, shape (n, d).
+        Function from points (n, d) to ∇ log p, shape (n, d).
     """
 
     function: Callable[[Floats], ArrayLike]
@@ -250,6 +253,6 @@ class GivenScore:
 
 
 def check_score_dims(points: Floats, n_dims: int) -> None:
-    """Raise DataError for points of another dimension than a density's."""
+    """Raise DataError if the points have another dimension than the density."""
     if points.shape[1] != n_dims:
         raise DataError(f"points have dimension {points.shape[1]}, the density has {n_dims}")

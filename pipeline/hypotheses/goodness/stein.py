@@ -1,8 +1,9 @@
 """Goodness of fit by Stein's identity: KSD of all pairs, FSSD at a few locations (Szabó).
 
-For a density p with score s = ∇ log p, E_p[s(x) k(x, v) + ∇_x k(x, v)] = 0 at any v. Where p
-stops at edges, the kernel is multiplied by b(x) b(y), b zero at the edges, and the identity holds
-for that. So a `ScoreFunction` gives t(x) = b s + ∇b and b(x); the constant of p does not matter.
+For a density p with score s = ∇ log p, E_p[s(x) k(x, v) + ∇_x k(x, v)] = 0 at any v. If p ends at
+edges, the kernel is multiplied by b(x) b(y) with b zero at the edges, and the identity holds for
+the product. A `ScoreFunction` therefore gives t(x) = b s + ∇b and b(x). The normalising constant of
+p is not needed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def stein_kernel(x: Scored, y: Scored, bandwidth: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SteinSums:
-    """What one pass over all pairs of points adds up.
+    """Sums over all pairs of points, from one pass.
 
     Attributes
     ----------
@@ -101,9 +102,10 @@ def stein_wave_sums(
     Parameters
     ----------
     units : shape (n,)
-        From 0 on.
+        Unit of each point, numbered from 0.
     frequencies : shape (d, R)
-        Frequencies of the widest kernel; each of the others has half the width of the one before.
+        Frequencies of the widest kernel; each further kernel has half the width of the previous
+        kernel.
 
     Returns
     -------
@@ -133,7 +135,7 @@ def stein_wave_sums(
 def stein_of_waves(
     scored: Scored, units: Integers, frequencies: Floats, signs: Floats, n_widths: int = 1
 ) -> tuple[Floats, Floats]:
-    """Return `SteinSums.statistic` and ``signed`` of the kernels that waves stand for, in O(n).
+    """Return `SteinSums.statistic` and ``signed`` of the kernels that waves approximate, in O(n).
 
     Parameters
     ----------

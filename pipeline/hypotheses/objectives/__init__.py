@@ -1,5 +1,4 @@
-"""Dependence as an objective: of coordinates and a target, of sources, of two images.
+"""Dependence as an objective: selection of coordinates, separation of sources, image registration.
 
-It is above `hypotheses`, which asks whether variables depend on each other: here the dependence is
-what is made large or small.
+The other modules of `hypotheses` test for dependence; here dependence is maximised or minimised.
 """

@@ -1,4 +1,4 @@
-"""What `select_coordinates` makes large: criteria that read moments of features alone."""
+"""The criteria of `select_coordinates`, computed from moments of features alone."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Scores = tuple[list[int], Floats]
 
 
 def mrmr(moments: Moments, folds: Sequence[int], blocks: Sequence[slice], k: int) -> Scores:
-    """Select the variable of the largest relevance less the mean redundancy with those selected.
+    """Select variables greedily by relevance less mean redundancy with the selected variables.
 
-    The last block is the target (Peng, Long and Ding 2005, with HSIC instead of information).
+    The last block is the target (Peng, Long and Ding 2005, with HSIC instead of mutual
+    information).
     """
     _, covariance, n = moments.centred(folds)
     aligned = alignments(covariance, blocks, n)
@@ -35,10 +36,10 @@ def mrmr(moments: Moments, folds: Sequence[int], blocks: Sequence[slice], k: int
 
 
 def hsic_lasso(moments: Moments, folds: Sequence[int], blocks: Sequence[slice], k: int) -> Scores:
-    """Select what enters a non-negative sparse sum of Gram matrices that is near the target's.
+    """Select the variables that enter a sparse non-negative fit to the target's Gram matrix.
 
-    Minimises ½ ‖L̃ − Σ_j β_j K̃_j‖²_F + λ Σ β_j over β ≥ 0 of normalised Gram matrices, along λ
-    (Yamada et al. 2014); all that it needs is the alignments.
+    Minimises ½ ‖L̃ − Σ_j β_j K̃_j‖²_F + λ Σ β_j over β ≥ 0 for normalised Gram matrices, along a
+    path of λ (Yamada et al. 2014). Only the alignments are needed.
     """
     _, covariance, n = moments.centred(folds)
     aligned = alignments(covariance, blocks, n)
@@ -60,11 +61,11 @@ def hsic_lasso(moments: Moments, folds: Sequence[int], blocks: Sequence[slice], 
 
 
 def permutation(moments: Moments, folds: Sequence[int], blocks: Sequence[slice], k: int) -> Scores:
-    """Select the variables whose permutation costs an additive model most, on rows held out.
+    """Select the variables whose permutation raises the held-out error of an additive model most.
 
-    The model is a ridge regression of the target's features (the last block) on all others. How
-    much its mean squared error rises when a variable's values are exchanged between rows follows
-    from the moments, so that nothing is drawn; each fold is held out once.
+    The model is a ridge regression of the target's features (the last block) on the features of all
+    variables. The rise of its mean squared error if a variable is permuted between rows follows
+    from the moments, so that nothing is drawn. Each fold is held out once.
     """
     inputs, target = slice(0, blocks[-1].start), blocks[-1]
     rise = np.zeros(len(blocks) - 1)

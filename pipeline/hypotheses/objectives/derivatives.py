@@ -1,4 +1,4 @@
-"""`derivative_norms`: which coordinates a fitted model's predictions follow, by their slopes."""
+"""`derivative_norms`: sensitivity of a fitted model's predictions to each coordinate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...data.bags.bags import Bags, as_bags
 
 
 class Predictor(Protocol):
-    """A fitted model: ``predict`` of bags gives numbers, shape (n,) or (n, q)."""
+    """A fitted model whose ``predict`` maps bags to numbers, shape (n,) or (n, q)."""
 
     def predict(self, X: Bags) -> NDArray[np.floating]:
         """Return a number or a row per bag."""
@@ -24,15 +24,15 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DerivativeNorms:
-    """Result of `derivative_norms`: how steeply predictions rise along each coordinate.
+    """Result of `derivative_norms`: the norm of the derivative along each coordinate.
 
     Attributes
     ----------
     norms : float64, shape (d,)
-        √ of the mean over bags of n Σ_i (∂F/∂x_ij)², times the coordinate's standard deviation: for
-        bags of one point ‖∂_j f‖ of Rosasco et al., in units of the prediction.
+        Root of the mean over bags of n Σ_i (∂F/∂x_ij)², times the coordinate's standard deviation,
+        in units of the prediction. For bags of one point this is ‖∂_j f‖ of Rosasco et al.
     standard_errors : float64, shape (d,)
-        Over bags.
+        Standard error of each norm, over bags.
 
     See Also
     --------
@@ -58,7 +58,7 @@ class DerivativeNorms:
     standard_errors: Floats
 
     def selected(self, k: int) -> NDArray[np.int64]:
-        """Return the k coordinates of the largest norms, the largest first."""
+        """Return the k coordinates with the largest norms, the largest first."""
         count = Integer(1, len(self.norms)).check("k", k)
         return np.argsort(-self.norms, kind="stable")[:count]
 
@@ -74,30 +74,31 @@ def derivative_norms(
 ) -> DerivativeNorms:
     """Return how strongly a fitted model's predictions depend on each coordinate.
 
-    A coordinate that does not matter has derivative 0 everywhere, however the others act together
-    with it (Szabó; Rosasco et al. 2013). All points of a bag are moved at once by ± step, with
-    signs drawn at random: the mean square of the change is the sum of the points' squared
-    derivatives.
+    An irrelevant coordinate has derivative 0 everywhere, whatever the interactions of the other
+    coordinates (Szabó; Rosasco et al. 2013). All points of a bag are moved at once by ± step, with
+    random signs. The mean square of the change of the prediction estimates the sum of the points'
+    squared derivatives.
 
     Parameters
     ----------
     model : fitted estimator of bags
-        Anything with ``predict``.
+        Any fitted model whose ``predict`` maps bags to numbers.
     X : Bags or list of arrays
         Bags in memory at which the derivatives are taken.
     n_draws : int from 1 to 10,000, default 4
-        Number of draws of signs for each coordinate; each takes two predictions of all bags.
+        Number of draws of signs for each coordinate. Each draw takes two predictions of all bags.
     step : float in (0, 1], default 0.02
         Step in standard deviations of the coordinate. Much smaller steps are lost in the rounding
         of float32 embeddings.
     seed : int from 0 to 2^64 − 1, default 0
+        Seed for drawing signs.
 
     Raises
     ------
     ParameterError
-        `model` is not a fitted model.
+        If ``model`` is not a fitted model.
     DataError
-        No bags, or predictions that are not numbers.
+        If there are no bags, or the predictions are not numbers.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""`register_images`: the rigid motion and scale that make two images most dependent."""
+"""`register_images`: align two images by maximising the dependence of their pixels."""
 
 from __future__ import annotations
 
@@ -29,20 +29,23 @@ N_PER_AXIS = 7  # values on the coarse grid for each shift and the angle; three 
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """Result of `register_images`: where each reference pixel lies in the other image.
+    """Result of `register_images`: the motion from the reference to the other image.
 
-    x' = centre + scale · R(angle) (x − centre) + shift, in pixels (row, column).
+    The reference pixel x lies at x' = centre + scale · R(angle) (x − centre) + shift in the other
+    image, in pixels (row, column).
 
     Attributes
     ----------
     shift : tuple of float
-        Rows and columns, of the centre.
+        Shift of the centre in rows and in columns.
     angle : float
-        Degrees, from rows to columns.
+        Rotation in degrees, from rows to columns.
     scale : float
+        Scale factor.
     dependence : float
-        Dependence of the pixels that overlap, from 0 to 1.
+        Dependence of the overlapping pixels, from 0 to 1.
     measure : str
+        Name of the dependence measure.
 
     See Also
     --------
@@ -70,13 +73,13 @@ class Registration:
 
     @checked(shape=Pair(Integer(1), Integer(1)))
     def places(self, shape: tuple[int, int]) -> Floats:
-        """Return x' of each pixel of a reference, shape (2, rows, columns)."""
+        """Return the position x' of each pixel of a reference, shape (2, rows, columns)."""
         pixels = np.indices(shape).reshape(2, -1).astype(np.float64)
         moved = _move(pixels, shape, np.array([*self.shift, self.angle, np.log(self.scale)]))
         return moved.reshape(2, *shape)
 
     def apply(self, image: ArrayLike, shape: tuple[int, int]) -> Floats:
-        """Return an image on the pixels of the reference, shape ``shape``; NaN outside of it."""
+        """Resample an image on the pixels of the reference, of shape ``shape``; NaN outside."""
         values = _image("image", image)
         return map_coordinates(values, self.places(shape), order=1, cval=np.nan)
 
@@ -98,18 +101,19 @@ def register_images(
     max_scale: float = 1.2,
     n_features: int = 10,
 ) -> Registration:
-    """Find the rigid motion and scale at which the pixels of two images depend most.
+    """Find the rigid motion and scale that maximise the dependence of two images' pixels.
 
-    Intensities need not agree, only depend on each other: images of different sensors, of other
-    contrast. Features of intensities are bounded, so that wild pixels count no more than others.
+    The intensities of the images need not agree, but only depend on each other. The images may
+    therefore come from different sensors or have different contrast. The features of intensities
+    are bounded, so that outlying pixels have no more influence than other pixels.
 
     Parameters
     ----------
     reference, image : array_like, shape (rows, columns)
         Images of one channel each; their sizes may differ.
     measure : {"kcca", "hsic"}, default "kcca"
-        The largest canonical correlation of features of both intensities, or the alignment of
-        their kernels.
+        Dependence measure: the largest canonical correlation of features of both intensities, or
+        the alignment of their kernels.
     max_shift : float in [0, 1e+06], default 8.0
         Largest shift that is searched, in pixels each way.
     max_angle : float in [0, 180], default 20.0
@@ -122,7 +126,7 @@ def register_images(
     Raises
     ------
     DataError
-        Images that are not finite numbers, constant, or smaller than 8 by 8.
+        If an image has values that are not finite, is constant, or is smaller than 8 by 8.
 
     See Also
     --------
@@ -131,8 +135,9 @@ def register_images(
     Notes
     -----
     Szabó (outlier-robust image registration; Kybic 2004, Neemuchwala et al. 2007): the objective is
-    I(y_ref, y(θ)). Blurred images are searched on a grid, the best motions followed to sharper
-    ones. A median of nine pixels comes first, so that single wild pixels are not blurred.
+    I(y_ref, y(θ)). Motions of blurred images are searched on a grid, and the best motions are
+    refined on sharper images. A median filter of nine pixels is applied first, so that single
+    outlying pixels are not blurred.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`select_coordinates`: the few coordinates, marginals or embeddings that a target depends on."""
+"""`select_coordinates`: select the coordinates or embeddings that best explain a target."""
 
 from __future__ import annotations
 
@@ -40,19 +40,21 @@ class Selection:
     Attributes
     ----------
     names : tuple of str
-        The k selected, in the order of selection.
+        Names of the k selected variables, in the order of selection.
     indices : int64, shape (k,)
-        Their places among all.
+        Indices of the selected variables among ``candidates``.
     candidates : tuple of str
-        All J variables.
+        Names of all J variables.
     scores : float64, shape (J,)
-        "mrmr": the alignment with the target, from 0 to 1. "hsic_lasso": the weights β where the
-        path stopped. "permutation": the rise of the squared error held out, over the variance.
+        Score of each variable. "mrmr": the alignment with the target, from 0 to 1. "hsic_lasso":
+        the weights β at the end of the path. "permutation": the rise of the held-out squared error,
+        divided by the variance.
     stability : float64, shape (J,)
-        Fraction of the folds without which a variable is selected.
+        Fraction of the folds for which a variable is selected when the fold is left out.
     criterion : str
+        Name of the criterion.
     n : int
-        Rows: bags with a target, or points.
+        Number of rows: bags with a target, or points.
 
     See Also
     --------
@@ -103,38 +105,45 @@ def select_coordinates(
 ) -> Selection:
     """Select the k variables that explain a target best, with little redundancy.
 
-    One pass sums products of features of all variables and of the target; every criterion reads
-    them alone, for all rows and without each fold. The time is n (J n_features)².
+    One pass sums products of features of all variables and of the target. Every criterion is
+    computed from these sums, for all rows and with each fold left out. The time is proportional to
+    n (J n_features)².
 
     Parameters
     ----------
     X : array (n, J), Bags, list of arrays, or BagStore
-        Columns of an array are variables. Those of bags are the parts of an `EmbeddingUnion`, the
-        coordinates (or sets of them) of an embedding with ``marginals=``, or else the numbers of
-        the embedding.
+        The variables: the columns of an array, or parts of the embeddings of bags. The parts are
+        the members of an `EmbeddingUnion`, the coordinates (or sets of coordinates) of an embedding
+        with ``marginals=``, or otherwise the columns of the embedding.
     y : shape (n,) or (n, q), optional
-        Numbers, classes as text, or times; of a store see ``target``.
+        Target: numbers, classes as strings, or times. For a store use ``target``.
     k : int ≥ 1, default 5
+        Number of variables to select.
     target : str, optional
-        A target of the store.
+        Name of a target of the store.
     criterion : {"mrmr", "hsic_lasso", "permutation"}, default "mrmr"
-        "mrmr": greedily the most relevant, less the mean dependence on those selected before.
-        "hsic_lasso": those that enter a sparse sum of Gram matrices first. "permutation": those
-        whose exchange between rows costs an additive model most; copies share their importance.
+        Criterion of selection. "mrmr" greedily adds the variable with the largest dependence on the
+        target, less its mean dependence on the variables selected before. "hsic_lasso" takes the
+        first variables of a sparse sum of Gram matrices. "permutation" takes the variables whose
+        permutation raises the error of an additive model most; duplicated variables share their
+        importance.
     embedding : Embedding, optional
-        Embedding of bags; default five cosines of each coordinate by itself.
+        Embedding of bags. Default: five cosines of each coordinate separately.
     n_features : even int from 2 to 10,000, default 20
-        Random features of each variable.
+        Number of random features of each variable.
     n_folds : int from 3 to 100, default 5
+        Number of folds for the stability.
     seed : int from 0 to 2^64 − 1, default 0
+        Random seed.
     progress : callable (bags done, bags in all), optional
+        Function that is called with the progress of the pass.
 
     Raises
     ------
     DataError
-        No target, fewer rows than three per fold, or values that cannot be used.
+        If there is no target, a fold has fewer than three rows, or a value cannot be used.
     ParameterError
-        k is more than there are variables, or the sums need more memory than there is.
+        If k is larger than the number of variables, or the sums do not fit in memory.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""`IndependentSubspaces`: groups of sources that are independent of each other, from mixtures."""
+"""`IndependentSubspaces`: separate mixtures into independent groups of sources."""
 
 from __future__ import annotations
 
@@ -34,29 +34,34 @@ MIN_ALIGNMENT = 4.0  # times the alignment that independent components have by c
 class IndependentSubspaces(TransformerMixin, BaseEstimator):
     """Independent subspace analysis: sources in groups that are independent of each other.
 
-    x = A s with unknown A: FastICA finds components, and those that still depend on each other (by
-    HSIC of random features) make a group (the separation principle of independent subspace
-    analysis: Szabó; Cardoso 1998, Szabó et al. 2012).
+    The data are mixtures x = A s of sources s with unknown A. FastICA estimates components.
+    Components that still depend on each other, by HSIC of random features, form a group. This is
+    the separation principle of independent subspace analysis (Szabó; Cardoso 1998, Szabó et al.
+    2012).
 
     Parameters
     ----------
     dims : int ≥ 1 or list of int ≥ 1, optional
-        Sizes of the groups: one number for groups of equal size, or one per group. None: components
-        are linked where they depend on each other beyond chance.
+        Sizes of the groups: one number for groups of equal size, or one number per group. None:
+        components that depend on each other more than by chance form a group.
     n_features : even int from 2 to 10,000, default 30
-        Random features of each component.
+        Number of random features of each component.
     seed : int from 0 to 2^64 − 1, default 0
+        Random seed.
 
     Attributes
     ----------
     subspaces_ : tuple of int64 arrays
-        The columns of `transform` of each group: consecutive, larger groups first.
+        Columns of the result of `transform` that belong to each group: consecutive, larger groups
+        first.
     unmixing_ : float64, shape (d, d)
-        W, whose rows are in the order of the groups: s = W (x − mean).
+        Unmixing matrix W, with rows in the order of the groups: s = W (x − mean).
     mean_ : float64, shape (d,)
+        Mean of the points.
     dependence_ : float64, shape (d, d)
         Dependence between the components, from 0 to 1, in the same order.
     n_features_in_ : int
+        Number of coordinates of a point.
 
     See Also
     --------
@@ -89,14 +94,14 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         X : array_like, shape (n, d)
             Independent observations of the mixtures.
         y : object
-            Ignored, as scikit-learn's transformers without labels ignore it.
+            Ignored; present for compatibility with scikit-learn.
 
         Raises
         ------
         DataError
-            Too few points, or coordinates that determine each other.
+            If there are too few points, or some coordinates determine others.
         ParameterError
-            ``dims`` that do not add up to d.
+            If ``dims`` does not add up to d.
         """
         parameters = check_parameters(self)
         x, names = new_points(self, X, ensure_min_samples=2)
@@ -128,7 +133,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            Not fitted, or points of another dimension.
+            If the estimator is not fitted, or the points have another dimension.
         """
         if not hasattr(self, "unmixing_"):
             raise UnfittedError("the subspaces are not fitted: call fit first")
@@ -151,7 +156,7 @@ def _components(x: Floats, seed: int) -> tuple[Floats, Floats]:
     if values[-1] <= MIN_SINGULAR_VALUE * values[0]:
         raise DataError("coordinates of X determine each other: leave one out")
     with warnings.catch_warnings():
-        # within a subspace components may turn for ever; which of them are found is no matter
+        # within a subspace FastICA may not converge; any rotation of the components will do
         warnings.simplefilter("ignore", ConvergenceWarning)
         ica = FastICA(
             whiten="unit-variance", max_iter=MAX_ITERATIONS, random_state=seed % 2**32

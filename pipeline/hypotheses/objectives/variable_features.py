@@ -1,8 +1,8 @@
-"""Features of variables whose moments tell how much they depend on each other.
+"""Features of variables whose moments give the dependence of all pairs of variables.
 
-With features φ of x and ψ of y, whose products are about Gaussian kernels, ‖Cov(φ, ψ)‖²_F is about
-HSIC_b; so the second moments of all features, which are sums over rows, hold the dependence of all
-pairs of variables.
+The inner products of features φ of x, and of features ψ of y, approximate Gaussian kernels. So
+‖Cov(φ, ψ)‖²_F approximates HSIC_b. The second moments of all features, which are sums over rows,
+therefore give the dependence of all pairs of variables.
 """
 
 from __future__ import annotations
@@ -97,10 +97,11 @@ class Moments(Sums):
 
 
 def alignments(covariance: Floats, blocks: Sequence[slice], n: float) -> Floats:
-    """Return how much variables depend on each other, all pairs, shape (J, J), from 0 to 1.
+    """Return the dependence of all pairs of variables, shape (J, J), from 0 to 1.
 
-    HSIC over the geometric mean of that of each variable with itself (centred kernel alignment),
-    less its mean where variables are independent, tr C_x tr C_y / n.
+    The dependence is HSIC, less its mean for independent variables, tr C_x tr C_y / n. It is
+    divided by the geometric mean of the HSIC of each variable with itself (centred kernel
+    alignment).
     """
     J = len(blocks)
     aligned = np.empty((J, J))

@@ -41,7 +41,7 @@ class Aggregate(ManyScales):
     exact : bool, optional
         Whether exact kernels are used instead of random features. Time and memory are then
         quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
-        one core: up to 12,700 rows in two dimensions, or 4,200 rows in 512 dimensions.
+        one core: up to 12,700 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
 
     See Also
     --------

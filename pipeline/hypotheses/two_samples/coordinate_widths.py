@@ -1,9 +1,9 @@
 """A bandwidth per coordinate, by the gradient of a test's power (ARD; Sutherland 2016, ch. 6).
 
-What is maximised is t = MMD_u² / its standard error of a Gaussian kernel exp(−½ Σ_k Δ_k² / σ_k²),
-over all σ_k, on units that the test does not see. Coordinates that do not differ get wide kernels,
-in which they no longer count. Which coordinates differ is then asked of the units that are tested:
-how much of t is lost without each of them.
+The bandwidths σ_k of a Gaussian kernel exp(−½ Σ_k Δ_k² / σ_k²) maximise t, the ratio of MMD_u² to
+its standard error, on units that the test does not use. Coordinates that do not differ get large
+bandwidths and no longer count. The importance of a coordinate is the part of t that is lost without
+it, on the units that are tested.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def choose_widths(samples: TwoSamples) -> tuple[Floats, float]:
     Parameters
     ----------
     samples : TwoSamples
-        That the test does not see; quadratic time in their rows.
+        Samples that the test does not use. The time is quadratic in their rows.
     """
     rows = samples.rows
     spread = spread_of(rows)
@@ -89,7 +89,7 @@ def power_slopes(samples: TwoSamples, rows: Floats, logs: Floats) -> tuple[float
 
 
 def lost_without(samples: TwoSamples, coordinates: Integers) -> Floats:
-    """Return the fraction of t that is lost without each coordinate, of a kernel of bandwidth 1."""
+    """Return the fraction of t that is lost without each coordinate, for bandwidths of 1."""
     rows = samples.rows
     distances = cdist(rows, rows, "sqeuclidean")
     share, pairs = _shares(samples)
@@ -137,13 +137,13 @@ def _transposed(samples: TwoSamples, residuals: Floats) -> Floats:
 
 
 def spread_of(rows: Floats) -> Floats:
-    """Return the standard deviation of each coordinate; 1 of one that does not vary."""
+    """Return the standard deviation of each coordinate; 1 for a constant coordinate."""
     spread = rows.std(axis=0)
     return np.where(spread > 0, spread, 1.0)
 
 
 def in_widths(samples: TwoSamples, widths: Floats) -> TwoSamples:
-    """Return the samples with each coordinate over its bandwidth."""
+    """Return the samples with each coordinate divided by its bandwidth."""
     first, second = (
         replace(sample, data=ArrayRows(sample.rows / widths))
         for sample in (samples.first, samples.second)
@@ -152,12 +152,12 @@ def in_widths(samples: TwoSamples, widths: Floats) -> TwoSamples:
 
 
 def coordinate_details(widths: Floats, spread: Floats, tested: TwoSamples) -> dict[str, Any]:
-    """Return which coordinates differ, for the report and its picture.
+    """Return which coordinates differ, for the report and its figure.
 
     Parameters
     ----------
     tested : TwoSamples
-        Rows that the widths were not chosen on, over their widths.
+        Samples that the bandwidths were not chosen on, divided by the bandwidths.
     """
     seen = (spread / widths) ** 2
     order = np.argsort(-seen, kind="stable")[:MAX_COORDINATES]

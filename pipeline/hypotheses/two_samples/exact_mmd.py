@@ -1,8 +1,8 @@
 """MMD² and the energy distance from all pairs of rows: `mmd_b`, `mmd_u`, `energy`.
 
-Pairs are taken tile by tile: memory is that of the splits and of a few tiles, whatever the number
-of rows. Every split of the units into two samples is a quadratic form in the same kernel values,
-so that all permutations are one pass over the tiles.
+Pairs are processed tile by tile. Memory holds the splits and a few tiles, whatever the number of
+rows. Every split of the units into two samples is a quadratic form in the same kernel values, so
+that all permutations take one pass over the tiles.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class PairStatistic(TwoSampleStatistic):
     def _null_distribution(
         self, value: float, sums: PairSums, samples: TwoSamples, kernel: AnyKernel
     ) -> Null:
-        """Return the null of a mixture of χ², or a distribution with its first moments."""
+        """Return the null as a mixture of χ², or as a distribution with the mixture's moments."""
         factor = sums.factor
         rows = spread_rows(samples.rows, SPECTRUM_ROWS)
         gram = kernel(rows, rows)
@@ -90,7 +90,8 @@ class PairStatistic(TwoSampleStatistic):
 class BiasedMMD(PairStatistic):
     """Biased squared MMD over all pairs of points.
 
-    The statistic is FastMMD 2015, eq. 2, and at least 0.
+    The statistic is that of FastMMD (2015), equation 2. It is never negative, and larger than 0 on
+    average without a difference; `UnbiasedMMD` is 0 on average.
 
     See Also
     --------
@@ -116,8 +117,8 @@ class BiasedMMD(PairStatistic):
 class UnbiasedMMD(PairStatistic):
     """Unbiased squared MMD over all pairs of points.
 
-    The statistic uses all pairs of different rows (FastMMD 2015, eq. 13), and is 0 on average
-    without a difference.
+    The statistic uses all pairs of different rows (FastMMD 2015, equation 13). Its expected value
+    is 0 without a difference.
 
     See Also
     --------
@@ -145,8 +146,8 @@ class UnbiasedMMD(PairStatistic):
 class EnergyDistance(PairStatistic):
     """Energy distance over all pairs of points; it has no bandwidth.
 
-    The statistic 2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ is at least 0, and equals MMD_b² with the
-    kernel −‖x − y‖.
+    The statistic is 2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖. It is never negative, and equals MMD_b²
+    with the kernel −‖x − y‖.
 
     See Also
     --------
@@ -171,20 +172,20 @@ class EnergyDistance(PairStatistic):
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """Sums of kernel values over the pairs of each split; the first is that of the samples.
+    """Sums of kernel values over the pairs of each split; the first split is the data's own.
 
     Attributes
     ----------
     at_zero : float
         k(x, x).
     n_first, n_second : shape (n_splits,)
-        Rows of each split's samples.
+        Number of rows in the two samples of each split.
     first, between, second : shape (n_splits,)
-        Over all pairs within the first sample, of both, within the second.
+        Sums over all pairs within the first sample, between the samples, and within the second.
     to_first, to_second : shape (n_rows,)
-        Over the pairs of each row with the samples as they are.
+        Sums over the pairs of each row with the rows of the two samples of the data.
     weighted : shape (n_draws,)
-        Over all pairs, times the weights of their units.
+        Sums over all pairs, multiplied by the weights of their units.
     """
 
     at_zero: float
@@ -250,7 +251,7 @@ class PairSums:
 
     @property
     def scale(self) -> float:
-        """What the sums' means are like, for rounding."""
+        """Magnitude of the means of the sums, for bounds on rounding."""
         n = self.n_first[0] + self.n_second[0]
         mean = (self.first[0] + 2 * self.between[0] + self.second[0]) / n**2
         return max(self.at_zero, abs(float(mean)))
@@ -294,7 +295,7 @@ def _centred(gram: Floats) -> Floats:
 
 
 def null_variance(centred: Floats, factor: float) -> float:
-    """Return the variance of MMD² without a difference, of values that `u_centred` has centred."""
+    """Return the variance of MMD² without a difference, from kernel values of `u_centred`."""
     n = len(centred)
     squares = max(float(np.vdot(centred, centred)) / (n * (n - 3)), np.finfo(float).tiny)
     return 2 * factor**2 * squares

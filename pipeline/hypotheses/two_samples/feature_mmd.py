@@ -1,7 +1,7 @@
 """FastMMD: MMD² from random features, `fourier` and `fastfood` (FastMMD 2015, Algorithms 1 and 2).
 
-All that is kept are the sums of the features over each unit, which add up and subtract: one pass
-over the rows, whatever their number, and permutations without another one.
+Only the sums of the features over each unit are kept, and these can be added and subtracted. One
+pass over the rows suffices, whatever their number, and permutations need no further pass.
 """
 
 from __future__ import annotations
@@ -32,14 +32,12 @@ class FourierMMD(TwoSampleStatistic):
     """MMD by random Fourier features, in linear time.
 
     MMD_u² is approximated with L random frequencies. The error falls as L^(−½), and the time is
-    linear in the rows.
-
-    The statistic's null, permutation or mixture, holds at any L.
+    linear in the number of rows. The null distribution is valid for any L.
 
     Parameters
     ----------
     n_frequencies : int, default 256
-        L; a sine and a cosine each.
+        Number L of random frequencies, each with a sine and a cosine.
 
     See Also
     --------
@@ -94,7 +92,7 @@ class FourierMMD(TwoSampleStatistic):
             null = wild_null(values[0], drawn + shift, 1.0)
         else:
             null = _null_distribution(values[0], shift, sums, samples)
-        # of each frequency: its mean over the frequencies is MMD_b²
+        # value per frequency; the mean over the frequencies is MMD_b²
         squares = n * (difference**2).reshape(2, n).sum(axis=0)
         within = _spread_within(((first, n_first[0]), (second, n_second[0])))
         return Measured(
@@ -111,8 +109,8 @@ class FourierMMD(TwoSampleStatistic):
 class FastfoodMMD(FourierMMD):
     """MMD by Fastfood features, which are faster in many dimensions.
 
-    Like `FourierMMD`, but the frequencies are made by Fastfood, and are dependent within blocks of
-    2^⌈log2 d⌉.
+    The statistic is that of `FourierMMD` with frequencies from Fastfood, in O(n L log d) instead of
+    O(n L d) time. The frequencies are dependent within blocks of 2^⌈log2 d⌉.
 
     See Also
     --------

@@ -1,9 +1,9 @@
-"""MMD-FUSE in linear time: kernels of many widths in one statistic, `fuse`.
+"""MMD-FUSE in linear time (`fuse`): kernels with many bandwidths fused into one statistic.
 
-Each kernel's MMD_u² is divided by the root mean square of the kernel, and the ratios r_k are joined
-by a soft maximum, T = log(mean exp(λ r_k)) / λ with λ = 4 √(n(n − 1)) (Biggs, Schrab and Gretton
-2023, who take √(n(n − 1)) of other widths). The kernels are chosen without a look at which row is
-of which sample, so that permutations give an exact level at any number of units.
+Each kernel's MMD_u² is divided by the root mean square of the kernel. The ratios r_k are joined by
+a soft maximum, T = log(mean exp(λ r_k)) / λ with λ = 4 √(n(n − 1)). Biggs, Schrab and Gretton
+(2023) use √(n(n − 1)) and other bandwidths. The choice of the kernels does not depend on which row
+belongs to which sample, so that permutations give an exact level for any number of units.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ MIN_FEATURE_SPREAD = 1e-6  # features of norm 1 in single precision: less is rou
 
 @dataclass(frozen=True)
 class ManyScales(TwoSampleStatistic):
-    """Base of statistics of kernels of many widths.
+    """Base of the statistics that combine kernels with many bandwidths.
 
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 128
-        R, per width; a sine and a cosine each.
+        Number of random frequencies per bandwidth, each with a sine and a cosine.
     exact : bool, optional
-        Whether exact kernels are used instead of random features, in time and memory
-        quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
-        rows of two numbers in all, 4,200 of 512.
+        Whether exact kernels are used instead of random features. Time and memory are then
+        quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
+        one core: up to 12,700 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
     """
 
     nulls: ClassVar[tuple[str, ...]] = ("permutation", WILD)
@@ -77,7 +77,7 @@ class ManyScales(TwoSampleStatistic):
 
     @property
     def described(self) -> str:
-        """The name with the parameters that are not the defaults."""
+        """Return the name with the parameters that differ from the defaults."""
         of = type(self)()
         fields = {k: v for k, v in vars(self).items() if v != getattr(of, k)}
         return self.name + (f"({', '.join(f'{k}={v}' for k, v in fields.items())})" * bool(fields))
@@ -89,7 +89,7 @@ class ManyScales(TwoSampleStatistic):
         return Scales.choose(names, rows, self.n_frequencies, samples.seed)
 
     def unit_sums(self, samples: TwoSamples, scales: Scales, most: int = MAX_UNITS) -> UnitSums:
-        """Return the sums that splits of the units are computed of."""
+        """Return the sums over units from which all splits are computed."""
         n_rows = len(samples.first) + len(samples.second)
         seconds = seconds_of_pairs(n_rows, samples.n_dims, scales.kernels)
         exact = seconds <= EXACT_SECONDS if self.exact is None else self.exact
@@ -106,16 +106,16 @@ class ManyScales(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class Fuse(ManyScales):
-    """MMD-FUSE: a soft maximum of the MMD² of ten widths of two kernels, one pass over the rows.
+    """MMD-FUSE: a soft maximum of MMD² over ten bandwidths of two kernels.
 
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 128
-        R, per width; a sine and a cosine each.
+        Number of random frequencies per bandwidth, each with a sine and a cosine.
     exact : bool, optional
-        Whether exact kernels are used instead of random features, in time and memory
-        quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
-        rows of two numbers in all, 4,200 of 512.
+        Whether exact kernels are used instead of random features. Time and memory are then
+        quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
+        one core: up to 12,700 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
 
     See Also
     --------
@@ -149,7 +149,7 @@ class Fuse(ManyScales):
 
 @dataclass(frozen=True, eq=False)
 class FusedDifference:
-    """How two sets of rows differ, by `fuse_rows`.
+    """Result of `fuse_rows`: the difference of two sets of rows.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ def effect_of(values: Floats, weights: Floats, within: Floats) -> float:
 
 
 def scale_details(scales: Scales, values: Floats, weights: Floats) -> Mapping[str, Any]:
-    """Return which scales differ, for the report and its picture."""
+    """Return which scales differ, for the report and its figure."""
     top = int(np.argmax(weights))
     kernel = scales.kernels[top]
     return {

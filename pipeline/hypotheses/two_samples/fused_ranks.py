@@ -1,11 +1,11 @@
-"""The default for two samples, `fuse_ranks`: the best rank of three statistics of one permutation.
+"""The default for two samples (`fuse_ranks`): the best rank of three statistics.
 
 MMD-FUSE divides each kernel's MMD² by the norm of the kernel. Narrow kernels then have the largest
-noise, which hides a smooth difference, as one of means; but fine differences are seen best. Divided
-by its standard deviation over permutations, each kernel has the same noise, and smooth differences
-are seen. A difference in one coordinate of many is lost in distances of all coordinates, and is
-seen in the ranks of that coordinate. None of the three is best for all, and so all are computed of
-the same permutations.
+noise. This hides smooth differences, such as a shift of the mean, but fine differences are detected
+best. If MMD² is divided by its standard deviation over permutations, all kernels have the same
+noise, and smooth differences are detected. A difference in one of many coordinates is lost in
+distances over all coordinates, but is detected in the ranks of that coordinate. None of the three
+statistics is best for all differences, so all are computed from the same permutations.
 """
 
 from __future__ import annotations
@@ -46,24 +46,23 @@ WEIGHTS = (0.5, 0.25, 0.25)
 class FuseRanks(ManyScales):
     """The default two-sample statistic: the best rank of three statistics.
 
-    The three statistics are two fused MMD² of ten widths of two kernels, and one of ranks of
-    coordinates.
+    Two of the statistics are soft maxima of MMD² over ten bandwidths of two kernels. The first
+    divides each MMD² by the kernel's norm, like `Fuse`. The second divides it by its standard
+    deviation over permutations, like `HSICFuse`. The third statistic is the largest difference of a
+    coordinate's ranks in location, spread, skewness or tails; it is not used for samples of bags.
 
-    MMD² of each width is divided by the kernel's norm, as by `Fuse`, and by its standard deviation
-    over permutations, as by `HSICFuse`; each is joined over widths by a soft maximum. The third
-    statistic is the largest difference of a coordinate's ranks in location, spread, skewness or
-    tails; samples of bags do not have it. The data and every permutation have a rank among all by
-    each of the three, and the statistic is the best rank, as −log of its p-value; ranks of the
-    first count half as much. Its own rank among permutations makes the test exact.
+    The data and all permutations are ranked by each of the three statistics. The test statistic is
+    −log of the p-value of the best rank; ranks of the first statistic count half as much. It is in
+    turn ranked among the permutations, which makes the test exact.
 
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 128
-        R, per width; a sine and a cosine each.
+        Number of random frequencies per bandwidth, each with a sine and a cosine.
     exact : bool, optional
-        Whether exact kernels are used instead of random features, in time and memory quadratic in
-        rows. Default: if that takes at most five seconds of a core: up to 12,700 rows of two
-        numbers in all, 4,200 of 512.
+        Whether exact kernels are used instead of random features. Time and memory are then
+        quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
+        one core: up to 12,700 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
 
     See Also
     --------

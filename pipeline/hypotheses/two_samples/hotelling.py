@@ -1,4 +1,4 @@
-"""Hotelling's T² of the features of two samples, from sums over units, and its slopes."""
+"""Hotelling's T² of the features of two samples, from sums over units, and its gradient."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TSquared:
 
 
 def unit_moments(sums: Floats, sizes: Integers) -> Floats:
-    """Return per unit the columns [s, c, c s, c², s sᵀ] that T² is computed of."""
+    """Return the columns [s, c, c s, c², s sᵀ] per unit, from which T² is computed."""
     c = sizes[:, None].astype(np.float64)
     squares = (sums[:, :, None] * sums[:, None, :]).reshape(len(sums), -1)
     return np.hstack([sums, c, c * sums, c**2, squares])

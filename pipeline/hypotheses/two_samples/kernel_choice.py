@@ -1,7 +1,7 @@
-"""The choice of a bandwidth on data that the test does not see (Sutherland 2016, ch. 6).
+"""The choice of a bandwidth on data that the test does not use (Sutherland 2016, chapter 6).
 
-A bandwidth that was chosen on the rows that are tested makes differences where there are none. So
-half of the units choose, and the other half are tested.
+A bandwidth that is chosen on the tested rows leads to false rejections. The bandwidth is therefore
+chosen on half of the units, and the other half is tested.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEVEL = 0.05  # level of that threshold
 def choose_kernel(
     name: str, criterion: str, samples: TwoSamples
 ) -> tuple[Kernel, TwoSamples, dict[str, Any]]:
-    """Return the kernel of the best bandwidth, the units left for the test, and how it was chosen.
+    """Return the kernel with the best bandwidth, the units left for the test, and a description.
 
     Parameters
     ----------
@@ -58,9 +58,10 @@ def choose_kernel(
 
 
 def choose_coordinates(samples: TwoSamples) -> tuple[Kernel, TwoSamples, dict[str, Any]]:
-    """Return a Gaussian kernel with a bandwidth per coordinate, as `choose_kernel` does one.
+    """Choose a Gaussian kernel with one bandwidth per coordinate; see `choose_kernel`.
 
-    What is left to be tested has its coordinates over their bandwidths, so that the kernel's is 1.
+    The units left for the test have their coordinates divided by the bandwidths, so that the
+    returned kernel has bandwidth 1.
     """
     chosen_on, tested_on = samples.split(0.5)
     few = _few_of(chosen_on)

@@ -1,4 +1,4 @@
-"""Features of a row at a few places, and how they change as the places move."""
+"""Features of a row at a few locations, and their gradients in the locations."""
 
 from __future__ import annotations
 

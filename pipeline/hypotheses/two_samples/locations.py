@@ -1,8 +1,8 @@
-"""Differences at a few places: mean embeddings, `me`; smoothed characteristic functions, `scf`.
+"""Differences at a few locations: mean embeddings, `me`; smoothed characteristic functions, `scf`.
 
-Both are Hotelling's T² of J features per row, χ² of J (or 2 J) degrees without a difference
-(Chwialkowski et al. 2015), of few units a scaled F; in its form for samples of unequal sizes: all
-that is kept are the features' sums over each unit.
+Both statistics are Hotelling's T² of J features per row, in the form for samples of unequal sizes.
+Without a difference, T² is asymptotically χ² with J (or 2 J) degrees of freedom (Chwialkowski et
+al. 2015); for few units it is a scaled F. Only the sums of the features over each unit are kept.
 """
 
 from __future__ import annotations
@@ -39,22 +39,23 @@ MAX_TIMES = 2  # … unless the larger has at most so many times as many
 class LocationStatistic(TwoSampleStatistic):
     """Base: T² of features at J locations.
 
-    ``details`` of the result have the ``locations``; the ``differences`` of the mean features, the
-    first sample's less the second's (of `scf` the sines', then the cosines'); and the
-    ``contributions`` of the locations, which add up to T² and may be below 0.
+    ``details`` of the result have the ``locations``, the ``differences`` and the ``contributions``.
+    The differences are the mean features of the first sample less those of the second; `scf` has
+    the differences of the sines, then of the cosines. The contributions of the locations add up to
+    T² and may be negative.
 
     Parameters
     ----------
     n_locations : int, default 5
-        J.
+        Number J of locations.
     locations : J lists of d numbers, optional
-        Default drawn, from the seed: see the subclasses.
+        The locations. Default: drawn at random, as the subclasses describe.
     learn : float, 0 ≤ learn < 1
-        Fraction of the units of both samples on which locations and bandwidth are learnt, from
-        those given or drawn; the test uses the other units. The rows must then fit in memory, and
-        should be many compared with J d numbers: with 500 rows in R^10 two learnt locations of
-        `MeanEmbeddings` have 0.5 to 2.1 times the effect of drawn ones, with 2,000 rows 1.5 to
-        2.5 times.
+        Fraction of the units of both samples on which locations and bandwidth are learnt, starting
+        from the given or drawn locations. The test uses the remaining units. The rows must then fit
+        in memory, and their number should be large compared with J d. With 500 rows in R^10, two
+        learnt locations of `MeanEmbeddings` have 0.5 to 2.1 times the effect of drawn locations;
+        with 2,000 rows, 1.5 to 2.5 times.
     """
 
     is_in_space: ClassVar[bool] = False  # whether locations are where rows are
@@ -182,7 +183,8 @@ class LocationStatistic(TwoSampleStatistic):
 class MeanEmbeddings(LocationStatistic):
     """ME test: differences of mean embeddings at a few locations.
 
-    The J locations are drawn from a normal distribution with the moments of both samples.
+    The statistic is Hotelling's T² of the kernel values at J locations. The locations are drawn
+    from a normal distribution with the moments of both samples, or learnt on a part of the data.
 
     See Also
     --------
@@ -222,10 +224,11 @@ class MeanEmbeddings(LocationStatistic):
 class SmoothedCharacteristicFunctions(LocationStatistic):
     """SCF test: smoothed characteristic functions at a few frequencies.
 
-    The J frequencies are drawn from the spectrum of the kernel.
+    The statistic is Hotelling's T² of sines and cosines at J frequencies. The frequencies are drawn
+    from the spectrum of the kernel, or learnt on a part of the data.
 
-    The features are f(x) sin vᵀx and f(x) cos vᵀx with f(x) = exp(−‖x − x̄‖² / 2τ²), τ² the mean of
-    ‖x − x̄‖² over both samples.
+    The features are f(x) sin vᵀx and f(x) cos vᵀx with f(x) = exp(−‖x − x̄‖² / 2τ²). Here τ² is the
+    mean of ‖x − x̄‖² over both samples.
 
     See Also
     --------

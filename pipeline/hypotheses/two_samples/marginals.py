@@ -1,9 +1,9 @@
-"""How the distribution of each coordinate differs between two samples: polynomials of its ranks.
+"""Differences of each coordinate between two samples, by polynomials of its ranks.
 
-The rank of a point in a coordinate, between −1 and 1, has Legendre polynomials that are
-uncorrelated where ranks are uniform. Their means differ between two samples where locations do
-(degree 1), spreads (2), skewness (3) or tails and modes (4): a smooth test in the sense of Neyman
-(1937) for each coordinate. It takes no bandwidth, and no unit of a coordinate changes a rank.
+The ranks of the points in a coordinate are scaled to [−1, 1]. Legendre polynomials of uniform ranks
+are uncorrelated. Their means differ between two samples if the samples differ in location (degree
+1), spread (2), skewness (3), or tails and modes (4). This is a smooth test in the sense of Neyman
+(1937) for each coordinate. It needs no bandwidth and does not depend on units of measurement.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class MarginalDifferences:
 
     @property
     def described(self) -> str:
-        """Which coordinate differs most, and in what, for a report."""
+        """Return the coordinate that differs most, and in which aspect, for a report."""
         coordinate, degree = np.unravel_index(np.abs(self.scores).argmax(), self.scores.shape)
         score = abs(self.scores[coordinate, degree])
         return f"coordinate {coordinate}, {ASPECTS[degree]}: {score:.1f} standard deviations"

@@ -1,4 +1,4 @@
-"""The sliced Wasserstein distance between two samples: no kernel and no bandwidth, `sliced`."""
+"""The sliced Wasserstein distance between two samples (`sliced`), without a kernel."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ SPLITS_PER_PART = 16
 class Sliced(TwoSampleStatistic):
     """Sliced Wasserstein distance: mean squared distance along random directions.
 
-    W₂ is that of the projections of the rows. Each permutation takes O(n).
+    The rows are projected onto each direction, and the squared W₂ distances of the projections are
+    averaged. The statistic has no kernel and no bandwidth. Each permutation takes O(n).
 
     Parameters
     ----------
     n_directions : int from 1 to 10,000, default 64
-        Number of directions. For rows with one number there is one direction.
+        Number of directions. Rows with one coordinate have one direction.
 
     See Also
     --------

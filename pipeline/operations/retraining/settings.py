@@ -70,7 +70,7 @@ class Window:
     bags : int ≥ 1, optional
         Number of newest bags, including unlabelled and held-out bags.
     days : float in (0, 36525], optional
-        Largest age in days.
+        Largest age in days, counted from the round that first found the bag.
 
     See Also
     --------
@@ -121,15 +121,15 @@ class DriftGate:
         Probability of at least one false alarm in a horizon of rounds, over all gates and rounds
         together.
     horizon : int ≥ 1, default 365
-        Number of rounds among which alpha is divided evenly. The next horizon then begins with a
-        new alpha. With 1, each round tests at level alpha.
+        Number of rounds among which alpha is divided evenly; the next horizon then begins with a
+        new alpha. With 1, each round has all of alpha.
     least_effect : float ≥ 0, default 0.01
         Smallest effect size that counts as drift, because with millions of bags every difference is
         significant. The unit is the squared spread within the sets.
     n_bags : int ≥ 2, default 1000
         Number of bags that are sampled from the new bags, and from the last window.
     n_permutations : int from 1 to 1,000,000, default 999
-        Number of permutations of each test. More permutations follow if the p-value could still
+        Number of permutations of each test; more permutations follow if the p-value could still
         fall below the level.
     action : {"report", "refuse"}, default "report"
         Action on drift: only mention it in the report, or also keep the current champion
@@ -138,7 +138,7 @@ class DriftGate:
         Statistic that compares bags and labels; see `drift_test`. Default: "fuse", but "mmd_u" for
         a sequence of rounds that an earlier version began.
     gate : {"permutation", "e_process"}, default "permutation"
-        Kind of gate. "e_process" uses test martingales that bet on new bags against a kept
+        Kind of gate; "e_process" uses test martingales that bet on new bags against a kept
         reference, see `martingale_gates`. With "e_process", alpha is the false-alarm rate over all
         future rounds, and horizon, n_permutations and statistic are not used.
 
@@ -217,9 +217,9 @@ class Retraining:
     estimator : estimator
         Unfitted estimator.
     state_url : str, optional
-        Folder for sums and rounds. Default: the URL of the registry, followed by ``.retrain``.
+        Folder for sums and rounds; default the URL of the registry, followed by ``.retrain``.
     target : str or list of str, optional
-        Name of the target, or names of several targets. Default: the only target of the store.
+        Name of the target, or names of several targets; default the only target of the store.
     holdout : float in (0, 1), or mapping, default 0.1
         Fraction of the bags that no model is fitted to, by the same hash as in every fit. Models
         are judged on the newest held-out bags. A mapping {"fraction": 0.1, "groups": column} holds
@@ -233,7 +233,7 @@ class Retraining:
         Largest excess of the new model's error over the champion's error, relative to the
         champion's error, with which the new model is still promoted.
     min_new_bags : int ≥ 1, default 1
-        Smallest number of new labelled bags that starts a round. With fewer, a call does nothing.
+        Smallest number of new labelled bags that starts a round; with fewer, a call does nothing.
     drift : DriftGate
         Settings of the drift tests.
     recompute_every : int ≥ 1, default 30
