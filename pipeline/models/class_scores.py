@@ -1,4 +1,4 @@
-"""Scores of classes by models that were not fitted to a bag, from the folds of a fit."""
+"""Out-of-fold scores of classes, to which the map to probabilities is fitted."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from .ridge_model import RidgeModel
 def with_probabilities(
     model: RidgeModel, plan: FitPlan, sums: FitStatistics, parameters: FitParameters
 ) -> RidgeModel:
-    """Return a model of classes whose probabilities are fitted to scores over the fit's folds.
+    """Return a model of classes with probabilities calibrated on the folds of the fit.
 
-    Without folds they are the positive parts of the scores, and none is 0. Other models are
-    returned as they are.
+    Without folds, the probabilities come from the positive parts of the scores, and none is 0.
+    Models of other outcomes are returned unchanged.
     """
     outcome = model.outcome
     if not isinstance(outcome, Classes):
@@ -55,7 +55,7 @@ def with_probabilities(
 def _of_rows(
     parts: Sequence[Summary], solutions: Sequence[RidgeSolution]
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Return scores, targets and weights of rows that the fit has kept; None of sums."""
+    """Return scores, targets and weights of the rows that the fit kept; None if it kept sums."""
     blocks = []
     for part, solution in zip(parts, solutions, strict=True):
         if not isinstance(part, RidgeRows):
@@ -88,7 +88,7 @@ def _of_pass(
 
 
 def _some_of(bags: LabelledBags) -> LabelledBags:
-    """Return evenly spread labelled bags, `MAX_CALIBRATION_ROWS` of them at most."""
+    """Return at most `MAX_CALIBRATION_ROWS` labelled bags, evenly spread."""
     chosen = spread_rows(np.sort(bags.labelled_positions()), MAX_CALIBRATION_ROWS)
     return replace(bags, left_out=None, only=ListedBags(chosen))
 
@@ -96,7 +96,7 @@ def _some_of(bags: LabelledBags) -> LabelledBags:
 def _score_rows(
     model: RidgeModel, plan: FitPlan, made: FoldCalibration, known: Integers, batch: Batch
 ) -> Floats:
-    """Return a row per bag: scores by the model of its fold, targets, and its weight."""
+    """Return a row per bag: out-of-fold scores, targets and weight."""
     folds = plan.folds
     assert folds is not None
     targets, _ = plan.outcome.encode(batch.labels)

@@ -1,4 +1,4 @@
-"""Calibration of a fitted model by bags that it has not seen, or by folds of those fitted."""
+"""Calibration of a fitted model on bags that it has not seen, or on folds of the bags fitted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def conformalized(
     sample_weight: SampleWeight,
     progress: Progress | None,
 ) -> RidgeModel:
-    """Return an estimator's model with a calibration; see `DoubleBasisRegressor.conformalize`."""
+    """Return the calibrated model of an estimator; see `DoubleBasisRegressor.conformalize`."""
     model = estimator.model_
     X, y, _, columns, *_ = judged_data(model, X, y, groups=groups, sample_weight=sample_weight)
     groups, sample_weight = columns["groups"], columns["sample_weight"]
@@ -93,7 +93,7 @@ def _by_folds(
     sample_weight: SampleWeight,
     progress: Progress | None,
 ) -> FoldCalibration:
-    """Return coefficients and errors of folds."""
+    """Return the coefficients and errors of the folds."""
     model, parameters = estimator.model_, fit_parameters_of(estimator)
     weights = _weights(model, source, sample_weight)
     column = None if groups is None else Column.of(source.data, "groups", groups)
@@ -107,7 +107,7 @@ def _by_folds(
 def _weights(
     model: RidgeModel, source: LabelledBags, sample_weight: SampleWeight
 ) -> Weights | None:
-    """Return the weights of bags; by default those of the fit, as far as columns have them."""
+    """Return the weights of bags; by default those of the fit, if a column has them."""
     fitted = None if model.weights is None else Weights.from_dict(model.weights)
     if sample_weight is None and model.weights is not None and not source.in_memory:
         sample_weight = model.weights["column"]
@@ -124,7 +124,7 @@ def _fitted_anew(
     weights: Weights | None,
     bags: LabelledBags,
 ) -> RidgeModel:
-    """Return a model whose embedding and width are chosen from these bags alone."""
+    """Return a model with embedding and width chosen from these bags alone."""
     problem = Problem(bags, outcome, weights, grouped_by=groups)
     with warnings.catch_warnings():  # those of the fit itself were issued
         warnings.simplefilter("ignore", BagbasisWarning)

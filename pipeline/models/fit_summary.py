@@ -1,4 +1,4 @@
-"""`FitSummary`: what a fit chose, how well it does, and what to do next, in a few lines."""
+"""`FitSummary`: the choices of a fit, its error and the next step, in a few lines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class FitSummary:
     Attributes
     ----------
     title : str
+        First line of the summary.
     rows : dict
-        The text of each line by its label.
+        Text of each line by its label.
     """
 
     title: str
@@ -71,7 +72,7 @@ def summary_of(
 
 
 def chosen_name(report: Mapping[str, Any]) -> str | None:
-    """Return what ``embedding="auto"`` chose, in words; None for a given embedding."""
+    """Return the choice of ``embedding="auto"`` in words; None for a given embedding."""
     choice = report.get("choice")
     if choice is None:
         return None
@@ -89,7 +90,7 @@ def _bags(report: Mapping[str, Any]) -> str:
 
 
 def embedding_in_words(features: FeatureMap, report: Mapping[str, Any]) -> str:
-    """Return the embedding that was chosen or given."""
+    """Return the chosen or given embedding in words."""
     chosen = chosen_name(report)
     if chosen is None:
         return str(spec_to_dict(features.embedding)["name"])
@@ -99,7 +100,7 @@ def embedding_in_words(features: FeatureMap, report: Mapping[str, Any]) -> str:
 
 
 def _errors(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return the error of the choice by folds next to its rivals; nothing where none was made."""
+    """Return the error of the choice by folds next to its rivals; empty without a choice."""
     choice = report.get("choice")
     if choice is None or not choice["tried"]:
         return {}
@@ -121,7 +122,7 @@ def _no_better(best: Mapping[str, Any]) -> str | None:
 
 
 def error_in_words(report: Mapping[str, Any]) -> str | None:
-    """Return the error of what was chosen, by folds; None where nothing was chosen."""
+    """Return the error of the chosen embedding by folds; None without a choice."""
     tried = report.get("choice", {}).get("tried")
     return f"{BY_FOLDS} {_with_error(tried[0])} of a constant's" if tried else None
 

@@ -1,6 +1,6 @@
-"""The verdict on a model in a sentence: its error, how sure it is, and what it is compared with.
+"""The verdict on a model in a sentence: its error, its standard error, and those of its rivals.
 
-Reports, the terminal and notebooks take their words and their digits from here.
+Reports, the terminal and notebooks use these words and digits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RIVALS = {
     "means_error": "ridge regression on the bags' means",
     "constant_error": "the best constant",
 }
-"""What a model is compared with, by the keys of `judge_fit`."""
+"""The baselines of a model, by the keys of `judge_fit`."""
 MOST_FREQUENT = "the most frequent class"
 ERROR_RATE = "error rate"  # the measure of classes, of which people read the accuracy
 HELD_OUT = " on bags held out"  # ends the measure of `judge_fit`
@@ -31,7 +31,7 @@ def verdict(
     errors: Sequence[tuple[str, float]],
     spread: float | None = None,
 ) -> str:
-    """Return a sentence on an error and one on what it is compared with.
+    """Return a sentence on the error of a model, and one on its comparison with rivals.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def verdict(
         Names of the targets.
     measure : str
     where : str
-        The bags: "291 held-out bags".
+        Description of the bags, such as "291 held-out bags".
     errors : sequence of (name, error)
         Errors of the model, which comes first, and of its rivals.
     spread : float, optional
@@ -73,7 +73,7 @@ def verdict(
 
 
 def verdict_of(what: str, judged: Mapping[str, Any]) -> str:
-    """Return the verdict on what `judge_fit` has found."""
+    """Return the verdict on a result of `judge_fit`."""
     measure = judged["measure"]
     where = bags_in_words(judged["n"], measure.endswith(HELD_OUT))
     rivals = [(text, judged[key]) for key, text in RIVALS.items() if judged.get(key) is not None]
@@ -84,12 +84,12 @@ def verdict_of(what: str, judged: Mapping[str, Any]) -> str:
 
 
 def bags_in_words(n: int, are_held_out: bool) -> str:
-    """Return what bags a model was judged on: "291 held-out bags"."""
+    """Return the bags that a model was judged on, in words: "291 held-out bags"."""
     return f"{n:,} {'held-out ' if are_held_out else ''}bags"
 
 
 def targets_in_words(names: Sequence[str]) -> str:
-    """Return what is predicted: the names of the targets, those with a comma in quotes."""
+    """Return the names of the targets as text; names with a comma are quoted."""
     return ", ".join(f'"{name}"' if "," in name else name for name in names)
 
 
@@ -124,9 +124,9 @@ def _beside(error: float, name: str, rival: float, spread: float | None) -> str:
 
 
 def no_better(error: float, rival: float, spread: float, name: str) -> str | None:
-    """Return a warning, without its period, of a rival that is not clearly worse; else None.
+    """Return a warning, without its period, if a rival is not clearly worse; else None.
 
-    ``spread`` is two standard errors of the error, or 0; ``name`` may end in the two errors.
+    ``spread`` is two standard errors of the error, or 0. ``name`` may end in both errors.
     """
     if error >= rival:
         return f"The model is no better than {name}"
@@ -144,8 +144,8 @@ def r2_error(values: Mapping[str, Any], rmse_error: float) -> float:
 def share_error(share: float, n: float) -> float:
     """Return the standard error of a fraction of n independent bags.
 
-    A fraction of 0 or 1 has that of a sample with two more bags of each kind (Agresti and Coull
-    1998): none among few bags does not mean that there are none.
+    For a fraction of 0 or 1, two bags of each kind are added to the sample (Agresti and Coull
+    1998), because few bags without a success do not prove that the probability is 0.
     """
     if not 0 < share < 1:
         share, n = (share * n + 2) / (n + 4), n + 4
@@ -153,7 +153,7 @@ def share_error(share: float, n: float) -> float:
 
 
 def percent(share: float, spread: float | None = None) -> str:
-    """Return a fraction in percent, in digits that its standard error allows: "95.4 % ± 1.2 %"."""
+    """Return a fraction in percent, rounded as its standard error allows: "95.4 % ± 1.2 %"."""
     if not spread:
         return f"{100 * share:.1f} %"
     return f"{rounded(100 * share, 100 * spread)} % ± {rounded(100 * spread, 100 * spread)} %"

@@ -1,8 +1,8 @@
-"""Partial sums of a fit, stored in files from which a fit that is started again goes on.
+"""Checkpoints of a fit: partial sums in files, from which an interrupted fit continues.
 
-There is one folder per fit, named by a hash of everything its sums depend on: the store and its
-committed counts, both bases, the encoding, the splits, the plan, and the code. So sums of another
-fit are never used. The folder has one file per finished group of tasks.
+There is one folder per fit, named by a hash of everything that the sums depend on: the store and
+its committed counts, both bases, the encoding, the splits, the plan and the code. Sums of another
+fit are therefore never used. The folder has one file per finished group of tasks.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """Where, and how often, a fit stores what it has computed.
+    """Place and frequency of the checkpoints of a fit, from which an interrupted fit continues.
 
-    If a fit is cut off for any reason and started again, it does only what is missing, and its
-    model has the same bits as without the break. When used as a context manager, the checkpoints
-    are removed if the block ends without an error, and so are other fits' checkpoints at this URL
-    that are a day old.
+    A fit that is started again computes only the missing sums. Its model has the same bits as that
+    of an uninterrupted fit. As a context manager, the object removes its checkpoints if the block
+    ends without an error. Checkpoints of other fits at this URL that are a day old are removed,
+    too.
 
     Parameters
     ----------
     url : str or path
-        A folder, on any filesystem that all workers see; made when it is not there.
+        Folder on a filesystem that all workers can access. It is created if it does not exist.
     seconds : float > 0
         Largest number of seconds of work on one core, by the cost model, between two checkpoints of
-        a worker: what a worker can lose. At least one task, about a minute. Fits of few tasks keep
-        every one, so that there are groups of them for all workers.
+        a worker. This is the work that a worker can lose. A checkpoint covers at least one task,
+        about a minute. Fits with few tasks store every task, so that all workers have work.
 
     See Also
     --------
@@ -72,9 +72,9 @@ class Checkpoints:
 
     Notes
     -----
-    A checkpoint holds D (D + 1) / 2 + k D float64 numbers, twice that with alpha="validation";
-    there is one for each group of tasks until the fit ends. Writing one takes no further D × D
-    array.
+    A checkpoint has D (D + 1) / 2 + k D float64 numbers, twice as many with alpha="validation".
+    Until the fit ends, there is one checkpoint for each group of tasks. Writing a checkpoint needs
+    no further D × D array.
 
     Examples
     --------
@@ -102,9 +102,9 @@ class Checkpoints:
         Raises
         ------
         ParameterError
-            Bags in memory, which are gone with the process.
+            If the bags are in memory, because they are lost with the process.
         StoreError
-            The folder cannot be written.
+            If the folder cannot be written.
         """
         every = self._tasks(plan)
         return FitCheckpointStore(self._folder(plan, tasks_a_group=every), every)
@@ -115,12 +115,12 @@ class Checkpoints:
         Raises
         ------
         ParameterError, StoreError
-            As `checkpoint_store`.
+            In the same cases as `store_of`.
         """
         return StepKeeper(self._folder(plan, **settings), self.seconds)
 
     def _folder(self, plan: FitPlan, **settings: object) -> str:
-        """Make the folder of one fit, with what it depends on."""
+        """Create the folder of one fit, with a description of the values that it depends on."""
         if plan.bags.in_memory:
             raise ParameterError("checkpoints are for bags in a BagStore, not for bags in memory")
         description = {**describe_fit(plan), **settings}
@@ -142,11 +142,11 @@ class Checkpoints:
         discard_empty(self.url)  # others' checkpoints may be in it
 
     def __enter__(self) -> Checkpoints:
-        """Begin a block whose good end removes them."""
+        """Begin a block that removes the checkpoints if it ends without an error."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
-        """Remove them, unless the block ends with an error."""
+        """Remove the checkpoints, unless the block ends with an error."""
         if kind is None:
             self.discard()
 
@@ -163,9 +163,10 @@ CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
 def checkpoints_of(
     checkpoints: CheckpointsLike, seconds: float = CHECKPOINT_SECONDS
 ) -> AbstractContextManager[Checkpoints | None]:
-    """Yield the checkpoints of ``checkpoints=``; a URL's are removed when the block succeeds.
+    """Yield the checkpoints of an argument ``checkpoints``.
 
-    ``seconds`` is for those of a URL, as in `Checkpoints`.
+    If the argument is a URL, the checkpoints are removed when the block succeeds, and ``seconds``
+    is that of `Checkpoints`.
     """
     if checkpoints is None or isinstance(checkpoints, Checkpoints):
         return nullcontext(checkpoints)
@@ -179,16 +180,16 @@ class FitCheckpointStore:
     Parameters
     ----------
     url : str
-        Its own folder.
+        Folder of this pass alone.
     every : int
-        Tasks in a group.
+        Number of tasks in a group.
     """
 
     url: str
     every: int
 
     def load(self, group: int) -> FitStatistics | None:
-        """Read the statistics of a group; None where there are none, or damaged ones."""
+        """Read the statistics of a group; None if they are missing or damaged."""
         return _loaded(self._url(group), read_partial)
 
     def save(self, group: int, value: FitStatistics) -> None:
@@ -197,7 +198,7 @@ class FitCheckpointStore:
             write_partial(path, value)
 
     def n_bags_kept(self, ranges: Sequence[Range]) -> int:
-        """Bags of the pass's ranges that need not be read again."""
+        """Return the number of bags of the pass that need not be read again."""
         groups = [PARTIAL.fullmatch(name) for name in names_in(self.url)]
         starts = [int(match[1]) * self.every for match in groups if match]
         return sum(b - a for start in starts for a, b in ranges[start : start + self.every])
@@ -208,21 +209,21 @@ class FitCheckpointStore:
 
 @dataclass(frozen=True)
 class StepKeeper:
-    """Arrays by name, of a fit whose passes are steps.
+    """Checkpoints of a fit by iteration: arrays by name, whose passes are steps.
 
     Parameters
     ----------
     url : str
-        Its own folder.
+        Folder of this fit alone.
     seconds : float
-        Between two checkpoints.
+        Seconds between two checkpoints.
     """
 
     url: str
     seconds: float
 
     def load(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """Read what was kept under a name; None where there is nothing, or damaged."""
+        """Read the arrays of a name; None if they are missing or damaged."""
         return _loaded(f"{self.url}/{name}.npz", read_arrays)
 
     def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
@@ -232,12 +233,12 @@ class StepKeeper:
 
 
 def _loaded(url: str, read: Callable[[Path], T]) -> T | None:
-    """Read a checkpoint; None where there is none, and a damaged one is removed.
+    """Read a checkpoint; None if it is missing, or damaged and therefore removed.
 
     Raises
     ------
     StoreError
-        A newer version of bagbasis wrote it.
+        If a newer version of bagbasis wrote the checkpoint.
     """
     try:
         with reading(url) as path:
@@ -254,7 +255,7 @@ def _loaded(url: str, read: Callable[[Path], T]) -> T | None:
 
 
 def _abandoned(url: str) -> Iterator[str]:
-    """Return folders of other fits' checkpoints that nobody has written to for a day."""
+    """Return the folders of other fits that have not been written to for a day."""
     fs, _ = filesystem(url)
     for name in names_in(url):
         if not FOLDER.fullmatch(name):
@@ -271,7 +272,7 @@ def _aware(time: datetime) -> datetime:
 
 
 def describe_fit(plan: FitPlan) -> dict[str, Any]:
-    """Return everything that the sums of a pass depend on, in types JSON knows."""
+    """Return all values on which the sums of a pass depend, in types that JSON knows."""
     source = plan.bags
     store: Any = source.data
     values = {

@@ -1,1 +1,1 @@
-"""Intervals of a promised coverage: from bags held out, or from folds."""
+"""Intervals with a guaranteed coverage, from held-out bags or from folds."""

@@ -1,11 +1,11 @@
-"""Intervals of a promised coverage from the errors of held-out bags (split conformal prediction).
+"""Intervals with a guaranteed coverage from errors of held-out bags (split conformal prediction).
 
-If a new bag and the m calibration bags are exchangeable, its error is at most the ⌈(m + 1) c⌉-th
-smallest of theirs with a probability of at least c, whatever the model and the distribution of the
-bags (Vovk et al. 2005; Lei et al. 2018). Errors are in units of a scale that is predicted for each
-bag, see `ErrorScale`; it is learnt from other bags than these, so that the promise holds. Bags of
-one group are not exchangeable with those of another: one bag of each group then counts, and the
-promise is to a bag of a new group (Dunn et al. 2023).
+Let a new bag and the m calibration bags be exchangeable. Then the error of the new bag is at most
+the ⌈(m + 1) c⌉-th smallest calibration error with a probability of at least c, for any model and
+any distribution of the bags (Vovk et al. 2005; Lei et al. 2018). Errors are divided by a scale that
+is predicted for each bag, see `ErrorScale`. The scale is learnt from other bags, so that the
+guarantee holds. Bags of one group are not exchangeable with bags of another group. With groups, one
+bag of each group is used, and the guarantee is for a bag of a new group (Dunn et al. 2023).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_BAGS = 10_000  # the coverage of more differs from the nominal one by less t
 
 
 class CalibratedModel(ScoringModel, Protocol):
-    """What intervals are made for."""
+    """A model that can have intervals."""
 
     @property
     def features(self) -> FeatureMap:
@@ -58,11 +58,11 @@ class CalibratedModel(ScoringModel, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ScaledPart(OptionalPart):
-    """Errors, and the scale that they are in units of; None: they are absolute errors.
+    """Errors in units of a scale; without a scale, absolute errors.
 
-    With a scale, the part is saved under another key: versions that know no scale say that there
-    are not intervals, where they would take the errors for absolute ones. With a curve it is a
-    third key.
+    A part with a scale is saved under another key. Versions that do not know scales then find no
+    intervals, instead of mistaking the errors for absolute errors. A scale with a curve has a third
+    key.
     """
 
     scale: ErrorScale | None = field(default=None, kw_only=True)
@@ -119,7 +119,7 @@ class ScaledPart(OptionalPart):
 
     @property
     def n_scales(self) -> int:
-        """Folds that have a scale of their own."""
+        """Number of folds with a separate scale."""
         raise NotImplementedError
 
 
@@ -130,10 +130,10 @@ class Calibration(ScaledPart):
     Attributes
     ----------
     errors : float64, shape (m, k)
-        Absolute errors of each of k targets, in units of the scale, ascending; one bag per group
-        where bags have groups.
+        Absolute errors of each of k targets, in units of the scale, ascending. With groups, one bag
+        per group.
     scale : ErrorScale or None
-        Scale of each bag's errors; None: all bags have one, 1.
+        Scale of the errors of each bag; None: all bags have the scale 1.
     """
 
     errors: Floats
@@ -154,11 +154,11 @@ class Calibration(ScaledPart):
 
     @property
     def told(self) -> str:
-        """Where the intervals come from, in words."""
+        """Source of the intervals, in words."""
         return f"the errors of {len(self.errors):,} bags held out"
 
     def rank(self, coverage: float) -> int:
-        """Return which of the errors, in ascending order, bounds intervals of this coverage."""
+        """Return the rank of the error, in ascending order, that bounds intervals of a coverage."""
         return rank_of(len(self.errors), coverage)
 
     def margins(self, coverage: float) -> Floats:
@@ -167,7 +167,7 @@ class Calibration(ScaledPart):
         Raises
         ------
         ParameterError
-            Too few bags for the coverage.
+            If there are too few bags for the coverage.
         """
         margins: Floats = self.errors[self.rank(coverage) - 1]
         return margins
@@ -177,7 +177,7 @@ class Calibration(ScaledPart):
     ) -> tuple[Floats, Floats]:
         """Return lower and upper ends for predictions (n, k) and scales (n, k, 1).
 
-        There are no folds.
+        Predictions of folds are not used.
         """
         margins = self.margins(coverage)
         if scales is not None:
@@ -187,13 +187,12 @@ class Calibration(ScaledPart):
 
 @dataclass(frozen=True, eq=False)
 class SetCalibration(Calibration):
-    """How unlikely the true classes were of bags that the model was not fitted to.
+    """Nonconformity scores of the true classes of bags that the model was not fitted to.
 
     Attributes
     ----------
     errors : float64, shape (m, 1)
-        1 less the probability of the true class, ascending; one bag per group where bags have
-        groups.
+        1 minus the probability of the true class, ascending. With groups, one bag per group.
     """
 
     key: ClassVar[str] = "set_calibration"
@@ -205,7 +204,7 @@ class SetCalibration(Calibration):
     def sets(self, unlikely: Floats, of_folds: Floats, coverage: float) -> Bools:
         """Return which classes are in the set of each bag, shape (n, n_classes).
 
-        ``unlikely`` is 1 less the probability of each class; there are no folds.
+        ``unlikely`` is 1 minus the probability of each class. Predictions of folds are not used.
         """
         return count_below(self.errors[:, 0], unlikely) < self.rank(coverage)
 
@@ -218,26 +217,26 @@ def calibration_of(
     scale: ErrorScale | None = None,
     learns_scale: bool = True,
 ) -> Calibration | None:
-    """Return the calibration of a model of numbers or classes; None without labelled bags.
+    """Return the calibration of a regressor or classifier; None without labelled bags.
 
     Parameters
     ----------
     model : RidgeModel
     bags : LabelledBags
-        The errors of at most `MAX_BAGS` of them count.
+        Calibration bags, of which at most `MAX_BAGS` are used.
     groups : Column, optional
-        A value for every bag of the data.
+        Groups of the bags: a value for every bag of the data.
     progress : callable, optional
     scale : ErrorScale, optional
         Scale that was learnt from other bags.
     learns_scale : bool
-        Whether a third of the bags learns the scale where none is given, and there are enough;
-        their errors do not count.
+        Whether to learn a missing scale from a third of the bags, if there are enough bags. The
+        errors of these bags are not used for calibration.
 
     Raises
     ------
     DataError
-        Another number of targets than the model's, or a bag that is refused.
+        If the number of targets is not that of the model, or a bag is refused.
     """
     k = model.outcome.n_labels
     chosen = choose_calibrating(bags, k, groups)
@@ -255,22 +254,22 @@ def calibration_of(
 
 
 def can_have_scale(outcome: Outcome) -> bool:
-    """Return whether errors are of a few targets that are numbers."""
+    """Return whether errors can have a scale: the targets are a few numbers."""
     return outcome.has_intervals and outcome.n_targets <= MAX_SCALED_TARGETS
 
 
 def count_below(errors: Floats, values: Floats) -> Integers:
-    """Return how many of the errors, which ascend, are below each value."""
+    """Return the number of errors below each value; the errors are ascending."""
     return np.searchsorted(errors, values, side="left")
 
 
 def rank_of(m: int, coverage: float) -> int:
-    """Return which of m errors, in ascending order, a new one exceeds with the fraction left over.
+    """Return the rank among m ascending errors that a new error exceeds with 1 − coverage at most.
 
     Raises
     ------
     ParameterError
-        Too few bags for the coverage.
+        If there are too few bags for the coverage.
     """
     Fraction.check("coverage", coverage)
     rank = int(np.ceil((m + 1) * coverage - 1e-9))
@@ -286,14 +285,14 @@ def rank_of(m: int, coverage: float) -> int:
 def choose_calibrating(
     bags: LabelledBags, n_labels: int, groups: Column | None
 ) -> LabelledBags | None:
-    """Return the labelled bags whose errors count, at most `MAX_BAGS`; None if there are none.
+    """Return the labelled bags for calibration, at most `MAX_BAGS`; None if there are none.
 
-    One of each group, where bags have ``groups``; a hash decides.
+    With ``groups``, one bag of each group is chosen by a hash.
 
     Raises
     ------
     DataError
-        Another number of targets than ``n_labels``.
+        If the number of targets is not ``n_labels``.
     """
     blocks = []
     for (start, _), some, labels in bags.label_blocks():
@@ -316,7 +315,7 @@ def choose_calibrating(
 def _learn_from_third(
     model: CalibratedModel, chosen: LabelledBags
 ) -> tuple[ErrorScale | None, LabelledBags]:
-    """Return a scale that a third of some bags has learnt, and the bags that it did not see."""
+    """Return a scale that is learnt from a third of the bags, and the other bags."""
     assert isinstance(chosen.only, ListedBags)
     index, d = chosen.only.index, model.features.n_features
     learning = spread_rows(index[1::3], rows_to_learn(d))
@@ -341,7 +340,7 @@ def _errors_of(model: ScoringModel, batch: Batch) -> Floats:
 
 
 def _scaled_errors_of(model: CalibratedModel, scale: ErrorScale | None, batch: Batch) -> Floats:
-    """Return the same in units of a scale."""
+    """Return the errors of the bags of a batch in units of a scale, a row each."""
     errors, sizes = _errors_of(model, batch), batch.bags.sizes
     if scale is not None:
         for start, features, _ in model.features.blocks(batch.bags, model.precision):

@@ -1,17 +1,19 @@
-"""`ErrorScale`: how large an error is to be expected for a bag, from its features and its size.
+"""`ErrorScale`: the expected size of the error for a bag, from its features and its size.
 
-Intervals of one width hold too many labels of large bags and too few of small or noisy ones. So
-errors of bags that a model was not fitted to are divided by a predicted scale, and intervals are
-multiplied with it: normalised conformal scores (Papadopoulos et al. 2008; Lei et al. 2018, §5.2).
-The promise does not depend on how good the scale is; it is how even the coverage is.
+Intervals of equal width contain too many labels of large bags and too few of small or noisy bags.
+Therefore errors of bags that a model was not fitted to are divided by a predicted scale, and
+intervals are multiplied by the scale: normalised conformal scores (Papadopoulos et al. 2008; Lei et
+al. 2018, §5.2). The guarantee does not depend on the quality of the scale. A good scale makes the
+coverage equal for different bags.
 
 The logarithm of the scale is linear in the leading principal components of a bag's features, and
-quadratic in the logarithm of its number of points. A penalised gamma regression fits it to absolute
-errors. The penalties, or that all bags have one scale, are chosen by folds.
+quadratic in the logarithm of its number of points. It is fitted to absolute errors by penalised
+gamma regression. Folds choose the penalties, and decide between this scale and one scale for all
+bags.
 
-Penalties draw the scales of the noisiest bags and of the quietest together, most of all where noise
-begins at once. So a second regression, on the logarithm of the first scale alone, adds a curve of
-straight pieces to it, unless this raises the loss over folds by more than a standard error.
+Penalties shrink the scales of the noisiest and the quietest bags towards each other, most of all if
+noise has a threshold. Therefore a second regression on the logarithm of the first scale adds a
+piecewise linear curve, unless it raises the loss over folds by more than a standard error.
 """
 
 from __future__ import annotations
@@ -49,17 +51,18 @@ TOLERANCE = 1e-7  # of the loss per row
 
 @dataclass(frozen=True, eq=False)
 class ErrorRows:
-    """Errors of bags by models that were not fitted to them, and what they may depend on.
+    """Out-of-fold errors of bags, and the values that their scale may depend on.
 
     Attributes
     ----------
     folds : int64, shape (m,)
-        The fold of each bag, whose model it was judged by.
+        Fold of each bag.
     errors : float64, shape (m, k)
         Absolute errors.
     sizes : float64, shape (m,)
-        Points of the bags.
+        Number of points of each bag.
     features : float, shape (m, D)
+        Features of each bag.
     """
 
     folds: Integers
@@ -70,7 +73,7 @@ class ErrorRows:
 
 @dataclass(frozen=True, eq=False)
 class ErrorScale:
-    """The scales of K folds, or K = 1, for k targets.
+    """The predictor of error scales, for each of K folds (or K = 1) and k targets.
 
     Attributes
     ----------
@@ -81,15 +84,15 @@ class ErrorScale:
         Coefficients of the components and of the size of a bag.
     intercept : float64, shape (K, k)
     limits : float64, shape (K, k, 2)
-        The least and the largest logarithm of a scale among the bags that it was learnt from: no
-        new bag goes beyond.
+        Least and largest logarithm of a scale among the training bags. Scales of new bags are
+        clipped to this range.
     sizes : sequence of float
         Mean of log n, the inverse of its standard deviation (0 where sizes hardly differ), and its
         least and largest value.
     knots : float64, shape (K, k, p)
-        Logarithms of scales where a curve bends; p is 0 if there is none.
+        Logarithms of scales at which the curve bends; p is 0 without a curve.
     bends : float64, shape (K, k, 2 + p)
-        Intercept, slope, and changes of slope at the knots, of the curve that is added.
+        Intercept, slope, and changes of slope at the knots of the added curve.
     """
 
     offset: Floats
@@ -111,10 +114,10 @@ class ErrorScale:
 
     @classmethod
     def learnt(cls, rows: ErrorRows, n_folds: int | None = None) -> Self | None:
-        """Return the scales, each without one of ``n_folds`` folds; by default one, of all rows.
+        """Return scales, each learnt without one of ``n_folds`` folds; by default one, of all rows.
 
-        None where all bags have one scale: if a scale of each bag's own is not better by more than
-        a standard error, or there are too few rows or too many targets.
+        None if all bags have the same scale. This is the case if predicted scales are not better by
+        more than a standard error, or there are too few rows or too many targets.
         """
         m, k = rows.errors.shape
         if m < MIN_SCALE_ROWS or k > MAX_SCALED_TARGETS or not np.isfinite(rows.errors).all():
@@ -174,7 +177,7 @@ class ErrorScale:
 
 
 def rows_to_learn(n_features: int) -> int:
-    """Return the number of rows of so many features that a scale is learnt from at most."""
+    """Return the largest number of rows with so many features from which a scale is learnt."""
     return max(MIN_SCALE_ROWS, min(MAX_ROWS, MAX_NUMBERS // max(1, n_features)))
 
 
@@ -198,7 +201,7 @@ def _of_sizes(sizes: Floats) -> tuple[float, float, float, float]:
 
 
 def _size_columns(sizes: NDArray[Any], known: Sequence[float]) -> Floats:
-    """Return columns of sizes (n,), within those that are known, shape (n, 2)."""
+    """Return columns of sizes (n,), clipped to the known range, shape (n, 2)."""
     mean, slope, least, most = known
     logs = slope * (np.clip(np.log(np.maximum(sizes, 1)), least, most) - mean)
     return np.column_stack([logs, logs**2])
@@ -221,8 +224,8 @@ def _fitted(
 ) -> tuple[Floats, Floats, Floats]:
     """Return intercept and coefficients for some parts of the rows, shape (parts, 1 + columns).
 
-    All coefficients are 0 where one scale of all bags serves. Also knots and bends of curves, shape
-    (parts, p) and (parts, 2 + p); the bends are 0 where the logarithms are best as they are.
+    If one scale for all bags suffices, all coefficients are 0. Knots (parts, p) and bends
+    (parts, 2 + p) of curves follow; if the logarithms need no curve, all bends are 0.
     """
     n_columns = inputs.shape[1]
     no_curve = np.zeros((len(parts), N_PIECES - 1)), np.zeros((len(parts), N_PIECES + 1))
@@ -274,7 +277,7 @@ def _fit_curve(logs: Floats, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _curve(logs: Floats, knots: Floats, bends: Floats) -> Floats:
-    """Return what curves add to logs (n, m), for knots (m, p) and bends (m, 2 + p)."""
+    """Return the values of curves at logs (n, m), for knots (m, p) and bends (m, 2 + p)."""
     added = bends[:, 0] + bends[:, 1] * logs
     for knot, bend in zip(knots.T, bends.T[2:], strict=True):
         added += bend * np.maximum(logs - knot, 0)
@@ -284,8 +287,8 @@ def _curve(logs: Floats, knots: Floats, bends: Floats) -> Floats:
 def _gamma_regression(inputs: Floats, values: Floats, penalties: Floats) -> Floats:
     """Return the intercept and coefficients of log means of gamma variables.
 
-    They make Σ (η + v e^−η) + ½ Σ λ_j β_j² least, by steps of Fisher's scoring. Columns of an
-    infinite penalty have coefficients 0.
+    They minimise Σ (η + v e^−η) + ½ Σ λ_j β_j² by Fisher scoring. Columns with an infinite penalty
+    have the coefficient 0.
     """
     used = np.flatnonzero(np.isfinite(penalties))
     columns = np.column_stack([np.ones(len(values)), inputs[:, used]])

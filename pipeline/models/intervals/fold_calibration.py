@@ -1,13 +1,14 @@
-"""Intervals from folds of the bags that were fitted, none of which is lost: CV+.
+"""Intervals from folds of the bags fitted (CV+); no bag is lost to a holdout.
 
-Each of K folds is predicted by coefficients that the sums of the others give. With μ_f and r_j, the
-predictions and the absolute errors of the m bags of fold f, the interval for a bag is from the
-⌊α (m + 1)⌋-th smallest μ_f − r_j to the ⌈(1 − α) (m + 1)⌉-th smallest μ_f + r_j. It holds the label
-with a probability of at least 1 − 2α less a term that falls with n / K, and of about 1 − α wherever
-coefficients do not change much from fold to fold (Barber et al. 2021, Theorem 4).
+Each of K folds is predicted with coefficients from the sums of the other folds. Let μ_f be the
+prediction for a new bag without fold f, and r_j the absolute error of bag j of fold f, of m bags in
+all. The interval is from the ⌊α (m + 1)⌋-th smallest μ_f − r_j to the ⌈(1 − α) (m + 1)⌉-th smallest
+μ_f + r_j. It contains the label with a probability of at least 1 − 2α less a term that falls with
+n / K. The probability is about 1 − α if coefficients hardly differ between folds (Barber et al.
+2021, Theorem 4).
 
-Errors are in units of a scale that the other folds give for each bag, see `ErrorScale`: r_j is
-divided by the scale of its own bag, and multiplied with that of the new one (Gupta et al. 2022).
+Errors are in units of a scale that is learnt from the other folds, see `ErrorScale`: r_j is divided
+by the scale of its own bag, and multiplied by that of the new bag (Gupta et al. 2022).
 """
 
 from __future__ import annotations
@@ -73,11 +74,11 @@ class FoldCalibration(ScaledPart):
     intercept : float64, shape (K, k)
     errors : float64, shape (m, k)
         Absolute errors of each of k targets, in units of the scale, fold by fold, ascending within
-        it; one bag per group where bags have groups.
+        each fold. With groups, one bag per group.
     sizes : list of int
-        Errors of each fold.
+        Number of errors of each fold.
     scale : ErrorScale or None
-        Scale of each bag's errors, without each fold; None: all bags have one, 1.
+        Scale of the errors, learnt without each fold; None: all bags have the scale 1.
     """
 
     coef: Floats
@@ -110,11 +111,11 @@ class FoldCalibration(ScaledPart):
 
     @property
     def told(self) -> str:
-        """Where the intervals come from, in words."""
+        """Source of the intervals, in words."""
         return f"the errors of {len(self.errors):,} bags over {len(self.sizes)} folds (CV+)"
 
     def rank(self, coverage: float) -> int:
-        """Return which of the errors, in ascending order, bounds intervals of this coverage."""
+        """Return the rank of the error, in ascending order, that bounds intervals of a coverage."""
         return rank_of(len(self.errors), coverage)
 
     def of_folds(self, features: NDArray[Any]) -> Floats:
@@ -129,7 +130,7 @@ class FoldCalibration(ScaledPart):
     def of_own_folds(
         self, features: FeatureMap, precision: str, bags: Bags, places: Integers
     ) -> Floats:
-        """Return predictions (n, k) of bags by the model of their own fold, given its place."""
+        """Return out-of-fold predictions (n, k) of bags, given the places of their folds."""
         predicted = np.empty((len(bags), self.coef.shape[1]))
         for start, rows, _ in features.blocks(bags, precision):
             own = places[start : start + len(rows)]
@@ -139,9 +140,9 @@ class FoldCalibration(ScaledPart):
     def ends(
         self, rows: Floats, of_folds: Floats, coverage: float, scales: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Return lower and upper ends for predictions (n, k), given those of folds (n, k, K).
+        """Return lower and upper ends of intervals, from predictions of the folds (n, k, K).
 
-        ``scales`` (n, k, K) are those of the bags; None: 1.
+        ``scales`` (n, k, K) are the scales of the bags; None: 1.
         """
         rank = self.rank(coverage)
         scales = np.ones(of_folds.shape) if scales is None else scales
@@ -158,14 +159,14 @@ class FoldCalibration(ScaledPart):
 
 @dataclass(frozen=True, eq=False)
 class FoldSetCalibration(FoldCalibration):
-    """Coefficients without each fold, and how unlikely the true classes of its bags were.
+    """Coefficients without each fold, and nonconformity scores of the true classes of its bags.
 
     Attributes
     ----------
     coef, intercept, sizes
         As in `FoldCalibration`.
     errors : float64, shape (m, 1)
-        1 less the probability of the true class, fold by fold, ascending within it.
+        1 minus the probability of the true class, fold by fold, ascending within each fold.
     """
 
     key: ClassVar[str] = "fold_set_calibration"
@@ -180,7 +181,7 @@ class FoldSetCalibration(FoldCalibration):
     def sets(self, unlikely: Floats, of_folds: Floats, coverage: float) -> Bools:
         """Return which classes are in the set of each bag, shape (n, n_classes).
 
-        ``of_folds`` is 1 less the probability of each class by the model of each fold, shape
+        ``of_folds`` is 1 minus the probability of each class by the model of each fold, shape
         (n, n_classes, K).
         """
         edges = np.cumsum([0, *self.sizes])
@@ -193,7 +194,7 @@ class FoldSetCalibration(FoldCalibration):
 
 @dataclass(frozen=True)
 class FoldedModel:
-    """What is calibrated by folds: a model's features, outcome and penalties.
+    """The features, outcome and penalties of a model that is calibrated by folds.
 
     Attributes
     ----------
@@ -203,7 +204,7 @@ class FoldedModel:
     rounding : float
         See `FitParameters.rounding`.
     alpha, baseline_alpha : float
-        Per unit of weight, so that fewer bags have smaller ones.
+        Penalties per unit of weight, so that they are smaller with fewer bags.
     """
 
     features: FeatureMap
@@ -222,17 +223,18 @@ class FoldedModel:
         progress: Progress | None = None,
         choose_anew: FitWithout | None = None,
     ) -> FoldCalibration:
-        """Return what a pass of sums over labelled bags gives, and one or two of 10,000 errors.
+        """Return the calibration: one pass for the sums, and one or two for up to 10,000 errors.
 
-        ``choose_anew`` fits a model to some of the bags, embedding and width chosen from them
-        alone: errors are then those of such models.
+        ``choose_anew`` fits a model to some of the bags, with embedding and width chosen from these
+        bags alone. The errors are then those of such models.
 
         Raises
         ------
         DataError
-            No labelled bags, all in one fold, or another number of targets than the model's.
+            If there are no labelled bags, all are in one fold, or the number of targets is not that
+            of the model.
         ParameterError
-            The sums of all folds do not fit in memory.
+            If the sums of all folds do not fit in memory.
         """
         chosen = choose_calibrating(bags, self.outcome.n_labels, groups)
         where = bags.url or "bags in memory"
@@ -262,14 +264,14 @@ class FoldedModel:
     ) -> ErrorScale | None:
         """Return the scale of errors by folds of the labelled bags fitted, or None; see `learnt`.
 
-        If the bags have many points in all, some bags serve, evenly spread: two passes read them.
+        If the bags have many points in all, evenly spread bags are used. Two passes read the bags.
 
         Raises
         ------
         DataError
-            All labelled bags are in one fold.
+            If all labelled bags are in one fold.
         ParameterError
-            The sums of all folds do not fit in memory.
+            If the sums of all folds do not fit in memory.
         """
         bags = _few_points(bags)
         chosen = choose_calibrating(bags, self.outcome.n_targets, groups)
@@ -290,7 +292,7 @@ class FoldedModel:
         known: Integers,
         n_scales: int | None = None,
     ) -> ErrorScale | None:
-        """Return the scale by errors of some bags, without each of ``n_scales`` folds."""
+        """Return the scale from errors of some bags, learnt without each of ``n_scales`` folds."""
         if not self._can_learn(chosen):
             return None
         assert isinstance(chosen.only, ListedBags)
@@ -311,7 +313,7 @@ class FoldedModel:
         known: Integers,
         choose_anew: FitWithout,
     ) -> Floats:
-        """Return rows as `_FoldErrors` gives them, of models that each choose without a fold."""
+        """Return rows as from `_fold_errors`, of models that are chosen without each fold."""
         assert isinstance(chosen.only, ListedBags)
         every = bags.labelled_positions()
         of_every, of_chosen = folds.of(every), folds.of(chosen.only.index)
@@ -338,16 +340,16 @@ class FoldedModel:
         weights: Weights | None = None,
         progress: Progress | None = None,
     ) -> tuple[FoldCalibration, Folds, Integers]:
-        """Return coefficients without each fold, yet without errors, from one pass of sums.
+        """Return coefficients without each fold, the folds, and the numbers of folds with bags.
 
-        Also the folds, and the numbers of those that have bags.
+        One pass computes the sums. The calibration has no errors yet.
 
         Raises
         ------
         DataError
-            All labelled bags are in one fold.
+            If all labelled bags are in one fold.
         ParameterError
-            The sums of all folds do not fit in memory.
+            If the sums of all folds do not fit in memory.
         """
         folds: Folds
         if groups is not None:
@@ -405,7 +407,7 @@ def without_each(parts: Sequence[Summary]) -> Iterator[Summary]:
 
 
 def _few_points(bags: LabelledBags) -> LabelledBags:
-    """Return the labelled bags, or some with about `MAX_POINTS` points, yet not too few bags."""
+    """Return the labelled bags, or some of them with about `MAX_POINTS` points in all."""
     share = MAX_POINTS / max(1, bags.n_points)
     if share >= 1:
         return bags
@@ -422,10 +424,10 @@ def _fold_errors(
     keeps_features: bool,
     batch: Batch,
 ) -> Floats:
-    """Return a row per bag: the place of its fold, and its errors by that fold's model.
+    """Return a row per bag: the place of its fold, and its out-of-fold errors.
 
-    Errors are in units of the fold's scale, if there is one. The number of points and the features
-    follow if they are kept.
+    Errors are in units of the scale of the fold, if there is a scale. The number of points and the
+    features follow if they are kept.
     """
     targets, _ = model.outcome.encode(batch.labels)
     places, sizes = np.searchsorted(known, folds.of(batch.index)), batch.bags.sizes

@@ -1,1 +1,1 @@
-"""What a model learns: numbers, classes or densities, with their labels and losses."""
+"""Outcomes of models: numbers, classes or densities, with their labels and losses."""

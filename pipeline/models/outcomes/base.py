@@ -1,4 +1,4 @@
-"""`Outcome`, the interface of what a model learns, and `Prediction`, what it predicts."""
+"""`Outcome`, the interface of numbers, classes and densities, and `Prediction`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Target = str | Sequence[str] | None
 """Columns of a store."""
 
 Labels = Any
-"""Those of a batch of bags, an array or `Responses`: each kind of outcome takes its own."""
+"""Labels of a batch of bags: an array or `Responses`, depending on the kind of outcome."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What is predicted for n bags.
+    """Predictions for n bags.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Prediction:
     probabilities : float64, shape (n, n_classes), or None
         Class probabilities; None for other outcomes.
     more : mapping
-        Columns that were asked for, such as "std", of n rows each.
+        Additional columns by their names, such as "std", of n rows each.
     """
 
     values: NDArray[Any]
@@ -52,7 +52,7 @@ class Prediction:
     more: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by the names that they have in a store of predictions."""
+        """Return the arrays by their names in a store of predictions."""
         own = {"predictions": self.values, "probabilities": self.probabilities, **self.more}
         return {name: array for name, array in own.items() if array is not None}
 
@@ -66,44 +66,46 @@ class Layout:
 
 
 class Outcome(ABC):
-    """What a model learns, as decided from the labels: immutable, small, picklable.
+    """The kind of labels that a model learns, with their encoding, losses and predictions.
+
+    An outcome is made from the labels before a fit. It is immutable, small and picklable.
 
     Attributes
     ----------
     key : str
-        Where a saved model keeps what only this kind of outcome has.
+        Key of the entry that only this kind of outcome has in a saved model.
     kind : str
-        Noun for what is learnt.
+        Noun for the labels that are learnt.
     baseline : str
         The only value of the estimators' parameter ``baseline`` besides None.
     judged_penalties : tuple of str
         Values of ``alpha`` that choose the penalty by its error on held-out bags.
     has_intervals : bool
-        Whether errors of held-out bags give intervals, and the posterior deviations.
+        Whether predictions have intervals, from errors of held-out bags, and standard deviations.
     has_sets : bool
-        Whether errors of held-out bags give sets of classes.
+        Whether predictions have sets of classes, from errors of held-out bags.
     has_heads : bool
-        Whether trees can learn it.
+        Whether trees can learn these labels.
     has_folded_penalties : bool
-        Whether alpha="auto" takes folds for few bags.
+        Whether alpha="auto" uses folds with few bags.
     keeps_mean : bool
         Whether a saved model keeps the mean of the encoded labels.
     single : bool
         Whether labels are one number per bag, without an axis of targets.
     names : tuple of str
-        Targets of a store, or names of the labels in memory; empty where these have none, and
+        Names of the targets of a store, or of labels in memory; empty for labels without names and
         for responses.
     n_targets : int
-        Columns that are regressed, k.
+        Number of columns that are regressed, k.
     n_independent : int
-        How many of them say something of their own.
+        Number of linearly independent columns.
     measure : str
-        What `error` is, in words.
+        Name of the measure that `error` gives.
     score_measure : str
-        Noun for a score.
+        Name of the score.
     has_squared_losses : bool
-        Whether losses are squared gaps to the labels and compared with those of their mean, so
-        that scores follow from the sums of a fit.
+        Whether losses are squared errors, compared with those of the mean label. Scores then follow
+        from the sums of a fit.
     """
 
     key: ClassVar[str]
@@ -143,7 +145,7 @@ class Outcome(ABC):
 
     @property
     def n_labels(self) -> int:
-        """Columns of the labels of bags, before they are encoded."""
+        """Number of columns of the labels, before they are encoded."""
         return self.n_targets
 
     # ------------------------------------------------------------------ labels
@@ -163,9 +165,9 @@ class Outcome(ABC):
         Raises
         ------
         DataError
-            No bags or no labels, or labels that do not fit the bags.
+            If there are no bags or no labels, or the labels do not fit the bags.
         ParameterError
-            Labels for a store, or a target for bags in memory.
+            If labels are given for a store, or a target for bags in memory.
         """
         return with_targets(X, labels, target)[0]
 
@@ -179,18 +181,18 @@ class Outcome(ABC):
         bags: Range | None,
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
-        """Return a range of bags with their labels, and the outcome that these labels decide.
+        """Return a range of bags with their labels, and the outcome for these labels.
 
-        The first three arguments as in `label`. ``bags`` None means all of them.
+        The first three arguments are those of `label`. If ``bags`` is None, all bags are used.
         """
 
     def named(self, names: Sequence[str]) -> Self:
-        """Return the outcome with names of its targets, as columns of a frame or store have them.
+        """Return the outcome with names for its targets, those of columns of a frame or store.
 
         Raises
         ------
         DataError
-            Labels that have no names, such as responses.
+            If the labels have no names, such as responses.
         """
         raise DataError(f"target: a model of {self.kind} takes no column of a frame as its labels")
 
@@ -200,7 +202,7 @@ class Outcome(ABC):
         Raises
         ------
         DataError
-            The store has none, or others.
+            If the store has no labels, or labels of another kind.
         """
         if not self.names:
             raise DataError(
@@ -213,21 +215,21 @@ class Outcome(ABC):
     def take_labelled(
         self, data: BagsLike | LabelledBags, labels: LabelsLike = None
     ) -> LabelledBags:
-        """Return bags with the labels that a model of this outcome is judged by.
+        """Return bags with labels on which a model of this outcome is judged.
 
         Parameters
         ----------
         data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
         labels : optional
-            Labels of bags in memory, as for ``fit``; for a store, targets instead of those of a
+            Labels of bags in memory, as for ``fit``. For a store, targets that replace those in the
             store.
 
         Raises
         ------
         DataError
-            No labels, or others than those of the fit.
+            If there are no labels, or labels of another kind than those of the fit.
         ParameterError
-            Labels for `LabelledBags`, or responses for a store.
+            If labels are given for `LabelledBags`, or responses for a store.
         """
         if isinstance(data, LabelledBags):
             if labels is not None:
@@ -238,14 +240,14 @@ class Outcome(ABC):
         return self.label_again(as_bags(data), labels)
 
     def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
-        """Return bags with labels that are given, as `encode` takes them."""
+        """Return bags with the given labels, in the form that `encode` accepts."""
         if isinstance(bags, BagStore):
             return with_values(bags, labels)[0]
         return with_targets(bags, labels)[0]
 
     @abstractmethod
     def encode(self, labels: Labels) -> tuple[Rows, int]:
-        """Return the numbers to regress on, and the count of response points outside their box.
+        """Return the encoded labels, and the number of response points outside their box.
 
         Parameters
         ----------
@@ -258,7 +260,7 @@ class Outcome(ABC):
         """
 
     def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        """Return the labels in some blocks that have no column yet, sorted.
+        """Return the sorted labels in some blocks that have no column yet.
 
         The blocks are read only if there can be such labels.
         """
@@ -267,11 +269,11 @@ class Outcome(ABC):
     # ------------------------------------------------------------------ predictions
 
     def predict(self, scores: Rows) -> Prediction:
-        """Turn the regression's raw rows, shape (n, k), into predictions."""
+        """Turn the raw rows of the regression, shape (n, k), into predictions."""
         return Prediction(scores)
 
     def stored(self) -> dict[str, Layout]:
-        """Describe the arrays of `Prediction.arrays` before there are any."""
+        """Return shape and type of the arrays of `Prediction.arrays`, before predicting."""
         return {"predictions": Layout((self.n_targets,), FLOAT)}
 
     @abstractmethod
@@ -279,7 +281,7 @@ class Outcome(ABC):
         """Return the predictions as named columns of a table."""
 
     def more_columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
-        """Return ``prediction.more`` as named columns: ``std``, or ``std_<target>`` of several."""
+        """Return ``prediction.more`` as named columns: ``std``, or ``std_<target>`` if several."""
         columns: dict[str, NDArray[Any]] = {}
         for name, values in prediction.more.items():
             if values.ndim == 1:
@@ -291,7 +293,7 @@ class Outcome(ABC):
 
     @property
     def target_labels(self) -> tuple[str, ...]:
-        """The names of the targets; "y", or "target 1", … of several, where they have none."""
+        """Names of the targets; without names "y", or "target 1", "target 2", … if several."""
         if self.names or self.n_labels == 1:
             return self.names or (UNNAMED,)
         return tuple(f"target {j + 1}" for j in range(self.n_labels))
@@ -301,9 +303,9 @@ class Outcome(ABC):
         return f"target {self.names[j]!r}" if self.names else self.target_labels[j]
 
     def check_finite(self, rows: Rows, what: str, remedy: str) -> None:
-        """Raise DataError for the first column of (n, k) that holds an infinity or NaN.
+        """Raise DataError for the first column of (n, k) with an infinity or NaN.
 
-        The message says ``what`` the rows are, and how to put it right.
+        The message names the rows by ``what``, and ends with the ``remedy``.
         """
         if surely_finite(rows):
             return
@@ -318,13 +320,13 @@ class Outcome(ABC):
         return np.asarray((scores - targets) ** 2)
 
     def nonconformity(self, scores: Rows, targets: Rows) -> Rows:
-        """Return how unlike its prediction each label is, shape (n, `n_labels`): the error."""
+        """Return the nonconformity score of each label, shape (n, `n_labels`): absolute errors."""
         return np.abs(scores - targets)
 
     def error(self, losses: Rows, variances: Rows) -> float:
-        """Return one number from the mean loss of each column; lower is better.
+        """Return the error as one number, from the mean loss of each column; lower is better.
 
-        ``variances`` are those of the encoded labels, shape (k,).
+        ``variances`` are the variances of the encoded labels, shape (k,).
         """
         return float(losses.sum())
 
@@ -333,16 +335,16 @@ class Outcome(ABC):
         return self.error(variances, variances)
 
     def units(self) -> Rows | None:
-        """Return what each target's squared error is divided by where a penalty is chosen.
+        """Return divisors of the squared errors of the targets, for the choice of a penalty.
 
-        None: by the variance of the target.
+        None: each error is divided by the variance of the target.
         """
         return None
 
     # ------------------------------------------------------------------ scores
 
     def scored(self, losses: Rows) -> Rows:
-        """Return losses (…, k) by what is scored, (…, m): targets, a class, or whole densities."""
+        """Return losses (…, k) by scored quantity, (…, m): target, class or whole density."""
         return losses
 
     @property
@@ -368,15 +370,15 @@ class Outcome(ABC):
 
     @abstractmethod
     def sum_references(self, errors: ErrorSums) -> Rows:
-        """Return the weighed sum of `references` over the bags of ``errors``, shape (m,)."""
+        """Return the weighted sum of `references` over the bags of ``errors``, shape (m,)."""
 
     def score(self, errors: ErrorSums) -> Rows:
-        """Return the score of each that is scored, shape (m,); see `determination`."""
+        """Return the score of each scored quantity, shape (m,); see `determination`."""
         return determination(self.scored(errors.losses), self.sum_references(errors))
 
     @property
     def names_by_code(self) -> tuple[str, ...]:
-        """What people call the classes 0, 1, … of labels in memory; empty of all else."""
+        """Names of the classes 0, 1, … of labels in memory; empty for other labels."""
         return ()
 
     @abstractmethod
@@ -384,37 +386,37 @@ class Outcome(ABC):
         """Return the details of the errors on a batch of bags, for reports and pictures."""
 
     def exponents(self, targets: Rows, scores: Rows | None = None) -> Integers:
-        """Return the units 2^e that encoded labels (n, k) are judged in, shape (k,): 1 by default.
+        """Return the exponents e of the units 2^e for errors, shape (k,): 0 by default.
 
-        ``scores`` are what is predicted.
+        ``targets`` are encoded labels (n, k), and ``scores`` raw predictions of them.
         """
         return np.zeros(targets.shape[1], dtype=np.int64)
 
     # ------------------------------------------------------------------ descriptions
 
     def report_outside(self, n_responses_outside: int) -> dict[str, int]:
-        """Return what the report of a fit says of response points outside their box."""
+        """Return the entries of a fit's report on response points outside their box."""
         return {}
 
     def describe(self) -> dict[str, Any]:
-        """Return what reports and stores of predictions say of it, in types that JSON knows."""
+        """Return a description for reports and stores of predictions, in types that JSON knows."""
         return self.to_dict()
 
     def identify(self) -> dict[str, Any]:
-        """Return what encoded labels depend on, in types that JSON knows."""
+        """Return the values on which encoded labels depend, in types that JSON knows."""
         return self.to_dict()
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return what a saved model keeps of it besides the names, the first item under `key`."""
+        """Return the saved values besides the names, the first item under `key`."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
-        """Return the outcome of a model with k columns from what `to_dict` gave.
+        """Return the outcome of a model with k columns, from the result of `to_dict`.
 
         Raises
         ------
         ValueError
-            It does not fit k columns.
+            If the outcome does not fit k columns.
         """

@@ -1,13 +1,14 @@
 """`ProbabilityMap`: probabilities of classes from the scores of a ridge on their indicators.
 
-Scores estimate P(class | bag) by least squares, but are negative for some classes and too even
-where the fit is strongly penalised. The map takes them to shares in the same order, p ∝ f(s), with
-f(s) = log(1 + exp(t s))^c: for large t the power c of the positive part, for small t an
-exponential. t and c make the likelihood of bags largest that the model was not fitted to.
+Scores estimate P(class | bag) by least squares, but some are negative, and with a large penalty
+they are too even. The map turns them into probabilities in the same order, p ∝ f(s), with
+f(s) = log(1 + exp(t s))^c. For large t, f is the power c of the positive part; for small t, it is
+an exponential. t and c maximise the likelihood of bags that the model was not fitted to.
 
-Few bags of a class are often separated from the others without a mistake; the likelihood would then
-be largest for probabilities of 0 and 1. So half a bag of each class counts as one of the others, as
-a whole one does in Platt (1999), and half a bag of all classes alike is added to the n bags.
+Few bags of a class are often separated from other classes without an error. The likelihood would
+then be largest for probabilities of 0 and 1. Therefore half a bag of each class counts as a bag of
+the other classes (a whole bag in Platt 1999). Half a bag that has all classes in equal parts is
+added to the n bags.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class ProbabilityMap(Saved):
     Attributes
     ----------
     n_bags : float
-        Bags that it is known from.
+        Number of bags from which the map is known.
     sharpness, power : float, optional
-        t and c. None: shares of the positive parts of the scores.
+        Parameters t and c. None: the positive parts of the scores are divided by their sum.
     n_added : float, optional
-        Bags of all classes alike that are added. None: one of each class.
+        Number of added bags that have all classes in equal parts. None: one bag of each class.
     """
 
     OMITTED: ClassVar[Mapping[str, Any]] = {"n_added": None}
@@ -104,7 +105,7 @@ def _with_mistakes(targets: Floats) -> Floats:
 
 
 def positive_shares(scores: Floats) -> Floats:
-    """Return scores clipped at 0 and divided by their sum; even ones where no score is > 0."""
+    """Return scores clipped at 0 and divided by their sum; equal values if no score is positive."""
     positive = np.maximum(scores, 0.0)
     total = positive.sum(axis=1, keepdims=True)
     even = np.full_like(positive, 1.0 / positive.shape[1])

@@ -51,13 +51,13 @@ class Classes(Outcome):
     Attributes
     ----------
     classes : tuple of bool, int, float or str
-        Sorted. Labels of text are encoded by their positions, others by themselves.
+        Sorted classes. Labels of text are encoded by their positions, other labels by themselves.
     class_names : tuple of str
-        Names of the classes in the fitted store; empty if they have none. Predictions
-        have these instead of the store's numbers, which are its own.
+        Names of the classes in the fitted store; empty if they have no names. Predictions use the
+        names instead of the numbers, which may differ between stores.
     probability_map : ProbabilityMap, optional
-        From scores to probabilities. None, in models of earlier versions: fractions of the positive
-        parts of the scores.
+        Map from scores to probabilities. None, in models of earlier versions: the positive parts of
+        the scores are divided by their sum.
     """
 
     classes: tuple[Any, ...]
@@ -135,18 +135,18 @@ class Classes(Outcome):
 
     @property
     def values(self) -> NDArray[Any]:
-        """The classes as predictions have them, shape (n_classes,)."""
+        """The classes in the form of predictions, shape (n_classes,)."""
         return np.array(self.class_names or self.classes)
 
     @property
     def codes(self) -> Rows:
-        """The classes as labels have them, shape (n_classes,)."""
+        """The classes in the form of labels, shape (n_classes,)."""
         if isinstance(self.classes[0], str):
             return np.arange(len(self.classes), dtype=np.float64)
         return np.array(self.classes, dtype=np.float64)
 
     def codes_of(self, values: Sequence[Any]) -> Rows:
-        """Return classes of predictions as labels have them; -1 for those there are not."""
+        """Return predicted classes in the form of labels; -1 for unknown classes."""
         known = dict(zip(self.values.tolist(), self.codes.tolist(), strict=True))
         return np.array([known.get(value, -1.0) for value in values])
 
@@ -183,7 +183,7 @@ class Classes(Outcome):
 
     @property
     def names_by_code(self) -> tuple[str, ...]:
-        """What people call the classes 0, 1, … of labels in memory; empty for numbers."""
+        """Names of the classes 0, 1, … of labels in memory; empty for numbers."""
         is_named = isinstance(self.classes[0], (str, bool))
         return tuple(map(str, self.classes)) if is_named else ()
 

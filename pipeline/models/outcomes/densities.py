@@ -193,7 +193,7 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
     Raises
     ------
     ParameterError
-        An embedding whose vectors are not the coefficients of a density.
+        If the vectors of an embedding are not the coefficients of a density.
     """
     if third is None:
         return _choose_response(pairs)
@@ -214,10 +214,10 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
 
 
 def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
-    """Return the ball of least leave-one-out score, of no fewer than ten functions per dimension.
+    """Return the ball with the least leave-one-out score and at least ten functions per dimension.
 
-    The score judges the estimate of each response by itself. A regression over many responses of
-    few points resolves more than any of them.
+    The score judges the density estimate of each response by itself. A regression over many small
+    responses has a higher resolution than each estimate, hence the minimum number of functions.
     """
     n_dims, box = pairs.response_dims, pairs.response_box
     sample = ChoiceSample(pairs, RESPONSE_SAMPLE, responses=True)

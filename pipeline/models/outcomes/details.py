@@ -1,4 +1,4 @@
-"""What is counted of errors besides the losses: one class for each kind of outcome."""
+"""Sums for reports of errors, in addition to the losses: one class for each kind of outcome."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Judged:
     Attributes
     ----------
     batch : Batch
-        With at least one label.
+        Batch with at least one label.
     scores, targets : float64, shape (n, k)
         Raw rows of the model, and encoded labels.
     weights : float64, shape (n,), or None
@@ -68,7 +68,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Found:
-    """What `Outcome.details` gives: details, and what pictures show of each bag, shape (n, ≤ 9)."""
+    """Result of `Outcome.details`: details, and values of each bag for pictures, shape (n, ≤ 9)."""
 
     details: Details
     true: Rows
@@ -85,7 +85,7 @@ class ErrorRows(Protocol):
 
     @property
     def predicted(self) -> Rows:
-        """What was predicted for them."""
+        """Predicted values of these bags."""
         ...
 
 
@@ -94,7 +94,7 @@ class ErrorSums(Protocol):
 
     @property
     def sample(self) -> ErrorRows:
-        """Some of the bags."""
+        """Labels and predictions of some of the bags."""
         ...
 
     @property
@@ -124,12 +124,12 @@ class ErrorSums(Protocol):
 
     @property
     def exponents(self) -> Integers:
-        """Exponents of the units of the three."""
+        """Exponents of the units of losses, mean and scatter."""
         ...
 
     @property
     def details(self) -> Details:
-        """What is counted besides them."""
+        """Sums in addition to the losses."""
         ...
 
     @property
@@ -144,23 +144,23 @@ class ErrorSums(Protocol):
 
     @property
     def scores(self) -> Rows:
-        """Scores of each bag that is scored."""
+        """Score of each scored quantity."""
         ...
 
 
 class Details(Protocol):
-    """What is counted for one kind of outcome besides the losses."""
+    """Sums for one kind of outcome, in addition to the losses."""
 
     def __add__(self, other: Self) -> Self:
         """Return the details of both sets of bags."""
         ...
 
     def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
-        """Return what `Errors.values` gives."""
+        """Return the result of `Errors.values`."""
         ...
 
     def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
-        """Return what `Errors.spreads` gives."""
+        """Return the result of `Errors.spreads`."""
         ...
 
 
@@ -206,20 +206,20 @@ class RealDetails(Sums):
 
 @dataclass(frozen=True, eq=False)
 class ClassDetails:
-    """A confusion matrix over the model's classes and whatever other labels there are.
+    """A confusion matrix over the classes of the model and other classes among the labels.
 
     Attributes
     ----------
     name : str
-        The target's.
+        Name of the target.
     codes : float64, shape (n_classes,)
-        Ascending.
-    matrix : int64, or float64 of weighted bags, shape (n_classes, n_classes)
-        A row per true class, a column per predicted one.
+        Codes of the classes, ascending.
+    matrix : int64, or float64 for weighted bags, shape (n_classes, n_classes)
+        Number or weight of bags, with a row per true class and a column per predicted class.
     labels : tuple of str
         Names of the classes 0, 1, …; classes without a name go by their number.
     known : float64, shape (number of classes of the model,)
-        Their codes, in the order of its probabilities.
+        Codes of the classes of the model, in the order of its probabilities.
     log_loss : float
         Sum of −log of the probability of the true class; infinite with a class that the model does
         not know.
@@ -243,7 +243,7 @@ class ClassDetails:
         weights: Rows | None = None,
         log_loss: float = 0.0,
     ) -> ClassDetails:
-        """Return the matrix of some bags, over the classes ``known`` and theirs."""
+        """Return the matrix of some bags, over the classes ``known`` and those of the bags."""
         codes = np.union1d(known, true)
         counts = np.ones(len(true), dtype=np.int64) if weights is None else weights
         matrix = np.zeros((len(codes), len(codes)), dtype=counts.dtype)
@@ -253,7 +253,7 @@ class ClassDetails:
     def __add__(self, other: Self) -> Self:
         """Return the details of both sets of bags.
 
-        A class that only one of them knows has no bags in the other.
+        A class that is in only one of the matrices has no bags in the other.
         """
         codes = np.union1d(self.codes, other.codes)
         matrix = np.zeros((len(codes), len(codes)), dtype=self.matrix.dtype)
@@ -265,11 +265,11 @@ class ClassDetails:
 
     @property
     def class_names(self) -> list[str]:
-        """What people call the classes, in the order of ``codes``."""
+        """Names of the classes, in the order of ``codes``."""
         return [self.call(code) for code in self.codes.tolist()]
 
     def call(self, code: float) -> str:
-        """Return what people call a class: its name, or the number."""
+        """Return the name of a class, or its number."""
         if float(code).is_integer() and 0 <= code < len(self.labels):
             return self.labels[int(code)]
         return f"{code:g}"
@@ -305,8 +305,8 @@ class ClassDetails:
     def auc(self, sample: ErrorRows) -> float | None:
         """Return the area under the ROC curve, from the sample of bags.
 
-        For more than two classes, the mean over classes of the area of one class against the
-        others. None where it is not defined (bags of one class only), or with more than
+        With more than two classes, it is the mean over classes of the area of one class against the
+        rest. None if it is not defined (bags of one class only), or with more than
         `SAMPLED_CLASSES` classes.
         """
         probabilities = sample.predicted[:, FIRST_CLASS:]
@@ -334,7 +334,8 @@ class ClassDetails:
     def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
         """Return standard errors of some of `values`, and of the Brier score, by the target's name.
 
-        From the sample of bags; empty for weighted bags. That of the AUC is DeLong's.
+        They come from the sample of bags; the mapping is empty for weighted bags. The standard
+        error of the AUC is DeLong's.
         """
         return {self.name: self._spreads(errors)}
 
@@ -372,7 +373,7 @@ def _places(true: Rows, known: Rows) -> NDArray[np.int64]:
 
 
 def _placements(scores: Rows, is_class: NDArray[np.bool_]) -> Rows | None:
-    """Return by how much each bag moves the area of a class; None without bags on both sides."""
+    """Return the contribution of each bag to the area of a class; None without both classes."""
     n, m = np.count_nonzero(is_class), np.count_nonzero(~is_class)
     if not n or not m:
         return None
@@ -386,9 +387,9 @@ def _placements(scores: Rows, is_class: NDArray[np.bool_]) -> Rows | None:
 def determination(
     losses: Rows | float, references: Rows | float, rounding: Rows | float = 0.0
 ) -> Rows:
-    """Return 1 − loss / reference; where the reference is 0, 1 of no loss and 0 of any.
+    """Return 1 − loss / reference; if the reference is 0, 1 without loss and 0 with a loss.
 
-    So scikit-learn's R² scores labels that are all equal. What is at most ``rounding`` is 0.
+    scikit-learn's R² also scores equal labels like this. Values up to ``rounding`` count as 0.
     """
     losses, references = np.asarray(losses, float), np.asarray(references, float)
     is_equal = references <= rounding
@@ -398,7 +399,7 @@ def determination(
 
 @dataclass(frozen=True)
 class DensityDetails(Sums):
-    """What needs no model: sums of squared L2 distances on the unit cube to the response's series.
+    """Sums of squared L2 distances on the unit cube to the series of the responses.
 
     Attributes
     ----------
@@ -407,9 +408,9 @@ class DensityDetails(Sums):
     own : float
         Error of the bag's own density; NaN where bags and responses do not share a box.
     noise : float
-        How far the series of a Poisson sample of as many points lies from that of its density, by
-        the variance of the functions over the points: a floor of the error only where a
-        response's points are drawn independently of the bag's.
+        Distance from the series of a Poisson sample, of as many points, to the series of its
+        density, from the variance of the basis functions over the points. It is a lower bound of
+        the error only if the points of a response are drawn independently of those of the bag.
     """
 
     average: float

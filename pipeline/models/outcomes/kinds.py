@@ -1,8 +1,8 @@
-"""What a model learns: numbers, classes or densities.
+"""The kinds of outcomes: numbers, classes or densities.
 
-An `Outcome` is decided from the labels before a fit. Everything that depends on the kind of label
-asks it: the numbers to regress on, what raw scores predict, the names of predictions in files, the
-definition of the error, and what a saved model stores.
+An `Outcome` is made from the labels before a fit. It defines everything that depends on the kind of
+label: the encoding of labels, predictions from raw scores, the names of predictions in files, the
+error, and the entries of a saved model.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ OUTCOMES: tuple[type[Outcome], ...] = (Reals, Classes, DensityOutcome)
 
 
 def identify_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Return everything that encoded labels depend on, in types that JSON knows."""
+    """Return all values on which encoded labels depend, in types that JSON knows."""
     k = outcome.n_targets
     return {"kind": type(outcome).__name__, "n_targets": k, **outcome.identify()}

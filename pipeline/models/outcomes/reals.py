@@ -38,12 +38,12 @@ ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts 
 
 @dataclass(frozen=True)
 class Reals(Outcome):
-    """The targets themselves.
+    """Outcome of models that predict numbers: the encoded labels are the targets.
 
     Attributes
     ----------
     single : bool
-        Whether predictions have shape (n,) and not (n, 1).
+        Whether predictions have shape (n,) instead of (n, 1).
     """
 
     n_targets: int
@@ -173,7 +173,7 @@ class Reals(Outcome):
 
 
 def rounding_of(errors: ErrorSums) -> Rows:
-    """Return how large a sum of squared gaps to equal labels may be by rounding alone."""
+    """Return the largest sum of squared errors to equal labels that is due to rounding alone."""
     return errors.weight * (ROUNDING * errors.mean) ** 2
 
 

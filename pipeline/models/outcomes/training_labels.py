@@ -1,4 +1,4 @@
-"""Labels as estimators take them: the number of targets, and the classes."""
+"""Labels that estimators accept: the number of targets, and the classes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.labels import Targets
 from ...data.store.targets import EXACT, check_integers, is_missing, warn_of_blank
 
-MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
+MAX_CLASSES = 10_000  # more distinct labels are treated as real numbers
 MAX_NUMBERS = 20  # more distinct whole numbers of a store are not classes, unless it names them
 
 
 def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
-    """Raise DataError for labels that are numbers, and no classes.
+    """Raise DataError for labels that are numbers instead of classes.
 
-    In a store that does not name its classes these are fractions, or many whole numbers. In memory
-    they are many fractions, or fractions of which most bags have one of their own.
+    In a store without class names, such labels are fractions, or many different whole numbers. In
+    memory, they are many different fractions, or fractions that are different for most bags.
     """
     [name] = source.target_names or ("",)
     whole, few = bool((codes == np.round(codes)).all()), len(codes) <= MAX_NUMBERS
@@ -60,7 +60,7 @@ def n_targets_of(source: LabelledBags) -> int:
 def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]]:
     """Return class names and their positions as targets for text; None and y for numbers.
 
-    Empty text, None and NaN mean that there is no label, as in a store.
+    Empty text, None and NaN are missing labels, as in a store.
     """
     if labels.ndim != 1:
         raise DataError(f"y has shape {labels.shape}; expected one class per bag")
@@ -85,7 +85,7 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
 
 
 def _texts(labels: list[Any]) -> list[str]:
-    """Return texts, those in bytes decoded."""
+    """Return texts; bytes are decoded."""
     try:
         texts = [label.decode() if isinstance(label, bytes) else label for label in labels]
     except UnicodeDecodeError as error:
@@ -124,6 +124,6 @@ def distinct_labels(source: LabelledBags) -> Floats:
 
 
 def as_integers(codes: Floats) -> NDArray[Any]:
-    """Return whole numbers as integers, unless one of them may stand for its neighbours too."""
+    """Return whole numbers as integers, unless they are too large to be exact."""
     whole = (codes == np.round(codes)) & (np.abs(codes) <= EXACT)
     return codes.astype(np.int64) if whole.all() else codes

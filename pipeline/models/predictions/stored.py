@@ -291,10 +291,10 @@ def write_predictions(
         Format of the predictions. Default: the suffix of the URL (.zarr, .parquet or .csv), or Zarr
         without a suffix.
     columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "set", "outside"}
-        Columns in addition to the predictions. "std", "leverage" and "mahalanobis" need a model
-        with uncertainty. "lower" and "upper", or "set" for classes, need a calibrated model, from a
-        holdout or interval_folds. "outside" is the fraction of a bag's points outside the box. With
-        several targets, columns are named ``std_<target>``; with classes, ``set_<class>``. See
+        Columns in addition to the predictions: std, leverage and mahalanobis need a model with
+        uncertainty; lower and upper, or set for classes, need a model with a holdout or
+        interval_folds; outside is the fraction of a bag's points outside the box. With several
+        targets, columns are named ``std_<target>``; with classes, ``set_<class>``. See
         `DoubleBasisRegressor.predict`, `bag_scores`, `predict_interval` and `predict_set`.
     coverage : float in (0, 1)
         Coverage of the intervals from lower to upper, and of the sets.

@@ -1,4 +1,4 @@
-"""`SmootherModel`: what a kernel smoother predicts with."""
+"""`SmootherModel`: the fitted model of a kernel smoother."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ class SmootherModel:
     Attributes
     ----------
     training : TrainingRows
-        The bags fitted, kept or read again by every prediction.
+        Training bags, kept in memory or read again by every prediction.
     features : FeatureMap
         The fitted embedding.
     outcome : Outcome
     precision : {"float32", "float64"}
     centre : shape (s,)
-        Origin from which embeddings are counted.
+        Origin that is subtracted from embeddings.
     exponents : int64, shape (k,)
-        Exponents of the targets' units, see `units_of`.
+        Exponents of the units of the targets, see `units_of`.
     mean_targets : float64, shape (k,)
-        The mean of some encoded labels.
+        Mean of some encoded labels.
     bandwidth : float
+        Bandwidth h of the kernel.
     holdout : float or dict
         Bags that were left out of the fit, see `Holdout`.
     report : dict
-        Names of the coordinates of the bags fitted, where they have names.
+        Identity of the data, and names of the coordinates, if they have names.
     """
 
     training: TrainingRows
@@ -65,7 +66,7 @@ class SmootherModel:
 
     @property
     def prediction_cost(self) -> Cost:
-        """What predictions take: `features`, and what else a model sees of a bag."""
+        """Cost of a prediction: that of `features`."""
         return self.features.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
@@ -73,7 +74,7 @@ class SmootherModel:
         return self.smooth(bags, None)
 
     def smooth(self, bags: Bags, progress: Progress | None) -> Floats:
-        """Return `decision_rows`, by passes over the training bags that show progress."""
+        """Return `decision_rows`, from passes over the training bags with progress reports."""
         bags = in_fitted_order(bags, self.report)
         if bags.n_dims != self.features.n_dims:
             raise ModelError(
@@ -102,7 +103,7 @@ class SmootherModel:
         own: Integers | None,
         progress: Progress | None,
     ) -> SmootherSums:
-        """Return the sums of a pass over the training bags; queries leave out their ``own`` bag."""
+        """Return the sums of a pass over the training bags, without the ``own`` bag of a query."""
         k = self.outcome.n_targets
         sums = partial(QuerySums, queries, bandwidths, k, own)
         cost = smoothing_cost(len(queries), len(bandwidths), queries.shape[1], k)

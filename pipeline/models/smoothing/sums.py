@@ -31,16 +31,16 @@ class TrainingBlock:
     Attributes
     ----------
     index : int64, shape (n,)
-        Ascending.
+        Positions of the bags, ascending.
     embeddings : shape (n, s)
-        Relative to a centre, which keeps the digits of their distances.
+        Embeddings minus a centre, which keeps the digits of their distances.
     halves : shape (n,)
         ‖embedding‖² / 2.
     targets : shape (n, k)
-        In units of 2^``exponents`` and the precision of the embeddings; as they are, in double,
-        where the units are still to be chosen.
+        Targets in units of 2^``exponents``, in the precision of the embeddings. Before the units
+        are chosen, targets in double precision.
     stop : int
-        Position after the last training bag that is done.
+        Position after the last training bag of the block.
     """
 
     index: Integers
@@ -55,7 +55,7 @@ class TrainingRows(Source, Protocol):
 
     @property
     def cost(self) -> Cost:
-        """What making the rows takes."""
+        """Cost of computing the rows."""
         ...
 
     def batches(
@@ -81,7 +81,7 @@ class RowsInMemory:
 
     @classmethod
     def of(cls, rows: TrainingRows) -> RowsInMemory:
-        """All labelled rows, renumbered."""
+        """Return all labelled rows, renumbered."""
         blocks = list(rows.batches(rows.start, rows.start + rows.n_bags))
         if not blocks:
             raise DataError("no labelled bags to fit")
@@ -116,7 +116,7 @@ class RowsInMemory:
             )
 
     def naming(self, index: Index) -> AbstractContextManager[None]:
-        """Do nothing: their bags were embedded before."""
+        """Do nothing: the bags of these rows were embedded before."""
         return nullcontext()
 
 
@@ -133,7 +133,7 @@ class StreamedRows(RowsOfBags):
 
     @property
     def cost(self) -> Cost:
-        """What embedding the bags takes."""
+        """Cost of embedding the bags."""
         return self.features.cost
 
     def batches(
@@ -166,14 +166,14 @@ class StreamedRows(RowsOfBags):
 class SmootherSums:
     """For each query Σ w and Σ w y, w = exp((closeness − top) / h²), for each bandwidth h.
 
-    The closeness of a query q to a training bag r is qᵀr − ‖r‖²/2 = (‖q‖² − Δ²)/2: weights are
-    exp(−Δ² / 2h²) up to a factor of the query, which cancels in Σ w y / Σ w. They are relative to
-    the closest training bag so far, so that no sum underflows.
+    The closeness of a query q to a training bag r is qᵀr − ‖r‖²/2 = (‖q‖² − Δ²)/2. The weights are
+    exp(−Δ² / 2h²) up to a factor that depends on the query and cancels in Σ w y / Σ w. They are
+    relative to the weight of the closest training bag so far, so that no sum underflows.
 
     Attributes
     ----------
     top : shape (m,)
-        The largest closeness; −∞ before there is one.
+        Largest closeness; −∞ before the first training bag.
     weight : shape (n_bandwidths, m)
     total : shape (n_bandwidths, m, k)
     """
@@ -209,8 +209,8 @@ class SmootherSums:
 class QuerySums:
     """The `SmootherSums` of the blocks of one task.
 
-    ``queries`` (m, s) are embeddings relative to the centre of the training rows; ``own`` is the
-    index of each query among the training bags, left out of its own sums, or None.
+    ``queries`` (m, s) are embeddings minus the centre of the training rows. ``own`` has the index
+    of each query among the training bags, which is left out of its sums; None: none is left out.
     """
 
     queries: NDArray[Any]
@@ -254,7 +254,7 @@ class QuerySums:
 
 
 def smoothing_cost(n_queries: int, n_bandwidths: int, n_columns: int, n_targets: int) -> Cost:
-    """Return what `QuerySums` takes per training bag of ``n_columns`` coefficients."""
+    """Return the cost of `QuerySums` per training bag of ``n_columns`` coefficients."""
     products = n_queries * (n_columns + n_bandwidths * n_targets)
     sums = 8 * n_queries * n_bandwidths * (n_targets + 1)
     return Cost(

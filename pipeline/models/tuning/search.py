@@ -43,8 +43,8 @@ class Search:
     linear : sequence of embeddings
         Further embeddings to compare, without random features.
     join : bool, default False
-        Whether to join the best embedding with others by `EmbeddingUnion` after the rungs. One
-        embedding is added at a time, as long as the error falls by more than its standard error.
+        Whether to join the best embedding with others by `EmbeddingUnion` after the rungs, one at a
+        time, as long as the error falls by more than its standard error.
     heads : list of {"ridge", "trees", "stack"}, optional
         Heads to compare for the winner, see `DoubleBasisRegressor`. They are compared by five folds
         of all bags, which keep groups whole. Of the heads within half a standard error of the best,
