@@ -78,7 +78,8 @@ class TANDensity(NeuralEstimator):
     n_steps : int from 1 to 1,000,000,000, default 4000
         Largest number of minibatches.
     validation : float in [0, 1), default 0.1
-        Fraction of the points that are held out; the network with the smallest loss on them is kept.
+        Fraction of the points that are held out; the network with the smallest loss on these points
+        is kept.
     validate_every : int from 1 to 1,000,000,000, default 200
         Number of steps between two evaluations on the held-out points.
     patience : int from 1 to 1,000,000,000, default 10
