@@ -1,4 +1,4 @@
-"""From bags to regression features: the first and the second basis composed, block by block."""
+"""`FeatureMap`: the regression features of bags, from the first and the second basis."""
 
 from __future__ import annotations
 
@@ -52,31 +52,31 @@ class FeatureMap:
 
     @property
     def n_dims(self) -> int:
-        """Coordinates of a point."""
+        """Number of coordinates of a point."""
         return self.embedding.n_dims
 
     @property
     def n_penalized(self) -> int:
-        """The first features of a bag, D, which are penalised; s without random features."""
+        """Number of penalised features, D, which come first; s without random features."""
         return self.second.n_features if self.second else self.embedding.n_features
 
     @property
     def n_features(self) -> int:
-        """Features of a bag, including the columns of a baseline, which come last."""
+        """Number of features of a bag, including the columns of a baseline, which come last."""
         return self.n_penalized + (self.beside.n_columns if self.beside else 0)
 
     @property
     def n_embedded(self) -> int:
-        """Numbers that `embed` gives: s, and those that a baseline embeds by itself."""
+        """Number of columns of `embed`: s, and those that a baseline embeds by itself."""
         return self.embedding.n_features + (self.beside.n_embedded if self.beside else 0)
 
     @property
     def cost(self) -> Cost:
-        """What features of bags take in double; see `cost_in`."""
+        """Cost of features in double precision; see `cost_in`."""
         return self.cost_in("float64")
 
     def cost_in(self, precision: str) -> Cost:
-        """Return what features of bags take; the block of features itself is the caller's."""
+        """Return the cost of features in a precision, without the block they are written to."""
         # the embeddings in another precision
         cost = self.embedding.cost + Cost(bytes_per_bag=8 * self.n_embedded)
         if self.second is not None:
@@ -97,7 +97,7 @@ class FeatureMap:
         Raises
         ------
         BagError
-            A bag that cannot be embedded, or whose embedding is not finite.
+            If a bag cannot be embedded, or its embedding is not finite.
         """
         embeddings = np.empty((len(bags), self.embedding.n_features), dtype=dtype)
         n_outside = self.embedding.embed(bags, embeddings, outside)
@@ -117,7 +117,7 @@ class FeatureMap:
 
     @property
     def completion(self) -> Completion:
-        """What completes features that `begin` writes."""
+        """Completion of the features that `begin` writes."""
         return COMPLETE if self.second is None else self.second.completion
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
@@ -172,7 +172,7 @@ class FeatureMap:
         return {"embedding": spec_to_dict(self.embedding), SECOND_BASIS: second, **beside}
 
     def arrays(self) -> dict[str, Floats]:
-        """Return what a saved model keeps in addition to the description."""
+        """Return the arrays that a saved model keeps in addition to the description."""
         second = {} if self.second is None else self.second.arrays()
         return {**self.embedding.arrays(), **second}
 
@@ -185,7 +185,7 @@ class FeatureMap:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FeatureMap:
-        """Make the map that `to_dict` and `arrays` described."""
+        """Return the map from the results of `to_dict` and `arrays`."""
         first, second = spec_from_dict(values["embedding"], arrays), values[SECOND_BASIS]
         beside = LinearColumns.from_dict(values[BESIDE]) if BESIDE in values else None
         if beside is not None and beside.spec is None and beside.n_columns != first.n_features:
@@ -194,10 +194,10 @@ class FeatureMap:
 
 
 DrawLinearColumns = Callable[[FeatureMap, SampleRows], LinearColumns | None]
-"""Makes the columns of a baseline from the embedding and a sample of its rows."""
+"""A function from the embedding and a sample of its rows to the columns of a baseline."""
 
 Learn = Callable[[RandomFeatures, FeatureMap, SampleRows], FeatureSpec]
-"""Learns random features from labels, of a map without them and a sample of its embeddings."""
+"""A function that learns random features from labels, given a map and sampled embeddings."""
 
 
 def _spec_kind(values: dict[str, Any]) -> type[FeatureSpec]:
@@ -210,7 +210,7 @@ def in_embedded_order(source: LabelledBags, embedding: object) -> LabelledBags:
     Raises
     ------
     DataError
-        Coordinates of other names.
+        If the coordinates have other names.
     """
     names: Names = getattr(embedding, "coordinate_names", None)
     return source.in_order_of(names, "the embedding was fitted on")
@@ -224,17 +224,18 @@ def resolve_features(
     learn: Learn | None = None,
     progress: Progress | None = None,
 ) -> FeatureMap:
-    """Decide both bases from samples of the data; fitted parts stay as they are.
+    """Fit both bases to samples of the data; parts that are fitted already are kept.
 
-    ``random_features`` None leaves the embedding alone; ``beside`` makes a baseline's columns.
-    ``learn`` is for random features that learn from labels; None where none may be looked at.
+    If ``random_features`` is None, there is no second basis. ``beside`` makes the columns of a
+    baseline. ``learn`` fits random features that learn from labels; None if labels must not be
+    used.
 
     Raises
     ------
     DataError
-        A fitted part that was made for data of another dimension.
+        If a fitted part was made for data of another dimension.
     ParameterError
-        Random features that learn, without ``learn``.
+        If random features learn from labels, and ``learn`` is not given.
     """
     with kernel_threads():
         spec = getattr(embedding, "spec_", None)

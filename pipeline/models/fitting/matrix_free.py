@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 def default_rank(n_bags: int, n_features: int) -> int:
-    """Return how many rows a preconditioner is made from."""
+    """Return the default number of rows of a preconditioner."""
     return max(1, min(n_bags, n_features // 4, MAX_RANK, RANK_BYTES // (8 * n_features)))
 
 
@@ -89,9 +89,9 @@ class MatrixFreeFit:
         Raises
         ------
         ParameterError
-            More memory than there is, or a rank above the number of labelled bags.
+            If the fit does not fit in memory, or the rank is above the number of labelled bags.
         DataError
-            No labelled bag, or features that are not finite.
+            If no bag has a label, or features are not finite.
         """
         try:
             self._check_memory()

@@ -56,9 +56,9 @@ def read_partial(path: Path) -> FitStatistics:
     Raises
     ------
     FileNotFoundError
-        Nothing is there.
+        If the file does not exist.
     ValueError
-        A damaged file, or one of another format; `NewerError` for one of a newer version.
+        If the file is damaged or of another format; `NewerError` for a newer version.
     """
     arrays, values = _read(path)
     try:

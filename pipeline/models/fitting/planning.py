@@ -1,4 +1,4 @@
-"""`plan_fit`: decides both bases, the bags to choose a penalty on, and what is kept of each bag."""
+"""`plan_fit`: fits both bases, and decides which bags choose the penalty and what is kept."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def plan_fit(
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> FitPlan:
-    """Return the plan of a fit: both bases decided, from samples of the bags.
+    """Return the plan of a fit, with both bases fitted to samples of the bags.
 
-    Random features that learn are given labels of bags that are not held out, by passes that show
+    Random features that learn use the labels of bags that are not held out. Their passes report
     ``progress`` and save each sweep in ``checkpoints``. The plan keeps rows if there are no more
-    bags than features: solving from the rows is then faster and rounds less.
+    bags than features, because solving from rows is then faster and more accurate.
     """
     parameters, choice = decide_automatic(problem, parameters, progress)
     features = choose_features(problem, parameters, progress, checkpoints)
@@ -128,7 +128,7 @@ def choose_columns(
     Raises
     ------
     ParameterError
-        The bag's own coefficients, where bags and responses have no box in common.
+        If ``baseline="own"`` is set, and bags and responses have different boxes.
     """
     if baseline is None:
         return None

@@ -45,19 +45,19 @@ N_FOLDS = 5  # for bags without groups
 
 @dataclass(frozen=True)
 class Problem:
-    """What a model is fitted to.
+    """The labelled bags of a fit, with their weights, holdout and groups.
 
     Attributes
     ----------
     source : LabelledBags
-        The labelled bags, those held out among them.
+        Labelled bags, including held-out bags.
     outcome : Outcome
         Kind of the labels, as far as the labels alone decide it.
     weights : Weights, optional
     holdout : Holdout
         Which bags are left out, resolved for these bags.
     grouped_by : Column, optional
-        Bags of equal values are not independent; None: as ``holdout`` says.
+        Groups: bags with equal values are not independent. None: the groups of ``holdout``.
     columns : tuple of str
         Columns of a frame that gave labels, groups or weights, and are not coordinates.
     """
@@ -71,22 +71,22 @@ class Problem:
 
     @property
     def fitted(self) -> LabelledBags:
-        """The bags without those that are held out."""
+        """The bags that are not held out."""
         return replace(self.source, left_out=self.holdout.split(self.source))
 
     @property
     def groups(self) -> Column | None:
-        """One value per bag: those of equal values are not independent; None: all bags are."""
+        """Group of each bag; None if all bags are independent."""
         name = self.holdout.groups
         if self.grouped_by is not None or name is None:
             return self.grouped_by
         return Column.of(self.source.data, "groups", name)
 
     def folds(self, parameters: FitParameters) -> Folds | None:
-        """Return the folds that the penalty is chosen by: of whole groups, or of single bags.
+        """Return the folds that choose the penalty: of whole groups, or of single bags.
 
-        GCV takes bags for independent, so that groups are left out in its place, too. None where
-        it serves, where bags are held out instead, and with a baseline.
+        GCV assumes independent bags; with groups, folds replace it. None if GCV or held-out bags
+        choose the penalty, and with a baseline.
         """
         holds_none_out = parameters.is_path and not parameters.is_judged
         if not holds_none_out or parameters.baseline is not None:
@@ -96,7 +96,7 @@ class Problem:
         return IndexFolds(N_FOLDS) if parameters.is_folded else None
 
     def validation(self, parameters: FitParameters) -> Membership | None:
-        """Return the bags that the penalty is chosen on; None if it is chosen otherwise."""
+        """Return the held-out bags that choose the penalty; None if there are no such bags."""
         if not parameters.is_judged:
             return None
         share = parameters.validation_fraction
@@ -117,22 +117,23 @@ def pose_problem(
     bags: Range | None = None,
     groups: Groups = None,
 ) -> Problem:
-    """Return what an estimator with these parameters is fitted to.
+    """Return the problem for an estimator with these parameters.
 
     Parameters
     ----------
     parameters : FitParameters
     X, labels, target, sample_weight, holdout
-        As ``fit`` of the estimator takes them.
+        Arguments of ``fit`` of the estimator.
     bags : (start, stop), optional
         A range of a store's bags; None means all of them.
     groups : str or array, shape (n_bags,), optional
-        A column of a store, or one value per bag, by which every choice leaves bags out.
+        Groups of bags: a column of a store, or one value per bag. Every choice leaves whole groups
+        out.
 
     Raises
     ------
     DataError, ParameterError
-        As ``fit``.
+        In the same cases as ``fit``.
     """
     parameters.check(holdout)
     check_solver(parameters)

@@ -48,7 +48,7 @@ class ProjectedScore:
         Raises
         ------
         DataError
-            There are none.
+            If there are no such bags.
         """
         blocks, responses = [], []
         held = replace(plan.bags, only=plan.validation)

@@ -21,7 +21,7 @@ SOLVES_SUMS = "choose solver='auto' or 'cholesky'"
 
 @dataclass(frozen=True)
 class Solved:
-    """What a solver leaves.
+    """Result of a solver.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Solver(ABC):
     Attributes
     ----------
     parameters : FitParameters
-        Those of the estimator.
+        Parameters of the estimator.
     name : str
         Name in `SOLVERS`.
     choice : str
@@ -98,9 +98,9 @@ class Solver(ABC):
         Raises
         ------
         ParameterError
-            More memory than there is, or a parameter that does not go with the number of bags.
+            If the solution does not fit in memory, or a parameter does not suit the number of bags.
         DataError
-            No labelled bag, or features that are not finite.
+            If no bag has a label, or features are not finite.
         """
 
 
@@ -112,7 +112,7 @@ SOLVERS: ComponentRegistry[Solver] = ComponentRegistry(
 def solvers_of(parameters: FitParameters) -> Sequence[Solver]:
     """Return the solvers that the parameters admit.
 
-    For "auto" these are all of ours, so that no fit depends on what else is installed.
+    For "auto", these are all solvers of bagbasis, so that no fit depends on other packages.
     """
     ours = SOLVERS.own.values()
     if parameters.solver == AUTO:
@@ -130,9 +130,9 @@ def check_solver(parameters: FitParameters) -> None:
 
 
 def choose_solver(plan: FitPlan, parameters: FitParameters, exact: bool = False) -> Solver:
-    """Return the solver of a plan: of those that are admitted the one that takes the least time.
+    """Return the fastest solver of a plan among the solvers that the parameters admit.
 
-    If ``exact`` sums are needed, other solvers are taken only if the parameters name one.
+    If ``exact`` sums are needed, other solvers are used only if the parameters name one.
     """
     admitted = solvers_of(parameters)
     if len(admitted) == 1:

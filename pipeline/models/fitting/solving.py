@@ -50,7 +50,7 @@ def solve_fit(
     Raises
     ------
     DataError
-        No labelled bags, or features that are not finite.
+        If there are no labelled bags, or features are not finite.
     """
     with kernel_threads():
         residual = leave_baseline(sums, plan.features, plan.outcome, parameters)

@@ -1,4 +1,4 @@
-"""`LinearHead`: a ridge on the means of bags, for stacks; and how much of each member is best."""
+"""`LinearHead`: a ridge on the means of bags, for stacks; and the best weights of a stack."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ ERROR_TOLERANCE = 1e-12  # relative to all errors: below it, members differ only
 
 @dataclass(frozen=True, eq=False)
 class LinearHead(OptionalPart):
-    """What is linear in the means of bags, and its share of a model's predictions.
+    """A linear model of the means of bags, and its weight in the predictions of a stack.
 
     Attributes
     ----------
     coef : float64, shape (k, d)
     intercept : float64, shape (k,)
     weight : float
+        Weight in the predictions of the stack.
     """
 
     coef: Floats
@@ -51,10 +52,10 @@ class LinearHead(OptionalPart):
         weights: Floats,
         folds: Integers,
     ) -> tuple[Self, Floats]:
-        """Return a ridge of standardised means (n, d), and what it predicts out of fold.
+        """Return a ridge on standardised means (n, d), and its out-of-fold predictions.
 
-        The penalty is the one of least squared error over the folds (n,), of labels ``y`` (n, k)
-        whose squares have ``units`` (k,), and of rows with ``weights`` (n,).
+        The penalty minimises the squared error over the ``folds`` (n,). Labels ``y`` (n, k) have
+        squares in ``units`` (k,), and rows have ``weights`` (n,).
         """
         x = np.asarray(means, np.float64)
         scaler = StandardScaler().fit(x, sample_weight=weights)
@@ -83,7 +84,7 @@ class LinearHead(OptionalPart):
 
 
 def _out_of_fold(penalty: float, x: Floats, y: Floats, weights: Floats, folds: Integers) -> Floats:
-    """Return what ridges predict of the rows (n, k) of the folds that they were not fitted to."""
+    """Return out-of-fold predictions (n, k) of the ridge."""
     predicted = np.empty(y.shape)
     for j in np.unique(folds):
         out = folds == j
@@ -97,11 +98,12 @@ def best_shares(
 ) -> Floats:
     """Return the weights of members with the least squared error, each at least 0, 1 in all.
 
-    ``members`` are predictions out of fold, (n, k) each as ``y``; rows have ``weights`` (n,), and
-    those of one number in ``clusters`` (n,) tell no more than one of them. Errors of few bags say
-    little about shares, and equal ones then do better (Bates and Granger 1969; Smith and Wallis
-    2009): they are the mean of a normal prior of deviation `SPREAD`, and errors with the
-    variance of those of the best mixture. Where one member errs much less than others it has all.
+    ``members`` are out-of-fold predictions, each of the shape (n, k) of ``y``. Rows have
+    ``weights`` (n,), and rows with one number in ``clusters`` (n,) count as one row. With few bags,
+    errors say little about weights, and equal weights are better (Bates and Granger 1969; Smith and
+    Wallis 2009). Therefore the weights have a normal prior with equal means and the deviation
+    `SPREAD`; the noise of errors has the variance of the errors of the best mixture. A member
+    that errs much less than the others has the weight 1.
     """
     roots, m = np.sqrt(weights)[:, None], len(members)
     # as shares sum to one, the error of a mixture is the mixture of errors

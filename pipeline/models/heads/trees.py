@@ -1,4 +1,4 @@
-"""`Trees`: an ensemble of scikit-learn's trees as arrays, and what its trees see of a bag."""
+"""`Trees`: an ensemble of scikit-learn's trees as arrays, and `TreeInputs`, its features."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ MAX_EMBEDDED = 256  # columns of an embedding next to those of moments
 
 @dataclass(frozen=True)
 class TreeInputs:
-    """What trees see of a bag: moments, extremes and size, and a short embedding.
+    """Features of a bag for trees: moments, extremes and size, and a short embedding.
 
-    Trees split single columns. Each of a long embedding, as of random frequencies, says little
-    alone, and would hide the moments among many of its kind.
+    Trees split single columns. A single column of a long embedding, such as random frequencies, has
+    little information, and many such columns would hide the moments.
     """
 
     features: FeatureMap
 
     @property
     def n_features(self) -> int:
-        """Columns of `of`."""
+        """Number of columns of `of`."""
         return self.n_embedded + self._summary.n_features
 
     @property
     def n_embedded(self) -> int:
-        """Columns of the embedding that the trees see: all of them, or none."""
+        """Number of columns of the embedding that the trees see: all columns, or none."""
         s = self.features.embedding.n_features
         return s if s <= MAX_EMBEDDED else 0
 
@@ -58,12 +58,12 @@ class TreeInputs:
 
     @property
     def cost(self) -> Cost:
-        """What they take."""
+        """Cost of computing the features."""
         own = Cost(bytes_per_bag=12 * self.n_features)
         return self.features.embedding.cost + self._summary.cost + own
 
     def of(self, bags: Bags) -> NDArray[np.float32]:
-        """Return the columns of bags, float32, shape (n_bags, n_features); too large ones cut."""
+        """Return the features of bags, float32, shape (n_bags, n_features), clipped if too large."""
         out = np.zeros((len(bags), self.n_features), np.float32)
         if len(bags):
             s = self.n_embedded
@@ -81,10 +81,10 @@ class TreeInputs:
 
 @dataclass(frozen=True, eq=False)
 class Trees(OptionalPart):
-    """The trees of a model, and their share of its predictions.
+    """The trees of a model, and their weight in its predictions.
 
-    A prediction is ``base`` plus the sum over the trees, divided by ``divisor``: to the bit what
-    scikit-learn's estimator predicts, in units 2^e of the labels.
+    A prediction is ``base`` plus the sum over the trees, divided by ``divisor``, in units 2^e of
+    the labels. It has the same bits as the prediction of scikit-learn's estimator.
 
     Attributes
     ----------
@@ -92,9 +92,9 @@ class Trees(OptionalPart):
         See `add_trees`.
     base : float64, shape (k,)
     divisor : float
-        How many trees a forest has, 1 of boosted ones.
+        Number of trees of a forest; 1 for boosted trees.
     n_inputs : int
-        Columns that the trees see, see `TreeInputs`.
+        Number of columns that the trees see, see `TreeInputs`.
     weight : float
         Weight of the trees in predictions; the ridge has the rest.
     """
@@ -140,7 +140,7 @@ class Trees(OptionalPart):
         Raises
         ------
         ParameterError
-            A version of scikit-learn whose trees have another form.
+            If the trees of the installed scikit-learn have another form.
         """
         try:
             return cls._of_boosted(boosted, exponents)
@@ -177,12 +177,12 @@ class Trees(OptionalPart):
 
     @property
     def n_trees(self) -> int:
-        """How many trees there are."""
+        """Number of trees."""
         return len(self.starts)
 
     @property
     def cost(self) -> Cost:
-        """What `predict` takes, besides the rows; each of a stack's heads has its predictions."""
+        """Cost of `predict` besides the rows, including the predictions of all heads of a stack."""
         return Cost(0.0, SECONDS_PER_TREE * self.n_trees, HEADS_HELD * 8 * len(self.base))
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:

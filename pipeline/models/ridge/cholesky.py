@@ -42,7 +42,7 @@ def cholesky(matrix: Floats) -> Floats:
     Raises
     ------
     scipy.linalg.LinAlgError
-        The matrix is not positive definite.
+        If the matrix is not positive definite.
     """
     size = len(matrix)
     with one_blas_thread():

@@ -1,4 +1,4 @@
-"""Which penalties are tried: all of a given grid, or as few as possible of the default one.
+"""The penalties that are tried: all of a given grid, or as few as possible of the default grid.
 
 The default penalties are n · 10^(i/2), where trace(ZᵀZ) = n for paired random features. The score
 is smooth in log λ. The search begins where a part of the problem has its least score, and goes
@@ -31,16 +31,15 @@ MIN_GAIN = 5e-3
 
 @dataclass(frozen=True)
 class Penalties:
-    """Penalties in ascending order, if they are ours.
+    """Penalties to try; the default penalties are in ascending order.
 
     Attributes
     ----------
     values : float64, shape (n,)
     searched : bool
-        Whether they need not all be tried.
+        Whether a search may skip penalties.
     near : float, optional
-        Where the best one is thought to be, and a search begins; None: where a part of the
-        problem has its own.
+        Penalty at which a search begins; None: the best penalty of a part of the problem.
     """
 
     values: Floats
@@ -49,7 +48,7 @@ class Penalties:
 
     @classmethod
     def default(cls, n_rows: float, precision: str, is_summed: bool) -> Penalties:
-        """Return two values per decade up to n · 10², from the least that the precision bears."""
+        """Return two values per decade up to n · 10², from the least that the precision allows."""
         sums = " sums" if is_summed and precision == "float32" else ""
         exponents = np.arange(LOWEST[precision + sums], HIGHEST + 0.25, 0.5)
         return cls((n_rows or 1) * 10.0**exponents, searched=True)
@@ -72,12 +71,12 @@ class Path:
 
     @property
     def best(self) -> float:
-        """The penalty of the least score; the largest where all are infinite.
+        """The penalty with the least score; the largest penalty if all scores are infinite.
 
         Raises
         ------
         DataError
-            A score that is not a number.
+            If a score is not a number.
         """
         if np.isnan(self.scores).any():
             raise DataError(
@@ -122,8 +121,8 @@ def search(penalties: Penalties, score: Callable[[float], float], start: int) ->
 def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bool) -> None:
     """Warn if the best penalty is the smallest or the largest of the grid.
 
-    There is no warning if the score is level there, as a fraction or in units of the labels'
-    variance: penalties beyond would hardly be better.
+    There is no warning if the score hardly changes there, relative to itself or to the variance of
+    the labels, because penalties beyond the grid would hardly be better.
     """
     best, least, largest = path.best, penalties.values.min(), penalties.values.max()
     inner = path.scores[path.alphas != best]

@@ -169,7 +169,7 @@ class Factors:
     Raises
     ------
     scipy.linalg.LinAlgError
-        From `solve`: λ is below the rounding of M.
+        If λ is below the rounding of M; raised by `solve`.
     """
 
     rounding = 0.0

@@ -1,8 +1,8 @@
 """Coefficients of bags, and their targets, kept next to their store while models are compared.
 
-There is one Zarr group per embedding, and one for the targets, which all share. A block of bags is
-one object with a checksum, replaced by one rename (or one PUT). So a block is there whole, or
-counts as missing and is computed again. After a kill or damage nothing has to be repaired.
+There is one Zarr group per embedding, and one for the targets, which all embeddings share. A block
+of bags is one object with a checksum, replaced by one rename (or one PUT). A block is therefore
+complete, or counts as missing and is computed again. After a kill or damage, no repair is needed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MISSING = float("inf")  # stands for a missing coefficient or target
 
 
 def store_identity(store: BagStore) -> str:
-    """Return a hash that differs for any other store at the URL, and for any other length."""
+    """Return a hash that changes if the URL has another store, or the store another length."""
     return digest([FORMAT.version, store.url, store.written, store.n_bags, store.n_points])
 
 
@@ -72,12 +72,12 @@ class RowCache:
     dtype: str
 
     def open(self) -> OpenCache:
-        """Return the array, made where it is not there yet.
+        """Return the array, which is created if it does not exist.
 
         Raises
         ------
         StoreError
-            The place cannot be written, or another tune makes the array.
+            If the place cannot be written, or another search is creating the array.
         """
         with _kept_errors(self.url):
             try:
@@ -113,16 +113,16 @@ class RowCache:
 
 
 class OpenCache:
-    """A cache's array, for one task."""
+    """The array of a cache, for one task."""
 
     def __init__(self, cache: RowCache, group: zarr.Group) -> None:
         self._cache = cache
         self._array: Any = array_of(group, ROWS)
 
     def filled(self, blocks: range, make: Callable[[Integers], NDArray[Any]]) -> NDArray[Any]:
-        """Return the rows of consecutive blocks, and keep those that were missing or damaged.
+        """Return the rows of consecutive blocks; missing or damaged blocks are computed and kept.
 
-        These are what ``make`` returns, given their places among the rows of all the blocks.
+        ``make`` computes rows, given their places among the rows of all the blocks.
         """
         places = [self._bags(block) for block in blocks]
         start = places[0].start
@@ -144,7 +144,7 @@ class OpenCache:
         return np.concatenate([part for part in blocks_read if part is not None])
 
     def read(self, block: int) -> NDArray[Any] | None:
-        """Return the rows of a block's bags; None where it is missing or damaged."""
+        """Return the rows of a block; None if it is missing or damaged."""
         try:
             rows = np.asarray(self._array[self._bags(block)])
         except Exception:  # whatever a codec makes of damaged bytes
@@ -152,7 +152,7 @@ class OpenCache:
         return _unless_missing(rows)
 
     def write(self, block: int, rows: NDArray[Any]) -> None:
-        """Keep a block; StoreError where it cannot be written."""
+        """Keep a block; StoreError if it cannot be written."""
         with _kept_errors(self._cache.url):
             self._array[self._bags(block)] = rows
 

@@ -1,9 +1,10 @@
-"""A tune of few bags: what ``embedding="auto"`` chooses by folds, and a stack as its head.
+"""Tuning with few bags: the choice of ``embedding="auto"`` by folds, with a stack as the head.
 
-A held-out tenth of some hundred bags tells no candidates apart. Folds do, of all bags, repeated
-where there are few. They do not tell heads apart: the embedding was chosen by the ridge's error on
-the same bags, least of dozens, which is luck in part. On other bags a stack errs less than the head
-that leads by folds (`bags experiment real-bags`), and its shares can leave out what is bad.
+A held-out tenth of some hundred bags cannot distinguish candidates. Folds of all bags can; they are
+repeated with few bags. Folds cannot distinguish heads, because the embedding was chosen by the
+error of the ridge on the same bags. As the least of dozens of errors, it is optimistic. On other
+bags, a stack errs less than the head with the least error by folds (`bags experiment real-bags`),
+and its weights can leave out a bad head.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ def tune_few(
 ) -> Tuning:
     """Return the model of a choice by folds, with a stack as its head if the search has one.
 
-    Otherwise it has the head that leads by folds. The only candidate is the choice; the model's
-    report has under "choice" what else was tried.
+    Otherwise the head with the least error by folds is used. The choice is the only candidate. The
+    entry "choice" of the model's report has the other embeddings that were tried.
 
     Raises
     ------
     DataError
-        Too few labelled bags for folds.
+        If there are too few labelled bags for folds.
     """
     begun = time.perf_counter()
     report = choice.report

@@ -1,4 +1,4 @@
-"""Joins embeddings greedily, as long as the held-out bags say that it helps."""
+"""Greedy joining of embeddings, as long as the error on held-out bags falls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_COMPARED = 3  # unions with one part more, compared on as many bags as the l
 
 
 class Tune(Protocol):
-    """A tune after its rungs."""
+    """A search after its rungs."""
 
     search: Search
     estimator: DoubleBasis
@@ -46,7 +46,7 @@ class Tune(Protocol):
 
 
 class Joining:
-    """The comparison of unions; their scores are added to ``found``, those of the rungs."""
+    """The comparison of unions; their scores are added to ``found``, the scores of the rungs."""
 
     def __init__(self, tune: Tune, scores: list[dict[int, Score]], progress: Progress) -> None:
         self._tune, self._scores, self._progress = tune, scores, progress
@@ -56,7 +56,7 @@ class Joining:
     def run(self) -> tuple[int, list[Lead]]:
         """Return the winner among the best of each embedding and their unions, and its leads.
 
-        Linear candidates are compared, but not joined.
+        Linear candidates are compared but not joined.
         """
         candidates = self._tune.candidates
         finalists = self._best_of_each()
@@ -90,7 +90,7 @@ class Joining:
         return winner, sorted(leads, key=lambda lead: lead.gap)
 
     def _best_of_each(self) -> list[int]:
-        """Return each embedding's candidate that came furthest."""
+        """Return the candidate of each embedding that reached the latest rung, the best there."""
         rungs = enumerate(self._scores)
         reached = {c: (-r, scores[c].error) for r, scores in rungs for c in scores}
         best: dict[int, int] = {}
@@ -99,13 +99,13 @@ class Joining:
         return [best[place] for place in sorted(best)]
 
     def _widths_about(self, c: int) -> list[float]:
-        """Return a candidate's multiplier of σ and its neighbours; parts share one unit."""
+        """Return the multiplier of σ of a candidate, and the neighbouring multipliers."""
         widths = sorted(self._tune.search.scale_multipliers)
         at = widths.index(self._tune.candidates[c].scale_multiplier or 1.0)
         return widths[max(0, at - 1) : at + 2]
 
     def _add(self, embedding: Embedding[Any], widths: Sequence[float]) -> list[int]:
-        """Take an embedding with some multipliers of σ; return the new candidates."""
+        """Add an embedding with some multipliers of σ, and return the new candidates."""
         tune = self._tune
         place, first = len(tune.embeddings), len(tune.candidates)
         tune.embeddings.append(embedding)
@@ -126,7 +126,7 @@ class Joining:
         return self._scores[r][c]
 
     def _differ(self, ours: int, theirs: int) -> tuple[float, float]:
-        """Return how much larger their error is, and the standard error of the difference."""
+        """Return the difference of the errors of two candidates, and its standard error."""
         for c in (ours, theirs):
             if c not in self._losses:
                 self._losses[c] = self._tune.losses(c, self._score(c, len(self._scores) - 1))

@@ -1,4 +1,4 @@
-"""The last fit of a tune: its penalty, and the baselines that the winner has to beat."""
+"""The last fit of a search: its penalty, and the baselines of the winner."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 
 
 def keep_groups_whole(problem: Problem, made: DoubleBasis) -> DoubleBasis:
-    """Return an estimator whose fit leaves groups out to choose the penalty, if there are any.
+    """Return an estimator whose fit keeps groups whole when it chooses the penalty.
 
-    Folds do so, but where there is a baseline; there the groups that have compared the
+    Folds of groups choose the penalty. With a baseline, the held-out groups that compared the
     candidates choose it.
     """
     parameters = fit_parameters_of(made)
@@ -49,10 +49,10 @@ def fit_winner(
     progress: Progress,
     report: Mapping[str, Any] | None = None,
 ) -> DoubleBasis:
-    """Return the last fit of an estimator, with the head that leads by folds.
+    """Return the last fit of an estimator, with the head that has the least error by folds.
 
-    Where its trees cannot be grown, as rows do not fit in memory, the report says why under
-    "head", and the ridge is taken. What is in ``report`` stands in the model's.
+    If the rows for trees do not fit in memory, the ridge is used, and the entry "head" of the
+    report gives the reason. The entries of ``report`` are added to the report of the model.
     """
     parameters = fit_parameters_of(made)
     model = fit_ridge(problem, parameters, progress)
@@ -74,9 +74,9 @@ def fit_winner(
 
 
 def penalty_that_costs(score: Score, model: DoubleBasis) -> float | None:
-    """Return the penalty of a score's path that is nearest to that of the last fit.
+    """Return the penalty on the path of a score that is nearest to the penalty of the last fit.
 
-    None where it is near the best one, or costs little on the bags held out while tuning.
+    None if it is near the best penalty, or its error on the held-out bags is hardly larger.
     """
     if np.size(score.alphas) < 2 or not score.alpha or not model.alpha_:
         return None
@@ -87,9 +87,9 @@ def penalty_that_costs(score: Score, model: DoubleBasis) -> float | None:
 
 
 def warn_of_penalty(score: Score, model: DoubleBasis, cost: float, standard_error: float) -> None:
-    """Warn if the last fit has a penalty that costs more on the bags held out than by chance.
+    """Warn if the penalty of the last fit has a significantly larger error on held-out bags.
 
-    ``cost`` is what the error there gains by it, and ``standard_error`` that of this difference.
+    ``cost`` is the increase of the error, and ``standard_error`` its standard error.
     """
     if not cost > ERRORS_OF_COST * standard_error:
         return
@@ -104,7 +104,7 @@ def warn_of_penalty(score: Score, model: DoubleBasis, cost: float, standard_erro
 
 
 def judge_winner(model: DoubleBasis, problem: Problem, progress: Progress) -> dict[str, Any] | None:
-    """Return the winner's error and its baselines; None where it is not known."""
+    """Return the error of the winner and of its baselines; None if it is not known."""
     data, weights = problem.source.data, problem.weights
     try:
         if isinstance(data, BagStore):

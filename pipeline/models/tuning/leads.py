@@ -1,4 +1,4 @@
-"""Losses per bag on the held-out bags, and by how many standard errors they differ."""
+"""Losses per bag on held-out bags, and the standard errors of their differences."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .scoring import CachedBags, CachedBatch, block_ranges
 
 @dataclass(frozen=True, eq=False)
 class Losses(Sums):
-    """Losses of a candidate on the bags held out.
+    """Losses of a candidate on the held-out bags.
 
     Attributes
     ----------
     index : int64, shape (n,)
         Positions of the bags, ascending.
     values, weights : float64, shape (n,)
-        Squared errors as in `Score.error`, which is their weighed mean, and the bags' weights.
+        Squared errors of the bags, whose weighted mean is `Score.error`, and weights of the bags.
     """
 
     index: Integers
@@ -47,7 +47,7 @@ class Losses(Sums):
         return super().combined(other, combine).in_order()
 
     def in_order(self) -> Self:
-        """Return the same by ascending positions."""
+        """Return the losses sorted by position."""
         order = np.argsort(self.index)
         return type(self)(self.index[order], self.values[order], self.weights[order])
 
@@ -55,9 +55,9 @@ class Losses(Sums):
 def difference(
     ours: Losses, theirs: Losses, groups: NDArray[Any] | None = None
 ) -> tuple[float, float]:
-    """Return the mean loss of theirs less ours on the same bags, and its standard error.
+    """Return the mean of ``theirs`` minus ``ours`` on the same bags, and its standard error.
 
-    Bags are independent, or whole groups of them: shape (n,), equal values are one.
+    Bags are independent. With ``groups``, shape (n,), bags with equal values are not independent.
     """
     gaps = (theirs.values - ours.values)[None]
     means, errors, _ = mean_and_error(gaps, ours.weights, groups)
@@ -72,7 +72,7 @@ def held_out_losses(
     blocks: Range,
     weights: Weights | None,
 ) -> Losses:
-    """One pass over the bags held out: mean over the targets of squared errors in ``units``."""
+    """Return losses from one pass over the held-out bags: mean squared errors in ``units``."""
     cost = source.features.cost_in("float32")
     cost += Cost(bytes_per_task=4 * source.features.n_features * MAPPED_ROWS)
     of_batch = partial(_losses_of, source.features, validation, solution, units, weights)
@@ -89,7 +89,7 @@ def _losses_of(
     weights: Weights | None,
     batch: CachedBatch,
 ) -> Floats:
-    """Return a row per bag held out: its position, its loss, and its weight."""
+    """Return a row per held-out bag: its position, loss and weight."""
     held = np.flatnonzero(validation.of(batch.index))
     y, index = batch.targets[held], batch.index[held]
     losses = np.empty(len(held))

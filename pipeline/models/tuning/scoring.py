@@ -1,4 +1,4 @@
-"""The pass behind a score: blocks of bags to statistics of fitted and of held-out rows."""
+"""The pass of a score: statistics of fitted and held-out rows from blocks of bags."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ POINTS_AT_ONCE = 2**21
 
 @dataclass(frozen=True)
 class CachedBatch:
-    """The bags of some blocks that are used.
+    """The labelled bags of some blocks.
 
     Attributes
     ----------
     index : int64, shape (n,)
-        Positions in the store.
+        Positions of the bags in the store.
     coefficients : float32, shape (n, s)
     targets : float64, shape (n, k)
     stop : int
@@ -54,11 +54,11 @@ class CachedBatch:
 
 @dataclass(frozen=True)
 class CachedBags(RowsOfBags):
-    """The labelled bags of a store in tuning's order, as coefficients of an embedding.
+    """The labelled bags of a store in the order of the search, as coefficients of an embedding.
 
-    Coefficients and targets come from their caches; what is not there is computed and put there.
-    So the first σ of an embedding fills the one, the first candidate the other, and all others
-    only read, on any number of workers, and after a kill.
+    Coefficients and targets come from their caches; missing values are computed and cached. The
+    first σ of an embedding fills the cache of coefficients, and the first candidate the cache of
+    targets. All other candidates only read, on any number of workers, also after a kill.
     """
 
     bags: LabelledBags
@@ -71,7 +71,7 @@ class CachedBags(RowsOfBags):
     def batches(
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
     ) -> Iterator[CachedBatch]:
-        """Batches of whole blocks; ``start`` is where one begins, in tuning's order."""
+        """Yield batches of whole blocks; ``start`` is the beginning of a block."""
         caches, length = (self.targets.open(), self.coefficients.open()), self.order.block_length
         first, last = start // length, -(-stop // length)
         points = max(1, self.n_points * length // max(1, self.n_bags))
@@ -88,7 +88,7 @@ class CachedBags(RowsOfBags):
     def _batch(
         self, blocks: range, targets: OpenCache, coefficients: OpenCache, max_bytes: int
     ) -> CachedBatch:
-        """Return consecutive blocks as one batch; what is missing of them is read at once."""
+        """Return consecutive blocks as one batch; missing bags are read together."""
         runs = [run for block in blocks for run in self.order.runs(block)]
         index = np.concatenate([np.arange(*run) for run in runs])
         y = targets.filled(blocks, lambda rows: self._encode(index[rows]))
@@ -100,7 +100,7 @@ class CachedBags(RowsOfBags):
         return CachedBatch(index[used], rows[used], y[used], stop)
 
     def _encode(self, index: Integers) -> Floats:
-        """Targets of some bags; NaN without a label, or kept out of fitting."""
+        """Return the targets of some bags; NaN without a label, or if left out of the fit."""
         out = np.full((len(index), self.outcome.n_targets), np.nan)
         order = np.argsort(index)
         places = index[order]
@@ -114,7 +114,7 @@ class CachedBags(RowsOfBags):
     def _embed(
         self, index: Integers, used: NDArray[np.bool_], max_bytes: int
     ) -> NDArray[np.float32]:
-        """Coefficients of some bags; zeros where a bag is not used."""
+        """Return the coefficients of some bags; zeros if a bag is not used."""
         out = np.zeros((len(index), self.features.n_embedded), dtype=np.float32)
         order = np.argsort(index)
         places, every = (
@@ -132,7 +132,7 @@ class CachedBags(RowsOfBags):
 
 
 class ScoreSums:
-    """The statistics of the blocks of one task; statistics for ``validation`` are kept apart."""
+    """The statistics of the blocks of one task; ``validation`` bags have separate statistics."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ def score_statistics(
     keeps_rows: bool = False,
     weights: Weights | None = None,
 ) -> FitStatistics:
-    """One pass over a range of blocks: on the open cluster, or in this process.
+    """Return the statistics of a range of blocks: on the open cluster, or in this process.
 
     ``keeps_rows`` as in `FitPlan`.
     """

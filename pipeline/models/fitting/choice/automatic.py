@@ -4,8 +4,8 @@ A sample of labelled bags is read once. Each embedding of a short list, with a f
 by K-fold errors of kernel ridge regression (`fold_errors`), by folds of whole groups where groups
 are known. First all embeddings on one scale of the points, then, where labels depend on some
 coordinates alone, all of these coordinates, then the best two on other scales, then
-sums of the best kernel and another one, and, where bags differ much in size, the best one shrunk by
-it. The choice is a pure function of the data.
+sums of the best kernel and another one, and, if bags differ much in size, the best embedding with
+shrinkage by bag size. The choice is a pure function of the data.
 """
 
 from __future__ import annotations
@@ -80,20 +80,20 @@ Second = RandomFeatures | Literal[False]
 
 @dataclass(frozen=True)
 class Choice:
-    """What ``embedding="auto"`` has become.
+    """Result of ``embedding="auto"``: the chosen embedding and random features.
 
     Attributes
     ----------
     embedding : Embedding
-        Not fitted.
+        Chosen embedding, not fitted.
     random_features : RandomFeatures or False
-        Likewise, with the width that was chosen.
+        Random features with the chosen width, not fitted.
     compared : RandomFeatures or False
-        Likewise, without a width: those that other embeddings are to be compared with.
+        Random features without a width, for the comparison of other embeddings, not fitted.
     n_labelled : int
-        Bags that it is for, as far as they were counted (`LabelledSample`).
+        Number of labelled bags, see `LabelledSample`.
     folds : PlacedFolds or None
-        Folds for the penalty, in which the order of bags plays no part; None: folds by position.
+        Folds for the penalty, which do not depend on the order of bags; None: folds by position.
     report : dict
         Candidates that were tried, in types that JSON knows; see `choose_embedding`.
     """
@@ -113,11 +113,13 @@ class JudgedCandidate:
     Attributes
     ----------
     of : Choosable
+        Embedding of the candidate.
     width : float or None
-        Multiplier of the median distance; None where σ is given, or nothing is random.
+        Multiplier of the median distance; None if σ is given, or the candidate is linear.
     errors : FoldErrors
+        Errors of the candidate over the folds.
     parts : tuple of arrays (n, m)
-        The squared distances of each part, in units of the part's median; of a linear candidate
+        Squared distances of each part, in units of the median of the part. For a linear candidate,
         its centred features alone, (n, s).
     """
 
@@ -139,21 +141,21 @@ def choose_embedding(
 ) -> Choice:
     """Choose the embedding, and the width of the random features, by errors over folds.
 
-    ``random_features`` None are `NystroemFeatures` of as many landmarks as there are labelled
-    bags, at most 1,024, and may be left out: models that are linear in means, in means and
-    covariances, or in extremes, are tried, too. A ``scale_multiplier`` other than 1, or a number as
-    ``scale``, stays as it is; False compares embeddings by ridge regression on them.
+    If ``random_features`` is None, they are `NystroemFeatures` with all labelled bags as landmarks,
+    at most 1,024. Models without random features are compared, too: linear in means, in means and
+    covariances, or in extremes. A ``scale_multiplier`` other than 1 and a numeric ``scale`` are
+    kept. If ``random_features`` is False, embeddings are compared by ridge regression on them.
 
     The report has ``n_bags``, ``n_folds``, ``by`` (bags or groups), ``seconds`` of CPU time, and
-    ``tried``: of each candidate its ``name``, ``width``, ``error`` (mean squared error over the
-    variance of the labels), ``standard_error``, ``behind`` (what it is behind the chosen one) with
-    ``standard_error_behind``, and ``alpha`` per bag; the chosen one first. ``coordinates`` names
-    those that are embedded, where others are left out.
+    ``tried``, the candidates with the chosen one first. Each candidate has a ``name``, ``width``,
+    ``error`` (mean squared error over the variance of the labels), ``standard_error``, ``behind``
+    (difference to the error of the chosen candidate) with ``standard_error_behind``, and ``alpha``
+    per bag. ``coordinates`` names the embedded coordinates, if others are left out.
 
     Raises
     ------
     DataError
-        No labelled bags, or none that any embedding takes.
+        If there are no labelled bags, or no embedding accepts them.
     """
     begun = time.process_time()
     candidates = short_list(problem.source.n_dims)
@@ -179,7 +181,7 @@ def choose_embedding(
 
 
 def _second_of(sample: LabelledSample) -> RandomFeatures:
-    """Return the second basis of a fit that is given none."""
+    """Return the default random features of a fit."""
     if len(sample) < MIN_LABELLED:
         return RandomFourierFeatures()
     return NystroemFeatures(n_features=min(sample.n_labelled, MAX_LANDMARKS))
@@ -221,7 +223,7 @@ class _Search:
         self._error: BagbasisError | None = None
 
     def run(self, candidates: Sequence[Choosable]) -> JudgedCandidate:
-        """Judge the candidates and what they lead to; return the best."""
+        """Judge the candidates and the variants of the best ones; return the best candidate."""
         tried = [judged for judged in map(self._try, map(self._on_own_scale, candidates)) if judged]
         if not tried:
             assert self._error is not None
@@ -244,7 +246,7 @@ class _Search:
         return self._best
 
     def _try_scales(self, candidates: Sequence[JudgedCandidate]) -> None:
-        """Judge candidates on other scales, but for those on which the first one is worse."""
+        """Judge candidates on other scales, except scales on which the first one is worse."""
         worse: set[str] = set()
         for judged in candidates:
             for scale in others_of(judged.of.scale):
@@ -258,7 +260,7 @@ class _Search:
                         worse.add(scale)
 
     def _select(self, with_lines: bool) -> None:
-        """Judge embeddings of coordinates that come first, of fewer and fewer while it helps."""
+        """Judge embeddings of the best-ranked coordinates, ever fewer while the error falls."""
         sets = stable_sets(self._sample.bags, self._sample.rows)
         for columns in sets[: -1 - MAX_SETS : -1]:
             candidates = short_list(len(columns))
@@ -315,9 +317,10 @@ class _Search:
             del self._judged[n:]
 
     def _add_size(self) -> None:
-        """Judge the number of points alone, and joined to the best kernel and the best line.
+        """Judge the number of points alone, and joined to the best kernel and linear candidate.
 
-        If it helps neither the best kernel nor the best of one embedding, no other one is joined.
+        If it helps neither the best kernel nor the best single embedding, it is not joined to
+        other embeddings.
         """
         lines, n = [judged for judged in self._judged if judged.of.linear], len(self._judged)
         if lines:
@@ -348,7 +351,7 @@ class _Search:
         return bool(large > UNEQUAL_SIZES * small)
 
     def _shrink(self, best: JudgedCandidate) -> None:
-        """Judge the best one shrunk by bag size, and widths next to its own unless it is behind."""
+        """Judge the best candidate shrunk by bag size; if it is not behind, also next widths."""
         shrunk = self._try(best.of.shrunk(), (best.width,))
         if shrunk is None or best.of.linear:
             return
@@ -357,7 +360,7 @@ class _Search:
             self._refine(shrunk)
 
     def _join(self) -> None:
-        """Judge sums of the best kernel and others, and widths next to that of the best."""
+        """Judge sums of the best kernel and other kernels, and widths next to the best width."""
         best = self._best_kernel
         rest: dict[str, JudgedCandidate] = {}
         for judged in sorted(self._judged, key=lambda judged: judged.error):
@@ -369,12 +372,12 @@ class _Search:
 
     @property
     def _best(self) -> JudgedCandidate:
-        """The candidate of least error; of equal ones the first, which is the cheapest."""
+        """Candidate with the least error; among equal candidates the first, the cheapest."""
         return min(self._judged, key=lambda judged: judged.error)
 
     @property
     def _best_kernel(self) -> JudgedCandidate:
-        """The one of least error that is not linear."""
+        """Candidate with the least error that is not linear."""
         return min((j for j in self._judged if not j.of.linear), key=lambda judged: judged.error)
 
     @property
@@ -388,10 +391,10 @@ class _Search:
         return candidate if self._differs(candidate.view) else candidate.on(AS_THEY_ARE)
 
     def _differs(self, view: View) -> bool:
-        """Whether an embedding sees other points on this scale than as they are.
+        """Whether this scale changes the points that an embedding sees.
 
-        Embeddings see points as fractions of a box: standardising changes nothing where the box
-        that is measured after it is the one before.
+        Embeddings see points as fractions of a box. Standardising has no effect if it does not
+        change the measured box.
         """
         if view[0] != STANDARDISED:
             return True
@@ -441,7 +444,7 @@ class _Search:
         return self._judge(best.of.plus(other.of), best.width, parts, best.errors.alpha)
 
     def _refine(self, best: JudgedCandidate) -> None:
-        """Judge widths next to the best one."""
+        """Judge widths next to the best width."""
         if best.width is None or len(self._widths) == 1:
             return
         for factor in WIDTH_STEPS:
@@ -456,9 +459,9 @@ class _Search:
     def _over_widths(
         self, candidate: Choosable, parts: tuple[Floats, ...], widths: Sequence[float | None]
     ) -> JudgedCandidate:
-        """Judge a kernel with the best kernel's width, and others of the list while that helps.
+        """Judge a kernel with the width of the best kernel, and with other widths while it helps.
 
-        One that is far behind with that width is not judged with others.
+        A kernel that is far behind with the first width is not judged with other widths.
         """
         kernels = [judged for judged in self._judged if not judged.of.linear]
         rival = min(kernels, key=lambda judged: judged.error) if kernels else None
@@ -487,7 +490,7 @@ class _Search:
         parts: tuple[Floats, ...],
         near: float | None = None,
     ) -> JudgedCandidate:
-        """Judge one width; the search for the penalty begins ``near`` one, where that is known."""
+        """Judge one width; the search for the penalty begins at ``near``, if it is given."""
         features_of = self._judge_of.landmark_features
         if not (candidate.linear or self._second is False):
             z = features_of(self._judge_of.gaussian(parts, width or 1.0))
@@ -502,10 +505,11 @@ class _Search:
         return self._judged[-1]
 
     def _penalty_near(self, candidate: Choosable, width: float | None) -> float | None:
-        """Return the penalty where the search for the best one begins; None: nothing to go by.
+        """Return the penalty at which the search for the best one begins; None if not known.
 
-        It is that of the same embedding with another width, or of the last candidate with the
-        nearest width. Wide Gaussians are about 1 − d² / 2 width²: penalties go with 1 / width².
+        It is the penalty of the same embedding with another width, or of the last candidate with
+        the nearest width. Wide Gaussians are about 1 − d² / 2 width², so penalties are scaled by
+        1 / width².
         """
         judged = [j for j in self._judged if j.of.linear == candidate.linear]
         if not judged:
@@ -532,7 +536,7 @@ class _Search:
         return rows, spec.blocks
 
     def _put_on(self, view: View) -> None:
-        """Make the points of a view, unless embeddings would see the same as before."""
+        """Compute the points of a view, unless embeddings would see no difference."""
         if view in self._views or view in self._alike:
             return
         mapped, bags, box = self._points.put(transformer_of_view(view))
@@ -545,7 +549,7 @@ class _Search:
         self._views[view] = bags, box
 
     def report(self, best: JudgedCandidate) -> dict[str, Any]:
-        """Return what was tried, the best first."""
+        """Return the candidates that were tried, the best first."""
         rows, least = self._sample.rows, best.errors.losses
         every = sorted([*self._judged, *self._beside], key=lambda judged: judged.error)
         order = [best, *(judged for judged in every if judged is not best)]
@@ -579,9 +583,9 @@ class _Search:
 
 
 def _decades(bags: Bags) -> float:
-    """Return over how many decades coordinates spread: from their median to their 99 % quantile.
+    """Return the number of decades from the median to the 99 % quantile of the coordinates.
 
-    Absolute values of numbers that are not 0 count; the result is the largest of all coordinates.
+    Only absolute values of nonzero numbers are used. The result is the largest of all coordinates.
     """
     sizes = np.abs(spread_rows(bags.points, MAX_POINTS))
     rows = [column[column > 0] for column in sizes.T]
@@ -590,12 +594,12 @@ def _decades(bags: Bags) -> float:
 
 
 def _is_single(judged: JudgedCandidate) -> bool:
-    """Return whether a candidate is one kernel, and no sum of kernels."""
+    """Return whether a candidate is one kernel, not a sum of kernels."""
     return not (judged.of.linear or isinstance(judged.of.embedding, EmbeddingUnion))
 
 
 def _is_alike(mapped: PointMap, measured_box: Box, own_box: Box) -> bool:
-    """Return whether the box of standardised points is about the one of the points themselves."""
+    """Return whether standardising leaves the box of the points about the same."""
     step = mapped.steps[-1]
     center, scale = np.array(step.center), np.array(step.scale)
     measured, bounds = np.array(measured_box.bounds), np.array(own_box.bounds)

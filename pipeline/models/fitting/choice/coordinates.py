@@ -1,10 +1,11 @@
-"""Which coordinates labels depend on: sets of them that ``embedding="auto"`` tries alone.
+"""Sets of coordinates that labels depend on, which ``embedding="auto"`` tries alone.
 
-Distances of bags add up over all coordinates, so that one coordinate of forty is lost among the
-others. Coordinates are ranked by summaries of bags (means, spreads, quantiles, and products of
-pairs) that explain the labels one at a time, each what the ones before left (componentwise L2
-boosting, Bühlmann and Yu 2003). The labels are used twice, to rank and to judge, so only sets that
-come first without each fold, too, are tried (stability selection, Meinshausen and Bühlmann 2010).
+Distances of bags are sums over all coordinates, so that one coordinate of forty is lost among the
+others. Coordinates are ranked by componentwise L2 boosting (Bühlmann and Yu 2003): summaries of
+bags (means, spreads, quantiles, and products of pairs) explain the labels one at a time, each the
+residuals of the earlier ones. The labels are used twice, to rank and to judge. Therefore a set is
+tried only if it also comes first without each fold (stability selection, Meinshausen and Bühlmann
+2010).
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ MAX_TARGETS = 4  # of more targets, as many principal components are ranked by
 def stable_sets(bags: Bags, rows: FoldRows) -> list[tuple[int, ...]]:
     """Return sets of coordinates that come first in the rankings of most folds, smallest first.
 
-    Each is in ascending order, and has at most half of the coordinates: leaving out fewer gains
-    little. None where labels depend on all alike.
+    Each set is in ascending order, and has at most half of the coordinates, because leaving out
+    fewer coordinates gains little. The result is empty if labels depend on all coordinates alike.
     """
     d = bags.n_dims
     if not MIN_DIMS <= d <= MAX_DIMS or len(bags) < MIN_BAGS:
@@ -64,7 +65,7 @@ def stable_sets(bags: Bags, rows: FoldRows) -> list[tuple[int, ...]]:
 def _agreed(
     rankings: Sequence[Sequence[int]], whole: Sequence[int], n_dims: int
 ) -> list[tuple[int, ...]]:
-    """Return the beginnings of a ranking that most other rankings begin with, too."""
+    """Return the beginnings of a ranking that are also beginnings of most other rankings."""
     sets = []
     for k in range(1, min(len(whole), MAX_COORDINATES, n_dims // 2) + 1):
         beginning = frozenset(whole[:k])
@@ -75,7 +76,7 @@ def _agreed(
 
 
 def _targets(rows: FoldRows, chosen: Integers) -> Floats:
-    """Return labels in their units, shape (n, k); of many columns their principal components."""
+    """Return labels in their units, shape (n, k); for many columns, their principal components."""
     y = rows.y[chosen] / np.sqrt(rows.units)
     if y.shape[1] <= MAX_TARGETS:
         return y
@@ -87,13 +88,13 @@ def _targets(rows: FoldRows, chosen: Integers) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Summaries:
-    """Numbers of bags, one column each.
+    """Summary statistics of bags, one column each.
 
     Attributes
     ----------
     values : float64, shape (n, s)
     first, second : int64, shape (s,)
-        The coordinates of each column, which are the same for those of a single one.
+        Coordinates of each column; both are equal if a column has one coordinate.
     """
 
     values: Floats
@@ -130,7 +131,7 @@ def _summaries(bags: Bags) -> _Summaries:
 
 
 class _Ranker:
-    """Ranks coordinates by what their summaries explain of targets (n, k)."""
+    """Ranks coordinates by the variance of targets (n, k) that their summaries explain."""
 
     def __init__(self, bags: Bags, targets: Floats) -> None:
         summaries = _summaries(bags)
@@ -148,7 +149,7 @@ class _Ranker:
         self._cells = (self._bins + self._n_bins * np.arange(s)).ravel()
 
     def rank(self, weights: Floats) -> list[int]:
-        """Return coordinates by how much of the targets they explain; others are left out."""
+        """Return coordinates sorted by the variance they explain; others are left out."""
         y = self._targets - np.average(self._targets, axis=0, weights=weights)
         total = float(weights @ (y**2).sum(axis=1))
         s = self._bins.shape[1]

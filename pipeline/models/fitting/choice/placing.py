@@ -1,8 +1,8 @@
-"""Folds of few bags by what they hold: the order of bags does not matter, and copies share a fold.
+"""Folds of few bags by their content: the order of bags does not matter, and copies share a fold.
 
-Penalties, intervals and heads are judged by folds. Folds by position depend on the order of bags,
-and put the copies of a bag into different folds, where they tell the label of what is left out. Of
-more bags, or points, than are quickly read, folds are by position.
+Penalties, intervals and heads are judged by folds. Folds by position depend on the order of bags.
+They also put copies of a bag into different folds, where a copy reveals the label of a bag that is
+left out. With more bags or points than can be read quickly, folds are by position.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ MAX_POINTS = 2**22  # points that are read once more, in a tenth of a second
 
 
 def place_folds(bags: LabelledBags, outcome: Outcome, n_folds: int) -> PlacedFolds | None:
-    """Return folds of the labelled bags; None where they are to be by position.
+    """Return folds of the labelled bags by content; None if folds have to be by position.
 
-    They are alike in numbers of bags and, for classes, in fractions of the classes. With fewer
-    different bags than folds there are fewer folds.
+    Folds have about equal numbers of bags and, for classes, about equal fractions of the classes.
+    With fewer different bags than folds, there are fewer folds.
 
     Raises
     ------
     DataError, BagError
-        Bags or labels that are refused.
+        If bags or labels are refused.
     """
     if bags.n_bags > MAX_LABELS:
         return None

@@ -1,4 +1,4 @@
-"""The labelled bags that ``embedding="auto"`` is chosen from: read once, and cut into folds."""
+"""The sample of labelled bags for ``embedding="auto"``, read once and divided into folds."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ class LabelledSample:
     Attributes
     ----------
     bags : Bags
+        Bags of the sample.
     rows : FoldRows
-        Their encoded labels, weights and folds.
+        Encoded labels, weights and folds of these bags.
     grouped : bool
-        Whether folds have whole groups.
+        Whether folds keep groups whole.
     n_labelled : int
-        Labelled bags that they are of; of more than a million, those found in as many.
+        Number of labelled bags in the data, counted in at most a million bags.
     index : int64, shape (n,)
-        Their positions in the data.
+        Positions of these bags in the data.
     """
 
     bags: Bags
@@ -64,7 +65,7 @@ class LabelledSample:
 
     @property
     def placed_folds(self) -> PlacedFolds | None:
-        """The first folds by the bags' positions; None if other bags are labelled, too."""
+        """First folds of the bags by their positions; None if other bags are labelled, too."""
         if len(self) < self.n_labelled or not len(self):
             return None
         order, folds = np.argsort(self.index), self.rows.folds[0]
@@ -72,14 +73,14 @@ class LabelledSample:
 
 
 def read_sample(problem: Problem) -> LabelledSample:
-    """Read up to 2,000 labelled bags that are fitted to, in evenly spread runs.
+    """Read up to 2,000 labelled bags of the fit, in evenly spread runs.
 
-    They are fewer where their points would take longer than the choice may.
+    Fewer bags are read if their points would take too long.
 
     Raises
     ------
     DataError
-        No labelled bag.
+        If no bag has a label.
     """
     source = problem.fitted
     places = labelled_places(source)
@@ -115,7 +116,7 @@ def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
 def order_by_content(means: Floats) -> Integers:
     """Return an order of bags that depends neither on their order nor on units.
 
-    They are sorted by the means of their points, shape (n, n_dims), along a fixed direction.
+    Bags are sorted by the means of their points, shape (n, n_dims), along a fixed direction.
     """
     low, middle, high = np.quantile(means, SCALE_QUANTILES, axis=0)
     side = np.where(high > low, high - low, 1.0)
@@ -129,8 +130,8 @@ def copies_among(sizes: Integers, means: Floats, y: Floats) -> Integers | None:
 
     Points are compared by how many there are and by their means, shape (n, n_dims).
 
-    A fold that has a bag has its copies, too: they would tell the label of what is left out. Where
-    most bags have copies, points have few values and bags repeat by chance: None.
+    Copies of a bag have to be in one fold, because they would reveal the label of a bag that is
+    left out. If most bags have copies, bags repeat by chance, and the result is None.
     """
     rows = np.column_stack([sizes, means, y[:, :MAX_COMPARED]])
     _, numbers = np.unique(rows, axis=0, return_inverse=True)
@@ -146,7 +147,7 @@ def fold_rows(
 ) -> tuple[FoldRows, bool]:
     """Return encoded labels (n, k) of some bags with their folds, and whether groups are whole.
 
-    Bags of one number in ``copies`` are in one fold.
+    Bags with equal numbers in ``copies`` are in one fold.
     """
     weights = np.ones(len(y)) if problem.weights is None else problem.weights.of(index, y)
     if not weights.sum() > 0:
@@ -170,12 +171,12 @@ def fold_rows(
 
 
 def count_labelled(source: LabelledBags) -> int:
-    """Return how many bags have a label; of at most `FOLDED_BAGS` bags, how many there are."""
+    """Return the number of labelled bags; with at most `FOLDED_BAGS` bags, the number of bags."""
     return source.n_bags if source.n_bags <= FOLDED_BAGS else len(labelled_places(source))
 
 
 def labelled_places(source: LabelledBags) -> Integers:
-    """Return the positions of labelled bags that are not left out, of a million at most."""
+    """Return the positions of labelled bags that are not left out, among at most a million bags."""
     places = []
     for start, stop in sample_ranges(source.n_bags, N_RUNS, MAX_LABELS // N_RUNS):
         a, b = source.start + start, source.start + stop
@@ -193,7 +194,7 @@ def _is_fitted(source: LabelledBags, part: Range) -> NDArray[np.bool_]:
 
 
 def _count(source: LabelledBags) -> int:
-    """Return how many bags are read: no more than the time for their points allows."""
+    """Return the number of bags to read, limited by the time for their points."""
     n, points = source.n_bags, source.n_points
     fit = points * SECONDS_PER_FITTED_POINT + n * SECONDS_PER_FITTED_BAG
     budget = max(BUDGET_SECONDS, SHARE_OF_FIT * fit)

@@ -1,4 +1,4 @@
-"""The short list that ``embedding="auto"`` chooses from, by the number of coordinates."""
+"""The short list of embeddings for ``embedding="auto"``, by the number of coordinates."""
 
 from __future__ import annotations
 
@@ -48,13 +48,15 @@ class Choosable:
     Attributes
     ----------
     name : str
+        Name of the embedding.
     embedding : Embedding
-        Embedding of points on that scale, not fitted.
+        Embedding of points on the scale, not fitted.
     scale : str
+        Scale of the points.
     linear : bool
-        Whether the model is linear in it, without random features.
+        Whether the model is linear in the embedding, without random features.
     columns : tuple of int or None
-        Coordinates of a point that it sees; None: all.
+        Coordinates of a point that are embedded; None: all.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Choosable:
 
     @property
     def label(self) -> str:
-        """What reports call it."""
+        """Name in reports."""
         parts = [self.name]
         if self.columns is not None:
             n = len(self.columns)
@@ -75,7 +77,7 @@ class Choosable:
 
     @property
     def view(self) -> View:
-        """What is embedded of the points."""
+        """Scale and coordinates of the points that are embedded."""
         return self.scale, self.columns
 
     def on(self, scale: str) -> Choosable:
@@ -83,11 +85,11 @@ class Choosable:
         return replace(self, scale=scale)
 
     def of(self, columns: tuple[int, ...] | None) -> Choosable:
-        """Return the embedding of some coordinates of the points; None: of all."""
+        """Return the embedding of some coordinates of the points; None: of all coordinates."""
         return replace(self, columns=columns)
 
     def made(self) -> Embedding[Any]:
-        """Return the embedding as an estimator is given it, not fitted."""
+        """Return the unfitted embedding for an estimator."""
         inner = clone(self.embedding)
         transformer = transformer_of_view(self.view)
         return inner if transformer is None else PointTransformer(transformer, inner)
@@ -112,14 +114,14 @@ class Choosable:
 
 
 def _parts_of(embedding: Embedding[Any]) -> list[Embedding[Any]]:
-    """Return clones of the embeddings that a union joins; of another embedding itself."""
+    """Return clones of the parts of a union; for another embedding, a clone of itself."""
     if not isinstance(embedding, EmbeddingUnion):
         return [clone(embedding)]
     return [clone(part) for _, part in named_parts(embedding.parts)]
 
 
 def transformer_of_view(view: View) -> Any:  # noqa: ANN401 - scikit-learn's have no types
-    """Return what puts points, or some of their coordinates, on a scale; None: nothing to do."""
+    """Return the transformer of points, or of some coordinates, to a scale; None if not needed."""
     scale, columns = view
     on_scale = _transformer_of_scale(scale)
     if columns is None:
@@ -140,9 +142,9 @@ def _transformer_of_scale(scale: str) -> Any:  # noqa: ANN401 - as above
 
 
 def short_list(n_dims: int) -> list[Choosable]:
-    """Return the embeddings that are tried for points of so many coordinates, the cheapest first.
+    """Return the embeddings to try for points with so many coordinates, the cheapest first.
 
-    In more than three dimensions none of them is of a joint density.
+    With more than three dimensions, no embedding estimates the joint density.
     """
     joint = n_dims <= JOINT_DIMS
     marginals = None if joint else 2 if n_dims <= PAIRED_DIMS else 1
@@ -163,7 +165,7 @@ def short_list(n_dims: int) -> list[Choosable]:
 
 
 def linear_list(n_dims: int) -> list[Choosable]:
-    """Return the embeddings that a linear model is tried on, the shortest first."""
+    """Return the embeddings to try with a linear model, the shortest first."""
     embeddings: list[tuple[str, Embedding[Any]]] = [
         (LINEAR_IN_MEANS, MomentsEmbedding(covariance=False))
     ]
@@ -181,5 +183,5 @@ def size_beside(other: Choosable) -> Choosable:
 
 
 def others_of(scale: str) -> Sequence[str]:
-    """Return the scales that are tried next to one."""
+    """Return the scales to try after this one."""
     return [other for other in SCALES if other != scale]
