@@ -63,7 +63,7 @@ class TreeInputs:
         return self.features.embedding.cost + self._summary.cost + own
 
     def of(self, bags: Bags) -> NDArray[np.float32]:
-        """Return the features of bags, float32, shape (n_bags, n_features), clipped if too large."""
+        """Return the features of bags, float32, shape (n_bags, n_features), clipped if large."""
         out = np.zeros((len(bags), self.n_features), np.float32)
         if len(bags):
             s = self.n_embedded
