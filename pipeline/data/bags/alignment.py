@@ -1,4 +1,4 @@
-"""Values with ids for bags with ids: they are put in the order of the ids, or refused."""
+"""Alignment of values that have ids with bags that have ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def has_index(values: object) -> bool:
 
 
 def series_of(values: Any) -> Any:  # noqa: ANN401 - as given
-    """Return a mapping of ids to values as a Series; anything else, as a data set, as it is."""
+    """Return a mapping from ids to values as a Series; any other value unchanged."""
     if not isinstance(values, Mapping) or is_table(values):
         return values
     import pandas as pd  # noqa: PLC0415 - most values are not mappings
@@ -34,9 +34,9 @@ def series_of(values: Any) -> Any:  # noqa: ANN401 - as given
 
 
 def with_id_columns_as_index(values: Any, ids: BagIds) -> Any:  # noqa: ANN401 - of pandas
-    """Return a table that has the id columns of the bags as a DataFrame with these as its index.
+    """Return a table with the id columns of the bags as a DataFrame with these as its index.
 
-    Tables of polars and Arrow become DataFrames. Anything else is returned as it is.
+    Tables of polars and Arrow become DataFrames. Any other value is returned unchanged.
     """
     columns = getattr(values, "column_names", getattr(values, "columns", ()))
     if not ids.columns or isinstance(columns, str) or not set(ids.columns) <= set(columns):
@@ -46,7 +46,7 @@ def with_id_columns_as_index(values: Any, ids: BagIds) -> Any:  # noqa: ANN401 -
 
 
 def ids_of_index(index: Index[Any]) -> BagIds | None:
-    """Return the ids that an index gives bags; None where a label is missing or there twice."""
+    """Return the labels of an index as ids of bags; None if a label is missing or repeated."""
     levels = index.set_names(list(range(index.nlevels))).to_frame()
     if not index.is_unique or levels.isna().to_numpy().any():
         return None
@@ -58,14 +58,14 @@ def ids_of_index(index: Index[Any]) -> BagIds | None:
 def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - of pandas
     """Return a Series or DataFrame with its rows in the order of ids.
 
-    ``what`` is what messages call the values.
+    ``what`` is the name of the values in messages.
 
     Raises
     ------
     DataError
-        An index that has an id twice, or other ids than the bags. An index 0, 1, … n − 1, of the
-        values or of a Series of bags, against other ids names no bags: such values are taken in
-        their order, with a warning.
+        If the index repeats an id or has other ids than the bags. The default index 0, 1, … n − 1
+        does not name bags with other ids: values with it are taken in their order, with a warning.
+        The same holds for bags from a Series with the default index.
     """
     wanted, levels = _index_of(ids), _levels_in_order(values.index, ids)
     if "bytes" in (levels.inferred_type, *(level.inferred_type for level in _levels(levels))):
@@ -104,17 +104,17 @@ def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - o
 def responses_in_order(responses: Any, ids: BagIds | None) -> Any:  # noqa: ANN401 - as given
     """Return responses that are bags with ids in the order of the bags' ids.
 
-    Anything else, and anything for bags without ids, is returned as it is.
+    Any other value, and any value for bags without ids, is returned unchanged.
 
     Raises
     ------
     DataError
-        Responses of other ids than the bags. Ids 0, 1, … n − 1 against others name no bags: such
-        responses are taken in their order, with a warning.
+        If the responses have other ids than the bags. The ids 0, 1, … n − 1 do not name bags with
+        other ids: responses with them are taken in their order, with a warning.
     """
     own: BagIds | None = getattr(responses, "bag_ids", None)
     if ids is None or own is None or len(own) != len(ids):
-        return responses  # another number is refused by the caller
+        return responses  # the caller refuses a wrong number of responses
     wanted, theirs = ids.values.tolist(), own.values.tolist()
     if wanted == theirs:
         return responses
@@ -145,7 +145,7 @@ def _index_of(ids: BagIds) -> Index[Any]:
 
 
 def _levels_in_order(index: Any, ids: BagIds) -> Any:  # noqa: ANN401 - a MultiIndex or not
-    """Return an index of several levels with these in the order of the id columns, by name."""
+    """Return a multi-level index with its levels in the order of the id columns, by name."""
     names = list(index.names)
     if index.nlevels == len(ids.columns) > 1 and set(names) == set(ids.columns):
         return index.reorder_levels([names.index(name) for name in ids.columns])
@@ -157,12 +157,12 @@ def _levels(index: Index[Any]) -> list[Index[Any]]:
 
 
 def counts_bags(ids: BagIds) -> bool:
-    """Return whether ids that have no column only count the bags, as the index of a Series may."""
+    """Return whether ids without columns only count the bags, like a Series' default index."""
     return not ids.columns and ids.values.tolist() == list(range(len(ids)))
 
 
 def _is_plain(index: Index[Any], n_bags: int) -> bool:
-    """Return whether an index only counts the rows, as pandas makes where none is given."""
+    """Return whether an index only counts the rows, like pandas' default index."""
     values = index.to_numpy()
     return values.dtype.kind == "i" and np.array_equal(values, np.arange(n_bags))
 

@@ -1,4 +1,4 @@
-"""Ragged points and columns as Arrow's arrays, which share their memory, and back."""
+"""Conversion of ragged points and columns to and from Arrow arrays, which share memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .coordinates import Names, checked_names
 
 POINTS_COLUMN = "points"  # the column of bags
 COORDINATES_KEY = "bagbasis:coordinates"  # in the metadata of that column: names, as JSON
-FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # of tables' libraries
+FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # errors of table libraries
 
 
 def library() -> ModuleType:
-    """Return pyarrow; DataError without it."""
+    """Return pyarrow; DataError if it is not installed."""
     with needing_extra("tables", "Arrow"):
         import pyarrow as pa  # noqa: PLC0415 - an extra
         import pyarrow.compute  # noqa: PLC0415
@@ -31,14 +31,14 @@ def library() -> ModuleType:
 def arrow_stream(
     columns: Mapping[str, Any], requested: object, coordinates: Names = None
 ) -> object:
-    """Return the stream of a table (Arrow's C interface) of arrays (n,) or (n, k), or Arrow's."""
+    """Return a table of arrays of shape (n,) or (n, k), or of Arrow arrays, as an Arrow stream."""
     return arrow_table(columns, coordinates).__arrow_c_stream__(requested)
 
 
 def arrow_table(columns: Mapping[str, Any], coordinates: Names = None) -> Any:  # noqa: ANN401
-    """Return a pyarrow.Table of arrays (n,) or (n, k), or Arrow's.
+    """Return a pyarrow.Table of arrays of shape (n,) or (n, k), or of Arrow arrays.
 
-    ``coordinates`` are names, which the metadata of the column ``points`` keep.
+    ``coordinates`` are names, which are stored in the metadata of the column ``points``.
     """
     pa = library()
     table = pa.table({name: _column(pa, values) for name, values in columns.items()})
@@ -56,10 +56,11 @@ def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401
 
 
 def plain_column(column: Any) -> Any:  # noqa: ANN401 - no types
-    """Return an array of Arrow with a plain type, which Parquet can store and DuckDB reads.
+    """Return an Arrow array with a plain type, which Parquet can store and DuckDB can read.
 
-    Views of lists become lists, tensors lists in lists, runs their values, UUIDs texts, extension
-    types their storage, and views of texts in dictionaries, which polars' categories have, texts.
+    List views become lists, tensors nested lists, run-end encoded arrays their values, UUIDs texts,
+    and extension types their storage. Dictionaries of string views (categories of polars) become
+    texts.
     """
     pa = library()
     kind = column.type
@@ -83,7 +84,7 @@ def plain_column(column: Any) -> Any:  # noqa: ANN401 - no types
 
 
 def _nested_lists(tensors: Any) -> Any:  # noqa: ANN401 - no types
-    """Return tensors of several dimensions, whose storage is flat, as lists in lists."""
+    """Return tensors of several dimensions, whose storage is flat, as nested lists."""
     pa = library()
     kind, storage = tensors.type, tensors.storage
     if kind.permutation not in (None, list(range(len(kind.shape)))):
@@ -113,12 +114,13 @@ def split_arrow(
 ) -> tuple[NDArray[Any], Integers, list[str] | None]:
     """Return points, shape (n, d), sizes and names of a column of lists of points.
 
-    Names are those of the fields of records, or those that the metadata of the column keep.
+    Names are the fields of records, or the names in the metadata of the column.
 
     Raises
     ------
     DataError
-        No table, no such column, a missing bag or number, or points of different dimensions.
+        If the argument is not a table or lacks the column, a bag or number is missing, or points
+        differ in dimension.
     """
     pa = library()
     if not hasattr(data, "__arrow_c_stream__"):
@@ -153,7 +155,7 @@ def split_arrow(
 
 
 def _kept_names(field: Any, n_dims: int) -> list[str] | None:  # noqa: ANN401 - no types
-    """Return the names of coordinates that a column's metadata keep; None without a valid list."""
+    """Return the names of coordinates in a column's metadata; None without a valid list."""
     try:
         known = json.loads((field.metadata or {}).get(COORDINATES_KEY.encode(), b"null"))
     except ValueError:
@@ -172,7 +174,7 @@ def _is_list(pa: ModuleType, kind: object) -> bool:
 
 
 def _column(pa: ModuleType, values: Any) -> Any:  # noqa: ANN401 - arrays of either library
-    """Return a column: of a matrix one of lists of fixed size, of Arrow's array itself."""
+    """Return an Arrow column; a matrix becomes lists of fixed size."""
     if not isinstance(values, np.ndarray):
         return values
     if values.ndim == 1:
@@ -182,7 +184,7 @@ def _column(pa: ModuleType, values: Any) -> Any:  # noqa: ANN401 - arrays of eit
 
 
 def _points(pa: ModuleType, items: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - no types
-    """Return rows of numbers of lists, of records, or of numbers, which are points of R^1."""
+    """Return the rows of points given as lists, records, or numbers (one dimension)."""
     if pa.types.is_struct(items.type):
         return np.column_stack([_numbers(pa, items.field(j), name) for j in range(len(items.type))])
     if not _is_list(pa, items.type):

@@ -1,4 +1,4 @@
-"""Ragged points of the library awkward, which share their memory with ours."""
+"""Conversion of ragged points to and from awkward arrays, which share memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def library() -> ModuleType:
-    """Return the library; DataError without it."""
+    """Return the library awkward; DataError if it is not installed."""
     try:
         import awkward  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -28,12 +28,13 @@ def library() -> ModuleType:
 def split_lists(array: object) -> tuple[NDArray[np.generic], Integers, list[str] | None]:
     """Return points, shape (n, d), sizes and names of an array of lists of points.
 
-    Names are those of the fields of records.
+    Names are the fields of records.
 
     Raises
     ------
     DataError
-        No awkward array, a missing bag or number, or points of different dimensions.
+        If the argument is not an awkward array, a bag or number is missing, or points differ in
+        dimension.
     """
     ak = library()
     if not isinstance(array, ak.Array):

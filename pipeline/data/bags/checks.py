@@ -1,4 +1,4 @@
-"""What points, offsets and one bag must be; refusals name the bag and the row."""
+"""Checks of points, offsets and single bags; messages name the bag and the row."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def check_finite(
 ) -> None:
     """Raise DataError for the first NaN or infinite coordinate, naming bag, row and coordinate.
 
-    ``owner`` stands before the bag's name, for points that are not its own. ``names`` are those of
-    the coordinates, where they have names.
+    ``owner`` precedes the bag's name in the message, for points that are not the bag's own.
+    ``names`` are the names of the coordinates, if any.
     """
     finite = np.isfinite(points)
     if finite.all():
         return
-    # the positions of all of them may take many times the memory of the points
+    # the positions of all such values may take many times the memory of the points
     row, column = map(int, np.unravel_index(np.argmin(finite), finite.shape))
     bag = int(np.searchsorted(offsets, row, side="right") - 1)
     name = column if names is None else repr(str(names[column]))
@@ -47,7 +47,7 @@ def check_finite(
 
 
 def bag_name(bag: int, ids: IdsLike | None) -> str:
-    """Return what messages call a bag: by its id, else by its index."""
+    """Return the name of a bag in messages: its id, else its index."""
     return f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
 
 
@@ -63,12 +63,12 @@ def as_points(points: ArrayLike) -> NDArray[Any]:
 def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
     """Return the points of one bag, float32 or float64, shape (n_points, n_dims).
 
-    ``name`` is what messages call the bag; ``empty`` allows one without points.
+    ``name`` is the name of the bag in messages; ``empty`` allows a bag without points.
 
     Raises
     ------
     DataError
-        Another shape, no points, or values that are not real numbers.
+        If the shape is wrong, there are no points, or values are not real numbers.
     """
     is_frame = hasattr(array, "columns") and hasattr(array, "dtypes")
     bag = as_array(name, array)

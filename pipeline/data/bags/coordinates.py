@@ -1,4 +1,4 @@
-"""Names of coordinates, and the one comparison of them: wherever two sets of bags meet."""
+"""Names of coordinates, and their comparison wherever two sets of bags meet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.arrays import Integers
 from ...core.errors import BagbasisError, DataError, closest
 
 Names = Sequence[str] | None
-"""Names of coordinates, in their order; None where the data have none."""
+"""Names of coordinates, in order; None if the data have no names."""
 
 
 def checked_names(names: Iterable[object] | None, n_dims: int) -> tuple[str, ...] | None:
@@ -28,26 +28,26 @@ def order_of(
     reference: str,
     error: type[BagbasisError] = DataError,
 ) -> Integers | None:
-    """Return the positions in ``names`` of the expected names; None where nothing moves.
+    """Return the positions in ``names`` of the expected names; None if the order is the same.
 
-    Nothing moves where the names are the same in the same order, or where one side has no names:
-    coordinates then correspond by position.
+    None is also returned if one side has no names: coordinates then correspond by position.
 
     Parameters
     ----------
     names : sequence of str, optional
-        Names that the data have.
+        Names of the data's coordinates.
     expected : sequence of str, optional
-        Names in the order that is wanted.
+        Names in the expected order.
     what, reference : str
-        The data, and what they are compared with, as in "these bags" and "the model was fitted".
+        Words for the data and for their reference in messages, such as "these bags" and "the model
+        was fitted".
     error : subclass of BagbasisError
         Class of the exception.
 
     Raises
     ------
     BagbasisError
-        Names that are not the same, or that occur twice in another order.
+        If the names differ, or if repeated names are in another order.
     """
     if names is None or expected is None or tuple(names) == tuple(expected):
         return None

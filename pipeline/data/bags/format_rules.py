@@ -1,4 +1,4 @@
-"""What is read from the files of other programs: each reader declares it here, once."""
+"""Declarations of how each reader treats the attributes of a file format."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _HEADS = {
 
 @dataclass(frozen=True, eq=False)
 class FormatRules:
-    """What a reader does with the attributes of a format that change or qualify values.
+    """Treatment of the attributes of a file format that change or qualify values.
 
-    A reader asks these rules for its refusals and warnings, so that what it does and what the
-    page "What is read from each format" says cannot differ.
+    A reader takes its refusals and warnings from these rules. The page "What is read from each
+    format" is made from them too, so that both agree.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class FormatRules:
     warned : mapping from attribute to str
         Text of the logged warning for each attribute that has no effect.
     ignored : mapping from attribute to str
-        Why each further attribute has no effect.
+        Reason why each further attribute has no effect.
     """
 
     ALL: ClassVar[dict[str, FormatRules]] = {}

@@ -39,7 +39,7 @@ def decode_fractions(codes, lo, step, out):
     codes : uint16, shape (n · d,)
         Row by row.
     lo, step : float64, shape (w · d,)
-        Those of w rows, one behind the other: a loop over many values runs in vectors.
+        Values of w consecutive rows, so that the loop over many values is vectorized.
     out : float32, shape (n · d,)
     """
     wide = len(lo)

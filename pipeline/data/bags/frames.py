@@ -1,4 +1,4 @@
-"""Tables of other libraries, a row per point, as ragged points; and points as such tables."""
+"""Conversion of tables with a row per point to ragged points, and back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Frame = Any
 """A table of another library."""
 
 GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
-TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")  # what these have
+TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")  # what tables have
 MICROSECONDS_PER_DAY = 86_400_000_000.0
 COUNTS = "sample_dimension"  # the attribute of CF's counts
 
@@ -42,13 +42,13 @@ def is_groups(data: object) -> bool:
 
 
 def is_table(data: object) -> bool:
-    """Return whether data are a table of some library, and no list."""
+    """Return whether data are a table of some library, and not a list."""
     is_list = isinstance(data, (list, tuple, np.ndarray))
     return not is_list and any(hasattr(data, name) for name in TABLES)
 
 
 def check_no_table(data: object) -> None:
-    """Raise DataError for a table instead of a list of bags: its rows would each be a bag."""
+    """Raise DataError for a table instead of a list of bags: each row would be a bag."""
     if is_table(data):
         raise DataError(
             f"expected bags, got a table ({type(data).__module__}.{type(data).__qualname__}): make "
@@ -58,12 +58,12 @@ def check_no_table(data: object) -> None:
 
 
 def arrow_reader(frame: Frame) -> Any:  # noqa: ANN401 - no types
-    """Return a table of any of these libraries as a pyarrow.RecordBatchReader; None for others.
+    """Return a table of a known library as a pyarrow.RecordBatchReader; None for other data.
 
     Raises
     ------
     DataError
-        A data set of xarray whose rows are counted per bag.
+        If an xarray data set counts its rows per bag.
     """
     pa = library()
     pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
@@ -96,7 +96,7 @@ def arrow_reader(frame: Frame) -> Any:  # noqa: ANN401 - no types
 
 
 def _check_names(frame: Frame) -> None:
-    """Raise DataError for columns that Arrow would name as nobody asks for them."""
+    """Raise DataError for columns whose names would change in Arrow."""
     if frame.columns.nlevels > 1:
         raise DataError(
             f"the table has columns of {frame.columns.nlevels} levels; give each one name: "
@@ -108,7 +108,7 @@ def _check_names(frame: Frame) -> None:
 
 
 def _check_zones(frame: Frame, pandas: Any) -> None:  # noqa: ANN401 - the module
-    """Raise DataError for a column of times with a zone for times without, of no known zone."""
+    """Raise DataError for a column that mixes times with and without a time zone."""
     for name, dtype in frame.dtypes.items():
         if dtype.kind == "O" and pandas.api.types.infer_dtype(frame[name]) == "datetime":
             times = frame[name].dropna()
@@ -122,7 +122,7 @@ def _check_zones(frame: Frame, pandas: Any) -> None:  # noqa: ANN401 - the modul
 
 
 def _as_texts(frame: Frame, pandas: Any) -> Frame:  # noqa: ANN401 - the module
-    """Return a frame with periods as their texts, where Arrow has their numbers since 1970.
+    """Return a frame with periods as texts, because Arrow has their numbers since 1970.
 
     Sparse columns become dense ones.
     """
@@ -140,7 +140,7 @@ def _as_texts(frame: Frame, pandas: Any) -> Frame:  # noqa: ANN401 - the module
 
 
 def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
-    """Return the frame of a groupby and its keys; None for keys that are not names of columns."""
+    """Return the frame and the keys of a groupby; None if keys are not names of columns."""
     if hasattr(groups, "obj"):
         frame, grouped_by = groups.obj, groups.keys
     else:
@@ -151,21 +151,21 @@ def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
 
 
 def names_of_table(table: object) -> list[str] | None:
-    """Return the names of the columns of a frame, or of an Arrow table; None of anything else."""
+    """Return the column names of a frame or an Arrow table; None for other data."""
     columns = getattr(table, "column_names", None)
     columns = getattr(table, "columns", None) if columns is None else columns
     return names_of_columns([] if columns is None or isinstance(columns, str) else list(columns))
 
 
 def names_of_columns(columns: Sequence[object]) -> list[str] | None:
-    """Return the names of columns as texts; None where they are not texts or whole numbers.
+    """Return the names of columns as texts; None if they are not texts or whole numbers.
 
-    The numbers 0, 1, … are those of a frame that nobody gave names: they are not names.
+    The numbers 0, 1, … are the defaults of a frame without names: they are not names.
 
     Raises
     ------
     DataError
-        These numbers in another order, whose bags would be taken for bags in the right order.
+        If these default numbers are in another order, which would be lost.
     """
     numbers = [
         int(name) for name in columns if isinstance(name, Integral) and not isinstance(name, bool)
@@ -187,7 +187,7 @@ def names_of_columns(columns: Sequence[object]) -> list[str] | None:
 def bags_of_frame(
     frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str] | None
 ) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
-    """Return points of a table's bags, one bag behind the other, their sizes, columns and ids."""
+    """Return the points of a table bag by bag, and the sizes, column names and ids of the bags."""
     if is_groups(frame):
         if ids is not None:
             raise DataError("the frame is grouped: leave id_column out")
@@ -254,7 +254,7 @@ def _of_groups(
     if not frames:
         raise DataError("no bags: there are no groups")
     if hasattr(groups, "obj"):
-        sizes_by_key = groups.size()  # a frame where the groups have as_index=False
+        sizes_by_key = groups.size()  # a frame if the groups have as_index=False
         has_columns = hasattr(sizes_by_key, "columns")
         check_columns_apart(sizes_by_key if has_columns else sizes_by_key.index.to_frame())
     else:
@@ -276,12 +276,12 @@ def _check_apart(points: NDArray[Any], frame: Frame) -> None:
 
 
 def _parts_of(groups: Frame, keys: Sequence[str], is_heard: bool = True) -> list[tuple[Any, Frame]]:
-    """Return the keys and frames of a groupby; ``is_heard``: warn of rows that it leaves out.
+    """Return the keys and frames of a groupby; with ``is_heard`` warn of rows it leaves out.
 
     Raises
     ------
     DataError
-        The library cannot group by these values.
+        If the library cannot group by these values.
     """
     what = " and ".join(keys) or "the groups' key"
     with _readable(f"the table cannot be grouped by {what}"):
@@ -313,15 +313,15 @@ def _is_missing(key: object) -> bool:
 
 
 def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Return the coordinates of groups without some columns, and the value of these per bag.
+    """Return the coordinates of groups without some columns, and these columns' value per bag.
 
-    Values are a Series of pandas each, in the order of the groups. A column of the grouped frame
-    that is not among the coordinates can be taken, too.
+    The values of each column are a pandas Series, in the order of the groups. Columns of the
+    grouped frame that are not coordinates can be taken, too.
 
     Raises
     ------
     DataError
-        No such column, or one that is not constant within a bag; names the bag.
+        If there is no such column, or it is not constant within a bag. The message names the bag.
     """
     keys = split_groups(groups)[1] or []
     parts = _parts_of(groups, keys, is_heard=False)
@@ -352,12 +352,12 @@ def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[s
 
 
 def bag_of_key(key: object) -> str:
-    """Return what messages call the bag of a group."""
+    """Return the name of a group's bag in messages."""
     return f"bag with id {key[0] if isinstance(key, tuple) and len(key) == 1 else key!r}"
 
 
 def _rows_in_order(groups: Frame, frames: Sequence[Frame]) -> tuple[Frame, Integers]:
-    """Return a pandas frame, and its rows group by group as the groups have them."""
+    """Return a pandas frame, and the positions of its rows, group by group."""
     import pandas as pd  # noqa: PLC0415 - an extra
 
     if not hasattr(groups, "obj"):
@@ -369,10 +369,10 @@ def _rows_in_order(groups: Frame, frames: Sequence[Frame]) -> tuple[Frame, Integ
 
 
 def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
-    """Return a frame's columns as float32 or float64, NaN where a value is missing.
+    """Return a frame's columns as float32 or float64, with NaN for missing values.
 
-    Numbers, decimals, truth values and categories of these are numbers; dates and times are days
-    since 1970-01-01 in UTC, as an ingest has them.
+    Numbers, decimals, booleans and categories of these become numbers. Dates and times become days
+    since 1970-01-01 in UTC, as in an ingest.
 
     Parameters
     ----------
@@ -383,7 +383,8 @@ def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
     Raises
     ------
     DataError
-        A column of other values, or two of one name; names the column.
+        If a column has other values, or two columns have the same name. The message names the
+        column.
     """
     place = f"{name}: " if name else ""
     if not hasattr(frame, "iloc"):
@@ -432,7 +433,7 @@ def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pa
 
 
 def _are_numbers(dtypes: Iterable[object]) -> bool:
-    """Return whether columns of these types hold numbers or truth values, and nothing else."""
+    """Return whether columns of these types hold only numbers or booleans."""
     return all(getattr(own, "kind", "O") in "biuf" for own in dtypes)
 
 
@@ -474,7 +475,7 @@ def _columns_of_times(table: Any) -> set[object]:  # noqa: ANN401 - of any libra
 
 
 def _has_lists(column: Any) -> bool:  # noqa: ANN401 - of pandas
-    """Return whether a column's values are lists: its first one is."""
+    """Return whether the first value of a column is a list."""
     if getattr(column.dtype, "kind", "O") != "O":
         return False
     first = next((value for value in column if value is not None), None)
@@ -482,7 +483,7 @@ def _has_lists(column: Any) -> bool:  # noqa: ANN401 - of pandas
 
 
 def _exploded(rows: Frame, lists: list[str], chosen: list[str]) -> Frame:
-    """Return a row per item of the lists of a row."""
+    """Return a frame with one row per item of the lists in a row."""
     other = next((name for name in chosen if name not in lists), None)
     if other is not None:
         raise DataError(
@@ -501,7 +502,7 @@ def _exploded(rows: Frame, lists: list[str], chosen: list[str]) -> Frame:
 
 @contextmanager
 def _readable(problem: str = "the table cannot be read") -> Iterator[None]:
-    """Re-raise what other libraries raise for a table that they cannot convert."""
+    """Re-raise errors of other libraries about tables that they cannot convert."""
     try:
         yield
     except DataError:
@@ -514,7 +515,7 @@ def _readable(problem: str = "the table cannot be read") -> Iterator[None]:
 def points_frame(
     points: NDArray[Any], columns: Mapping[str, Any], names: Sequence[str] = ()
 ) -> DataFrame:
-    """Return a pandas frame with a row per point: columns of the caller's, then coordinates."""
+    """Return a pandas frame with a row per point: the given columns, then the coordinates."""
     with needing_extra("tables", "to_pandas"):
         import pandas as pd  # noqa: PLC0415 - an extra
     called = names or [f"x{j}" for j in range(points.shape[1])]

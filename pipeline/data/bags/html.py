@@ -1,4 +1,4 @@
-"""What a notebook shows of bags and stores."""
+"""HTML tables that notebooks show for bags and stores."""
 
 from __future__ import annotations
 

@@ -37,13 +37,13 @@ def plain_id(key: Any) -> Any:  # noqa: ANN401
 
 
 def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
-    """Return ids as an array of shape (n_bags,), and whether it is of "int64" or "str".
+    """Return ids as an array of shape (n_bags,), and its kind, "int64" or "str".
 
     Raises
     ------
     DataError
-        Another length, or values that are neither 64-bit integers nor (Unicode) strings; bytes
-        are the texts of `plain_id`.
+        If the length is wrong, or values are neither 64-bit integers nor (Unicode) strings. Bytes
+        become the texts of `plain_id`.
     """
     array = as_array("ids", ids)
     if array.dtype.kind in "SO" and array.ndim == 1:
@@ -73,9 +73,10 @@ class BagIds:
     Attributes
     ----------
     values : array, shape (n_bags,)
-        int64, or objects: texts, times, or a tuple per bag where several columns are the id.
+        Ids as int64, or as objects: texts, times, or one tuple per bag if several columns form the
+        id.
     columns : tuple of str
-        Names of the id columns; empty where they have none.
+        Names of the id columns; empty for ids without columns.
     """
 
     values: Ids
@@ -83,12 +84,12 @@ class BagIds:
 
     @classmethod
     def of_keys(cls, keys: Sequence[Any], columns: Sequence[str] = ()) -> Self:
-        """Return the ids of bags by their keys; a tuple of one value is that value.
+        """Return the ids for the keys of bags; a tuple of one value becomes that value.
 
         Raises
         ------
         DataError
-            Floats from 2^53: whole numbers that were apart may be one of them.
+            If keys are floats from 2^53 on, which may merge different whole numbers.
         """
         single = [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
         parts = (part for key in single for part in (key if isinstance(key, tuple) else (key,)))
@@ -107,7 +108,7 @@ class BagIds:
 
     @property
     def storable(self) -> Ids | None:
-        """The ids as a store keeps them, int64 or texts; None where they are neither."""
+        """The ids in the form of a store, int64 or texts; None for other ids."""
         names = self.values.tolist()
         if all(isinstance(name, str) for name in names):
             return self.values
@@ -138,14 +139,14 @@ def check_apart(values: NDArray[np.floating[Any]], columns: Sequence[str]) -> No
 
 
 def check_columns_apart(ids: Any) -> None:  # noqa: ANN401 - a frame of pandas
-    """Raise DataError for such a float in a column of ids, by the precision of the column."""
+    """Raise DataError for a float id that stands for several whole numbers, in any column."""
     for name, column in ids.items():
         if column.dtype.kind == "f":
             check_apart(column.to_numpy(), [name] if isinstance(name, str) else ())
 
 
 def _check_lengths(ids: Ids) -> None:
-    """Raise DataError for a text of more bytes than a chunk of ids has room for."""
+    """Raise DataError for a text with more bytes than fit into a chunk of ids."""
     for bag, name in enumerate(ids.tolist()):
         if isinstance(name, str) and 4 * len(name) > LONGEST_ID:
             n_bytes = len(name.encode("utf-8", "replace"))
@@ -171,7 +172,7 @@ def folded(name: str) -> str:
 
 
 def alike(names: Iterable[Any]) -> tuple[Any, Any] | None:
-    """Return two names that differ only in blanks or in how accents are composed; None for none.
+    """Return the first two names that differ only in blanks or composed accents; else None.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def alike(names: Iterable[Any]) -> tuple[Any, Any] | None:
 
 
 def warn_of_alike_ids(names: Iterable[Any]) -> None:
-    """Warn of two bags whose ids differ only in blanks or in how accents are composed.
+    """Warn about two bags whose ids differ only in blanks or in how accents are composed.
 
     Parameters
     ----------
@@ -210,7 +211,7 @@ def _warn_of_alike_pair(first: Any, second: Any) -> None:  # noqa: ANN401 - text
 
 
 def given_ids(ids: Sequence[Any] | Ids, n_bags: int) -> Ids:
-    """Return ids that a caller gives to bags in memory, shape (n_bags,), as `comparable` ones.
+    """Check ids for bags in memory and return them in `comparable` form, shape (n_bags,).
 
     Raises
     ------
@@ -229,7 +230,7 @@ def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int
     Raises
     ------
     DataError
-        An id that is not there, one given twice, or ids of another kind.
+        If an id does not exist or is given twice, or if ids are of another kind.
     """
     array, wanted_kind = as_ids(wanted, as_array("ids", wanted).size)
     if not len(array):
@@ -251,23 +252,23 @@ def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int
 
 
 def comparable(ids: Ids) -> Ids:
-    """Return ids as numpy compares them whole: of its own texts it sees what is before a NUL."""
+    """Return ids in a form that NumPy compares fully: its texts end at a NUL."""
     return ids if ids.dtype.kind == "i" else ids.astype(object)
 
 
 class TakenIds:
-    """The ids that a store holds, to which an append adds its own batch by batch.
+    """The ids in a store, to which an append adds new ids batch by batch.
 
-    If integer ids only grow, each batch is compared with the largest id so far, and the committed
-    ids are never read. The first batch that is not above the largest id loads them all.
+    If integer ids only grow, each batch is compared with the largest id so far, and committed ids
+    are never read. The first batch that is not above the largest id loads all ids.
 
     Parameters
     ----------
     kind : {"int64", "str"}
     max_id : int or None
-        The largest integer id held so far.
+        Largest integer id so far.
     load : callable
-        Yields blocks of all ids held so far.
+        Function that yields blocks of all ids so far.
     """
 
     def __init__(self, kind: str, max_id: int | None, load: Callable[[], Iterable[Ids]]) -> None:
@@ -285,7 +286,7 @@ class TakenIds:
         Raises
         ------
         DataError
-            An id that is there already; none of them is added then.
+            If an id exists already. No id is added then.
         """
         if self._kind == "str":
             self._add_names(ids)
@@ -293,7 +294,7 @@ class TakenIds:
             self._add_numbers(ids)
 
     def known(self, ids: Ids) -> NDArray[np.bool_]:
-        """Return which ids are there already, shape (n_ids,)."""
+        """Return which ids exist already, shape (n_ids,)."""
         if self._kind == "str":
             return self._known_names(ids.tolist())
         return self._known_numbers(ids)
@@ -305,7 +306,7 @@ class TakenIds:
         self._take_names(names)
 
     def _take_names(self, names: list[str], are_new: bool = True) -> None:
-        """Add names, and warn once of new ones that are like others but for blanks or accents."""
+        """Add names, and warn once about new names that differ only in blanks or accents."""
         self._names.update(names)
         for name in names:
             short = folded(name)
@@ -355,7 +356,7 @@ class TakenIds:
 
 
 def _refuse(again: list[Any], known: list[Any]) -> None:
-    """Raise DataError for ids that were given twice, or that are there already."""
+    """Raise DataError for ids that are given twice or exist already."""
     for name in again[:1]:
         raise DataError(f"duplicate bag id {name!r}: it is given twice; ids are unique in a store")
     for name in known[:1]:

@@ -1,4 +1,4 @@
-"""Attributes by which files say what stored numbers mean: CF's, in HDF5, netCDF, Zarr and xarray.
+"""Decoding of stored numbers by CF attributes, in HDF5, netCDF, Zarr and xarray.
 
 Stored numbers become values in this order: unsigned, missing, out of the valid range, scaled,
 times. See the CF conventions, sections 2.5, 4.4 and 8.1, and the netCDF User's Guide.
@@ -71,7 +71,7 @@ def has_meaning(attributes: Mapping[str, Any]) -> bool:
 def unpacked(
     values: NDArray[Any], attributes: Mapping[str, Any], rules: FormatRules, place: str
 ) -> np.ma.MaskedArray[Any, Any]:
-    """Return what stored values mean: numbers, times or texts, masked where they are missing.
+    """Decode stored values to numbers, times or texts, masked where they are missing.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def unpacked(
     Raises
     ------
     DataError
-        An attribute is of another type than the values, or a calendar has no dates.
+        If an attribute has another type than the values, or a calendar has no dates.
     """
     values = _signed(values, attributes)
     scales = [_number(name, attributes, rules, place) for name in SCALES]
@@ -117,9 +117,9 @@ def unpacked(
 
 
 def decoded_dataset(dataset: Dataset) -> Dataset:
-    """Return an xarray data set with the values that its attributes mean; NaN is missing.
+    """Return an xarray data set with decoded values; NaN marks missing values.
 
-    A data set that was opened with or without decoding gives the same.
+    The result is the same for data sets that were opened with and without decoding.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _check_kind(variable: Variable, place: str) -> None:
 
 
 def _of_stored(variable: Variable) -> dict[str, Any]:
-    """Return attributes for the values as they are: a decoded variable has some of stored ones."""
+    """Return attributes that fit the current values, for variables that are already decoded."""
     attributes, packing = dict(variable.attrs), variable.encoding
     scales = {name: packing[name] for name in SCALES if name in packing}
     if not scales or any(name in attributes for name in SCALES):
@@ -230,7 +230,7 @@ def _equal(
     rules: FormatRules,
     place: str,
 ) -> NDArray[np.bool_]:
-    """Return where values are a fill value, which may be of another width than they are."""
+    """Return where values equal a fill value, whose type may have another width."""
     fill = fill.decode() if isinstance(fill, bytes) else fill
     kind = values.dtype.kind
     if isinstance(fill, str) != (kind in "OSUT"):
@@ -254,7 +254,7 @@ def _equal(
 
 
 def _valid_range(attributes: Mapping[str, Any], rules: FormatRules, place: str) -> tuple[Any, Any]:
-    """Return the least and the largest valid value, as Python's numbers; None for none."""
+    """Return the smallest and the largest valid value as Python numbers; None if not given."""
     ends: list[Any] = []
     for j, name in enumerate(("valid_min", "valid_max")):
         limit = np.ravel(attributes.get(name, ()))

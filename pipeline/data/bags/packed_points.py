@@ -35,7 +35,7 @@ def points_dtype(stored: DTypeLike) -> np.dtype[Any]:
 def box_of(
     box: Box | Sequence[Sequence[float]] | None, n_dims: int, stored: DTypeLike, name: str = "box"
 ) -> Box:
-    """Return `Box.of`; without a box, whole numbers have one from 0 to 255."""
+    """Return `Box.of`; without a box, whole numbers get a box from 0 to 255."""
     if box is None and np.dtype(stored) == WHOLE:
         box = [(0.0, float(LARGEST))] * n_dims
     return Box.of(box, n_dims, name)
@@ -49,12 +49,13 @@ def encode(
     ids: IdsLike | None,
     owner: str = "",
 ) -> NDArray[Any]:
-    """Return finite points as a dtype of `PACKED` holds them.
+    """Encode finite points for a dtype of `PACKED`.
 
     Raises
     ------
     DataError
-        A point outside the box, or that is not of whole numbers; names bag and row.
+        If a point lies outside the box, or is not made of whole numbers. The message names the bag
+        and the row.
     """
     if stored == WHOLE:
         with np.errstate(invalid="ignore"):  # what does not fit differs afterwards
@@ -81,7 +82,7 @@ def encode(
 
 
 def decode(codes: NDArray[Any], box: Box) -> NDArray[np.float32]:
-    """Return the points that codes stand for; NaN where fractions are missing."""
+    """Decode points from codes; missing fractions are NaN."""
     if codes.dtype == WHOLE:
         return codes.astype(np.float32)
     from .fraction_kernels import LAST, decode_fractions  # noqa: PLC0415

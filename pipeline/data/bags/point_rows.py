@@ -1,4 +1,4 @@
-"""Points as a matrix or table, for estimators whose rows are points and not bags."""
+"""Checks of points in a matrix or table, for estimators of points instead of bags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def new_points(estimator: BaseEstimator, X: ArrayLike, **options: int) -> tuple[
     Parameters
     ----------
     estimator : BaseEstimator
-        Gets ``n_features_in_``.
+        Estimator whose ``n_features_in_`` is set.
     X : array_like or table, shape (n, d)
         A vector holds points in one dimension.
     **options
@@ -30,7 +30,7 @@ def new_points(estimator: BaseEstimator, X: ArrayLike, **options: int) -> tuple[
     Raises
     ------
     DataError
-        Values that are not finite numbers, or too few points.
+        If values are not finite numbers, or there are too few points.
     """
     array = _numbers(points_in_order(X, None, "X", "")[0])
     points = validated(estimator, array[:, None] if array.ndim == 1 else array, **options)
@@ -48,7 +48,7 @@ def known_points(
     Parameters
     ----------
     estimator : BaseEstimator
-        Has ``n_features_in_``.
+        Estimator with ``n_features_in_``.
     X : array_like or table, shape (n, d)
         A vector holds points in one dimension, if the estimator was fitted to such.
     names : sequence of str, optional
@@ -59,7 +59,7 @@ def known_points(
     Raises
     ------
     DataError
-        Other names, another dimension, or values that are not finite numbers.
+        If names or the dimension differ, or values are not finite numbers.
     """
     array, order = points_in_order(X, names, "X", reference)
     array = _numbers(array)
@@ -78,16 +78,16 @@ def points_in_order(
     ----------
     X : array_like or table
     names : sequence of str, optional
-        The known names; without them, and for arrays, columns stay where they are.
+        Known names. Without them, and for arrays, columns are not moved.
     what, reference : str
         Words about ``X`` and about the owner of the names in messages: "the density was fitted on".
     dtype : data type, optional
-        Type of an array's numbers; those of a table are float32 or float64.
+        Data type for arrays. Tables become float32 or float64.
 
     Raises
     ------
     DataError
-        Other names, or values that are not numbers.
+        If names differ, or values are not numbers.
     """
     order = order_of(names_of_table(X), names, what, reference)
     array = numbers_of_frame(X, what) if has_columns(X) else as_array(what, X, dtype)
@@ -95,7 +95,7 @@ def points_in_order(
 
 
 def _numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as it is; DataError for texts, dates, NaN and infinities."""
+    """Return an array unchanged; DataError for texts, dates, NaN and infinities."""
     if array.dtype.kind in "USTmM":
         raise DataError(f"X is not an array of float64 (it holds {array.dtype})")
     if array.dtype.kind == "f" and array.ndim in (1, 2) and not np.isfinite(array).all():

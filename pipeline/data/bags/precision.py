@@ -1,4 +1,4 @@
-"""Whether floats can tell the given points apart: Julian dates of a night, Unix times, integers."""
+"""Checks that floats keep points apart, such as Julian dates of a night or large integers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def merged_by_float32(
 ) -> NDArray[np.int64]:
     """Return the coordinates whose points float32 would merge.
 
-    These are coordinates of which a value differs from its float32, and of which the range has
-    fewer than 4,096 steps of float32 at its largest value. A constant counts as of range 1.
+    In these coordinates a value differs from its float32, and the range has fewer than 4,096 steps
+    of float32 at its largest value. The range of a constant counts as 1.
 
     Parameters
     ----------
     points : ndarray, shape (n, d)
-        Points, or some of them; those of float32 have no such coordinates.
+        Points, or a sample of them. Points of float32 have no such coordinates.
     lo, hi : ndarray, shape (d,), optional
-        Range of all points. None: that of ``points``.
+        Range of all points. None: the range of ``points``.
     span : ndarray, shape (d,), optional
         Width of the range of all points that are stored with them. None: ``hi - lo``.
     """
@@ -90,7 +90,7 @@ def check_integers_apart(
 
 
 def has_integers(bag: object) -> bool:
-    """Return whether an array, a column of a pandas frame, or the first of nested lists has any."""
+    """Return whether an array, a pandas frame or the first of nested lists has integers."""
     if isinstance(bag, (list, tuple)):
         first: Any = bag
         while isinstance(first, (list, tuple)) and first:
@@ -102,7 +102,7 @@ def has_integers(bag: object) -> bool:
 
 
 class IntegerRange:
-    """The range of the integers among many arrays, which float64 may merge only as a whole.
+    """Range of the integers in many arrays, which are checked together.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class IntegerRange:
         self._ends: tuple[Floats, Floats] | None = None
 
     def add(self, original: object, points: NDArray[Any]) -> None:
-        """Take the range of points, shape (n, d), where they were integers.
+        """Update the range with points, shape (n, d), that were given as integers.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class IntegerRange:
         self._ends = lo, hi
 
     def check(self, names: Sequence[str] = ()) -> None:
-        """Raise DataError where float64 merges the integers; see `check_integers_apart`."""
+        """Raise DataError if float64 merges the integers; see `check_integers_apart`."""
         if self._ends is not None:
             check_integers_apart(self.place, *self._ends, [True] * len(self._ends[0]), names)
 
@@ -145,9 +145,9 @@ def check_array_apart(place: str, array: object, is_whole: bool) -> None:
     place : str
         Name of the points in messages.
     array : array, shape (n, d) or (n,)
-        Points as they were given; other types than integers of 64 bits are never refused.
+        Points as they were given. Only integers of 64 bits can be refused.
     is_whole : bool
-        Whether these are all points; of a single bag, equal values say nothing about others.
+        Whether these are all points. Equal values in a single bag say nothing about other bags.
     """
     dtype: Any = getattr(array, "dtype", None)
     if getattr(dtype, "kind", "") not in ("i", "u") or getattr(dtype, "itemsize", 0) < 8:

@@ -1,1 +1,1 @@
-"""Ranges of bags with labels: what something learns from, is judged on or leaves out."""
+"""Ranges of bags with labels, for fitting, evaluation and holdouts."""

@@ -1,4 +1,4 @@
-"""Values per bag with ids, in the order of the bags that they are given with."""
+"""Alignment of per-bag values with the bags, by their ids."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Values = TypeVar("Values")
 def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     """Return values per bag in the order of the bags, by their ids.
 
-    These are the index of a Series or DataFrame of pandas, the columns of a table (of pandas,
-    polars or Arrow) that are named as the id columns of the bags, or the keys of a mapping.
-    Anything else, and anything for bags without ids, is returned as it is.
+    The ids of the values are the index of a pandas Series or DataFrame, the columns of a table
+    (pandas, polars or Arrow) with the names of the bags' id columns, or the keys of a mapping. Any
+    other value, and any value for bags without ids, is returned unchanged.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     Raises
     ------
     DataError
-        An index that has other ids than the bags, see `in_order_of`.
+        If the values have other ids than the bags, see `in_order_of`.
     """
     in_memory = data.bag_ids if isinstance(data, Bags) else None
     if in_memory is not None:
@@ -46,7 +46,7 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
 
 
 def ids_of(data: Bags | BagStore) -> BagIds | None:
-    """Return the ids of bags; None where they have none. Those of a store are read."""
+    """Return the ids of bags; None for bags without ids. The ids of a store are read."""
     if isinstance(data, Bags):
         return data.bag_ids
     ids = data.ids()

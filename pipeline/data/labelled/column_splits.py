@@ -19,7 +19,7 @@ N_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class GroupSplit:
-    """Whole groups: those whose hash is below a limit, which `Holdout.resolve` finds."""
+    """Whole groups whose hash is below a limit, which `Holdout.resolve` determines."""
 
     column: Column
     below: float
@@ -34,7 +34,7 @@ class GroupSplit:
         return hash_values(self.column.members(start, stop), self.seed) < self.below
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides, in types JSON knows."""
+        """Return the parameters of the split, in JSON types."""
         return {"groups": self.column.name, "below": self.below, "seed": self.seed}
 
 
@@ -42,7 +42,7 @@ class GroupSplit:
 class GroupFolds:
     """Folds of whole groups, by a hash of the group: old bags keep theirs when a store grows.
 
-    Groups may be texts, of bags in memory.
+    For bags in memory, groups may be texts.
     """
 
     column: Column
@@ -63,7 +63,7 @@ class GroupFolds:
         return (shares * self.n_folds).astype(np.int64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what tells these folds from others."""
+        """Return the parameters that distinguish these folds from others."""
         values = self.column.values
         digest = None if values is None else hashlib.sha256(values.tobytes()).hexdigest()
         return {"groups": self.column.name, "given": digest, "n": self.n_folds, "seed": self.seed}
@@ -85,5 +85,5 @@ class TimeSplit:
         return np.asarray(self.column.members(start, stop) > self.after)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides, in types JSON knows."""
+        """Return the parameters of the split, in JSON types."""
         return {"time": self.column.name, "after": self.after}

@@ -1,4 +1,4 @@
-"""Columns of bags that are not labels: groups, times and weights."""
+"""Per-bag values other than labels: groups, times and weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Column:
     Attributes
     ----------
     name : str
-        The store's, or what messages call the values.
+        Name of the store's column, or of the values in messages.
     store : BagStore, optional
     values : array, shape (n_bags,), optional
     """
@@ -48,10 +48,10 @@ class Column:
         Raises
         ------
         DataError
-            A store without such a column, another number of values than bags, or an index that has
-            other ids than the bags, see `aligned`.
+            If the store lacks the column, the number of values is not the number of bags, or an
+            index has other ids than the bags (see `aligned`).
         ParameterError
-            A name for bags in memory.
+            If a column is named for bags in memory.
         """
         if not isinstance(column, str):
             values = as_array(what, aligned(column, data, what))
@@ -73,12 +73,12 @@ class Column:
         return Column(self.name, values=self.members(0, store.n_bags))
 
     def members(self, start: int, stop: int) -> NDArray[Any]:
-        """Return the values of bags start … stop − 1, shape (stop − start,); NaN of removed ones.
+        """Return the values of bags start … stop − 1, shape (stop − start,); NaN if removed.
 
         Raises
         ------
         DataError
-            A bag has none.
+            If a bag has no value.
         """
         if self.store is None:
             assert self.values is not None
@@ -112,7 +112,7 @@ class Column:
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell NaN, NaT, None, empty text and the NA of pandas, which has no truth, from values."""
+    """Whether a value is missing: NaN, NaT, None, empty text or the NA of pandas."""
     if values.dtype.kind in "UST":
         is_empty: NDArray[np.bool_] = np.strings.str_len(values) == 0
         return is_empty

@@ -17,11 +17,11 @@ class FromFrame(NamedTuple):
     ----------
     X : Bags, or what was given
     y : Series, DataFrame, or what was given
-        The labels, where ``target`` named columns.
+        Labels, taken from the columns that ``target`` names, if any.
     target : str, list of str or None
-        None where ``y`` holds the columns.
+        Names of the target columns; None if ``y`` holds them.
     values : mapping from argument to its values
-        Values per bag where an argument named a column, else what was given.
+        Values per bag if an argument named a column, else the argument itself.
     names : tuple of str
         Columns that ``y`` was taken from.
     columns : tuple of str
@@ -43,9 +43,9 @@ def from_frame(
     without: Sequence[str] = (),
     **arguments: Any,  # noqa: ANN401
 ) -> FromFrame:
-    """Return bags, labels and further values, of which those named by a column are taken from X.
+    """Return bags, labels and further values; those named by a column are taken from X.
 
-    Only a groupby has such columns; of other X everything is returned as it is given.
+    Only a groupby has such columns. For other X everything is returned unchanged.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ def from_frame(
     y, target
         As in ``fit``.
     without : sequence of str
-        Further columns that are not coordinates; those that the frame lacks are passed over.
+        Further columns that are not coordinates. Columns that the frame lacks are ignored.
     arguments
         Values per bag, such as ``groups``, or the name of a column.
 
     Raises
     ------
     DataError
-        No such column, or one that is not constant within a bag.
+        If there is no such column, or it is not constant within a bag.
     ParameterError
-        y and target together.
+        If both y and target are given.
     """
     if not is_groups(X):
         return FromFrame(X, y, target, arguments)

@@ -20,7 +20,7 @@ from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
 
 BagsLike = BagStore | BagsInMemory
-"""Bags as callers give them."""
+"""Bags in any form that callers may pass."""
 
 LabelsLike = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 """Labels of bags in memory: targets, or one response per bag."""
@@ -34,9 +34,9 @@ def with_targets(
     Raises
     ------
     DataError
-        No targets, targets of another length, or names the store does not have.
+        If there are no targets, their number is wrong, or the store lacks a name.
     ParameterError
-        y with a store, or target with bags in memory.
+        If y is given with a store, or target with bags in memory.
     """
     if isinstance(X, LabelledBags):
         if y is not None or target is not None:
@@ -69,8 +69,8 @@ def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, boo
     Raises
     ------
     DataError
-        Targets of another length, or that are not numbers; or an index that has other ids than
-        the bags, see `aligned`.
+        If the number of targets is wrong, they are not numbers, or an index has other ids than the
+        bags (see `aligned`).
     """
     y = aligned(y, data, "y")
     values = as_targets(y)
@@ -97,7 +97,7 @@ def label_names(y: LabelsLike) -> tuple[str, ...]:
 
 
 def unequal(what: str, values: NDArray[Any], n_bags: int) -> str:
-    """Say that values are not one for each bag: "y has 59 values for 60 bags"."""
+    """Return the message for a wrong number of values: "y has 59 values for 60 bags"."""
     if values.ndim == 1:
         return f"{what} has {len(values)} values for {n_bags} {plural('bag', n_bags)}"
     return f"{what} has shape {values.shape} for {n_bags} bags"
@@ -109,7 +109,7 @@ def as_targets(y: LabelsLike) -> NDArray[Any]:
     Raises
     ------
     DataError
-        Responses in their place, or lists that numpy makes no array of.
+        If responses are given instead of targets, or lists do not form an array.
     """
     try:
         if not isinstance(y, Ragged):
@@ -133,8 +133,8 @@ def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> 
     Raises
     ------
     DataError
-        No bags, or no responses; for responses in memory another number than bags, or values
-        that are not finite numbers.
+        If there are no bags or no responses, the number of responses is not the number of bags, or
+        values are not finite numbers.
     ParameterError
         responses with a store.
     """
@@ -165,7 +165,7 @@ def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> 
 
 
 def _listed(responses: LabelsLike) -> LabelsLike:
-    """Return a Series of responses as a list; None for what pandas calls missing."""
+    """Return a Series of responses as a list, with None for missing values of pandas."""
     if not has_index(responses):
         return responses
     if getattr(responses, "ndim", 1) != 1:

@@ -1,4 +1,4 @@
-"""`LabelledBags`: a range of bags, with labels, that a model learns from or is judged on."""
+"""`LabelledBags`: a range of bags with labels, for fitting or evaluation."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ LABELS_PER_READ = 2**20  # rows of targets read at a time where no points are
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some bags of a pass, and how many bags between them were left out.
+    """Some bags of a pass, and the number of bags left out between them.
 
     Attributes
     ----------
     index : int64, shape (n,)
-        Positions of the bags in the data, ascending; often empty, to report on what was skipped.
+        Positions of the bags in the data, ascending. It may be empty, to report skipped bags.
     bags : Bags
     labels : array (n, k), Responses or None
     stop : int
-        Position after the last bag that is done when this batch is.
+        Position after the last bag that is done with this batch.
     n_unlabelled, n_left_out : int
-        Bags skipped before ``stop`` and not counted by an earlier batch; those that were removed
-        have no label.
+        Numbers of bags skipped before ``stop`` and not counted by an earlier batch. Removed bags
+        count as unlabelled.
     """
 
     index: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class LabelledBags:
-    """Bags ``start:stop`` of memory or of a store at its committed length, with their labels.
+    """Bags ``start:stop`` in memory or in a store at its committed length, with labels.
 
     Ranges and indices of bags are positions in the data.
 
@@ -67,18 +67,19 @@ class LabelledBags:
     ----------
     data : Bags or BagStore
     labels : Targets, ResponseBags or None
-        None: bags that are looked at for themselves, none of which is skipped as unlabelled.
+        Labels of the bags. None: bags without labels, none of which is skipped as unlabelled.
     start, stop : int
-        Default all bags.
+        Range of positions. Default: all bags.
     left_out : Membership, optional
-        Bags that no batch has.
+        Bags that are left out of all batches.
     weightless : Membership, optional
-        Bags of weight 0: no batch, sample or measured box has them, as if they were removed.
+        Bags of weight 0, which are left out of batches, samples and the measured box, as if they
+        were removed.
     only : Membership, optional
-        No batch has other bags; points of ranges without any are not read.
+        Bags to which all batches are restricted. Points of ranges without such bags are not read.
     coordinates : sequence of str, optional
-        Names of the coordinates in the order in which batches, samples and the box have them;
-        None: the order of the data. See `in_order_of`.
+        Names of the coordinates in the order of batches, samples and the box, see `in_order_of`.
+        None: the order of the data.
     """
 
     data: Bags | BagStore
@@ -101,12 +102,12 @@ class LabelledBags:
 
     @property
     def n_bags(self) -> int:
-        """Bags of the range, labelled or not, left out or not."""
+        """Number of bags of the range, including unlabelled and left-out bags."""
         return self.end - self.start
 
     @property
     def n_points(self) -> int:
-        """Points of the range's bags, those removed among them; no points are read."""
+        """Number of points of the range, including removed bags; no points are read."""
         if self.n_bags == len(self.data):
             return self.data.n_points if isinstance(self.data, Bags) else self.data.meta.n_points
         if isinstance(self.data, Bags):
@@ -126,17 +127,17 @@ class LabelledBags:
 
     @property
     def url(self) -> str | None:
-        """The store's; None of bags in memory."""
+        """URL of the store; None for bags in memory."""
         return None if isinstance(self.data, Bags) else self.data.url
 
     @property
     def snapshot(self) -> str | None:
-        """The id of the snapshot that is read, of a store that has snapshots."""
+        """Id of the snapshot that is read; None for a store without snapshots."""
         return None if isinstance(self.data, Bags) else self.data.snapshot
 
     @property
     def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates, of frames or of a store of named bags; else None."""
+        """Names of the coordinates; None for bags without names."""
         return self.data.coordinate_names if self.coordinates is None else list(self.coordinates)
 
     def in_order_of(
@@ -153,7 +154,7 @@ class LabelledBags:
         Parameters
         ----------
         names : sequence of str, optional
-            Names of the bags that these are compared with.
+            Names of the coordinates of the reference.
         reference : str
             Words about these bags in messages, such as "the model was fitted on".
         what : str, optional
@@ -162,7 +163,7 @@ class LabelledBags:
         Raises
         ------
         BagbasisError
-            Coordinates of other names.
+            If the coordinates have other names.
         """
         what = what or self.url or "these bags"
         order = order_of(self.coordinate_names, names, what, reference, error)
@@ -171,12 +172,12 @@ class LabelledBags:
         return replace(self, coordinates=tuple(names))
 
     def ordered(self, bags: Bags) -> Bags:
-        """Return bags that were read from the data with their coordinates in our order."""
+        """Return bags that were read from the data in the order of ``coordinates``."""
         return bags.in_order_of(self.coordinates, self.url or "these bags", "expected are")
 
     @property
     def response_names(self) -> list[str] | None:
-        """Names of the coordinates of the responses, as `coordinate_names`."""
+        """Names of the coordinates of the responses; None without names."""
         if not isinstance(self.data, Bags):
             return self.data.response_coordinate_names
         names: list[str] | None = self._labels.given().coordinate_names
@@ -184,7 +185,7 @@ class LabelledBags:
 
     @property
     def box(self) -> Box:
-        """The store's, or what `box_of_bags` measures."""
+        """The box of the store; for bags in memory, the box that `box_of_bags` measures."""
         if isinstance(self.data, Bags):
             weighed = self.data if self.weightless is None else self.data[self._weighed()]
             box = box_of_bags(weighed)
@@ -196,12 +197,12 @@ class LabelledBags:
 
     @property
     def target_names(self) -> tuple[str, ...]:
-        """Names of the targets; empty where labels have none."""
+        """Names of the targets; empty for labels without names."""
         return self.labels.names if isinstance(self.labels, Targets) else ()
 
     @property
     def class_names(self) -> Mapping[str, Sequence[str]]:
-        """What people call the classes 0, 1, … of each target of the store that has classes."""
+        """Names of the classes 0, 1, … of each target of the store that has classes."""
         names = {} if isinstance(self.data, Bags) else self.data.meta.class_names
         if isinstance(self.labels, Targets) and self.labels.class_names:
             return {**names, self.labels.names[0]: self.labels.class_names}
@@ -217,14 +218,14 @@ class LabelledBags:
 
     @property
     def response_box(self) -> Box:
-        """The store's, or what `box_of_bags` measures."""
+        """The box of the store; for bags in memory, the box that `box_of_bags` measures."""
         if isinstance(self.data, Bags):
             return box_of_bags(self._labels.given().present)
         assert self.data.response_box is not None
         return self.data.response_box
 
     def sizes(self, ranges: Sequence[Range]) -> NDArray[np.int64]:
-        """Points of each bag of some ranges, 0 of one that was removed; no points are read."""
+        """Return the points of each bag of some ranges, 0 if removed; no points are read."""
         if isinstance(self.data, Bags):
             return np.concatenate([self.data.sizes[a:b] for a, b in ranges])
         sizes = np.concatenate([np.diff(self.data.offsets(a, b)) for a, b in ranges])
@@ -247,15 +248,15 @@ class LabelledBags:
         rows_per_block: int = ROWS_PER_BLOCK,
         max_bytes: int = PARTITION_BYTES,
     ) -> Iterator[Batch]:
-        """Batches of the labelled bags ``start:stop`` that are not left out, in order.
+        """Yield batches of the labelled bags ``start:stop`` that are not left out, in order.
 
         Parameters
         ----------
         rows_per_block : int
-            Bags in a batch, at most.
+            Largest number of bags in a batch.
         max_bytes : int
             Largest number of bytes of points and responses that are read at a time, unless one bag
-            has more. The next ones are read while the caller works on a batch.
+            has more. The next points are read while the caller works on a batch.
         """
         first = self.start if start is None else start
         last = self.end if stop is None else stop
@@ -267,7 +268,7 @@ class LabelledBags:
         rows_per_block: int = ROWS_PER_BLOCK,
         max_bytes: int = PARTITION_BYTES,
     ) -> Iterator[Batch]:
-        """Yield batches as `batches` does, of several ranges one after the other."""
+        """Yield batches of several ranges, one after the other; see `batches`."""
         for (a, b), bags, block in self._partitions(ranges, max_bytes):
             out = self._skipped(a, b)
             held = out & ~self._weightless(a, b)
@@ -326,7 +327,7 @@ class LabelledBags:
     # ------------------------------------------------------------------ samples
 
     def sample(self, runs: RunSample) -> Iterator[Bags]:
-        """Read the bags of evenly spread runs, whether or not they are labelled or left out."""
+        """Read the bags of evenly spread runs, including unlabelled and left-out bags."""
         if self.weightless is not None:
             return self._sample_of_weighed(runs)
         data, ranges = self.data, runs.ranges(self.start, self.end)
@@ -356,7 +357,7 @@ class LabelledBags:
     def _partitions(
         self, ranges: Sequence[Range], max_bytes: int
     ) -> Iterator[tuple[Range, Bags, Any]]:
-        """Yield what is read at a time: a range, its bags, and its block of labels, if any."""
+        """Yield parts that are read at a time: a range, its bags, and its labels, if any."""
         data, labels = self.data, self.labels
         if isinstance(data, Bags):
             for a, b in ranges:
@@ -409,7 +410,7 @@ class LabelledBags:
         return self.start + np.flatnonzero(~self._weightless(self.start, self.end))
 
     def _sample_of_weighed(self, runs: RunSample) -> Iterator[Bags]:
-        """Read a `sample` of the bags that are not of weight 0, as if there were no others."""
+        """Read a `sample` of the bags whose weight is not 0."""
         data, places = self.data, self._weighed()
         chosen = [places[a:b] for a, b in runs.ranges(0, len(places))]
         if isinstance(data, Bags):
@@ -418,7 +419,7 @@ class LabelledBags:
         return (self.ordered(bags[bags.sizes > 0]) for bags in read if bags.n_points)
 
     def _box_of_weighed(self, store: BagStore) -> Box:
-        """Measure the box without bags of weight 0; all bags are read where these reach its end."""
+        """Measure the box without bags of weight 0; reads all bags if these touch its boundary."""
         lo, hi = (np.array(end) for end in store.meta.ranges["points"])
         out = np.flatnonzero(self._weightless(0, store.n_bags))
         ends = [range_of(bags.points) for bags in read_runs(store, ranges_of(out)) if bags.n_points]
@@ -439,7 +440,7 @@ class LabelledBags:
 def with_missing(rows: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[Any]:
     """Return a row per bag, given the rows of the bags that are present.
 
-    The other bags get a row that stands for no value: NaN, -1 for integers, an empty text.
+    The other bags get a row for a missing value: NaN, -1 for integers, an empty text.
     """
     if present.all():
         return rows

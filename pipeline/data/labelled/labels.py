@@ -1,4 +1,4 @@
-"""Kinds of labels: how each kind is read for a range of bags, and which bags have a label."""
+"""Kinds of labels: reading them for a range of bags, and finding the labelled bags."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..store.plan import Range
 from ..store.reading import pair_partitions, partitions
 from ..store.store import BagStore
 
-FEW_BAGS = 3  # a fit with fewer labelled bags is warned of
+FEW_BAGS = 3  # a fit with fewer labelled bags issues a warning
 ROUNDING = 1e-14  # squared spread of labels relative to their mean: a smaller one counts as zero
 
 LabelBlock = TypeVar("LabelBlock")
@@ -25,7 +25,7 @@ LabelBlock = TypeVar("LabelBlock")
 
 
 class Labels(Protocol[LabelBlock]):
-    """A kind of label: how it is read for a range of bags, and which bags have one.
+    """Base of the kinds of labels.
 
     A block of labels is what `read` returns: an array, or `Responses`.
     """
@@ -64,10 +64,10 @@ class Targets:
     names : tuple of str
         Names of a store's columns; empty for bags in memory.
     values : shape (n_bags, k), optional
-        Labels of bags in memory, or instead of a store's columns.
+        Labels of bags in memory, or labels that replace a store's columns.
     class_names : tuple of str
-        The classes of the one target are read as positions among these, which include all of the
-        store's; empty: as the store's own numbers.
+        Classes of the single target, which include all classes of the store. Labels are positions
+        among them. Empty: labels are the store's own numbers.
     """
 
     names: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class ResponseBags:
 
 
 def warn_of_few(n_bags: int, url: str | None) -> bool:
-    """Warn of a fit to one or two labelled bags; return whether it has so few."""
+    """Warn about a fit to one or two labelled bags; return whether there are so few."""
     if n_bags >= FEW_BAGS:
         return False
     bags = "1 labelled bag" if n_bags == 1 else f"{n_bags} labelled bags"
@@ -156,7 +156,7 @@ def warn_of_few(n_bags: int, url: str | None) -> bool:
 
 
 def warn_of_alike(n_bags: int, variance: Floats, mean: Floats, names: Sequence[str]) -> None:
-    """Warn of targets, shape (k,), whose labels are alike in all bags fitted."""
+    """Warn about targets, shape (k,), whose labels are equal in all fitted bags."""
     alike = np.flatnonzero(variance <= ROUNDING * mean**2)
     if not len(alike):
         return

@@ -1,4 +1,4 @@
-"""A warning of labels that were left among the coordinates."""
+"""A warning about labels that were left among the coordinates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LEAK_CORRELATION = 1 - 1e-8  # correlation of a float32 coordinate with a linear
 
 
 def warn_of_leaks(source: LabelledBags, are_classes: bool) -> None:
-    """Warn of a coordinate that is constant in every bag and tells the label or the class.
+    """Warn about a coordinate that is constant in every bag and determines the label.
 
-    It equals the label, is a linear function of it, or has one value for each class. A sample of
-    the bags is compared; bags of one point say nothing.
+    Such a coordinate equals the label, is a linear function of it, or has one value for each class.
+    A sample of the bags is compared; bags of one point are ignored.
     """
     if not isinstance(source.labels, Targets):
         return
@@ -52,7 +52,7 @@ def warn_of_leaks(source: LabelledBags, are_classes: bool) -> None:
 
 
 def _link(values: NDArray[Any], y: NDArray[Any], are_classes: bool) -> str | None:
-    """Return how values and labels go together, as "equals"; None where they do not."""
+    """Return the relation of values and labels, such as "equals"; None if there is none."""
     values, y = values[np.isfinite(y)], y[np.isfinite(y)]
     if len(np.unique(y)) < 2 or np.ptp(values) == 0:
         return None

@@ -1,4 +1,4 @@
-"""Subsets of bags chosen by a bag's index, whatever the plan of a pass."""
+"""Subsets of bags chosen by the bag's index, independent of the plan of a pass."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Membership(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides, in types JSON knows."""
+        """Return the parameters of the subset, in JSON types."""
         ...
 
 
@@ -57,7 +57,7 @@ class Folds(Protocol):
 
     @property
     def n_folds(self) -> int:
-        """How many there are; some may be empty."""
+        """Number of folds; some may be empty."""
         ...
 
     def of(self, index: Integers) -> Integers:
@@ -65,7 +65,7 @@ class Folds(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides, in types JSON knows."""
+        """Return the parameters of the subset, in JSON types."""
         ...
 
 
@@ -73,7 +73,7 @@ class Folds(Protocol):
 class IndexFolds(Saved):
     """Folds of equally many bags: n_folds neighbouring bags are in different folds.
 
-    A hash of the neighbours' place turns their order.
+    A hash of the neighbours' position rotates their order.
     """
 
     n_folds: int
@@ -92,9 +92,9 @@ class PlacedFolds:
     Attributes
     ----------
     places : int64, shape (n,), ascending
-        Positions of the bags that have one; others are in the first fold.
+        Positions of the bags with a fold. All other bags are in the first fold.
     folds : int64, shape (n,)
-        From 0 to n_folds − 1.
+        Fold of each of these bags, from 0 to n_folds − 1.
     n_folds : int
     """
 
@@ -108,7 +108,7 @@ class PlacedFolds:
         return np.where(self.places[at] == index, self.folds[at], 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what tells these folds from others."""
+        """Return the parameters that distinguish these folds from others."""
         digest = hashlib.sha256(np.stack([self.places, self.folds]).tobytes()).hexdigest()
         return {"placed": digest, "n": self.n_folds}
 
@@ -119,7 +119,7 @@ def hash_values(values: NDArray[Any], seed: int) -> Floats:
 
 
 def hash_index(index: NDArray[np.uint64], seed: int) -> Floats:
-    """Uniform numbers in [0, 1), one per index."""
+    """Hash indices to uniform numbers in [0, 1)."""
     with np.errstate(over="ignore"):
         step = np.uint64(0x9E3779B97F4A7C15)
         z = (index + np.uint64(1)) * step + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)

@@ -1,4 +1,4 @@
-"""Signs in columns and ids that bags come in groups, which a holdout of single bags cuts apart."""
+"""Detection of groups of bags that a holdout of single bags would split."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LAST_PART = re.compile(r"[-_./:| ][^-_./:| ]*$")  # of an id
 
 
 def suspect_groups(store: BagStore, learnt: Collection[str], holdout: Holdout) -> str | None:
-    """Return a warning where bags look like groups, and a holdout or a fit does not know them.
+    """Return a warning if bags seem to form groups that a holdout or a fit does not know.
 
-    Signs are a column of classes besides those learnt, whose values recur, and ids that have the
-    same beginning before their last part.
+    Signs of groups are another column of classes whose values recur, and ids that differ only in
+    their last part.
     """
     n = min(store.n_bags, MAX_BAGS_READ)
     if not n or holdout.groups is not None or holdout.after is not None:
@@ -51,7 +51,7 @@ def suspect_groups(store: BagStore, learnt: Collection[str], holdout: Holdout) -
 
 
 def _recur(values: NDArray[Any]) -> bool:
-    """Whether most values are those of several bags, and there are several of them."""
+    """Whether there are several values, and most of them belong to several bags."""
     _, counts = np.unique(values, return_counts=True)
     several = len(counts) >= MIN_GROUPS and len(values) >= MIN_GROUP_SIZE * len(counts)
     return bool(several and 2 * counts[counts > 1].sum() > len(values))

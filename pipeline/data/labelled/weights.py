@@ -1,4 +1,4 @@
-"""`Weights`: how much each bag counts in a fit and in its errors."""
+"""`Weights`: weights of bags in a fit and in its errors."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ..store.store import BagStore
 from .columns import Column
 
 SampleWeight = str | ArrayLike | None
-"""What ``sample_weight=`` takes: one number ≥ 0 per bag, or a column of a store."""
+"""Type of ``sample_weight=``: one number ≥ 0 per bag, or a column of a store."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The weights of bags: a bag of weight 2 counts as two equal bags, one of weight 0 as none.
+    """Weights of bags. A bag of weight 2 counts like two equal bags, weight 0 drops the bag.
 
     Attributes
     ----------
     column : Column, optional
         Weights of bags; None: all 1.
     by_class : float64, shape (k,), optional
-        Factor of the weights of bags of each class.
+        Factor for the weights of the bags of each class.
     limits : float64, shape (2, k), optional
-        Least and largest label of each column that counts: others are outliers, and their bags
-        have the weight 0.
+        Smallest and largest allowed label of each column. Bags with labels outside are outliers and
+        get weight 0.
     """
 
     column: Column | None = None
@@ -42,14 +42,14 @@ class Weights:
 
     @classmethod
     def of_bags(cls, data: Bags | BagStore, weights: SampleWeight) -> Weights | None:
-        """Return the weights that ``sample_weight=`` gives; None for None.
+        """Return the weights given by ``sample_weight=``; None for None.
 
         Raises
         ------
         DataError
-            A store without the column, another number of weights than bags, or one missing.
+            If the store lacks the column, the number of weights is wrong, or a weight is missing.
         ParameterError
-            A column's name for bags in memory.
+            If a column is named for bags in memory.
         """
         return None if weights is None else cls(Column.of(data, "sample_weight", weights))
 
@@ -59,7 +59,7 @@ class Weights:
         Raises
         ------
         DataError
-            A weight that is missing, negative or infinite.
+            If a weight is missing, negative or infinite.
         """
         weights: Floats = np.ones(len(index))
         if self.column is not None:
@@ -72,9 +72,9 @@ class Weights:
         return weights
 
     def without_weight(self, start: int, stop: int) -> ListedBags | None:
-        """Return the bags of ``start:stop`` whose weight is 0; None for none, or for all of them.
+        """Return the bags of ``start:stop`` with weight 0; None if no bag or every bag has it.
 
-        Weights of classes do not count.
+        Weights of classes are ignored.
         """
         if self.column is None:
             return None
@@ -84,7 +84,7 @@ class Weights:
         return ListedBags(index) if 0 < len(index) < stop - start else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a model of a store keeps, in types JSON knows."""
+        """Return the weights as a model of a store saves them, in JSON types."""
         values: dict[str, Any] = {
             "column": None if self.column is None else self.column.name,
             "by_class": None if self.by_class is None else self.by_class.tolist(),
@@ -96,7 +96,7 @@ class Weights:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return what `to_dict` described, to be `bound` to a store."""
+        """Return weights from the values of `to_dict`, to be `bound` to a store."""
         name, by_class, limits = values["column"], values["by_class"], values.get("limits")
         if limits is not None:
             limits = np.array(limits, float)  # None is NaN
@@ -111,11 +111,11 @@ class Weights:
         return replace(self, column=Column.of(data, "sample_weight", self.column.name))
 
 
-MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # of weights that are not 0: float32 has sums of up to 3e38
+MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # except weight 0: sums of float32 end at 3e38
 
 
 def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
-    """Return weights as float64; DataError for one that is negative, infinite or far from 1."""
+    """Return weights as float64; DataError for a negative, infinite or extreme weight."""
     if values.dtype.kind not in "biuf":
         raise DataError(f"{name} has dtype {values.dtype}; expected numbers ≥ 0")
     weights: Floats = values.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Warnings of bags that are much wider than the others, and so set a measured box alone."""
+"""Warnings about bags that are much wider than the others and determine the measured box."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MIN_WIDENING = 10.0
 
 
 def warn_of_wide_bag(source: LabelledBags, box: Box) -> None:
-    """Warn of the coordinate whose range in the box is set by bags much wider than the others.
+    """Warn about a coordinate whose range in the box comes from bags much wider than the others.
 
-    These are bags without a label that are much wider than all labelled ones, or else one bag that
-    is much wider than nearly all other bags.
+    These bags are unlabelled bags much wider than all labelled bags, or a single bag much wider
+    than nearly all other bags.
 
     Parameters
     ----------
@@ -70,9 +70,10 @@ def warn_of_wide_bag(source: LabelledBags, box: Box) -> None:
 
 
 def _warn_of_code(source: LabelledBags, low: Floats, high: Floats) -> bool:
-    """Warn of a value that looks like a code for missing values, as -9999; say whether.
+    """Warn about a value that looks like a code for missing values, such as -9999.
 
-    It is the least or the largest value of two sampled bags or more, and far from all others.
+    Such a value is the smallest or the largest value of two or more sampled bags, and far from all
+    other values. Returns whether a warning was issued.
 
     Parameters
     ----------
@@ -112,14 +113,14 @@ def _warn_of_code(source: LabelledBags, low: Floats, high: Floats) -> bool:
 
 
 def warn_of_wide_response(source: LabelledBags, box: Box) -> None:
-    """Warn of responses of bags of weight 0 that are much wider than all the others.
+    """Warn about responses of bags of weight 0 that are much wider than all other responses.
 
     Parameters
     ----------
     source : LabelledBags
         Bags with responses and with their bags of weight 0.
     box : Box
-        The box of the embedding of the responses; only the box of all responses is looked at.
+        Box of the embedding of the responses. It is checked only if it is the box of all responses.
     """
     if source.weightless is None or box != source.response_box or _is_unit(box):
         return
@@ -137,7 +138,7 @@ def warn_of_wide_response(source: LabelledBags, box: Box) -> None:
 
 
 def _warn_of_unlabelled(source: LabelledBags, box: Box) -> bool:
-    """Warn of bags without a label that are much wider than all labelled ones; say whether."""
+    """Warn about unlabelled bags much wider than all labelled bags; return whether it did."""
     if not source.in_memory and source.n_points > MAX_POINTS_READ:
         return False
     counts = np.empty(source.n_bags, dtype=bool)
@@ -166,7 +167,7 @@ def _warn_of_unlabelled(source: LabelledBags, box: Box) -> bool:
 
 @dataclass(frozen=True)
 class Widening:
-    """A bag that does not count, and how far it and all bags that count reach.
+    """A bag that does not count, and the reach of this bag and of all bags that count.
 
     Attributes
     ----------
@@ -175,9 +176,9 @@ class Widening:
     j : int
         The coordinate.
     times : float
-        Reach of the bag from the middle of those that count, in multiples of theirs.
+        Reach of the bag from the middle of the bags that count, in multiples of their reach.
     end, low, high : float
-        Where the bag ends, and between which values those that count lie.
+        End of the bag, and range of the bags that count.
     """
 
     place: int
@@ -200,7 +201,7 @@ def _is_unit(box: Box) -> bool:
 
 
 def _may_widen(source: LabelledBags, box: Box, counts: NDArray[np.bool_]) -> bool:
-    """Return whether a sample of the bags that count is so narrow that others may set the box."""
+    """Return whether a sample of the bags that count is narrow, so that others may set the box."""
     places = source.start + np.flatnonzero(counts)
     chosen = [places[a:b] for a, b in SAMPLE.ranges(0, len(places))]
     if not chosen:
@@ -239,7 +240,7 @@ def _widening(
 def _reach(lo: Floats, hi: Floats, low: Floats, high: Floats) -> Floats:
     """Return how far [lo, hi] reach from the middle of [low, high], in multiples of its half.
 
-    Where [low, high] is one value it is 0: it has no differences that could be lost.
+    If [low, high] is a single value, the result is 0, because there are no differences to lose.
     """
     middle, half = (low + high) / 2, (high - low) / 2
     reach = np.maximum(hi - middle, middle - lo)
@@ -249,7 +250,7 @@ def _reach(lo: Floats, hi: Floats, low: Floats, high: Floats) -> Floats:
 def _reached(
     source: LabelledBags, places: Integers, ranges: Sequence[Range] | None = None
 ) -> tuple[Floats, Floats, Integers]:
-    """Return the ends of all points of some bags, and the bags that have them, shape (2, d).
+    """Return the extremes of all points of some bags, and the bags with them, shape (2, d).
 
     ``ranges`` has all the bags; None: all of the source.
     """
@@ -284,7 +285,7 @@ def _blocks(
 
 
 def _called(source: LabelledBags, place: int) -> str:
-    """Return what messages call a bag."""
+    """Return the name of a bag in messages."""
     data = source.data
     if isinstance(data, Bags):
         return f"bag {place}" if data.ids is None else f"bag {place} (id {data.ids[place]})"
@@ -311,7 +312,7 @@ def _ends(source: LabelledBags) -> tuple[Integers, Floats, Floats]:
 def _name(
     source: LabelledBags, places: Integers, low: Floats, high: Floats, j: int, middle: float
 ) -> str:
-    """Return what messages call the widest bag of a coordinate, if it is known."""
+    """Return the name, in messages, of the widest bag of a coordinate, if it is known."""
     data = source.data
     if source.weightless is not None:
         return UNNAMED_BAG
