@@ -113,7 +113,7 @@ AnyKernel = Kernel | NegativeDistance
 
 
 def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
-    """Return a kernel with its bandwidth decided.
+    """Return a kernel with its bandwidth.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     Raises
     ------
     DataError
-        All rows are alike, or too far from each other.
+        If all rows are equal, or too far from each other.
     """
     number = (KERNEL_WIDTH | OneOf("median") | None_).check("bandwidth", bandwidth)
     if isinstance(number, float):

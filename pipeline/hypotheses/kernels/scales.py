@@ -1,8 +1,8 @@
-"""`Scales`: kernels of many widths at once, each a block of paired random features.
+"""`Scales`: kernels with many bandwidths, each with a block of paired random features.
 
-A difference between two samples may be fine or coarse, and one width sees one of the two. So a
-test looks at ten widths per kernel, from half the 5 % quantile of the distances of two rows to
-twice their 95 % quantile, in equal ratios.
+A difference between two samples may be fine or coarse, and a single bandwidth detects only one of
+the two. A test therefore uses ten bandwidths per kernel in equal ratios. They range from half the
+5 % quantile of the distances of two rows to twice their 95 % quantile.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Scales(Saved):
         Raises
         ------
         DataError
-            All rows are alike, or too far from each other.
+            If all rows are equal, or too far from each other.
         """
         kernels: list[Kernel] = []
         norms: list[float] = []

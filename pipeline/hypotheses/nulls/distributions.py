@@ -1,8 +1,8 @@
-"""Nulls: what a statistic is without an effect, and the p-value that follows.
+"""Null distributions of test statistics, and their p-values.
 
-Each function returns a `Null` for an observed statistic of which large values speak against the
-hypothesis. Distributions that are known in closed form are kept as equally spaced quantiles, so
-that every null can be drawn and compared.
+Each function returns a `Null` for an observed statistic; large values are evidence against the null
+hypothesis. Distributions in closed form are kept as equally spaced quantiles, so that every null
+distribution can be plotted and compared.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ MIN_WEIGHT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Null:
-    """The distribution of a statistic without an effect.
+    """Null distribution of a statistic.
 
     Attributes
     ----------
     name : str
+        Name of the method.
     p_value : float
+        p-value of the observed statistic.
     values : float64, shape (n,), ascending
+        Values or quantiles of the distribution.
     """
 
     name: str
@@ -39,7 +42,7 @@ class Null:
 
 
 def permutation_null(observed: float, permuted: Floats, scale: float = 1.0) -> Null:
-    """Return the null of permuted statistics, exact at any number of units.
+    """Return the null distribution of permuted statistics, exact for any number of units.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Random generators of a test: a stream of the seed for each use, so that none repeats another."""
+"""Random generators of a test: one independent stream of the seed for each use."""
 
 from __future__ import annotations
 

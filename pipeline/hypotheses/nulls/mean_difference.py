@@ -1,8 +1,9 @@
-"""Whether the mean rows of two sets differ, by permutations that go on where p is small.
+"""Test for a difference of the mean rows of two sets, by a sequential number of permutations.
 
-Rows are feature vectors, so that ‖μ₁ − μ₂‖² is the MMD² of the kernel that features stand for. A
-test at a level of 10⁻⁴ takes tens of thousands of permutations, but only where a p-value that small
-is in sight: elsewhere Besag and Clifford's sequential p-value (1991) stops after a thousand.
+Rows are feature vectors, so that ‖μ₁ − μ₂‖² is the MMD² of the kernel that the features
+approximate. A test at a level of 10⁻⁴ takes tens of thousands of permutations, but only if so small
+a p-value is still possible. Otherwise the sequential p-value of Besag and Clifford (1991) stops
+after a thousand.
 """
 
 from __future__ import annotations

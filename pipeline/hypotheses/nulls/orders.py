@@ -1,4 +1,4 @@
-"""Orders in which the second of two samples may be paired with the first, were they independent."""
+"""Permutations of the second of two paired samples that are equally likely under independence."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
 def permuted_orders(
     units: Integers, n_orders: int, seed: int, strata: Integers | None = None
 ) -> Iterator[Integers]:
-    """Yield blocks (m, n) of random orders that move units as wholes.
+    """Yield blocks (m, n) of random permutations that move whole units.
 
-    A unit trades places with units of as many rows only: so each row of a unit keeps its place in
-    it, and every order is as likely as the one that was observed.
+    A unit is exchanged only with units of the same size. Each row keeps its position in its unit,
+    and every permutation is as likely as the observed order.
 
     Parameters
     ----------
     units : int64, shape (n,)
         The unit of each row.
     strata : int64, shape (n,), optional
-        Units trade places with units of their stratum only: the same one in all rows of a unit.
+        Stratum of each row, the same for all rows of a unit. Units are exchanged within their
+        stratum only.
 
     Raises
     ------
     DataError
-        No two units, or no two of one stratum, are of one size.
+        If no two units (of the same stratum) have the same size.
     """
     generator = generator_of(seed, "orders")
     sizes = np.bincount(units)
@@ -62,7 +63,7 @@ def permuted_orders(
 def shifted_orders(n: int, n_orders: int, seed: int) -> Iterator[Integers]:
     """Yield blocks (m, n) of rotations of a series, drawn without repeats from all n − 1.
 
-    A rotation keeps what a series owes to its own past, which random orders destroy.
+    A rotation preserves the autocorrelation of a series, which random permutations destroy.
     """
     shifts = generator_of(seed, "orders").permutation(np.arange(1, n))[:n_orders]
     rows, done = np.arange(n), 0

@@ -1,4 +1,4 @@
-"""The wild bootstrap: nulls of series, by random weights that are correlated as they are."""
+"""The wild bootstrap: null distributions for series, by random weights with autocorrelation."""
 
 from __future__ import annotations
 

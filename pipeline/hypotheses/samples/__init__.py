@@ -1,1 +1,1 @@
-"""Samples that tests are computed of: points or bags, from memory or a store."""
+"""Samples for tests: points or bags, from memory or from a store."""

@@ -1,4 +1,4 @@
-"""What is learnt on units that the test does not see: their split, and the search for locations."""
+"""Learning on units that the test does not use: split of the units, and search for locations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MAX_WIDTH_FACTOR = 10.0  # a learnt bandwidth differs from the first one by at m
 
 
 def split_units(units: Integers, share: float, seed: int) -> tuple[Integers, Integers]:
-    """Return the rows of a random fraction of the units, to learn on, and the others, to test.
+    """Split the rows at random by units: a fraction of the units to learn on, and the rest to test.
 
-    With a fraction of 0 both are all rows.
+    With a fraction of 0, both parts are all rows.
 
     Raises
     ------
     DataError
-        Fewer than four units for either.
+        If either part has fewer than four units.
     """
     if not share:
         return np.arange(len(units)), np.arange(len(units))
@@ -46,9 +46,10 @@ def split_units(units: Integers, share: float, seed: int) -> tuple[Integers, Int
 def climb(
     criterion: Criterion, locations: Sequence[Floats], bandwidths: Sequence[float]
 ) -> tuple[list[Floats], list[float]]:
-    """Return the locations and bandwidths of the largest value in reach of those given.
+    """Maximise a criterion over locations and bandwidths, starting from the given ones.
 
-    By L-BFGS with exact gradients; a bandwidth stays within a factor of 10 of its start.
+    The search is L-BFGS with exact gradients. A bandwidth stays within a factor of 10 of its
+    starting value.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Variables and labels of pandas in the order of the bags, or rows, that they belong to."""
+"""Alignment of pandas variables and labels with the bags, or rows, that they belong to."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ...data.store.store import BagStore
 def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """Return variables and labels in the order of the first variable, by ids and indices.
 
-    Bags that have ids are the measure: indices of pandas, and ids of other bags, must be the same
-    ids. Rows of pandas with the same unique index in another order are put in one order; where
-    these differ, rows are paired by their places.
+    If bags have ids, pandas indices and the ids of other bags must be the same ids. Pandas rows
+    with the same unique index in another order are reordered. Pandas rows with different indices
+    are paired by position.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
     Raises
     ------
     DataError
-        Ids or an index that differ from the ids of the bags; see `in_order_of`.
+        If ids or an index differ from the ids of the bags; see `in_order_of`.
     """
     made = {name: as_bags(values) if is_groups(values) else values for name, values in data.items()}
     others = [*made.values(), *labels.values()]

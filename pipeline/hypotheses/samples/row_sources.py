@@ -1,4 +1,4 @@
-"""Where the rows of a sample come from: an array, or bags that a pass embeds."""
+"""Sources of the rows of a sample: an array, or bags that are embedded in a pass."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class ArrayRows:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedRows:
-    """Embeddings of bags, made again by each pass that needs them, on the open cluster.
+    """Embeddings of bags, recomputed by each pass that needs them, on the open cluster.
 
     Attributes
     ----------
     size : int or None
-        Points that bags are thinned to; smaller bags have no row.
+        Number of points to which bags are thinned; smaller bags have no row.
     """
 
     bags: LabelledBags

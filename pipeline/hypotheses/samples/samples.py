@@ -1,4 +1,4 @@
-"""What tests compare: samples of points, and samples of bags as one vector per bag."""
+"""Samples of points, and samples of bags with one vector per bag, as input of tests."""
 
 from __future__ import annotations
 
@@ -45,24 +45,28 @@ POOLING = (
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of a sample, and which of them belong together.
+    """Rows of a sample with their units.
 
     Attributes
     ----------
     name : str
+        Name of the sample in messages.
     data : ArrayRows or EmbeddedRows
+        Source of the rows.
     units : int64, shape (n,)
-        The exchangeable unit of each row, from 0 to n_units − 1.
+        Exchangeable unit of each row, from 0 to n_units − 1.
     n_units : int
+        Number of units.
     unit : {"point", "bag", "group"}
+        Kind of the units.
     positions : int64, shape (n,)
-        Position of each row among the points or bags that were given.
+        Position of each row among the given points or bags.
     n_left_out : int
-        Bags that are too small, and pairs that lack one of their variables.
+        Number of bags that are too small, and of pairs that lack one of their variables.
     bucket_length : int
-        Units are so many neighbours of what was given; 0 where they are not.
+        Number of neighbouring points or bags that form a unit; 0 if units are not such buckets.
     names : tuple of str
-        Names of the columns of rows, where they are known.
+        Names of the columns of rows; empty if they are not known.
     """
 
     name: str
@@ -76,7 +80,7 @@ class Sample:
     names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Return the number of rows."""
         return len(self.units)
 
     @cached_property
@@ -163,10 +167,10 @@ def read_samples(
     thin: bool | int = True,
     seed: int = 0,
 ) -> list[Sample]:
-    """Return samples of one kind, by name.
+    """Return samples of the same kind, by name.
 
-    Bags become rows by one embedding for all samples, thinned to one size: when they are needed,
-    by a pass on the open cluster.
+    All bags are thinned to one size and embedded by the same embedding. The rows of a store are
+    computed when they are needed, by a pass on the open cluster.
 
     Parameters
     ----------
@@ -174,15 +178,16 @@ def read_samples(
         None: points of arrays, bags of bags. Independent unit of the test. "point" pools the points
         of bags.
     groups : mapping of str to shape (n,), optional
-        A label per point or bag of each sample: what shares a label is moved as one.
+        Label of each point or bag of each sample. Points or bags with the same label are permuted
+        together.
     embedding, thin, seed
-        For samples of bags; see `two_sample_test`.
+        Parameters for samples of bags; see `two_sample_test`.
 
     Raises
     ------
     DataError
-        Points and bags, samples of different dimensions, values that cannot be used, or
-        fewer than two units in a sample.
+        If one sample has points and another bags, dimensions differ, a value cannot be used, or a
+        sample has fewer than two units.
     """
     (UNIT | None_).check("unit", unit)
     kinds = {name: is_bags(sample) for name, sample in data.items()}
@@ -331,13 +336,14 @@ def resolve_embedding(
 ) -> EmbeddingSpec:
     """Return the embedding fitted to bags of all samples.
 
-    One that is fitted, or a spec, is used as it is. The default is a `MeanMapEmbedding` in a box
-    with the central 99.8 % of each coordinate's points: one wild point does not flatten the rest.
+    A fitted embedding, or a spec, is used unchanged. The default is a `MeanMapEmbedding` in a box
+    with the central 99.8 % of each coordinate's points, so that a single outlier does not compress
+    the rest.
 
     Raises
     ------
     ParameterError
-        No embedding.
+        If ``embedding`` is not an embedding.
     """
     box = None
     if embedding is None:

@@ -1,9 +1,9 @@
-"""Coordinates of points in units of their own, so that no test depends on the units of the data.
+"""Standardised coordinates of points, so that no test depends on the units of the data.
 
 Each coordinate is divided by its median distance from its median, over the points that are not at
-the median. A kernel of all coordinates, or a distance, sees then all of them: in centimetres and in
-kilometres alike. Both numbers are the same whichever sample a point is of, so that permutations
-stay exact.
+the median. A kernel, or a distance, then depends on all coordinates, whatever their units. The
+median and the divisor do not depend on which sample a point belongs to, so that permutations stay
+exact.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CoordinateUnits:
         Raises
         ------
         DataError
-            Numbers do not hold them.
+            If the values overflow.
         """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # refused
             scaled: Floats = (rows - self.centre) / self.unit
@@ -64,10 +64,10 @@ class CoordinateUnits:
 
 
 def in_own_units(samples: Sequence[Sample]) -> tuple[list[Sample], CoordinateUnits | None]:
-    """Return samples of points with their coordinates in units of their own, and these.
+    """Return samples of points with standardised coordinates, and the units of the coordinates.
 
-    Bags, whose rows are embeddings, and points with one coordinate stay as they are: with one
-    coordinate no test depends on its unit.
+    Bags, whose rows are embeddings, are not rescaled. Points with one coordinate are not rescaled
+    either, because no test depends on the unit of a single coordinate.
     """
     data = [sample.data for sample in samples]
     if not all(isinstance(member, ArrayRows) and member.n_dims > 1 for member in data):

@@ -1,4 +1,4 @@
-"""The sets of a comparison, thinned to bags of one size whatever the order of the bags."""
+"""The sets of a comparison, thinned to bags of one size independently of the order of the bags."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ComparedBags = BagStore | Bags | Sequence[ArrayLike] | tuple[BagStore, int, int]
 
 @dataclass(frozen=True)
 class BagSet:
-    """One of the sets that are compared; of many bags, 32 evenly spread runs of 128."""
+    """One of the compared sets; for a large set, 32 evenly spread runs of 128 bags."""
 
     name: str
     bags: LabelledBags
@@ -78,7 +78,8 @@ def as_bag_set(data: ComparedBags, name: str) -> BagSet:
     Raises
     ------
     DataError
-        Bags that cannot be used, a range the store does not have, or fewer than two bags.
+        If a bag cannot be used, the store does not have the range, or there are fewer than two
+        bags.
     """
     if isinstance(data, BagStore):
         bags = LabelledBags(data)
@@ -99,7 +100,7 @@ def in_same_order(sets: Mapping[str, BagSet], embedding: object = None) -> dict[
     Raises
     ------
     DataError
-        Coordinates of other names.
+        If the coordinates have other names.
     """
     expected: Names = getattr(embedding, "coordinate_names", None)
     reference = "the embedding was fitted on"
@@ -124,9 +125,9 @@ def require_two(n_bags: int, name: str, detail: str) -> None:
 def thinning_size(sizes: Sequence[NDArray[np.int64]]) -> int:
     """Return the number of points that bags of all sets are thinned to.
 
-    The smallest of the sets' 5 % quantiles of sizes: of fewer than 21 bags the smallest, of more
-    at most 5 % in each set are smaller, and left out, so that one tiny bag does not cost all the
-    others their points.
+    This is the smallest of the sets' 5 % quantiles of sizes; with fewer than 21 bags, the size of
+    the smallest bag. In larger sets, at most 5 % of the bags are smaller and left out. A single
+    tiny bag therefore does not reduce the size of all bags.
     """
     present = (of_set[of_set > 0] for of_set in sizes)
     return min(int(np.quantile(of_set, LEFT_OUT, method="lower")) for of_set in present)
@@ -161,7 +162,7 @@ def thin_sets(
     Raises
     ------
     DataError
-        A set with fewer than two bags of that size.
+        If a set has fewer than two bags with ``size`` points or more.
     """
     sizes = [bag_set.sizes for bag_set in sets]
     large_by_set = [of_set >= (size or 1) for of_set in sizes]

@@ -1,4 +1,4 @@
-"""Variables of a test of independence: numbers, classes, times or bags, as rows that are paired."""
+"""Variables of an independence test: numbers, classes, times or bags, as paired rows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ MAX_CLASSES = 1024  # classes of a variable: one column each
 def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed: int) -> list[Any]:
     """Return the rows of each variable, and then the sample whose units they share.
 
-    Bags become rows by their mean maps (`samples.read_samples`). A variable that is a text names
-    a target of the store that the first variable is; where a bag has none, or is too small, the
-    pair is left out.
+    Bags become rows by their mean maps (`samples.read_samples`). If the first variable is a store,
+    a string as a variable names a target of the store. Pairs whose bag is too small or has no
+    target are left out.
 
     Raises
     ------
     DataError
-        Variables of different lengths, values that cannot be used, or fewer than four units.
+        If variables have different lengths, a value cannot be used, or there are fewer than four
+        units.
     """
     first = next(iter(data.values()))
     rows, complete, lengths, unit = {}, {}, {}, "point"
@@ -85,7 +86,7 @@ def strata_of(within: ArrayLike, sample: Sample) -> Integers:
     Raises
     ------
     DataError
-        Labels that are not one per pair, missing, or that differ within a group.
+        If there is not one label per pair, a label is missing, or labels differ within a group.
     """
     n_given = len(sample) + sample.n_left_out
     unit = "point" if sample.unit == "group" else sample.unit
@@ -107,7 +108,7 @@ def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anyth
     Raises
     ------
     DataError
-        Values that are none of these, or missing ones.
+        If a value is of another kind or missing.
     """
     array = as_array(name, values)
     if array.dtype.kind == "O":
