@@ -11,16 +11,16 @@ from ...core import Integer, OneOf, checked
 from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError
 
-FARTHEST = 1e6  # from the unit interval: beyond, nothing of a phase is left
+FARTHEST = 1e6  # largest |x|; beyond, phases have no correct digits
 
-MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
+MAX_FUNCTIONS = 200_000  # the float64 coefficients of a bag take 1.6 MB
 BASIS = OneOf("cosine", "trigonometric", "legendre")
 BASES = BASIS.choices
 """Names of the orthonormal bases; the position of a name is its code in kernels."""
 
 
 def check_basis(basis: str) -> int:
-    """Return the kernel's code of a basis; ParameterError for an unknown one."""
+    """Return the code of a basis in kernels; ParameterError if the basis is unknown."""
     return BASES.index(BASIS.check("basis", basis))
 
 
@@ -28,15 +28,16 @@ def check_basis(basis: str) -> int:
 def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
     """Evaluate orthonormal basis functions on [0, 1].
 
-    φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
+    The result holds φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
 
-    cosine: φ_0 = 1, φ_k = √2 cos(kπx) (Oliva 2018, eq. 2.9). trigonometric: 1, then √2 cos(2πkx)
-    and √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
+    The functions of the cosine basis are φ_0 = 1 and φ_k = √2 cos(kπx) (Oliva 2018, eq. 2.9). The
+    trigonometric basis has 1, then √2 cos(2πkx) and √2 sin(2πkx) for k = 1, 2, …. The Legendre
+    basis has √(2k+1) P_k(2x − 1).
 
     Raises
     ------
     DataError
-        Numbers beyond a million, where nothing of a phase is left.
+        If an absolute value exceeds a million, where phases have no correct digits.
 
     See Also
     --------
@@ -66,7 +67,7 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
 
 
 def function_scales(basis: str, n_functions: int) -> Floats:
-    """Return the factors that give the plain cos, sin and P_k norm 1, shape (K,)."""
+    """Return the factors that normalise cos, sin and P_k to norm 1, shape (K,)."""
     k = np.arange(n_functions)
     if basis == "legendre":
         return np.sqrt(2.0 * k + 1.0)
@@ -76,7 +77,7 @@ def function_scales(basis: str, n_functions: int) -> Floats:
 def evaluate_series(
     coefficients: NDArray[Any], indices: Integers, basis: str, x: ArrayLike
 ) -> Floats:
-    """Σ_α a_α φ_α at points of the unit cube (Oliva 2018, eq. 2.8).
+    """Return Σ_α a_α φ_α at points of the unit cube (Oliva 2018, eq. 2.8).
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def evaluate_series(
     Returns
     -------
     float64, shape (n_series, n_points)
-        Not clipped: a series density may be negative.
+        Values of the series, which may be negative.
     """
     points = np.asarray(x, dtype=np.float64)
     values = np.ones((len(points), len(indices)))

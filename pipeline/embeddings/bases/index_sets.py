@@ -30,18 +30,22 @@ def index_set(
     Parameters
     ----------
     n_dims : int
-        d ≥ 1.
+        Number d ≥ 1 of dimensions.
     n_per_dim : int, optional
-        Tensor set: 0 ≤ α_j < n_per_dim, so s = n_per_dim^d (10^d in the papers).
+        Number of functions per dimension of a tensor set: 0 ≤ α_j < n_per_dim, so that
+        s = n_per_dim^d (10^d in the papers).
     max_norm : float, optional
-        Ball: ‖α‖₂ ≤ max_norm (Oliva 2018, eq. 2.14). In the trigonometric basis the norm is that of
-        the frequencies, ⌈α_j / 2⌉. With both, the intersection.
+        Radius of a ball: ‖α‖₂ ≤ max_norm (Oliva 2018, eq. 2.14). In the trigonometric basis, the
+        norm of the frequencies ⌈α_j / 2⌉ is used. If n_per_dim is also given, the result is the
+        intersection of both sets.
     basis : {"cosine", "trigonometric", "legendre"}
+        Orthonormal basis.
 
     Raises
     ------
     ParameterError
-        Neither or wrong limits, or more than 200,000 functions (of one dimension, or in all).
+        If neither n_per_dim nor max_norm is given, a value is out of range, or the set has more
+        than 200,000 functions (per dimension or in all).
 
     See Also
     --------
@@ -64,7 +68,7 @@ def index_set(
 def known_index_set(
     n_dims: int, n_per_dim: int | None, max_norm: float | None, basis: str = "cosine"
 ) -> Integers:
-    """Return `index_set` of values that a spec has checked, which would take longer each time."""
+    """Return `index_set` for values that were checked before, from a cache."""
     if n_per_dim is None and max_norm is None:
         raise ParameterError("an index set needs n_per_dim or max_norm")
     if max_norm is not None and max_norm > MAX_FUNCTIONS:
@@ -87,26 +91,27 @@ def known_index_set(
 
 
 def frequencies(indices: Integers, basis: str) -> Integers:
-    """Frequency of each one-dimensional index: itself, or ⌈i / 2⌉ for the trigonometric basis."""
+    """Return frequencies of one-dimensional indices: i, or ⌈i / 2⌉ (trigonometric basis)."""
     return (indices + 1) // 2 if basis == "trigonometric" else indices
 
 
 def norms(indices: Integers, basis: str) -> Floats:
-    """‖α‖₂ of each index, shape (s,)."""
+    """Return ‖α‖₂ of each index, shape (s,)."""
     return np.sqrt((frequencies(indices, basis).astype(np.float64) ** 2).sum(axis=1))
 
 
 @dataclass(frozen=True)
 class Prefixes:
-    """An index set as the kernel walks it: all but the last index, then a run 0 … count − 1.
+    """An index set in the order of the kernel: prefixes, each with last indices 0 … count − 1.
 
     Attributes
     ----------
     prefixes : int64, shape (n_prefixes, max(1, d − 1))
+        All indices but the last one.
     counts : int64, shape (n_prefixes,)
-        Length of the run of last indices; the runs in order are the index set.
+        Number of last indices of each prefix.
     changed : int64, shape (n_prefixes,)
-        The first position that differs from the prefix before.
+        First position in which a prefix differs from the previous prefix.
     """
 
     prefixes: Integers
@@ -115,7 +120,7 @@ class Prefixes:
 
 
 def prefix_runs(indices: Integers) -> Prefixes:
-    """Group an index set by all but its last column; the sets of `index_set` have such runs."""
+    """Group an index set of `index_set` by all but its last column."""
     n_dims = indices.shape[1]
     if n_dims == 1:
         start = np.zeros((1, 1), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The base of all second bases: the estimator that users configure, and the spec that travels."""
+"""Base classes of random features: the estimator that users configure, and its fitted spec."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from ..transforms import Transform
 from .completion import COMPLETE, Completion
 from .spectrum_evidence import SpectrumSums
 
-SCALE_BOUNDS = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow float32
+SCALE_BOUNDS = 1e-30, 1e30  # outside, embeddings divided by the width may overflow float32
 KernelWidth = Annotated[float, Real(*SCALE_BOUNDS)]
 
 FEWER = "take fewer features, or transform fewer rows at a time"
 
 SampleRows = Callable[[int], NDArray[Any]]
-"""Gives about so many rows; called only where something is chosen from data."""
+"""Function that returns about n rows; called only to choose open parameters."""
 Blocks = tuple[tuple[int, float], ...]
-"""Consecutive inputs that have a kernel of their own: how many, and its weight. (): one kernel."""
+"""Number of inputs and weight of each kernel in a sum of kernels; () for a single kernel."""
 BLOCKS = ListOf(Pair(Integer(1), Real(gt=0)))
 
 
 class FeatureSpec(Transform):
-    """A fitted second basis: immutable and picklable.
+    """Base class of fitted random features: immutable and picklable.
 
     Attributes
     ----------
     n_inputs : int
-        Length s of its input.
+        Length s of an input row.
     scale : float
         Width σ of the kernel.
 
@@ -70,7 +70,7 @@ class FeatureSpec(Transform):
 
         @property
         def n_inputs(self) -> int:
-            """Length s of its input."""
+            """Length s of an input row."""
 
         @property
         def scale(self) -> float:
@@ -78,28 +78,28 @@ class FeatureSpec(Transform):
 
     @abstractmethod
     def cost_in(self, precision: str) -> Cost:
-        """Return what features of a row take; their own block is the caller's."""
+        """Return the cost of features per row, without the array of features."""
 
     @abstractmethod
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features of rows (n, s) into ``out``, shape (n, D), in its dtype."""
+        """Write the features of rows (n, s) into ``out``, shape (n, D), in the dtype of ``out``."""
 
     @property
     def completion(self) -> Completion:
-        """The completion of begun features, done once for the sums of any number of rows."""
+        """Linear map from the features of `begin` to those of `transform`; applied once to sums."""
         return COMPLETE
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write features v into ``out`` as `transform` does z; the completion makes z of them."""
+        """Write incomplete features into ``out``; `completion` turns them into `transform`'s."""
         self.transform(embeddings, out)
 
 
 class LabelledSums(Protocol):
-    """From a `FeatureSpec` to sums of about so many labelled rows; the text says which they are."""
+    """Function from a `FeatureSpec` to sums over labelled rows; ``stage`` is for progress."""
 
     @property
     def checkpoint_store(self) -> StateCheckpoints | None:
-        """Where learning keeps what it has come to."""
+        """Checkpoint store for the state of learning, if there is one."""
         ...
 
     def __call__(self, spec: FeatureSpec, n_rows: int, stage: str, /) -> SpectrumSums:
@@ -108,12 +108,12 @@ class LabelledSums(Protocol):
 
 
 class ArraySpec(FeatureSpec):
-    """A `FeatureSpec` that holds arrays; two are equal if all their bits are."""
+    """Base class of fitted features with arrays; two are equal if all bits are equal."""
 
     @property
     @abstractmethod
     def plain(self) -> object:
-        """Everything besides the arrays; its ``repr`` tells all of it."""
+        """All fields except arrays, as an object whose ``repr`` is complete."""
 
     @override
     def arrays(self) -> dict[str, Floats]:
@@ -121,7 +121,7 @@ class ArraySpec(FeatureSpec):
 
     @property
     def described(self) -> dict[str, Any]:
-        """What a description has besides what every one has."""
+        """Additional entries of the description of this class."""
         return {}
 
     @override
@@ -132,16 +132,16 @@ class ArraySpec(FeatureSpec):
         return {"name": self.kind_name, **self.described, **own}
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all bits are the same."""
+        """Return whether all bits are equal."""
         return isinstance(other, type(self)) and self.digest == other.digest
 
     def __hash__(self) -> int:
-        """Return one for `__eq__`."""
+        """Return a hash that is consistent with `__eq__`."""
         return hash(self.digest)
 
     @cached_property
     def digest(self) -> str:
-        """Hash of all parts."""
+        """Hash of all fields and arrays."""
         digest = hashlib.sha256(repr(self.plain).encode())
         for array in self.arrays().values():
             digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
@@ -155,6 +155,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     spec_ : FeatureSpec
+        The fitted random features.
 
     See Also
     --------
@@ -193,13 +194,13 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
         blocks: Blocks = (),
         labelled: LabelledSums | None = None,
     ) -> FeatureSpec:
-        """Return the spec for rows of R^n_inputs, of a sum of kernels where there are blocks.
+        """Return the spec for rows of R^n_inputs; ``blocks`` define a sum of kernels.
 
-        ``labelled`` is for a kind that learns from labels; None where none may be looked at.
+        ``labelled`` is for features that learn from labels. It is None if no label may be used.
         """
 
     def for_comparison(self, n_inputs: int, blocks: Blocks) -> RandomFeatures:
-        """Return what embeddings and widths are compared with, where no label may be looked at."""
+        """Return the features for comparing embeddings and widths without using labels."""
         return self
 
     def resolve_scale(
@@ -210,7 +211,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
     ) -> float:
         """Return σ; the ``median`` distance of a sample is computed only if it is needed.
 
-        For ``blocks`` it is the geometric mean of theirs, as their kernels see the inputs.
+        For ``blocks``, σ is the geometric mean over the kernels of the blocks.
         """
         if not isinstance(self.scale, str):
             return float(self.scale)
@@ -224,13 +225,13 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
         return multiplier * float(np.exp(np.mean(np.log(medians) - halves)))
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Decide what depends on data from rows of X, shape (n_samples, n_inputs)."""
+        """Choose open parameters from rows of X, shape (n_samples, n_inputs)."""
         rows = validated(self, X, dtype=[np.float32, np.float64])
         self.spec_ = self.resolve(rows.shape[1], lambda n: spread_rows(rows, n))
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
+        """Return features, shape (n_samples, n_features), float32 or float64 like X."""
         check_is_fitted(self)
         rows = validated(self, X, dtype=[np.float32, np.float64], reset=False)
         cost = self.spec_.cost_in(rows.dtype.name)
@@ -241,14 +242,14 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
         return out
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that float32 stays float32."""
+        """Return scikit-learn's tags: the dtype of X is preserved."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
 def check_blocks(blocks: object, n_inputs: int) -> Blocks:
-    """Return blocks as plain numbers; ParameterError for what does not fit the inputs."""
+    """Return blocks as plain numbers; ParameterError if they do not match the inputs."""
     pairs = BLOCKS.check("blocks", blocks)
     plain = tuple((int(n), float(weight)) for n, weight in pairs)
     if plain and sum(n for n, _ in plain) != n_inputs:

@@ -1,4 +1,4 @@
-"""`RandomFourierFeatures`: the second basis, random sines and cosines of a Gaussian kernel."""
+"""`RandomFourierFeatures`: random sines and cosines that approximate a Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from .kernels.fourier_kernels import sine_cosine
 from .kernels.hadamard_kernels import structured_products
 from .registered import random_features
 
-SECONDS_PER_SINE = 2e-9  # and its cosine
-SECONDS_PER_SUM = 3e-9  # of a number of a Hadamard product, in all its steps
-STRUCTURED_INPUTS = 64  # inputs of a block; Hadamard products of fewer are far from Gaussian ones
-BLOCK_KEYS = 2**63  # first key of the blocks' seeds, beyond those of frequencies
+SECONDS_PER_SINE = 2e-9  # for a sine and its cosine
+SECONDS_PER_SUM = 3e-9  # for all steps of a value of a Hadamard product
+STRUCTURED_INPUTS = 64  # with fewer inputs, Hadamard products are far from Gaussian
+BLOCK_KEYS = 2**63  # first key for seeds of blocks, larger than keys of frequencies
 
 
 Waves = Annotated[int, Integer(2, even=True)]
@@ -44,10 +44,11 @@ Structure = Annotated[str, OneOf("dense", "hadamard")]
 
 @dataclass(frozen=True)
 class FourierSpec(FeatureSpec):
-    """Fitted random features; frequencies are drawn again, never sent.
+    """Fitted random Fourier features; see `RandomFourierFeatures` for the fields.
 
-    With ``blocks`` they approximate a sum of kernels: each frequency uses the inputs of one block,
-    and the weight of a block is its fraction of the frequencies.
+    Frequencies are drawn from the seed when they are needed; they are not saved or sent. With
+    ``blocks``, the features approximate a sum of kernels. Each frequency then uses the inputs of
+    one block, and the weight of a block is its fraction of the frequencies.
 
     See Also
     --------
@@ -71,7 +72,7 @@ class FourierSpec(FeatureSpec):
     OMITTED: ClassVar = {"structure": "dense", "blocks": ()}
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used, and a scale whose phases float32 does not hold."""
+        """Check the fields."""
         keep_checked(self)
         _check_structure(self.structure, self.orthogonal)
         blocks = check_blocks(self.blocks, self.n_inputs)
@@ -81,7 +82,7 @@ class FourierSpec(FeatureSpec):
             raise ParameterError(f"n_features is {self.n_features}; expected {least}")
 
     def frequencies(self) -> Floats:
-        """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
+        """Return the frequencies ω_j as columns, shape (n_inputs, n_features / 2)."""
         if self.structure == "dense" and not self.blocks:
             drawn: Floats = _drawn(self, "float64")[0]
             return drawn
@@ -90,7 +91,7 @@ class FourierSpec(FeatureSpec):
         return out
 
     def cost_in(self, precision: str) -> Cost:
-        """Return what features of a row take; their own block is the caller's."""
+        """Return the cost of features per row, without the array of features."""
         return Cost(
             seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
             bytes_per_bag=4 * self.n_features,  # phases of the sines
@@ -98,13 +99,13 @@ class FourierSpec(FeatureSpec):
         )
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
+        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in the dtype of ``out``."""
         half = self.n_features // 2
         self._phases(embeddings.astype(out.dtype, copy=False), out[:, :half])
         complete_sines(out)
 
     def _phases(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write ωᵀa, shape (n, D / 2); all of one type."""
+        """Write ωᵀa, shape (n, D / 2); ``rows`` and ``out`` have the same dtype."""
         drawn = _drawn(self, rows.dtype.name)
         if not self.blocks:
             _multiply(rows, drawn[0], out)
@@ -120,32 +121,35 @@ class RandomFourierFeatures(RandomFeatures):
 
     The features z satisfy z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (Oliva 2018, §3.2.2).
 
-    Paired sines and cosines of n_features / 2 Gaussian frequencies: ‖z‖ = 1 exactly, and less
-    variance than the phase form of Oliva 2018, eq. 3.9 (Sutherland 2016, §3.2).
+    The features are sines and cosines of n_features / 2 Gaussian frequencies, so that ‖z‖ = 1
+    exactly. Features with random phases (Oliva 2018, eq. 3.9) have a larger variance (Sutherland
+    2016, §3.2).
 
     Parameters
     ----------
     n_features : even int ≥ 2, default 2048
-        D, even.
+        Number D of features.
     scale : float from 1e-30 to 1e+30 or "median", default "median"
-        σ. "median": the median pairwise distance of up to 1,024 rows of what `fit` sees,
-        times ``scale_multiplier``.
+        Width σ of the kernel. "median" is the median pairwise distance of up to 1,024 rows of the
+        data in `fit`, times ``scale_multiplier``.
     scale_multiplier : float > 0, default 1.0
-        Factor that multiplies the median; not used when scale is a number.
+        Factor that multiplies the median; not used if scale is a number.
     orthogonal : bool, default False
-        Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
-        less variance still for smooth kernels.
+        Whether frequencies are orthogonal within blocks of n_inputs. Their lengths are those of
+        Gaussian frequencies. This reduces the variance further for smooth kernels.
     structure : {"dense", "hadamard"}, default "dense"
-        Structure of the frequencies. "hadamard": frequencies are products of three Hadamard
-        matrices with random signs (Yu et al. 2016, with the lengths of Gaussian ones), orthogonal
-        within blocks: D features take n_inputs log D operations instead of n_inputs D. It is
-        faster from about 200 inputs on.
+        Structure of the frequencies. With "hadamard", frequencies are products of three Hadamard
+        matrices with random signs (Yu et al. 2016), with the lengths of Gaussian frequencies. They
+        are orthogonal within blocks. D features then take n_inputs log D operations instead of
+        n_inputs D. This is faster with more than about 200 inputs.
     seed : int from 0 to 2^64 − 1, default 0
-        Frequencies are those of (seed, block), on any machine and in any order.
+        Seed for drawing the frequencies. Each block of frequencies depends on the seed and the
+        block number only, so that all machines draw the same frequencies.
 
     Attributes
     ----------
     spec_ : FourierSpec
+        The fitted random features.
 
     See Also
     --------
@@ -188,7 +192,7 @@ class RandomFourierFeatures(RandomFeatures):
 
 
 def name_sines(features: RandomFeatures) -> NDArray[Any]:
-    """Return the names of paired features that are fitted."""
+    """Return the names of fitted sine and cosine features."""
     check_is_fitted(features)
     half = features.spec_.n_features // 2
     return np.array([f"{f}{j}" for f in ("sin", "cos") for j in range(half)], dtype=object)
@@ -208,7 +212,7 @@ def complete_sines(out: NDArray[Any]) -> None:
 
 
 def frequency_bytes(spec: FourierSpec, dtype: DTypeLike) -> int:
-    """Return the memory that the frequencies take in this type, and while they are drawn."""
+    """Return the bytes of the frequencies in this dtype, including memory for drawing them."""
     if spec.blocks:
         return sum(frequency_bytes(part, dtype) for part, _, _ in split_blocks(spec))
     s, half = spec.n_inputs, spec.n_features // 2
@@ -220,9 +224,10 @@ def frequency_bytes(spec: FourierSpec, dtype: DTypeLike) -> int:
 
 @lru_cache(maxsize=4)
 def split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
-    """Return the features of each block, its inputs and the places of its frequencies.
+    """Return the features, the inputs and the positions of the frequencies of each block.
 
-    A block of weight w holds inputs times √w, as `EmbeddingUnion` does, and so its σ is √w σ.
+    The inputs of a block of weight w are multiplied by √w in `EmbeddingUnion`, so that the width of
+    the block is √w σ.
     """
     parts = []
     first, ends = 0, _share_out(spec.n_features // 2, [w for _, w in spec.blocks])
@@ -241,7 +246,7 @@ def split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
 
 
 def _share_out(n: int, weights: Sequence[float]) -> list[int]:
-    """Return the ends of consecutive shares of n, each at least 1 and else as the weights."""
+    """Return the ends of consecutive parts of n in proportion to weights, each at least 1."""
     if not weights:
         return []
     spare = np.cumsum(weights) / np.sum(weights) * (n - len(weights))
@@ -250,7 +255,7 @@ def _share_out(n: int, weights: Sequence[float]) -> list[int]:
 
 @lru_cache(maxsize=4)
 def _drawn(spec: FourierSpec, dtype: str) -> list[Any]:
-    """Return what each block's inputs are multiplied by, of no blocks that of all."""
+    """Return the frequencies of each block, or of all inputs if there are no blocks."""
     return [_draw(part, dtype) for part, _, _ in split_blocks(spec)] or [_draw(spec, dtype)]
 
 

@@ -1,4 +1,4 @@
-"""`LearnedFourierFeatures`: random features with learnt frequencies (BaNK; Oliva 2018, ch. 6)."""
+"""`LearnedFourierFeatures`: random features with learned frequencies (Oliva 2018, ch. 6)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from .spectrum_evidence import PENALTIES, SpectrumSums, accept_in_turn, draw_pen
 
 logger = logging.getLogger(__name__)
 
-# Multiples of the width that is given: sweeps begin where the evidence is largest, for from a width
-# that is far off they hardly move.
+# Multiples of the given width. Sweeps start from the multiple with the largest evidence, because
+# they hardly change a poor width.
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-MAX_FULL_INPUTS = 100  # a covariance of more inputs has more numbers than there are frequencies
-ROWS_PER_BLOCK = 4096  # of `fit`
+MAX_FULL_INPUTS = 100  # with more inputs, a covariance has more entries than frequencies
+ROWS_PER_BLOCK = 4096  # rows of a block in `fit`
 # Fields of a generator's state, in addition to its arrays.
 STATE_KEYS = ("buffer_pos", "has_uint32", "uinteger")
 SWEEP = "sweep"  # name of a checkpoint
-SWEEP_KEYS = 2**62  # key of the generator of sweeps, beyond those of frequencies
+SWEEP_KEYS = 2**62  # key of the generator for sweeps, larger than keys of frequencies
 NEEDS_LABELS = (
     "learned frequencies follow the labels of what is fitted: they have a fit(X, y) and that of an "
     "estimator; features without labels take another kind of random features"
@@ -47,20 +47,22 @@ MAX_PRIOR = 1e4  # bound of concentration and tightness: a draw of the mixture t
 
 @dataclass(frozen=True, eq=False)
 class Sweep(CheckpointedState):
-    """What a number of sweeps have come to: all that the next one depends on.
+    """State after a number of sweeps, on which the next sweep depends.
 
     Attributes
     ----------
     number : int
+        Number of sweeps so far.
     frequencies : float64, shape (m, d)
-        In units of 1/scale.
+        Frequencies in units of 1/scale.
     labels : int64, shape (m,)
-        Which component of the mixture each frequency is of.
+        Component of the mixture for each frequency.
     scale : float
+        Width of the kernel from which learning started.
     log_evidence : float
-        Before the last sweep.
+        Log evidence before the last sweep.
     generator : uint64, shape (13,)
-        The state of the generator, see `_pack`.
+        State of the random generator; see `_pack`.
     """
 
     number: int
@@ -73,7 +75,7 @@ class Sweep(CheckpointedState):
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """The `LabelledSums` of rows (n, s) and their targets (n, k), in double."""
+    """`LabelledSums` of rows (n, s) and targets (n, k) in float64."""
 
     rows: NDArray[Any]
     targets: Floats
@@ -99,41 +101,43 @@ class LabelledRows:
 class LearnedFourierFeatures(RandomFeatures):
     """Random Fourier features whose frequencies are learned from labels.
 
-    A Dirichlet-process mixture of Gaussians is the prior of the frequencies, so any stationary
-    kernel can be found; a Gibbs sweep draws the mixture, then offers each frequency another, which
-    the evidence of a linear model accepts or not. A sweep is one pass over up to ``n_bags`` bags.
-    The frequencies of the last sweep are the model's: from then on they are fixed, as those of
-    `RandomFourierFeatures` are, and the fit itself is its one pass over all bags.
+    The prior of the frequencies is a Dirichlet-process mixture of Gaussians, which can represent
+    any stationary kernel. A Gibbs sweep draws the mixture and then proposes a new value for each
+    frequency. The proposal is accepted or rejected by the evidence of a linear model. A sweep is
+    one pass over up to ``n_bags`` bags. After the last sweep, the frequencies are fixed like those
+    of `RandomFourierFeatures`, and the model is fitted in one pass over all bags.
 
-    Use it if the median distance is a poor width: only a few of many coefficients matter, or
-    several length scales do. Numeric targets are learnt by their exact evidence, each with its own
-    noise level; classes by their indicators, densities by their coefficients.
+    Use it if the median distance is a poor width: if only a few of many coefficients matter, or
+    several length scales matter. Learning uses the exact evidence of numeric targets, each with its
+    own noise level. Classes are represented by indicators, densities by coefficients.
 
     Parameters
     ----------
     n_features : even int ≥ 2, default 512
-        Number of features D; a pass sums products of 2 D features, in double.
+        Number D of features. A pass sums products of 2 D features in float64.
     scale : float from 1e-30 to 1e+30 or "median", default "median"
-        σ of the Gaussian kernel that learning begins with. "median": the median distance times
-        whichever of ⅛ … 4 has the largest evidence.
+        Width σ of the Gaussian kernel from which learning starts. "median" is the median distance
+        times the factor from ⅛ to 4 with the largest evidence.
     scale_multiplier : float > 0, default 1.0
-        Factor that multiplies the median; not used when scale is a number.
+        Factor that multiplies the median; not used if scale is a number.
     n_sweeps : int from 0 to 10,000, default 20
-        Number of passes. 0: the Gaussian kernel.
+        Number of sweeps, which are passes over the data. 0 keeps the Gaussian kernel.
     n_bags : int ≥ 1, default 100000
         Largest number of bags to learn from, in evenly spread runs.
     covariance : {"diagonal", "full"}, default "diagonal"
-        Type of covariance of the mixture's components; "full" for up to 100 inputs.
+        Type of covariance of the components of the mixture. "full" needs at most 100 inputs.
     concentration : float in (0, 10000], default 1.0
-        α of the Dirichlet process: about α log D components.
+        Concentration α of the Dirichlet process, which gives about α log D components.
     tightness : float in (0, 10000], default 0.1
-        κ₀: the means of the components have 1/κ₀ times the variance of the components.
+        Parameter κ₀ of the prior. The variance of the means of the components is 1/κ₀ times the
+        variance within components.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the initial frequencies, and for the sweeps.
 
     Attributes
     ----------
     spec_ : LearnedSpec
+        The fitted random features.
 
     See Also
     --------
@@ -168,13 +172,13 @@ class LearnedFourierFeatures(RandomFeatures):
         blocks: Blocks = (),
         labelled: LabelledSums | None = None,
     ) -> LearnedSpec:
-        """Return the spec that is learnt from ``labelled``.
+        """Return the spec that is learned from ``labelled``.
 
         Raises
         ------
         ParameterError
-            No labels, a parameter that cannot be used, a sum of kernels, or sizes that learning
-            has no memory for.
+            If there are no labels, a parameter has a value that is not allowed, ``blocks`` define a
+            sum of kernels, or learning does not fit in memory.
         """
         self._check(n_inputs, blocks)
         if labelled is None:
@@ -187,14 +191,14 @@ class LearnedFourierFeatures(RandomFeatures):
         return LearnedSpec(frequencies, sweep.scale)
 
     def for_comparison(self, n_inputs: int, blocks: Blocks) -> RandomFourierFeatures:
-        """Return what embeddings and widths are compared with, where no label may be looked at.
+        """Return the features for comparing embeddings and widths without using labels.
 
-        As many features of the Gaussian kernel that learning begins with.
+        They are the same number of features of the Gaussian kernel from which learning starts.
 
         Raises
         ------
         ParameterError
-            As `resolve`.
+            If a parameter has a value that is not allowed, see `resolve`.
         """
         self._check(n_inputs, blocks)
         return RandomFourierFeatures(
@@ -205,7 +209,7 @@ class LearnedFourierFeatures(RandomFeatures):
         )
 
     def _begin(self, n_inputs: int, sample: SampleRows, labelled: LabelledSums) -> Sweep:
-        """Return what the sweeps begin with: the frequencies of a Gaussian kernel."""
+        """Return the state before the first sweep: frequencies of a Gaussian kernel."""
         scale, m = self.resolve_scale(sample, ()), self.n_features // 2
         omega = draw_frequencies("gaussian", n_inputs, m, 1.0, self.seed).T
         if self.scale == "median":
@@ -220,7 +224,7 @@ class LearnedFourierFeatures(RandomFeatures):
         return sweep
 
     def _next(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
-        """Return what one more sweep, a pass, comes to."""
+        """Return the state after one more sweep, which is a pass over the data."""
         omega, m = sweep.frequencies, len(sweep.frequencies)
         generator = _unpack(sweep.generator)
         family = FAMILIES[self.covariance](self.tightness)
@@ -232,7 +236,7 @@ class LearnedFourierFeatures(RandomFeatures):
         if sweep.number:
             stage += f", log evidence {sweep.log_evidence:.6g}"
         evidence_sums = labelled(LearnedSpec(both, sweep.scale), self.n_bags, stage)
-        sums = evidence_sums.scaled(2.0)  # of twice as many features they are √½ as large
+        sums = evidence_sums.scaled(2.0)  # twice as many features are each √½ as large
         with kernel_threads():
             penalty, evidence = draw_penalty(sums.of_frequencies(np.arange(m)), generator)
             exchanged = accept_in_turn(sums, penalty, np.log(generator.random(m)))
@@ -250,8 +254,10 @@ class LearnedFourierFeatures(RandomFeatures):
 
         Raises
         ------
-        DataError, ParameterError
-            See `resolve`.
+        DataError
+            If y has a wrong shape or values that are not finite.
+        ParameterError
+            If y is None or `resolve` raises this error.
         """
         rows = validated(self, X, dtype=[np.float32, np.float64])
         if y is None:
@@ -273,7 +279,7 @@ class LearnedFourierFeatures(RandomFeatures):
         return name_sines(self)
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that labels are needed."""
+        """Return scikit-learn's tags: labels are required."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
@@ -292,7 +298,7 @@ class LearnedFourierFeatures(RandomFeatures):
         check_memory(f"learning {d:,} frequencies", needed, "take fewer features")
 
     def _best_width(self, omega: Floats, labelled: LabelledSums) -> float:
-        """Return which multiple of the width the evidence is largest of."""
+        """Return the multiple of the width with the largest evidence."""
         evidences = []
         for width in WIDTHS:
             spec = LearnedSpec(np.ascontiguousarray(omega.T / width), 1.0)
@@ -310,7 +316,7 @@ def _pack(generator: np.random.BitGenerator) -> NDArray[np.uint64]:
 
 
 def _unpack(packed: NDArray[np.uint64]) -> np.random.Generator:
-    """Return the generator that `_pack` was given."""
+    """Return the generator whose state `_pack` returned."""
     philox = np.random.Philox()
     counter, key, buffer, rest = np.split(packed, [4, 6, 10])
     state: Any = {

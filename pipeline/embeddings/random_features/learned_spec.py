@@ -24,8 +24,9 @@ class LearnedSpec(ArraySpec):
     Attributes
     ----------
     frequencies : float64, shape (n_inputs, n_features / 2)
+        Frequencies as columns.
     scale : float
-        The width that learning began with.
+        Width of the kernel from which learning started.
 
     See Also
     --------
@@ -47,12 +48,12 @@ class LearnedSpec(ArraySpec):
 
     @property
     def n_inputs(self) -> int:
-        """Length s of its input."""
+        """Length s of an input row."""
         return len(self.frequencies)
 
     @property
     def n_features(self) -> int:
-        """Length D of its output."""
+        """Number D of features."""
         return 2 * self.frequencies.shape[1]
 
     @property
@@ -61,7 +62,7 @@ class LearnedSpec(ArraySpec):
         return self.scale
 
     def cost_in(self, precision: str) -> Cost:
-        """Return what features of a row take; their own block is the caller's."""
+        """Return the cost of features per row, without the array of features."""
         return Cost(
             seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
             bytes_per_bag=4 * self.n_features,
@@ -69,7 +70,7 @@ class LearnedSpec(ArraySpec):
         )
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
+        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in the dtype of ``out``."""
         a, omega = (array.astype(out.dtype, copy=False) for array in (embeddings, self.frequencies))
         multiply(a, omega, out[:, : self.n_features // 2])
         complete_sines(out)

@@ -1,4 +1,4 @@
-"""`NystroemFeatures`: the second basis made from landmarks, which are some of the bags."""
+"""`NystroemFeatures`: kernel features from landmarks, which are some of the bags."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ from .kernels.landmark_kernels import gaussian_values
 from .landmarks import choose_by_cholesky, choose_spread
 from .registered import random_features
 
-SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
-# Fraction of the trace of the landmarks' kernel that is added to its diagonal: eigenvalues below
-# come from the rounding of float32 kernel values, and whitening would blow them up.
+SAMPLED_PER_LANDMARK = 2  # number of sampled rows for each landmark
+# Fraction of the trace of the landmarks' kernel that is added to its diagonal. Smaller eigenvalues
+# come from rounding of float32 kernel values, and whitening would amplify them.
 SHIFT = 1e-7
-# Bytes of kernel values, in double, that are worked on at a time. A quarter of it stays in a cache,
-# and takes one thread 8 % less time; two threads, which wait for each other more often, take twice
-# it.
+# Bytes of float64 kernel values in a block. A quarter of this size stays in the cache and takes one
+# thread 8 % less time. Two threads then take twice the time, because they wait more often.
 BLOCK_BYTES = 2**25
-SECONDS_PER_VALUE = 1e-9  # of a kernel's exponential
-SECONDS_PER_GAP = 1e-9  # of a coordinate of a distance that is not a matrix product
-# Whitening is put off to the sums for all but the first landmarks: enough of them that what these
-# leave of the kernel has a mean square far below its least eigenvalue. Float32 sums are then about
-# as exact as those of whitened features, whose errors are those of the kernel values.
-# Fractions of all landmarks that are tried; half of them would gain nothing.
+SECONDS_PER_VALUE = 1e-9  # for the exponential of a kernel value
+SECONDS_PER_GAP = 1e-9  # per coordinate of a distance that is not a matrix product
+# Whitening is deferred to the sums for all but the first landmarks. There must be enough first
+# landmarks: the mean square of the residual kernel must be far below its smallest eigenvalue.
+# Float32 sums are then about as exact as sums of whitened features.
+# Divisors that give the number of first landmarks; half of the landmarks would save no time.
 FIRST_FRACTIONS = (16, 8, 4)
-MAX_SQUARE = 0.1  # relative to the least eigenvalue
+MAX_SQUARE = 0.1  # relative to the smallest eigenvalue
 MIN_DEFERRED = 256  # with fewer landmarks, whitening takes no time
 PROBES = 32  # columns of the residual kernel from which its mean square is estimated
-POWER_STEPS = 8  # power iterations towards its least eigenvalue
-FARTHEST = 1e15  # in widths: squares of what is farther away would leave float32
+POWER_STEPS = 8  # power iterations for its smallest eigenvalue
+FARTHEST = 1e15  # in widths; squares of larger distances would exceed float32
 
 
 @dataclass(frozen=True)
 class LandmarkKernel:
-    """The kernel of rows in units of its width, or the weighted mean of the kernels of blocks.
+    """Kernel of rows in units of the width, or the weighted mean of kernels of blocks.
 
-    A block of weight w holds inputs times √w, as `EmbeddingUnion` does, and so its width is √w.
+    The inputs of a block of weight w are multiplied by √w in `EmbeddingUnion`, so that the width of
+    the block is √w.
     """
 
     name: str
@@ -64,7 +64,7 @@ class LandmarkKernel:
     blocks: Blocks = ()
 
     def __call__(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-        """Return k of all pairs of rows, in their type."""
+        """Return k for all pairs of rows, in the dtype of the rows."""
         if not self.blocks:
             return self._of(a, b)
         values, start = np.zeros((len(a), len(b)), a.dtype), 0
@@ -77,16 +77,17 @@ class LandmarkKernel:
 
     @property
     def metric_by_gaps(self) -> str:
-        """Cdist's metric where distances are summed gap by gap, else "".
+        """Metric of `cdist` if distances are summed coordinate by coordinate, else "".
 
-        A product leaves ε between equal rows, which Matérn's cusp makes ε^ν, ν < 1.
+        A matrix product gives an error ε for equal rows, which the cusp of a Matérn kernel turns
+        into ε^ν, ν < 1.
         """
         if self.name == LAPLACIAN:
             return "cityblock"
         return "sqeuclidean" if self.name == "matern" and self.nu < 1 else ""
 
     def write(self, a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write them into ``out``, where that is possible without another array."""
+        """Write k for all pairs of rows into ``out``, without another array if possible."""
         if self.blocks or not self._is_gaussian(a):
             out[:] = self(a, b)
             return
@@ -95,7 +96,7 @@ class LandmarkKernel:
         run_kernel(gaussian_values, even_edges(len(out), SECONDS_PER_VALUE * len(b)), out, *squares)
 
     def _is_gaussian(self, a: NDArray[Any]) -> bool:
-        """Return whether there is a kernel of our own."""
+        """Return whether a compiled kernel exists for these rows."""
         return self.name == "gaussian" and a.dtype == np.float32
 
     def _of(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
@@ -120,10 +121,13 @@ class NystroemSpec(ArraySpec):
     Attributes
     ----------
     landmarks : float64, shape (n_features, n_inputs)
+        Landmarks L.
     whitening : float64, shape (n_features, n_features)
-        W = R⁻¹, upper triangular, for k(L, L) + shift = RᵀR.
+        Upper triangular matrix W = R⁻¹ with k(L, L) + shift = RᵀR.
     scale : float
+        Width σ of the kernel.
     kernel : LandmarkKernel
+        Kernel k.
 
     See Also
     --------
@@ -151,12 +155,12 @@ class NystroemSpec(ArraySpec):
 
     @property
     def n_inputs(self) -> int:
-        """Length s of its input."""
+        """Length s of an input row."""
         return self.landmarks.shape[1]
 
     @property
     def n_features(self) -> int:
-        """Length D of its output."""
+        """Number D of features."""
         return len(self.landmarks)
 
     @property
@@ -165,40 +169,40 @@ class NystroemSpec(ArraySpec):
         return (self.scale, self.kernel)
 
     def cost_in(self, precision: str) -> Cost:
-        """Return what features of a row take; their own block is the caller's."""
+        """Return the cost of features per row, without the array of features."""
         m, itemsize = len(self.landmarks), np.dtype(precision).itemsize
-        # of features that are begun: at most a quarter of the whitening
+        # for incomplete features: at most a quarter of the whitening
         seconds = m * (2 * self.n_inputs + m / 4) * SECONDS_PER_PRODUCT
         seconds += m * SECONDS_PER_VALUE
         if self.kernel.metric_by_gaps:
             seconds += m * self.n_inputs * SECONDS_PER_GAP
-        # kernel values of a block: in double too, and the temporaries of Matérn's forms
+        # kernel values of a block, also in float64, and temporary arrays of Matérn kernels
         blocks = 6 * max(BLOCK_BYTES, 8 * max(self.landmarks.shape))
         held = 2 * itemsize * (self.landmarks.size + self.whitening.size)
-        held += 8 * 3 * self.whitening.size  # the factor, and products that are completed
+        held += 8 * 3 * self.whitening.size  # the factor, and the completed products
         return Cost(
             seconds_per_bag=seconds,
             bytes_per_task=blocks + held,
         )
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write Wᵀ k(L, a), shape (n, D), in out's dtype."""
+        """Write Wᵀ k(L, a), shape (n, D), in the dtype of ``out``."""
         self._write(embeddings, out, whole=True)
 
     @property
     def completion(self) -> Completion:
-        """The completion of begun features, done once for the sums of any number of rows."""
+        """Linear map from the features of `begin` to those of `transform`; applied once to sums."""
         return _split(self)[1]
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the first features, and the rest of the other landmarks' kernel next to them."""
+        """Write the first features, and the residual kernel values of all other landmarks."""
         self._write(embeddings, out, whole=not self.completion)
 
     def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:
         typed = _typed(self, out.dtype.name)
         first = len(typed.head)
         step = max(1, min(len(out), BLOCK_BYTES // (8 * max(self.landmarks.shape))))
-        # one for all blocks: new ones would be new pages each time, which take longer than the work
+        # one buffer for all blocks: allocating new pages takes longer than the computation
         buffer = np.empty((step, len(typed.tail)), out.dtype)
         for start in range(0, len(out), step):
             block, rest = out[start : start + step], buffer[: len(out) - start]
@@ -242,38 +246,40 @@ class NystroemFeatures(RandomFeatures):
     The features satisfy z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, which are
     some of the bags.
 
-    ε is 1e-7 of the trace of k(L, L).
-    They approximate the kernel near the training bags, whereas `RandomFourierFeatures` approximate
-    it everywhere. So fewer features reach the same error if embeddings lie close together or the
-    kernel is smooth. Each feature takes more time: n_features more products per bag.
+    ε is 1e-7 of the trace of k(L, L). The features approximate the kernel near the training bags,
+    whereas `RandomFourierFeatures` approximate the kernel everywhere. Fewer features therefore
+    reach the same error if embeddings are close together or the kernel is smooth. Each feature
+    takes more time: n_features additional products per bag.
 
     Parameters
     ----------
     n_features : int ≥ 1, default 1024
-        Number of landmarks. Fewer are used if they explain the kernel of the sampled bags up to
-        1e-7. With fewer bags than landmarks all bags are used, with a warning.
+        Number of landmarks. Fewer landmarks are used if they explain the kernel of the sampled bags
+        up to 1e-7. If there are fewer bags than landmarks, all bags are used, with a warning.
     scale : float from 1e-30 to 1e+30 or "median", default "median"
-        σ. "median": the median pairwise distance (L1 for the Laplacian kernel) of up to 1,024 of
-        the rows sampled, times ``scale_multiplier``.
+        Width σ of the kernel. "median" is the median pairwise distance (L1 for the Laplacian
+        kernel) of up to 1,024 sampled rows, times ``scale_multiplier``.
     scale_multiplier : float > 0, default 1.0
-        Factor that multiplies the median; not used when scale is a number.
+        Factor that multiplies the median; not used if scale is a number.
     kernel : {"gaussian", "laplacian", "matern", "cauchy"}, default "gaussian"
-        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), Matérn's with ν and length σ, or 1 / (1 + ‖Δ‖₂² / σ²).
+        Kernel k: exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), the Matérn kernel with parameter ν and length
+        σ, or 1 / (1 + ‖Δ‖₂² / σ²).
     nu : float ≥ 0.5, default 1.5
-        ν of the Matérn kernel; not used by others.
+        Parameter ν of the Matérn kernel; not used by any other kernel.
     landmarks : {"rpcholesky", "kmeans++"}, default "rpcholesky"
-        How landmarks are chosen among twice as many sampled bags: by a randomly pivoted Cholesky
-        factorisation of their kernel, or by the seeding of k-means++.
+        Method that chooses landmarks among twice as many sampled bags: a randomly pivoted Cholesky
+        factorisation of their kernel, or the seeding of k-means++.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the landmarks.
 
     Attributes
     ----------
     spec_ : NystroemSpec
+        The fitted features.
 
     See Also
     --------
-    bagbasis.densities.PrecomputedNystroem : from a matrix of kernel values that is there already.
+    bagbasis.densities.PrecomputedNystroem : Nyström features of a precomputed kernel matrix.
 
     Examples
     --------
@@ -299,12 +305,12 @@ class NystroemFeatures(RandomFeatures):
         blocks: Blocks = (),
         labelled: LabelledSums | None = None,
     ) -> NystroemSpec:
-        """Return the spec for rows of R^n_inputs, whose landmarks are among those sampled.
+        """Return the spec for rows of R^n_inputs; landmarks are chosen from a sample.
 
         Raises
         ------
         ParameterError
-            A parameter that cannot be used, or more landmarks than memory holds.
+            If a parameter has a value that is not allowed, or the landmarks do not fit in memory.
         """
         check_parameters(self)
         n_landmarks = self.n_features
@@ -332,7 +338,7 @@ class NystroemFeatures(RandomFeatures):
         return np.array(names, dtype=object)
 
     def _chosen(self, rows: Floats, kernel: LandmarkKernel, n_landmarks: int) -> Integers:
-        """Return which rows, in units of the width, are landmarks."""
+        """Return the positions of the landmarks among rows in units of the width."""
         if self.landmarks == "kmeans++":
             return choose_spread(rows, n_landmarks, self.seed)
         return choose_by_cholesky(
@@ -342,10 +348,10 @@ class NystroemFeatures(RandomFeatures):
 
 
 def _whitening(kernel: LandmarkKernel, landmarks: Floats) -> Floats:
-    """Return the inverse Cholesky factor of the landmarks' kernel; rows are in widths."""
+    """Return the inverse Cholesky factor of the kernel of landmarks in units of the width."""
     shifted = kernel(landmarks, landmarks)
     shifted[np.diag_indices(len(shifted))] += SHIFT * len(shifted)
-    # transposed, a symmetric array has the order of LAPACK, and is worked on in place
+    # the transposed array has the memory order of LAPACK, which then works in place
     factor = cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
     whitening: Floats = lapack.dtrtri(factor, lower=1, overwrite_c=1)[0].T
     return whitening
@@ -353,7 +359,7 @@ def _whitening(kernel: LandmarkKernel, landmarks: Floats) -> Floats:
 
 @lru_cache(maxsize=4)
 def _split(spec: NystroemSpec) -> tuple[Floats, Completion]:
-    """Return R, and what completes features that are begun."""
+    """Return R and the completion of incomplete features."""
     factor: Floats = lapack.dtrtri(spec.whitening.T, lower=1)[0].T
     d = len(factor)
     for first in (d // share for share in FIRST_FRACTIONS if d >= MIN_DEFERRED):
@@ -365,7 +371,7 @@ def _split(spec: NystroemSpec) -> tuple[Floats, Completion]:
 
 
 def _largest_eigenvalue(root: Floats) -> float:
-    """Return about the largest eigenvalue of root rootᵀ, from below."""
+    """Return a lower bound close to the largest eigenvalue of root rootᵀ."""
     vector = root[:, np.argmax(np.einsum("ij,ij->j", root, root))]
     norm = 1.0
     for _ in range(POWER_STEPS):
@@ -375,13 +381,13 @@ def _largest_eigenvalue(root: Floats) -> float:
 
 
 class _Typed(NamedTuple):
-    """What `transform` multiplies with, in one type: W and R are cut after the first features."""
+    """Arrays for `transform` in one dtype; W and R are split after the first features."""
 
-    centre: Floats  # of the landmarks: distances from it have fewer digits to lose
-    landmarks: NDArray[Any]  # less the centre, in units of the width
-    head: NDArray[Any]  # of W, for the first features
-    across: NDArray[Any]  # of R: from the first features to what they explain of the others
-    tail: NDArray[Any]  # of W, for what they leave
+    centre: Floats  # mean of the landmarks; subtracting it reduces rounding errors
+    landmarks: NDArray[Any]  # landmarks minus the centre, in units of the width
+    head: NDArray[Any]  # part of W for the first features
+    across: NDArray[Any]  # part of R from the first features to all other features
+    tail: NDArray[Any]  # part of W for all other features
 
 
 @lru_cache(maxsize=4)
