@@ -1,4 +1,4 @@
-"""`FitStatistics`, the sums that a model is solved from, and what adds bags into them."""
+"""`FitStatistics`, the sums from which a model is solved, and the classes that add bags."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FoldStatistics(Sums):
 
     @property
     def filled(self) -> list[Summary]:
-        """Those that have bags."""
+        """Statistics of the folds that have bags."""
         return [part for part in self.parts if part.weight > 0]
 
     def summed(self) -> FoldStatistics:
@@ -41,9 +41,9 @@ class FoldStatistics(Sums):
 
 @dataclass(frozen=True)
 class FitStatistics(Sums):
-    """What a pass over the data leaves: statistics to fit, statistics held out, and counts.
+    """Result of a pass over the data: statistics of the fit, of held-out bags, and counts.
 
-    ``folds`` has parts of ``train``, where the penalty is chosen by folds of groups.
+    ``folds`` has the parts of ``train``, if the penalty is chosen by folds of groups.
     """
 
     train: Summary
@@ -57,7 +57,7 @@ class FitStatistics(Sums):
 
     @property
     def mean_targets(self) -> Floats:
-        """Mean targets of the bags fitted, those of validation included; shape (k,)."""
+        """Mean targets of the bags fitted, including validation bags; shape (k,)."""
         parts = [part for part in (self.train, self.validation) if part is not None]
         exponents = np.max([part.exponents for part in parts], axis=0)
         total = np.sum([part.in_units(exponents).sum_y for part in parts], axis=0)
@@ -66,7 +66,7 @@ class FitStatistics(Sums):
 
     @property
     def weight(self) -> float:
-        """Total weight of the bags fitted; their number where they have no weights."""
+        """Total weight of the bags fitted; without weights, their number."""
         return self.train.weight + (self.validation.weight if self.validation else 0)
 
     @property
@@ -77,7 +77,7 @@ class FitStatistics(Sums):
 
     @property
     def n_bags(self) -> int:
-        """Bags that were counted, whether or not they are fitted to."""
+        """Number of all bags that were counted."""
         n_validation = self.validation.n if self.validation else 0
         return self.train.n + n_validation + self.n_unlabelled + self.n_held_out
 
@@ -89,7 +89,7 @@ class FitStatistics(Sums):
 
 
 class SplitSums:
-    """The statistics of bags in two parts: those to fit, and those held out for validation."""
+    """The statistics of bags in two parts: bags to fit, and bags held out for validation."""
 
     def __init__(
         self,
@@ -120,9 +120,9 @@ class SplitSums:
         apart: NDArray[np.bool_] | None,
         weights: Floats | None = None,
     ) -> None:
-        """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are held apart.
+        """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are for validation.
 
-        ``weights`` (n,) are there for all bags or none.
+        ``weights`` (n,) are given for all batches or for no batch.
         """
         if self._held is None or apart is None:
             self._fill(self._train, embeddings, y, weights)
@@ -131,7 +131,7 @@ class SplitSums:
             self._fill(part, embeddings[rows], y[rows], None if weights is None else weights[rows])
 
     def share_products(self, other: SplitSums) -> None:
-        """Take turns with the memory of products of other sums."""
+        """Share the memory of products with other sums."""
         if isinstance(self._train, StatisticsBuilder) and isinstance(
             other._train, StatisticsBuilder
         ):
@@ -166,7 +166,7 @@ class SplitSums:
 
 
 class FoldSums:
-    """The statistics of bags by folds; their sum is what is fitted to."""
+    """The statistics of bags by folds; the model is fitted to their sum."""
 
     def __init__(
         self, features: FeatureMap, n_targets: int, precision: str, n_folds: int, keeps_rows: bool

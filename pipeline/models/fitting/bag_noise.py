@@ -1,4 +1,4 @@
-"""How much predictions depend on what is not known of a bag: see `EmbeddingSpec.deviations`."""
+"""The variance of predictions due to the sampling of a bag; see `EmbeddingSpec.deviations`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def bag_variances(
 ) -> Floats:
     """Return the variance of predictions over the posterior of each bag's uncertain embedding.
 
-    It is the mean of ((f(a + e) − f(a − e)) / 2)², where every number of e is one deviation, with
-    signs drawn at random: Σ (∂f/∂a_j)² V_j as far as f is linear there, for any random features.
+    The variance is the mean of ((f(a + e) − f(a − e)) / 2)², where every entry of e is one standard
+    deviation with a random sign. If f is linear near a, this is Σ (∂f/∂a_j)² V_j. It can be used
+    with any random features.
 
     Parameters
     ----------

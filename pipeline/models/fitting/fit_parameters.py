@@ -1,4 +1,4 @@
-"""`FitParameters`: what an estimator was made with, as a value, and what follows from it."""
+"""`FitParameters`: the parameters of an estimator as a value, and quantities derived from them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ PenaltiesLike = Sequence[float] | Floats
 class FitParameters:
     """The parameters of an estimator, and the kind of outcome that it learns.
 
-    ``table`` has the constraint of each, as the estimator's ``PARAMETERS``. All but the first two
-    are its constructor's, see `DoubleBasisRegressor`; ``class_weight`` is a classifier's and
-    ``response_embedding`` that of a `TripleBasisRegressor`.
+    ``table`` has the constraint of each parameter, from ``PARAMETERS`` of the estimator. All fields
+    but the first two are parameters of the constructor, see `DoubleBasisRegressor`. Only a
+    classifier has ``class_weight``, and only a `TripleBasisRegressor` has ``response_embedding``.
     """
 
     learns: type[Outcome]
@@ -69,18 +69,18 @@ class FitParameters:
 
     @property
     def has_automatic_penalty(self) -> bool:
-        """Whether the number of bags decides how the penalty is chosen."""
+        """Whether the rule for the penalty depends on the number of bags."""
         return isinstance(self.alpha, str) and self.alpha == AUTO
 
     def alpha_for(self, n_bags: int) -> str | float | PenaltiesLike:
-        """Return the penalty, or how it is chosen, for so many labelled bags.
+        """Return the penalty, or the rule that chooses it, for this number of labelled bags.
 
-        With at most 4,096 bags "auto" is "folds", and so is "gcv" with ``embedding="auto"``, as in
-        versions that had no "auto". With a baseline and for densities "auto" is "gcv".
+        With at most 4,096 bags, "auto" is "folds". With ``embedding="auto"``, "gcv" is also
+        "folds", as in versions without "auto". With a baseline and for densities, "auto" is "gcv".
 
-        GCV takes all bags for equally noisy, and for equally far from the others. With few bags
-        and many features the noisiest bags are often the farthest: the penalty is then a thousandth
-        of what it should be, and squared errors are up to twice as large.
+        GCV assumes that all bags are equally noisy and equally far from other bags. With few bags
+        and many features, the noisiest bags are often the farthest. The penalty is then a
+        thousandth of the right one, and squared errors are up to twice as large.
         """
         if not isinstance(self.alpha, str) or self.alpha not in (AUTO, GCV):
             return self.alpha
@@ -90,7 +90,7 @@ class FitParameters:
 
     @property
     def is_path(self) -> bool:
-        """Whether several penalties may be tried."""
+        """Whether several penalties can be tried."""
         return isinstance(self.alpha, str) or np.size(self.alpha) > 1
 
     @property
@@ -100,7 +100,7 @@ class FitParameters:
 
     @property
     def is_folded(self) -> bool:
-        """Whether the penalty is chosen by folds, whatever the bags."""
+        """Whether the penalty is chosen by folds for any number of bags."""
         return isinstance(self.alpha, str) and self.alpha == FOLDS
 
     @property
@@ -110,22 +110,22 @@ class FitParameters:
 
     @property
     def of_sums(self) -> str:
-        """The first parameter, with its value, that needs sums or rows; "" if none does."""
+        """First parameter, with its value, that needs sums or rows; "" if no parameter does."""
         if self.baseline is not None:
             return f"baseline={self.baseline!r}"
         return "uncertainty=True" if self.uncertainty else ""
 
     @property
     def rounding(self) -> float:
-        """Eigenvalues of ZᵀZ below this fraction of its trace come from rounding of products."""
+        """Fraction of the trace of ZᵀZ below which eigenvalues come from rounding of products."""
         return 1e-7 if self.precision == "float32" else 1e-14
 
     def keeps_rows(self, n_bags: int, features: FeatureMap) -> bool:
-        """Return whether a fit of so many bags keeps their rows instead of their sums."""
+        """Return whether a fit to this number of bags keeps rows instead of sums."""
         return rows_serve(n_bags, features.n_features, self.is_path)
 
     def penalties(self, train: Summary) -> Penalties:
-        """Return the penalties that may be tried for these rows."""
+        """Return the penalties that can be tried for these rows."""
         if self.has_default_grid:
             return Penalties.default(train.weight, self.precision, is_summed(train))
         return Penalties(self.given_penalties())
@@ -153,8 +153,8 @@ class FitParameters:
     ) -> None:
         """Raise ParameterError if this process cannot solve for so many features and targets.
 
-        ``n_rows`` is the number of bags whose rows are kept instead of their sums, ``n_parts`` the
-        number of parts of the bags that have sums, or rows, of their own.
+        ``n_rows`` is the number of bags whose rows are kept instead of their sums. ``n_parts`` is
+        the number of parts of the bags with separate sums or rows.
         """
         d = features.n_features
         needed = solve_bytes(d, self.is_path or self.uncertainty, n_rows)
@@ -167,10 +167,10 @@ class FitParameters:
         check_memory(what, needed + of_targets, advice)
 
     def check_targets(self, n_bags: int, n_targets: int) -> None:
-        """Raise ParameterError for more target columns than a fit takes, before bags are read.
+        """Raise ParameterError if there are too many target columns, before bags are read.
 
-        The memory is that of the features that the parameters name, or of 1 feature where only
-        the data decide their number.
+        The memory is computed for the features that the parameters name. If the data decide their
+        number, it is computed for 1 feature.
         """
         features = self.random_features
         d = min(n_bags, MAX_LANDMARKS) if features is None else getattr(features, "n_features", 1)
@@ -189,7 +189,7 @@ class FitParameters:
             check_memory(what, needed, FEWER_TARGETS)
 
     def check(self, holdout: HoldoutLike) -> None:
-        """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
+        """Raise ParameterError if no fit accepts a parameter, before any bag is read."""
         for name, constraint in self.table.items():
             constraint.check(name, getattr(self, name))
         if self.alphas is not None and not isinstance(self.alpha, str):
@@ -230,5 +230,5 @@ class FitParameters:
 
 
 def is_summed(summary: Summary) -> bool:
-    """Whether a summary holds sums of products, in the working precision, and not rows."""
+    """Whether a summary has sums of products, in the working precision, instead of rows."""
     return not isinstance(summary, RidgeRows)

@@ -1,8 +1,8 @@
-"""Errors of kernel ridge regression over folds, from sums: embeddings and widths are chosen by it.
+"""Errors of kernel ridge regression over folds, which choose embeddings and kernel widths.
 
-Every fold has the sums ZᵀZ, ZᵀY of its own rows. A model is solved from the sums of all folds
-without one, and judged on the rows of that one. Z are the features of landmarks (Nyström): with no
-more rows than `LANDMARKS` they are exact.
+Every fold has the sums ZᵀZ and ZᵀY of its own rows. The model for a fold is solved from the sums of
+all other folds, and judged on the rows of the fold. Z are Nyström features of landmarks. With at
+most `LANDMARKS` rows they are exact.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def choice_bytes(n_bags: int, n_targets: int) -> int:
 
 
 def _n_repeats(n: int) -> int:
-    """Return how often so many bags are cut into folds."""
+    """Return how often this number of bags is divided into folds."""
     return int(np.clip(REPEATED_BAGS // max(1, n), 1, MAX_REPEATS))
 
 
@@ -66,18 +66,21 @@ def sizes_of_sums(m: int, k: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class FoldRows:
-    """Rows that errors are taken of.
+    """Rows whose errors over the folds are computed.
 
     Attributes
     ----------
     y : float64, shape (n, k)
-        Encoded labels; each column's squared errors are divided by its unit.
+        Encoded labels.
     folds : int64, shape (n_repeats, n)
-        The fold of each row, in each repeat.
+        Fold of each row, in each repeat.
     units : float64, shape (k,)
+        Divisors of the squared errors of each column.
     weights : float64, shape (n,)
+        Weights of the rows.
     clusters : int64, shape (n,)
-        Rows with one number are not independent: standard errors are over these.
+        Clusters of the rows. Rows of a cluster are not independent; standard errors are over
+        clusters.
     """
 
     y: Floats
@@ -92,7 +95,7 @@ class FoldRows:
 
     @property
     def landmarks(self) -> Integers:
-        """The rows that features are taken from."""
+        """Landmarks: the rows from which features are made."""
         return spread_rows(np.arange(len(self)), LANDMARKS)
 
     def of_components(self) -> FoldRows:
@@ -135,12 +138,12 @@ class FoldErrors:
     Attributes
     ----------
     losses : float64, shape (n,)
-        Loss of each row by models not fitted to it, with the best penalty: 1 on average of the
-        mean.
+        Out-of-fold loss of each row, with the best penalty. The losses of the mean label are 1 on
+        average.
     error : float
-        Their mean.
+        Mean of the losses.
     alpha : float
-        The best penalty, per bag fitted.
+        Best penalty, per bag fitted.
     """
 
     losses: Floats
@@ -156,8 +159,8 @@ def choose_folds(
 ) -> Integers:
     """Return the fold of each row, shape (n_repeats, n): equally many rows in each fold.
 
-    Folds have whole groups, and as equal fractions of each class as can be. With fewer groups, or
-    rows, than folds there are as many folds as these.
+    Folds have whole groups, and about equal fractions of each class. With fewer groups or rows than
+    folds, there are as many folds as groups or rows.
     """
     n_repeats = _n_repeats(n)
     rng = np.random.Generator(np.random.Philox(key=np.array([FOLD_SEED, 0], np.uint64)))
@@ -174,7 +177,7 @@ def choose_folds(
 
 
 def _folds_of_groups(groups: Integers, order: Integers, n_folds: int) -> Integers:
-    """Put whole groups, the largest first and equal ones in a random order, to the least fold."""
+    """Assign groups to the smallest fold: the largest first, equal groups in random order."""
     sizes = np.bincount(groups)
     _, first = np.unique(groups[order], return_index=True)
     by_size = np.lexsort((first, -sizes))
@@ -196,7 +199,7 @@ def squared_distances(rows: Floats, landmarks: Integers) -> Floats:
 
 
 def median_of(distances: Floats) -> float:
-    """Return the median distance of two rows; 1 where most are equal."""
+    """Return the median distance of two rows; 1 if most rows are equal."""
     median = float(np.sqrt(np.median(distances)))
     return median if median > 1e-7 * float(np.sqrt(distances.max(initial=0.0))) else 1.0
 
@@ -209,10 +212,10 @@ class LossesAt(NamedTuple):
 
 
 class FoldJudge:
-    """Judges kernels by errors over the same folds.
+    """Judges kernels by their errors over the same folds.
 
-    A choice judges dozens of kernels, each by hundreds of factors. What a matrix of a few MiB costs
-    is mostly its memory, which comes fresh from the system each time; so there is one of each kind.
+    A choice judges dozens of kernels, each with hundreds of factors. Most of the cost of a small
+    matrix is the allocation of its memory, so matrices are allocated once and reused.
 
     Parameters
     ----------
@@ -230,7 +233,7 @@ class FoldJudge:
     def gaussian(self, parts: Sequence[Floats], width: float) -> Floats:
         """Return the mean of exp(−d² / 2 width²) of squared distances, each of shape (n, m).
 
-        It is overwritten by the next one.
+        The next call overwrites the result.
         """
         kernel = self._kernel
         for i, squares in enumerate(parts):
@@ -262,13 +265,12 @@ class FoldJudge:
     def errors(
         self, z: Floats, near: float | None = None, rival: FoldErrors | None = None
     ) -> FoldErrors:
-        """Return the errors of ridge regression on features (n, s), with the best of all penalties.
+        """Return the errors of ridge regression on features (n, s), with the best penalty.
 
-        Features are no more than landmarks.
-        With up to 100 rows it is the largest penalty within one standard error of the best one.
-        The search of penalties begins at ``near``, and goes downhill. It ends there if ten times
-        the gain of the slope leaves no hope to be better than the ``rival``; and only the first
-        repeat is judged if that leaves none.
+        There are at most as many features as landmarks. With up to 100 rows, the penalty is the
+        largest one within one standard error of the best. The search begins at ``near``, and goes
+        downhill. It ends at once if ten times the gain expected from the slope cannot beat the
+        ``rival``. Other repeats are not judged if the first repeat cannot beat the ``rival``.
         """
         rows, s = self._rows, z.shape[1]
         first, *others = self._repeats_of(s)
@@ -308,7 +310,7 @@ class FoldJudge:
         return [_Repeat(self._rows, folds, s) for folds in self._rows.folds]
 
     def _smoothest(self, losses_at: Callable[[int], LossesAt], best: int) -> int:
-        """Return the last penalty of those from the best on that are within one standard error."""
+        """Return the largest penalty within one standard error of the best."""
         rows, losses = self._rows, losses_at(best).losses
         for i in range(best + 1, len(EXPONENTS)):
             gaps = losses_at(i).losses - losses
@@ -317,7 +319,7 @@ class FoldJudge:
         return len(EXPONENTS) - 1
 
     def is_behind(self, errors: FoldErrors, rival: FoldErrors) -> bool:
-        """Return whether errors are so far behind that nothing like them can win."""
+        """Return whether errors are so far behind that similar kernels cannot win."""
         return self._are_behind(errors.losses, rival)
 
     def _are_behind(self, losses: Floats, rival: FoldErrors) -> bool:
@@ -327,10 +329,10 @@ class FoldJudge:
 
 
 def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], start: int) -> int:
-    """Return where the mean of losses is least, going downhill.
+    """Return the place of the least mean loss, by a search downhill.
 
-    The slope tells which way that is, so that one neighbour of the least is judged. Steps are of
-    1, 1, 2, 3, 5, …: a start far away costs few factors.
+    The slope gives the direction, so that only one neighbour of the minimum is judged. Steps have
+    the lengths 1, 1, 2, 3, 5, …, so that a distant start costs few factors.
     """
     best, way, step, before = start, 0, 0, 0
     while True:
@@ -419,7 +421,7 @@ class Centred:
         self._cross = self._cross - self._weight * np.outer(means[:m], means[m:])
 
     def solve(self, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
-        """Return coefficients (m, k) and intercepts (k,); the mean without any rows.
+        """Return coefficients (m, k) and intercepts (k,); without rows, zeros and the mean.
 
         ``factor``, of shape (m, m) in the order of LAPACK, is overwritten by Cholesky's.
         """
@@ -435,7 +437,7 @@ class Centred:
         return coef, self._means[m:] - self._means[:m] @ coef
 
     def slopes(self, coef: Floats, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
-        """Return derivatives of what `solve` returned by ln ``alpha``; it left the ``factor``."""
+        """Return derivatives of the result of `solve` by ln ``alpha``, from its ``factor``."""
         if not self._weight > 0:
             return np.zeros(coef.shape), np.zeros(coef.shape[1])
         slopes, _ = dpotrs(factor, -alpha * self._weight * coef, lower=1, overwrite_b=1)

@@ -1,9 +1,8 @@
-"""Labels far outside all others, which the bags do not predict: the fit ignores them.
+"""Outliers among labels, which a fit ignores if the bags do not predict them.
 
-Squared errors let a single label of a hundred times the usual spread decide a fit. Such labels are
-ignored if nothing about their bags tells them from others. Labels that bags predict, however far
-they are, and the long tail of a skewed distribution, are fitted as they are: their mean is what is
-asked for.
+With squared errors, a single label of a hundred times the usual spread dominates a fit. Such labels
+are ignored if their bags do not differ from other bags. Far labels that bags predict, and the long
+tail of a skewed distribution, are fitted unchanged, because the model has to predict their mean.
 """
 
 from __future__ import annotations
@@ -44,11 +43,12 @@ SEED = 0
 
 
 def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
-    """Return the problem with limits of labels, where some are outliers; else the problem itself.
+    """Return the problem with limits of labels, if some are outliers; else the problem itself.
 
-    Only a penalty that is chosen automatically, for numbers of at most 4,096 bags, has limits: more
-    bags average outliers away. Nor do labels have limits where more than `MAX_COLUMNS` columns of
-    them have outliers: each would take a forest. A warning says which labels are ignored.
+    Labels have limits only if they are numbers, the penalty is chosen automatically, and there are
+    at most 4,096 bags, because with more bags outliers average out. They have no limits if more
+    than `MAX_COLUMNS` columns have outliers, because each column needs a forest. A warning names
+    the ignored labels.
     """
     source, weights = problem.fitted, problem.weights or Weights()
     is_asked = parameters.has_automatic_penalty and isinstance(problem.outcome, Reals)
@@ -82,7 +82,7 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
 
 
 def _limits_of(y: Floats) -> Floats:
-    """Return the outer fences of columns with outliers, shape (2, k); infinities of others."""
+    """Return the outer fences of columns with outliers, shape (2, k), and infinities for others."""
     limits = np.tile([[-np.inf], [np.inf]], (1, y.shape[1]))
     if len(y) < MIN_LABELS:
         return limits
@@ -119,9 +119,9 @@ def _summaries(source: LabelledBags) -> Floats:
 
 
 def _is_predicted(inputs: Floats, y: Floats, beyond: NDArray[np.bool_]) -> bool:
-    """Return whether trees that have not seen a bag expect its far label on the side it is on.
+    """Return whether out-of-bag predictions of trees are on the side of the far labels.
 
-    Trees see ranks of labels, so that far labels do not decide the splits.
+    Trees are fitted to ranks of labels, so that far labels do not dominate the splits.
     """
     from sklearn.ensemble import ExtraTreesRegressor  # noqa: PLC0415 - most fits have no outliers
 

@@ -30,28 +30,28 @@ from .fit_parameters import FEWER_TARGETS
 
 @dataclass(frozen=True)
 class FitPlan:
-    """A fit that is decided but for its sums.
+    """A fit with all choices made, ready for the pass over its bags.
 
     Attributes
     ----------
     bags : LabelledBags
-        Those it leaves out, and those without a label, are counted and not fitted to.
+        Bags of the fit. Bags that are left out, or have no label, are only counted.
     features : FeatureMap
     outcome : Outcome
     validation : Membership, optional
-        Bags with statistics of their own.
+        Bags for validation, which have separate statistics.
     precision : {"float32", "float64"}
     keeps_rows : bool
-        Whether it leaves `RidgeRows`, for a fit to few bags; else `RidgeStatistics`, which can be
-        subtracted and do not grow.
+        Whether the pass returns `RidgeRows`, for a fit to few bags. Otherwise it returns
+        `RidgeStatistics`, which can be subtracted and have a fixed size.
     weights : Weights, optional
         Weights of the bags.
     holdout : Holdout
-        Which bags are left out.
+        Bags that are left out.
     choice : dict, optional
         Candidates of ``embedding="auto"``.
     folds : Folds, optional
-        By which the penalty is chosen, or intervals are made: each has statistics of its own.
+        Folds that choose the penalty or give intervals. Each fold has separate statistics.
     """
 
     bags: LabelledBags
@@ -66,17 +66,17 @@ class FitPlan:
     folds: Folds | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields alone: each task travels with the plan, not with all tasks' ranges."""
+        """Return the fields without the ranges, so that tasks are pickled without all ranges."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_parts(self) -> int:
-        """Parts of the bags with statistics of their own, and all of them if these are folds."""
+        """Number of parts of the bags with separate statistics, plus one for all with folds."""
         return 2 if self.validation else self.folds.n_folds + 1 if self.folds else 1
 
     @property
     def cost(self) -> Cost:
-        """What the pass takes one core, and how much memory of a worker."""
+        """Cost of the pass: seconds of one core, and memory of a worker."""
         n_features, n_targets = self.features.n_features, self.outcome.n_targets
         return self.features.cost_in(self.precision) + (
             rows_cost(n_features, n_targets, self.precision, self.bags.n_bags)
@@ -86,18 +86,18 @@ class FitPlan:
 
     @property
     def seconds(self) -> float:
-        """Seconds that the pass takes one core, by the cost model."""
+        """Seconds of the pass on one core, by the cost model."""
         return self.cost.seconds(self.bags.n_bags, self.bags.n_points)
 
     @cached_property
     def ranges(self) -> list[Range]:
-        """The ranges of bags of its tasks, as positions in the data; one of no bags for none."""
+        """Ranges of bags of the tasks, as positions in the data; one empty range without bags."""
         start = self.bags.start
         return plan_ranges(self.bags, self.cost) or [(start, start)]
 
     @property
     def reduction(self) -> Reduction[FitStatistics]:
-        """What `run_pass` does with the bags."""
+        """The reduction that `run_pass` applies to the bags."""
         return Reduction(partial(FitSums, self), operator.add, self.cost, name="fit")
 
     def run(
@@ -107,8 +107,8 @@ class FitPlan:
     ) -> FitStatistics:
         """Return the statistics: from the open cluster, or from this process.
 
-        ``checkpoint_store`` belongs to this very pass: it loads what an earlier run has stored, see
-        `Checkpoints`.
+        ``checkpoint_store`` belongs to this pass. It loads the sums that an earlier run has stored,
+        see `Checkpoints`.
         """
         has_many = self.outcome.n_targets > self.features.n_features
         return run_pass(
@@ -168,7 +168,7 @@ class FitSums:
         apart: NDArray[np.bool_] | None,
         weights: Floats | None,
     ) -> None:
-        """Count bags by their positions; the others as `SplitSums.add` takes them."""
+        """Count bags by their positions; other arguments are those of `SplitSums.add`."""
         if isinstance(self._sums, FoldSums):
             self.add_folds(self._sums, index, embeddings, y, weights)
         else:

@@ -1,4 +1,4 @@
-"""`Solver`: how a decided fit becomes a solution; `SOLVERS`: the solvers by name."""
+"""`Solver`: base class of the solvers of a fit; `SOLVERS`: the solvers by name."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Solver(ABC):
     name : str
         Name in `SOLVERS`.
     choice : str
-        Value of an estimator's ``solver`` that admits it; default: the name. Solvers that share a
-        choice have the same solution up to rounding, and the one of least cost is taken.
+        Value of the parameter ``solver`` that admits this solver; default: the name. Solvers with
+        the same choice have the same solution up to rounding, and the fastest one is used.
     solves_sums : bool
-        Whether the solution is that of the sums of a plan. Retraining and cross-validation, which
-        add and subtract sums, refuse other solvers.
+        Whether the solver uses the sums of a plan. Retraining and cross-validation add and subtract
+        sums, and refuse other solvers.
     """
 
     name: ClassVar[str]

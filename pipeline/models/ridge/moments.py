@@ -1,4 +1,4 @@
-"""What ridge regression knows of rows besides ZᵀZ: mergeable, subtractable, of size O(k D)."""
+"""Statistics of rows for ridge regression besides ZᵀZ: mergeable, subtractable, of size O(k D)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by ta
 class RidgeMoments(Sums):
     """n, Σz, Σy, ZᵀY and Σy² of rows (z, y); all sums in float64.
 
-    Each target is summed in a unit of its own, a power of two, see `units_of`: so numbers of any
-    size have sums and squares, and sums in different units are brought to one without rounding.
+    Each target is summed in its own unit, a power of two, see `units_of`. Targets of any size then
+    have finite sums and squares, and sums in different units are converted without rounding.
 
     Attributes
     ----------

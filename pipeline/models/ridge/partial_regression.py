@@ -1,19 +1,21 @@
 """Ridge regression together with the columns of a baseline, which λ does not penalise.
 
-A baseline is linear in columns a, next to the features z. What is solved for any λ is what
-it leaves of the problem, of D columns as without it; the solution has coefficients of both.
+A baseline is linear in columns a, next to the features z. For any λ, the problem that remains
+without the part of the baseline is solved. It has D columns, as without a baseline. The solution
+has coefficients of both.
 
 "linear": ‖y − Zψ − Aβ‖² + λ‖ψ‖² + λ₀‖β‖². With P = I − A(AᵀA + λ₀I)⁻¹Aᵀ of centred columns that
 is (ZᵀPZ + λI) ψ = ZᵀPy and β = (AᵀA + λ₀I)⁻¹Aᵀ(y − Zψ) (Wahba 1990, ch. 1, for λ₀ = 0). Both are
 solved together: Z loses to A what y loses, where a second regression on the residuals of a first
-one would be biased towards 0. λ₀ is not 0, for a long embedding has as many columns as there are
-bags; it is the best penalty of a ridge on A alone. Where A alone explains nothing it is large, and
-nothing is left of the baseline. λ is chosen by generalised cross-validation of both parts: what
-they leave is P(y − Zψ) with PP = P − λ₀WᵀW, W = (AᵀA + λ₀I)⁻¹Aᵀ, and their degrees of freedom are
-tr WA + tr (ZᵀPZ + λI)⁻¹ZᵀPPZ.
+one would be biased towards 0. λ₀ is not 0, because a long embedding may have as many columns as
+there are bags. It is the best penalty of a ridge on A alone. If A alone has no predictive power, λ₀
+is large, and the baseline shrinks to zero. λ is chosen by generalised cross-validation of both
+parts: their residuals are P(y − Zψ) with PP = P − λ₀WᵀW, W = (AᵀA + λ₀I)⁻¹Aᵀ, and their degrees of
+freedom are tr WA + tr (ZᵀPZ + λI)⁻¹ZᵀPPZ.
 
-"own": of each response coefficient b that of the bag, a, has w = Cov(a, b) / Var(a), and ψ learns
-b − wa. One number from so many bags needs no penalty and leaves no bias to speak of.
+"own": each response coefficient b is regressed on the bag's own coefficient a, with the slope
+w = Cov(a, b) / Var(a), and ψ learns b − wa. A single slope from many bags needs no penalty, and its
+bias is negligible.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class RidgeRows:
         return alpha**2 * (solution**2).sum(axis=0), df
 
     def judge(self) -> MeanSquaredError:
-        """Return what measures how well these rows are predicted."""
+        """Return the function that computes the mean squared errors on these rows."""
         mean = self.sum_z / self.weight
         if self.weights is None:
             targets, ones = self.scaled_y, np.ones((1, 1))
@@ -251,6 +251,6 @@ class RowsBuilder:
 
 
 def rows_cost(n_features: int, n_targets: int, precision: str, n_rows: int) -> Cost:
-    """Return what `RowsBuilder` takes for up to so many rows, which are copied when merged."""
+    """Return the cost of `RowsBuilder` for up to so many rows, which are copied when merged."""
     row = np.dtype(precision).itemsize * n_features + 8 * n_targets
     return Cost(bytes_per_bag=8 * n_targets, bytes_per_task=2 * n_rows * row)

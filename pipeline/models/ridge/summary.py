@@ -1,4 +1,4 @@
-"""The interface of what ridge regression knows of rows."""
+"""`Summary`: the interface of the statistics of rows from which a ridge is solved."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ...core.arrays import Floats, Integers
 
 
 class Summary(Protocol):
-    """What ridge regression needs to know of rows (z, y).
+    """The statistics of rows (z, y) from which ridge regression is solved.
 
-    It is solved as (M + λI) s = b. The symmetric matrix M of order ``size`` has the eigenvalues of
-    the centred ZᵀZ, and possibly more that are zero.
+    The system is (M + λI) s = b. The symmetric matrix M of order ``size`` has the eigenvalues of
+    the centred ZᵀZ, and possibly additional zeros.
     """
 
     @property
@@ -56,7 +56,7 @@ class Summary(Protocol):
         """Whether all features are."""
 
     def __add__(self, other: Any, /) -> Summary:  # noqa: ANN401 - a summary of its own kind
-        """Return what is known of both sets of rows."""
+        """Return the summary of both sets of rows."""
 
     def in_units(self, exponents: Integers) -> Summary:
         """Return the same with targets in other units, none of them smaller."""
@@ -82,7 +82,7 @@ class Summary(Protocol):
     def rounding(self, noise: float) -> float:
         """Return the fraction of the trace below which eigenvalues of M come from rounding.
 
-        ``noise`` is that share for sums of products in the features' own precision.
+        ``noise`` is this fraction for sums of products in the precision of the features.
         """
 
     def sizes(self) -> Floats:
@@ -95,8 +95,8 @@ class Summary(Protocol):
     def significant(self, noise: float) -> tuple[Floats, Floats, float]:
         """Return eigenvalues of M, shape (r,), eigenvectors, shape (size, r), and a bound.
 
-        Eigenvalues up to the bound cannot be told from rounding. Those that surely come from
-        rounding are 0, or left out where b has no part in their directions.
+        Eigenvalues up to the bound cannot be distinguished from rounding. Those that surely come
+        from rounding are 0, or left out if b has no component in their directions.
         """
 
     def scored(self) -> Summary:
@@ -111,7 +111,7 @@ class Summary(Protocol):
         """
 
     def judge(self) -> MeanSquaredError:
-        """Return what measures how well these rows are predicted."""
+        """Return the function that computes the mean squared errors on these rows."""
 
 
 MeanSquaredError = Callable[[Floats, Floats], Floats]

@@ -162,7 +162,7 @@ class RidgeStatistics(RidgeMoments):
         return np.maximum(0.0, self.centred_yy() - explained), df
 
     def judge(self) -> MeanSquaredError:
-        """Return what measures how well these rows are predicted."""
+        """Return the function that computes the mean squared errors on these rows."""
         gram, right_side, yy = self.matrix(), self.centred_cross(), self.centred_yy()
 
         def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:
@@ -247,10 +247,10 @@ class StatisticsBuilder:
 
 
 def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: int = 1) -> Cost:
-    """Return what `StatisticsBuilder` takes for rows that are at hand.
+    """Return the cost of `StatisticsBuilder` for given rows.
 
     ``n_parts`` builders share the memory of products. While tasks merge, a worker holds the two
-    partial results and their sum; the products and the blocks are gone then.
+    partial results and their sum. The products and blocks are freed before.
     """
     itemsize, d = np.dtype(precision).itemsize, n_features
     packed = 8 * (d * (d + 1) // 2 + n_targets * (d + 2) + d)
