@@ -1,1 +1,1 @@
-"""URLs, files written whole, locks, and writers of Zarr and Icechunk. Knows nothing of bags."""
+"""URLs, atomic files, locks, and writers of Zarr and Icechunk, independent of bags."""

@@ -47,7 +47,7 @@ def storage_errors(
     kind: type[BagbasisError] = StoreError,
     passing: type[OSError] | tuple[type[OSError], ...] = (),
 ) -> Iterator[None]:
-    """Turn any error that the storage raises in the block into one of our errors.
+    """Convert errors of the storage within the block to errors of bagbasis.
 
     The message is ``URL: ACTION (REASON); CONSEQUENCE``. Our own errors pass unchanged, except a
     StoreError where another kind is wanted: it gets the kind and the consequence. Besides OSErrors
@@ -97,9 +97,9 @@ def is_page(content: bytes) -> bool:
 
 
 def check_answers(url: str) -> None:
-    """Raise StoreError where a remote URL only seems to hold nothing.
+    """Raise StoreError for a remote URL that only seems to be empty.
 
-    Its bucket does not exist, or a page of HTML answers whatever is asked for.
+    Either its bucket does not exist, or a page of HTML answers every request.
     """
     if local_path(normalize_url(url)) is None:
         read_bytes(f"{url}/{GROUP_FILE}")
@@ -158,7 +158,7 @@ def writing(url: str | os.PathLike[str], mode: int = PUBLIC) -> Iterator[Path]:
     Raises
     ------
     StoreError
-        The place cannot be written.
+        If the place cannot be written.
     """
     url = normalize_url(url)
     path = local_path(url)
@@ -227,9 +227,9 @@ def read_bytes(url: str | os.PathLike[str]) -> bytes | None:
 
 
 def check_regular(path: Path, kind: type[BagbasisError] = StoreError) -> None:
-    """Raise an error of a kind for a pipe, a device or a socket; what else is there is fine.
+    """Raise an error of a kind for a pipe, a device or a socket.
 
-    Whoever opens a pipe waits until somebody writes to it, and a device may never end.
+    Opening a pipe waits until another process writes to it, and a device may never end.
     """
     try:
         mode = path.stat().st_mode
@@ -269,9 +269,9 @@ def write_json(
     Raises
     ------
     StoreError
-        The place cannot be written.
+        If the place cannot be written.
     ValueError
-        NaN or infinity, which JSON does not have.
+        If a value is NaN or infinite, which JSON does not support.
     """
     content = json_bytes(values, format=format, indent=indent)
     with writing(url, mode) as path:
@@ -297,7 +297,7 @@ def read_json(
     damaged: str = "damaged",
     remedy: str = "",
 ) -> T | None:
-    """Return what ``parse`` makes of a JSON object; None where nothing is stored.
+    """Read and parse a JSON object; return None if nothing is stored.
 
     Parameters
     ----------
@@ -305,9 +305,9 @@ def read_json(
         Function that parses the object, without its format version. Its AttributeError, TypeError,
         KeyError and ValueError say that the object is not what was written.
     read : callable
-        Gives the content at the URL.
+        Function that returns the content at the URL.
     format : Format, optional
-        That the object has to have.
+        Format that the object must have.
     kind : type
         Type of the error that is raised for an object that cannot be parsed.
     damaged, remedy : str
@@ -316,7 +316,7 @@ def read_json(
     Raises
     ------
     kind
-        Damaged, or of another format version.
+        If the object is damaged, or of another format version.
     StoreError
         It cannot be read.
     """
@@ -353,7 +353,7 @@ def names_in(url: str | os.PathLike[str]) -> list[str]:
     Raises
     ------
     StoreError
-        It cannot be listed.
+        If the folder cannot be listed.
     """
     url = normalize_url(url)
     with storage_errors(url, "cannot be listed"):
@@ -377,7 +377,7 @@ def remove(url: str | os.PathLike[str]) -> None:
     Raises
     ------
     StoreError
-        It cannot be deleted.
+        If something cannot be deleted.
     """
     url = normalize_url(os.fspath(url).removeprefix(ICECHUNK))
     with storage_errors(url, "cannot be deleted"):

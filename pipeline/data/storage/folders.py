@@ -183,10 +183,10 @@ def _replace_in_two_steps(fresh: Path, path: Path) -> None:
 
 
 def read_one(url: str | os.PathLike[str], read: Callable[[], T], *, last: str) -> T:
-    """Return what ``read()`` makes of a folder, all of it of the old one or all of the new.
+    """Return ``read()`` of a folder, entirely from the old folder or from the new one.
 
-    A reader opens file after file by the folder's name. If the folder is replaced meanwhile, it
-    could get files of both, so it reads again.
+    A reader opens files one after the other. If the folder is replaced meanwhile, the reader could
+    mix files of both folders, so it reads again.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def read_one(url: str | os.PathLike[str], read: Callable[[], T], *, last: str) -
 
 
 def _identity(url: str, last: str) -> object:
-    """Return what tells a folder from earlier and later ones of its name; None if there is none."""
+    """Return the identity of a folder among those of its name; None if there is no folder."""
     path = local_path(url)
     try:
         if path is None:

@@ -1,4 +1,4 @@
-"""URLs: how they are normalized, which are local files, and the filesystem of all others."""
+"""Normalized URLs, local paths, and the filesystems of remote URLs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     Raises
     ------
     StoreError
-        The URL holds credentials, or is a relative path and the working folder was deleted.
+        If the URL holds credentials, or is a relative path and the working folder was deleted.
     ParameterError
-        Neither text nor a path, an empty text, or one with a NUL, with a name that no filesystem
-        takes or that has "::", or in the home of nobody.
+        If the URL is neither text nor a path, is empty, or has a NUL, "::", a name that no
+        filesystem accepts, or the home of an unknown user.
     """
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\0" in text:
@@ -58,7 +58,7 @@ def is_same_place(first: str | None, second: str | None) -> bool:
 
 
 def place_of(url: str) -> str:
-    """Return what equal places have alike: a local path without links and "..", or the URL."""
+    """Return one form for equal places: a local path without links and "..", or the URL."""
     return os.path.realpath(url) if os.path.isabs(url) else url
 
 
@@ -89,7 +89,7 @@ def filesystem(url: str) -> tuple[Any, str]:
     Raises
     ------
     StoreError
-        An unknown protocol, one whose package is not installed, or a store that Icechunk keeps.
+        If the protocol is unknown, its package is not installed, or Icechunk keeps the store.
     """
     if is_transactional(url):
         raise StoreError(f"{url}: bag stores alone can be kept by Icechunk; choose another URL")

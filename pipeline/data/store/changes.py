@@ -1,7 +1,7 @@
-"""What became of bags after they were appended: they were removed, or got other labels.
+"""The log of changes of bags after their append: removals and new labels.
 
-The log only grows. A running fit that reads it up to some length sees the bags as they were at that
-moment. So sums of these bags can be subtracted again later.
+The log only grows. A fit that reads the log up to some length sees the bags at that moment. So the
+sums of these bags can be subtracted again later.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ListedBags:
         return is_member
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what decides, in types JSON knows."""
+        """Return the positions, in JSON types."""
         return {"listed": hashlib.sha256(self.index.tobytes()).hexdigest()}
 
 
@@ -56,7 +56,7 @@ class Changes:
 
     @cached_property
     def bags(self) -> Integers:
-        """Indices of the bags that were changed, ascending, each once."""
+        """Indices of the changed bags, ascending, without repeats."""
         return np.unique(self.rows[:, 0]).astype(np.int64)
 
     @cached_property
@@ -65,7 +65,7 @@ class Changes:
         return np.unique(self.rows[self.rows[:, 1] == REMOVED_COLUMN, 0]).astype(np.int64)
 
     def since(self, n: int) -> Changes:
-        """Return what came after the first ``n`` changes."""
+        """Return the changes after the first ``n`` changes."""
         return Changes(self.rows[n:])
 
     @cached_property
@@ -77,7 +77,7 @@ class Changes:
         return ~ListedBags(self.removed).members(start, stop)
 
     def relabel(self, targets: Floats, start: int) -> Floats:
-        """Return all targets of the bags from ``start`` on as they are now."""
+        """Return all targets of the bags from ``start`` on, with the changes applied."""
         first, last = np.searchsorted(self._by_bag[:, 0], [start, start + len(targets)])
         rows = self._by_bag[first:last]
         out, labels = targets.copy(), rows[rows[:, 1] != REMOVED_COLUMN]

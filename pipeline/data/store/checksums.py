@@ -23,7 +23,7 @@ POLYNOMIAL = 0xEDB88320  # of CRC-32, as zlib computes it
 
 
 def checksum_of_values(values: Mapping[str, Any]) -> str:
-    """Return the checksum of values as JSON holds them, whatever their order."""
+    """Return the checksum of JSON values, independent of their order."""
     plain = json.loads(json.dumps(values))
     return as_text(zlib.crc32(json.dumps(plain, sort_keys=True).encode()))
 
@@ -49,11 +49,11 @@ def replaced(checksum: int, old: NDArray[Any], new: NDArray[Any], n_after: int) 
     Parameters
     ----------
     checksum : int
-        Checksum of all rows, with the old ones.
+        Checksum of all rows before the replacement.
     old, new : arrays of one shape and dtype
         The rows before and after.
     n_after : int
-        Bytes of the rows behind them.
+        Number of bytes of the rows behind the replaced rows.
     """
     # a CRC is linear: the checksums of two texts of one length differ by that of their difference
     difference = checksum_of_rows(old) ^ checksum_of_rows(new)

@@ -1,4 +1,4 @@
-"""Reading rows of one stored array. A chunk that cannot be read is named, with its object."""
+"""Reading rows of a stored array; errors name the unreadable chunk and its object."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ATTEMPTS = 3  # an append replaces the last object once per commit: two readings
 
 
 class ChunkError(Exception):
-    """Names the first chunk of the rows that is missing or damaged.
+    """Error that names the first missing or damaged chunk of the rows.
 
     Attributes
     ----------
     row : int
-        The first row asked for that lies in it.
+        First of the requested rows that lies in the chunk.
     name : str
         Name of the array.
     """
@@ -41,13 +41,13 @@ class ChunkError(Exception):
 def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     """Read rows ``start:stop`` of an array.
 
-    If a read fails, it is tried again chunk by chunk: an append may have replaced the last object
-    after its index was read and before its chunks were. A chunk that fails again is damaged.
+    If a read fails, it is repeated chunk by chunk, because an append may have replaced the last
+    object between the reads of its index and its chunks. A chunk that fails again is damaged.
 
     Raises
     ------
     ChunkError
-        A chunk that is missing or damaged.
+        If a chunk is missing or damaged.
     """
     if (stop - 1) // shard_rows(array) - start // shard_rows(array) >= MAX_UNSEEN:
         check_objects(array, start, stop)  # before memory is filled for objects that are missing
@@ -68,12 +68,12 @@ def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
 
 
 def write_rows(array: zarr.Array, start: int, rows: NDArray[Any]) -> None:
-    """Write rows from ``start`` on; what an object holds before them is read and written again.
+    """Write rows from ``start`` on; earlier rows in the same object are read and rewritten.
 
     Raises
     ------
     ChunkError
-        A chunk before them is damaged.
+        If a chunk before the rows is damaged.
     """
     stop = start + len(rows)
     try:

@@ -1,8 +1,8 @@
 """Deleting the points, responses and labels of removed bags from the disk.
 
-Nothing moves: offsets, ids and indices stay, and the rows become fill values, which compress to
-almost nothing. Each object is replaced in one step. If the process is killed, the store reads as
-before, and the next `compact` finishes the work. A reader that still wants the removed bags gets an
+Offsets, ids and indices do not change. The rows become fill values, which compress to almost
+nothing. Each object is replaced in one step. If the process is killed, the store reads as before,
+and the next `compact` finishes the work. A reader that still requests the removed bags gets an
 error.
 """
 
@@ -60,7 +60,7 @@ class Erasure:
 
 
 def erasures(store: Snapshot, n_changes: int) -> Iterator[Erasure]:
-    """Yield what is erased of the bags that the first ``n_changes`` changes removed."""
+    """Yield the erasures for the bags that the first ``n_changes`` changes removed."""
     gone = Changes(store.changes.rows[:n_changes]).removed
     for points in points_of(store.meta):
         offsets = store.read_array(points.offsets, 0, points.offsets.rows(store.meta))
@@ -73,7 +73,7 @@ def erasures(store: Snapshot, n_changes: int) -> Iterator[Erasure]:
 
 
 def checksum_after(store: Snapshot, before: Erasure, after: Erasure) -> int | None:
-    """Return the checksum of an array that has one erasure when it has another, larger one.
+    """Return the checksum of an array after its erasure is replaced by a larger erasure.
 
     None in a store without checksums.
     """
@@ -93,6 +93,6 @@ def erase(erasure: Erasure, array: zarr.Array, n_rows: int) -> None:
     for first, last in erasure.blocks(n_rows, shard_rows(array)):
         block = read_rows(array, first, last)
         erased = erasure.erased(block, first)
-        # else a compaction before did it
+        # otherwise an earlier compaction did it
         if not np.array_equal(erased, block, equal_nan=block.dtype.kind == "f"):
             array[first:last] = erased

@@ -1,4 +1,4 @@
-"""Making an empty store, and never instead of something that is not a store."""
+"""Creation of an empty store, which never replaces anything that is not a store."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_creation(
     chunk_points: int | None,
     response_dims: int | None = None,
 ) -> None:
-    """Raise ParameterError for what `BagStore.create` cannot use."""
+    """Raise ParameterError for invalid parameters of `BagStore.create`."""
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
     most = MAX_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
     (Integer(1, most) | None_).check("chunk_points", chunk_points)
@@ -78,12 +78,12 @@ def check_creation(
 def measured_arrays(
     dtype: DTypeLike, box: object, response_dims: int | None, response_box: object
 ) -> dict[str, list[list[float]]]:
-    """Return the empty ranges of a new store: of arrays whose box is measured as they are written.
+    """Return the empty ranges of the arrays of a new store whose box is measured while writing.
 
     Raises
     ------
     ParameterError
-        No box for dtype uint16, whose values are fractions of it.
+        If no box is given for dtype uint16, whose values are fractions of the box.
     """
     boxes = {POINTS.name: box}
     if response_dims is not None:
@@ -101,7 +101,7 @@ def is_vacant(url: str) -> bool:
 
 
 def check_place(url: str, overwrite: bool) -> None:
-    """Raise StoreError unless nothing is at the URL, or a bag store that may be replaced."""
+    """Raise StoreError unless the URL is vacant or has a bag store that may be replaced."""
     check_no_link(url)
     if is_vacant(url):
         return
@@ -123,16 +123,16 @@ def check_place(url: str, overwrite: bool) -> None:
 def create_store(
     hold: Hold, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None, overwrite: bool
 ) -> str | None:
-    """Delete what is there and write an empty store.
+    """Delete the existing store, if any, and write an empty store.
 
-    From the first write to the last the group's attributes say that it is not a store yet; the last
-    write replaces them. Returns the id of the snapshot if the store has snapshots.
+    Until the last write, the group's attributes state that it is not a store yet. The last write
+    replaces these attributes. Returns the id of the snapshot if the store has snapshots.
 
     Raises
     ------
     StoreError
-        As `check_place`, of what is there when the writing session has begun: what comes later
-        makes its commit fail.
+        As `check_place`, when the writing session has begun. Data that appear later make the commit
+        fail.
     """
     with storage_errors(hold.url, *WRITING):
         out = writer_store(hold.url, hold.check, None)

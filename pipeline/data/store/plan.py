@@ -17,9 +17,9 @@ def plan_partitions(
 ) -> list[Range]:
     """Cut bags into consecutive ranges of whole bags, of at most ``max_rows`` points each.
 
-    Greedy: each range is as long as the limit allows. But if the second half of it has a bag
-    boundary that is also a chunk boundary, the range ends at the last such boundary, and no chunk
-    is read twice there. A bag larger than the limit is a range of its own.
+    The plan is greedy: each range is as long as the limit allows. If the second half of a range has
+    a bag boundary that is also a chunk boundary, the range ends at the last such boundary, so that
+    no chunk is read twice there. A bag larger than the limit is a range of its own.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ def plan_partitions(
     chunk_rows : int
         Rows of a stored chunk, > 0.
     max_rows : int
-        Points a range may hold, > 0; what it may cost where ``cost`` is given.
+        Largest number of points of a range, > 0. With ``cost``, the largest cost of a range.
     cost : int64, shape (n_bags + 1,), optional
-        Cost of all bags before each boundary, strictly increasing: their points, and those of
-        their responses. Default ``offsets``.
+        Cost of all bags before each boundary, such as the number of points of bags and responses.
+        It is strictly increasing. Default: ``offsets``.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def split_evenly(n_items: int, n_parts: int) -> list[Range]:
 
 
 def ranges_of(index: Integers) -> list[Range]:
-    """Return ascending positions as ranges of consecutive ones."""
+    """Return ascending positions as ranges of consecutive positions."""
     parts = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
     return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
 
@@ -71,7 +71,7 @@ def ranges_of(index: Integers) -> list[Range]:
 def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
     """Return up to ``n_runs`` evenly spread, disjoint runs; everything if it is no larger.
 
-    A sample of runs touches few chunks where a sample of single bags would touch one each.
+    A sample of runs touches few chunks; a sample of single bags would touch one chunk per bag.
     """
     if n_items <= n_runs * run_length:
         return [(0, n_items)] if n_items else []

@@ -1,4 +1,4 @@
-"""Named samples: how many bags, or rows, a choice looks at, and which."""
+"""Samples of bags and rows for data-driven choices: their sizes and positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEDIAN_ROWS = 1024
 
 
 class RunSample(NamedTuple):
-    """Evenly spread runs of consecutive bags: they touch few chunks, single bags one each."""
+    """Evenly spread runs of consecutive bags, which touch fewer chunks than single bags."""
 
     n_runs: int
     run_length: int
@@ -27,7 +27,7 @@ class RunSample(NamedTuple):
         return cls(n_runs, n_bags // n_runs)
 
     def ranges(self, start: int, stop: int) -> list[Range]:
-        """Return the runs among the bags ``start:stop``; all of these where they are no more."""
+        """Return the runs among the bags ``start:stop``; all bags if there are no more."""
         return [(start + a, start + b) for a, b in sample_ranges(stop - start, *self)]
 
 

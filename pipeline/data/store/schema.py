@@ -1,4 +1,4 @@
-"""What a bag store looks like in Zarr: its arrays, told once, and the committed metadata.
+"""Layout of a bag store in Zarr: declarations of its arrays, and the committed metadata.
 
 Creation, readers, writers, `verify` and the reports of damage follow from `ARRAYS`.
 """
@@ -68,17 +68,17 @@ class StoreMeta(Saved):
 
     Readers trust ``n_bags``, ``n_points`` and ``n_response_points`` and never the shapes of the
     arrays. ``max_id`` is the largest committed integer id (None without bags or with string ids).
-    ``source`` says how the bags were made, for stores that `generate` or `ingest` wrote.
-    ``response_dims`` and ``response_box`` are None in a store without responses. ``n_changes`` is
-    the committed length of the log of changes, see `Changes`; of the bags that its first
-    ``n_erased`` removed, points and labels are deleted or being deleted. ``merged`` tells a store
-    that was merged from others from any other. Points are stored as ``fractions`` of their box,
-    or as ``whole_numbers`` of 8 bits. ``checksums`` has the CRC-32 of the committed rows of each
-    array by its name, in hexadecimal digits; arrays of stores of earlier versions have none.
-    ``ranges`` has the least and the largest coordinates of the points, and of the responses, by
-    their arrays' names, where no box was given: an empty list before the first. Their box is then
-    measured from these, as that of bags in memory. The dtype of an empty store for which nobody
-    chose one is open: the first points decide between float32 and float64.
+    ``source`` describes how `generate` or `ingest` made the bags. ``response_dims`` and
+    ``response_box`` are None in a store without responses. ``n_changes`` is the committed length of
+    the log of changes, see `Changes`. Points and labels of the bags that its first ``n_erased``
+    changes removed are deleted or being deleted. ``merged`` marks a store that was merged from
+    others. Points are stored as ``fractions`` of their box, or as ``whole_numbers`` of 8 bits.
+    ``checksums`` has the CRC-32 of the committed rows of each array by its name, in hexadecimal
+    digits; stores of earlier versions have no checksums. If no box was given, ``ranges`` has the
+    smallest and the largest coordinates of the points and of the responses, by the name of the
+    array; it is an empty list before the first points. The box is then measured from these ranges,
+    as for bags in memory. The dtype of an empty store is open unless it was chosen: the first
+    points decide between float32 and float64.
     """
 
     n_dims: int
@@ -120,11 +120,11 @@ class StoreMeta(Saved):
 
     @property
     def measures_responses(self) -> bool:
-        """As `is_measured`, of the responses."""
+        """Whether the box of the responses was not given, and follows their range."""
         return RESPONSE_POINTS.name in self.ranges
 
     def to_attributes(self) -> dict[str, Any]:
-        """Return the attributes of the Zarr group, as JSON has them."""
+        """Return the attributes of the Zarr group in JSON types."""
         values = {**self.to_dict(), "box": self.box.bounds}
         if self.response_box is not None:
             values["response_box"] = self.response_box.bounds
@@ -139,10 +139,10 @@ class StoreMeta(Saved):
         Raises
         ------
         StoreError
-            No bag store, one of another format, or damaged attributes: values that no store has,
-            or that do not match their checksum.
+            If the group is not a bag store, has another format, or has damaged attributes:
+            impossible values, or values that do not match their checksum.
         InterruptedStoreError
-            A store whose creation was interrupted.
+            If the creation of the store was interrupted.
         """
         if not isinstance(attributes.get(STORE_KEY), dict):
             raise StoreError(f"{url}: a Zarr group, but not a bag store")
@@ -233,12 +233,12 @@ def _with_checksum(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def medians_of(meta: StoreMeta, url: str) -> dict[str, float]:
-    """Return the values that missing cells of coordinates hold, by name; see `TableIngest`.
+    """Return the medians that replace missing cells, by coordinate; see `TableIngest`.
 
     Raises
     ------
     StoreError
-        They are not finite numbers.
+        If the medians are not finite numbers.
     """
     medians = meta.source.get(MEDIANS, {})
     try:
@@ -264,7 +264,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
     Raises
     ------
     StoreError
-        Nothing is there, or no group; or it cannot be read.
+        If there is no group at the URL, or it cannot be read.
     """
     if not exists(url):
         raise StoreError(f"{url}: not found")
@@ -291,17 +291,19 @@ class StoreArray:
     Attributes
     ----------
     name : str
-        Its path in the store's Zarr group.
+        Path of the array in the store's Zarr group.
     count : callable
-        Length that the metadata declare: committed bags, or committed points.
+        Function that returns the committed length from the metadata, in bags or points.
     columns : callable, optional
-        Values in a row, by the metadata; None for a one-dimensional array.
+        Function that returns the number of values in a row from the metadata. None: a
+        one-dimensional array.
     dtype : str
-        A dtype; "points" for the one the store was created with, "ids" for that of its ids.
+        Dtype of the array. "points" stands for the dtype of the store, "ids" for the dtype of its
+        ids.
     leading : int
-        Rows before that of the first bag; they hold 0 from the beginning.
+        Number of rows before the row of the first bag; they hold 0.
     dimensions : tuple of str
-        Names of its axes, for other readers of Zarr; stores of earlier versions have none.
+        Names of the axes, for other readers of Zarr. Stores of earlier versions have no such names.
     """
 
     name: str
@@ -390,16 +392,16 @@ class StoreArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PointArray(StoreArray):
-    """The points of all bags, or of all responses, one behind the other.
+    """The array of the points of all bags, or of all responses, in order.
 
     Attributes
     ----------
     offsets : StoreArray
-        The rows at which the bags begin, and behind them the row at which the last one ends.
+        Array of the first row of each bag, and the end of the last bag.
     fewest : int
-        The fewest points a bag may have.
+        Smallest number of points of a bag.
     box_of : callable
-        Their box, by the metadata.
+        Function that returns the box of the points from the metadata.
     """
 
     dtype: str = "points"
@@ -473,7 +475,7 @@ RESPONSE_ARRAYS = (RESPONSE_OFFSETS, RESPONSE_POINTS)
 
 
 def fill_of(dtype: np.dtype[Any]) -> Any:  # noqa: ANN401 - a number or a text
-    """Return what rows hold that were never written, or that were deleted."""
+    """Return the value of rows that were never written or were deleted."""
     return np.iinfo(dtype).max if dtype.kind == "u" else FILLS[dtype.kind]
 
 

@@ -1,4 +1,4 @@
-"""Converts targets, in any form a caller gives them, to the float64 matrix that is stored."""
+"""Conversion of targets in any accepted form to the stored float64 matrix."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def targets_matrix(
 ) -> Floats:
     """Return the targets of bags, shape (n_bags, max(1, len(names))), NaN where unlabelled.
 
-    ``targets`` is None (nothing labelled), a mapping or data frame from name to values, an array
-    of shape (n_bags, n_targets), or of shape (n_bags,) when the store has one target. Class
-    labels given as text become their index in ``class_names``.
+    ``targets`` is None (no labels), a mapping or data frame from name to values, an array of shape
+    (n_bags, n_targets), or of shape (n_bags,) when the store has one target. Class labels given as
+    text become their index in ``class_names``.
 
     Raises
     ------
     DataError
-        A name that is missing or unknown, another length, values that are not real numbers, an
-        infinite value, or a class that the store does not have.
+        If a name is missing or unknown, a length is wrong, values are not finite real numbers, or
+        the store lacks a class.
     """
     if targets is None:
         return np.full((n_bags, max(1, len(names))), np.nan)
@@ -163,7 +163,7 @@ def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers")
 
 
 def is_missing(label: object) -> bool:
-    """Return whether a label is none: None, NaN, NaT, pandas' NA, or empty text."""
+    """Return whether a label is missing: None, NaN, NaT, pandas' NA, or empty text."""
     return not label if isinstance(label, (str, bytes)) else str(label) in MISSING
 
 

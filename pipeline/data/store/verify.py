@@ -32,7 +32,7 @@ from .snapshot import Snapshot
 def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
     """Raise StoreError for the first violated invariant, naming array, chunk and bag.
 
-    ``progress`` is called with (points checked, points in all); those of responses count, too.
+    ``progress`` is called with (points checked, all points), which include points of responses.
     """
     for array in arrays_of(store.meta):
         _check_shape(store, array)
@@ -67,7 +67,7 @@ class _Rows:
         self._erased: dict[str, Erasure] = {}
 
     def find_erased(self) -> None:
-        """Find the rows that were deleted, or may be: they count as fill values."""
+        """Find the rows that are or may be deleted; they count as fill values."""
         erased = erasures(self.store, self.store.meta.n_erased)
         self._erased = {erasure.array.name: erasure for erasure in erased}
 
@@ -111,7 +111,7 @@ def _check_objects(store: Snapshot, array: StoreArray) -> None:
 
 
 def _check_convention(store: Snapshot) -> None:
-    """Check what the attributes tell other readers of Zarr."""
+    """Check the attributes for other readers of Zarr."""
     attributes = read_attributes(store.url, store.snapshot)
     meta = StoreMeta.from_attributes(attributes, store.url)
     if (what := contradiction(meta, attributes)) is not None:
@@ -201,7 +201,7 @@ def _check_points(rows: _Rows, points: PointArray) -> Iterator[int]:
 
 
 def _chunk(store: Snapshot, array: StoreArray, row: int) -> str:
-    """Return what messages call the chunk that holds a row."""
+    """Return the name, in messages, of the chunk that holds a row."""
     return f"array {array.name!r}, chunk {row // int(store.array(array).chunks[0])}"
 
 

@@ -87,7 +87,7 @@ class TailWriter:
         return self._end + self._n_pending
 
     def push(self, rows: NDArray[Any]) -> None:
-        """Take rows; those that fill a shard are written now."""
+        """Add rows; full shards are written at once."""
         full = (self.length + len(rows)) // self._shard * self._shard - self._end
         if self.checksum is not None:
             self.checksum = checksum_of_rows(rows, self.checksum)
@@ -98,7 +98,7 @@ class TailWriter:
             self._write(full)
 
     def flush(self) -> None:
-        """Write what is pending."""
+        """Write all pending rows."""
         if self._n_pending:
             self._write(self._n_pending)
 
@@ -159,7 +159,7 @@ class AppendSession:
     ) -> None:
         """Append bags; see `BagStore.append` for the arguments.
 
-        Refused input (DataError) changes nothing; after any other error the session can only end.
+        Refused input (DataError) changes nothing. After any other error the session must end.
         """
         self._check_whole()
         of_bags = bags.bag_ids if ids is None else BagIds(as_ids(ids, len(bags))[0].astype(object))
@@ -222,12 +222,12 @@ class AppendSession:
         self._meta = replace(self._meta, merged=uuid.uuid4().hex)
 
     def known(self, ids: IdsLike) -> NDArray[np.bool_]:
-        """Return which ids the store holds already, including ids of this session.
+        """Return which ids exist already, in the store or in this session.
 
         Raises
         ------
         DataError
-            Ids of another kind than the store's.
+            If the ids are of another kind than the store's ids.
         """
         array, kind = self._given_ids(ids, len(ids))
         if kind != self._meta.id_kind:
@@ -236,7 +236,7 @@ class AppendSession:
             return self._taken.known(array)
 
     def commit(self, source: Mapping[str, Any] | None = None) -> tuple[StoreMeta, str | None]:
-        """Flush, and when all is on the disk put the new counts in one metadata write.
+        """Flush all rows to the disk, then commit the new counts in one metadata write.
 
         Returns the new counts, and the snapshot's id where the store has snapshots.
         """
@@ -256,20 +256,20 @@ class AppendSession:
         Raises
         ------
         DataError
-            Points are fractions of the box that the store has.
+            If points are stored as fractions of the existing box.
         """
         self._check_movable()
         checked = Box.of(box, self._meta.n_dims)
         self._meta = replace(self._meta, box=checked, ranges=self._given(POINTS.name))
 
     def set_response_box(self, box: Box) -> None:
-        """Give the responses of the store a box with the commit.
+        """Set the box of the store's responses at the commit.
 
         Raises
         ------
         DataError
-            The store holds no responses, or has another number of dimensions; or points are
-            fractions of the box that it has.
+            If the store holds no responses, the number of dimensions is wrong, or points are stored
+            as fractions of the existing box.
         """
         self._check_movable()
         dims = self._response_dims()
@@ -303,7 +303,7 @@ class AppendSession:
         return sets.in_order_of(self._names.get(key), what, f"those of {self._url} are")
 
     def _new_names(self, bags: Bags, responses: Responses | None) -> dict[str, list[str]]:
-        """Return names that the first bags of a store have, and that the store lacks."""
+        """Return the names of the first bags' coordinates, if the store has no names yet."""
         sets = {COORDINATES: (bags, POINTS), RESPONSE_COORDINATES: (responses, RESPONSE_POINTS)}
         return {
             key: ragged.coordinate_names
@@ -473,7 +473,7 @@ class AppendSession:
         self._tail(array).push(points)
 
     def _warn_of_outside(self) -> None:
-        """Warn of an append of which most points lie outside the box that was given."""
+        """Warn about an append whose points mostly lie outside the given box."""
         for array in points_of(self._meta):
             seen, outside = self._outside.get(array.name, (0, 0))
             if array.name not in self._meta.ranges and outside > FOREIGN_FRACTION * seen:

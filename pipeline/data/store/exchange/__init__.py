@@ -1,1 +1,1 @@
-"""A store as other programs know it: the Zarr convention `ragged`, and datasets of xarray."""
+"""Exchange with other programs: the Zarr convention `ragged` and xarray data sets."""

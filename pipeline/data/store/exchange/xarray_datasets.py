@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from xarray import Dataset, Variable
 
 MAX_AXES = 2  # axes of a variable along the points
-KEPT = "bagbasis"  # the attribute with all of a store that CF has no words for
+KEPT = "bagbasis"  # attribute for the properties of a store that CF does not cover
 
 
 # names of coordinates in data sets of ours, by their key in `StoreMeta.source`
@@ -36,7 +36,7 @@ NAMES = {COORDINATES: "coordinate_name", RESPONSE_COORDINATES: "response_coordin
 
 
 class Parts(NamedTuple):
-    """What a store is made of: arguments of `BagStore.create` and of `append`."""
+    """Contents of a store: arguments of `BagStore.create` and of `append`."""
 
     options: dict[str, Any]
     bags: Bags
@@ -91,7 +91,7 @@ def parts_of(dataset: Dataset) -> Parts:
     Raises
     ------
     DataError
-        No variable counts samples, or variables do not fit; names it.
+        If no variable counts samples, or a variable does not fit. The message names the variable.
     """
     if not hasattr(dataset, "data_vars") or not hasattr(dataset, "coords"):
         raise DataError(f"dataset is {shown(dataset)}; expected an xarray.Dataset")
@@ -196,7 +196,7 @@ def _ragged(
 
 
 def _along(dataset: Dataset, dimension: str) -> list[str]:
-    """Return the variables of numbers or times along the points, those of positions first."""
+    """Return the numeric and time variables along the points; positions come first."""
     names = [name for name in dataset.coords if name != dimension]
     return [
         str(name)
