@@ -21,7 +21,7 @@ def squared_discrepancies(
     Raises
     ------
     BagError
-        The unbiased form, and a bag of one point.
+        If the estimate is unbiased and a bag has one point.
     """
     scaled = _scaled(X, bandwidth)
     own = _own_means(scaled, unbiased, "X")

@@ -22,7 +22,7 @@ ROUNDING = 1 + 1e-12  # distances within rounding of a radius are not beyond it
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which neighbours within its own bag a point is asked for.
+    """Ranks of the neighbours that are searched within the bag of a point.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class BagBlock:
 
 
 class SearchableBags:
-    """Bags whose neighbours can be asked for.
+    """Bags with search trees for neighbours.
 
     A distance of zero (repeated points) has no logarithm. It counts as the bag's resolution: the
     smallest positive distance of its points to the asked neighbours at home; where all of them are
@@ -69,17 +69,17 @@ class SearchableBags:
     ----------
     bags : Bags
     k : int
-        Every bag must have more points than that.
+        Rank of a neighbour; each bag must have more than k points.
     ranks : Ranks
     met : shape (n,)
-        Sizes of the bags that these will meet.
+        Sizes of the bags with which these bags are compared.
     name : str
-        Name of the argument, for refusals.
+        Name of the argument, for messages.
 
     Raises
     ------
     BagError
-        A bag of k points or fewer.
+        If a bag has k points or fewer.
     """
 
     def __init__(self, bags: Bags, k: int, ranks: Ranks, met: Integers, name: str) -> None:

@@ -78,25 +78,25 @@ def add_own(matrix: Floats, rows: NDArray[Any], columns: NDArray[Any]) -> None:
 
 
 def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None = None) -> None:
-    """Refuse work that needs more memory than there is.
+    """Raise an error if work needs more memory than there is.
 
     Parameters
     ----------
     what : str
-        Named in the refusal, with its N.
+        Name of the work with its size, for the message.
     n_bytes : int
         Memory needed, for the result and the working copies.
     advice : str
         Advice, for the message.
     max_bytes : int, optional
-        The limit; `available_memory` when not given.
+        Largest memory that may be used. Default: `available_memory`.
 
     Raises
     ------
     DataError
-        ``n_bytes`` is above the limit.
+        If ``n_bytes`` is above the limit.
     ParameterError
-        ``max_bytes`` is not a positive integer.
+        If ``max_bytes`` is not a positive integer.
     """
     checked_limit = (Integer(1) | None_).check("max_bytes", max_bytes)
     limit = available_memory() if checked_limit is None else checked_limit

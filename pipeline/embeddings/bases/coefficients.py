@@ -1,4 +1,4 @@
-"""Projecting bags onto a basis: prepares the arguments and launches the kernel."""
+"""Projection of bags onto a basis: arguments and calls of the kernel."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def project(
     indices : int64, shape (s, g)
         From `index_set`.
     groups : int64, shape (n_groups, g)
-        The columns of each marginal.
+        Columns of each marginal.
     basis : {"cosine", "trigonometric", "legendre"}
     box : Box
         Points scaled to the unit cube.
     out : float32 or float64, shape (n_bags, n_groups · s), written
-        A bag of which no point was kept becomes NaN.
+        The row of a bag is NaN if all of its points are left out.
     drop : bool
-        Leave points outside the box out; default they are moved to its edge.
+        Whether to leave out points outside the box; otherwise they are moved to its edge.
     squared : bool
-        Means of φ_α² instead.
+        Whether to write means of φ_α² instead of φ_α.
 
     Returns
     -------
     int64, shape (n_bags,)
-        Points of each bag outside the box.
+        Number of points of each bag outside the box.
     """
     n_outside = np.zeros(len(bags), dtype=np.int64)
     if len(bags) == 0:
@@ -78,7 +78,7 @@ def project(
 
 
 def projection_seconds(n_features: int, n_dims: int) -> float:
-    """Return the time of a point in `project`, in order of magnitude."""
+    """Return the seconds per point of `project`, in order of magnitude."""
     return 1e-10 * n_features + 2e-9 * n_dims
 
 
@@ -92,7 +92,7 @@ def kernel_arguments(
     points : (float32, float64), see `by_precision`
     offsets : the bags'
     groups : int64, shape (n_groups, g)
-        The columns of each marginal.
+        Columns of each marginal.
     lo, inverse : float64, shape (d,)
         x ↦ (x − lo) · inverse scales the box to [0, 1]. They hold numbers of the finer of the
         points' dtype and ``dtype``.

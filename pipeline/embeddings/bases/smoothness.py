@@ -1,4 +1,4 @@
-"""How smooth density estimates should be: the leave-one-out score of all candidates at once.
+"""Smoothness of density estimates: leave-one-out scores of all candidates at once.
 
 An estimate with the coefficients w_α a_α, a_α those of the bag, has the score (Oliva 2018,
 §2.1-2.2)
@@ -39,7 +39,7 @@ BAGS_PER_PART = 256  # of each part of a sample, that a bandwidth is chosen from
 BAGS_PER_SERIES_BLOCK, BAGS_PER_KERNEL_BLOCK = 128, 32
 
 Limits = tuple[int | None, float | None]
-"""(n_per_dim, max_norm) of an index set, one of them None."""
+"""(n_per_dim, max_norm) of an index set; one of them is None."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class LeaveOneOutSums(Sums):
     ----------
     squares, cross : float64, shape (s,)
     n_bags : int
-        Bags that were summed.
+        Number of bags in the sums.
     n_alone : int
-        Bags passed over, as they have no two points (in the box, where others are dropped).
+        Number of bags left out because they have fewer than two points that count.
     n_outside : int
-        Points outside the box.
+        Number of points outside the box.
     """
 
     squares: Floats
@@ -65,7 +65,7 @@ class LeaveOneOutSums(Sums):
 
     @classmethod
     def empty(cls, n_functions: int) -> LeaveOneOutSums:
-        """Return the sums over no bags."""
+        """Return sums without bags."""
         return cls(np.zeros(n_functions), np.zeros(n_functions), 0, 0, 0)
 
     def mean_scores(self, weights: Floats) -> Floats:
@@ -76,18 +76,18 @@ class LeaveOneOutSums(Sums):
 def leave_one_out_sums(
     bags: Bags, indices: Integers, group: Integers, basis: str, box: Box, drop: bool = False
 ) -> tuple[LeaveOneOutSums, Integers]:
-    """Return the sums of some bags, and the points of each outside the box, shape (n_bags,).
+    """Return the sums over bags, and the number of points outside the box of each bag.
 
     Parameters
     ----------
     bags : Bags
     indices : int64, shape (s, g)
     group : int64, shape (g,)
-        The columns that are looked at.
+        Columns of the points that are used.
     basis : {"cosine", "trigonometric", "legendre"}
     box : Box
     drop : bool
-        Leave points outside the box out; default they are moved to its edge.
+        Whether to leave out points outside the box; otherwise they are moved to its edge.
     """
     means, squares = (np.empty((len(bags), len(indices))) for _ in range(2))
     outside = project(bags, indices, group[None], basis, box, means, drop=drop)
@@ -108,7 +108,7 @@ def leave_one_out_sums(
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidates for the smoothness of an estimate, and the functions that any of them needs.
+    """Candidates for the smoothness of an estimate, and an index set that contains all functions.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Candidates:
     basis: str = "cosine"
 
     def indices(self, n_dims: int) -> Integers:
-        """Return the functions that any candidate needs, shape (s, n_dims)."""
+        """Return the functions that the candidates need, shape (s, n_dims)."""
         return index_set(n_dims, *self.limits, self.basis)
 
     def weights(self, indices: Integers) -> Floats:
@@ -196,15 +196,15 @@ def choose_index_set(
     drop: bool = False,
     max_work: float = inf,
 ) -> Limits:
-    """Return the index set of least score, averaged over bags and summed over marginals (2.24).
+    """Return the index set with the lowest score, averaged over bags (2.24).
 
-    ``drop`` leaves points outside the box out of the score, as they are of the embedding. Bags are
-    taken until points times functions exceed ``max_work``.
+    The scores of all marginals are added. With ``drop``, points outside the box are left out. Bags
+    are read until points times functions exceed ``max_work``.
 
     Raises
     ------
     DataError
-        No bag of the sample has two points (inside the box, with ``drop``).
+        If no bag of the sample has two points (inside the box, with ``drop``).
     """
     candidates = series_candidates(groups.shape[1], shape, basis)
     indices = candidates.indices(groups.shape[1])
@@ -226,7 +226,7 @@ def choose_bandwidth(
     drop: bool = False,
     max_work: float = MAX_WORK,
 ) -> float:
-    """Return the bandwidth of least score, averaged over bags and marginals (2.30-2.32).
+    """Return the bandwidth with the lowest score, averaged over bags and marginals (2.30-2.32).
 
     Parameters
     ----------
@@ -236,11 +236,11 @@ def choose_bandwidth(
     groups : int64, shape (n_groups, g)
     box : Box
     n_coefficients : int
-        Per dimension; a bandwidth they do not resolve is not chosen.
+        Number per dimension. Bandwidths that they do not resolve are not compared.
     drop : bool
-        Leave points outside the box out; default they are moved to its edge.
+        Whether to leave out points outside the box; otherwise they are moved to its edge.
     max_work : float
-        Points times functions that are enough.
+        Points times functions at which reading stops.
 
     Raises
     ------

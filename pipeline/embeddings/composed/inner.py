@@ -1,4 +1,4 @@
-"""`InnerSpec`: what is made of another embedding's numbers, with arrays learnt from bags."""
+"""`InnerSpec`: base class of embeddings that transform the features of another embedding."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ITEM = 8  # bytes of a number in double
 class InnerSpec(EmbeddingSpec):
     """An embedding made of another one's numbers.
 
-    Its arrays are bytes of float64, each in rows of the other's length s, the first of one row.
-    Bytes are equal, hashed and pickled at once, where a tuple of a hundred thousand numbers is not.
+    Arrays are stored as bytes of float64, with rows of the length s of the inner embedding; the
+    first array has one row. Bytes are compared, hashed and pickled faster than long tuples.
 
     Attributes
     ----------
     embedding : EmbeddingSpec
-        The other one.
+        The inner embedding.
     """
 
     embedding: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]

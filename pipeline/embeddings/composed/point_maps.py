@@ -91,7 +91,7 @@ class PointStep(Saved):
         Raises
         ------
         ParameterError
-            Numbers that do not fit.
+            If the lengths of the fields do not match.
         """
         if self.columns is not None:
             missing = [column for column in self.columns if not 0 <= column < n_inputs]
@@ -110,7 +110,7 @@ class PointStep(Saved):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the inverse of `to_dict`; ParameterError for what is none."""
+        """Return the step of a description by `to_dict`; ParameterError if it is invalid."""
         known = {field.name for field in fields(cls)}
         if not isinstance(values, Mapping) or not set(values) <= known:
             raise ParameterError(f"a step of the transformation is {shown(values)}")
@@ -129,7 +129,7 @@ class PointStep(Saved):
 
 @dataclass(frozen=True)
 class PointMap:
-    """Steps one after the other; bags in, bags out."""
+    """Map from bags to bags that applies steps one after the other."""
 
     steps: tuple[PointStep, ...] = ()
 
@@ -145,7 +145,7 @@ class PointMap:
         Raises
         ------
         BagError
-            A point that is mapped to none, such as the logarithm of a negative number.
+            If a mapped point is not finite, such as the logarithm of a negative number.
         """
         points = np.asarray(bags.points, np.float64)
         for step in self.steps:
@@ -179,7 +179,7 @@ def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
     Raises
     ------
     ParameterError
-        Another transformer, or parameters that cannot be used.
+        If the transformer or one of its parameters is not supported.
     """
     steps: list[PointStep] = []
     moments: RowMoments | None = None

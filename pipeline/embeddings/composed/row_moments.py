@@ -28,7 +28,7 @@ SQUARES_HELD = 4  # scatters at once: what is summed, a batch's, and the two ter
 
 @dataclass(frozen=True, eq=False)
 class RowMoments:
-    """Moments of rows, which merge without the loss of digits that sums of squares have.
+    """Moments of rows, which merge without the rounding errors of sums of squares.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RowMoments:
 
     @classmethod
     def of(cls, rows: NDArray[Any], diagonal: bool = False) -> RowMoments:
-        """Return those of rows, shape (n, s), with the whole scatter or its diagonal."""
+        """Return the moments of rows, shape (n, s), with the full scatter or its diagonal."""
         if not len(rows):
             s = rows.shape[1]
             return cls(0, np.zeros(s), np.zeros(s if diagonal else (s, s)))
@@ -85,7 +85,7 @@ def measure_moments(
     Parameters
     ----------
     rows_of : callable
-        Bags to rows, shape (n, n_columns); picklable.
+        Function from bags to rows, shape (n, n_columns); picklable.
     cost : Cost
         Cost of ``rows_of``, including the squares of the rows.
     ranges : list of (start, stop), optional
@@ -93,7 +93,7 @@ def measure_moments(
     progress : Progress, optional
         Progress reporter of the pass.
     diagonal : bool
-        Whether the diagonal of the scatter is enough.
+        Whether to compute only the diagonal of the scatter.
     """
     of_batch = partial(_of_batch, rows_of, diagonal)
     none = RowMoments.of(np.empty((0, n_columns)), diagonal)
@@ -104,7 +104,7 @@ def measure_moments(
 
 
 def seconds_per_row(n_columns: int, diagonal: bool = False) -> float:
-    """Return what the squares of a row take one core, in order of magnitude."""
+    """Return the seconds of one core for the squares of a row, in order of magnitude."""
     return 2 * n_columns * (1 if diagonal else n_columns) * SECONDS_PER_PRODUCT
 
 

@@ -47,16 +47,16 @@ def draw_frequencies(
     ----------
     kernel : {"gaussian", "laplacian", "matern"}
     scale : float
-        The kernel's width σ.
+        Width σ of the kernel.
     seed : int
-        From 0 to 2^64 − 1.
+        Seed from 0 to 2^64 − 1.
     nu : float
         ν > 0 of the Matérn kernel; with ½ it is exp(−‖Δ‖₂).
     orthogonal : bool
         Gaussian frequencies orthogonal within blocks of n_inputs, with the lengths of
         independent ones.
     dtype : {float64, float32}
-        They are drawn in double, block by block.
+        Data type of the result; frequencies are drawn in float64, block by block.
     """
     width = n_inputs if orthogonal else FREQUENCIES_PER_BLOCK
     out = np.empty((n_inputs, n_frequencies), dtype)

@@ -14,7 +14,7 @@ PROPOSALS = 128  # per block: large enough for matrix products, and few of them 
 
 
 def choose_spread(rows: Floats, n_chosen: int, seed: int) -> Integers:
-    """Return indices of rows by the seeding of k-means++: each far from those before."""
+    """Return indices of rows by the seeding of k-means++, far from previously chosen rows."""
     from sklearn.cluster import kmeans_plusplus  # noqa: PLC0415 - a tenth of a second
 
     generator = np.random.RandomState(np.random.Philox(key=seed))
@@ -30,8 +30,8 @@ def choose_by_cholesky(
 ) -> Integers:
     """Return indices of rows by a randomly pivoted Cholesky factorisation (Chen et al. 2022).
 
-    Each pivot is drawn in proportion to what those before leave of the diagonal. Blocks of them
-    are proposed at once and thinned by rejection, which gives the same distribution (Epperly et al.
+    Each pivot is drawn in proportion to the residual diagonal of the kernel. Blocks of pivots are
+    proposed at once and thinned by rejection, which gives the same distribution (Epperly et al.
     2024).
 
     Parameters

@@ -1,4 +1,4 @@
-"""`RANDOM_FEATURES`: the random features by name, and how they register themselves."""
+"""`RANDOM_FEATURES`: the registry of random features, and the decorator that adds to it."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def named_features(name: str) -> RandomFeatures:
     Raises
     ------
     ParameterError
-        Another name.
+        If the name is not registered.
     """
     return RANDOM_FEATURES.make(NameIn(RANDOM_FEATURES).check("random_features", name))
