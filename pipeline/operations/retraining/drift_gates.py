@@ -1,4 +1,4 @@
-"""The gates against drift: of the bags, of their labels, and of what links the two.
+"""The drift gates: tests for drift of the bags, of their labels, and of the relation of the two.
 
 Three tests by permutation, with the bag as the unit, of the new bags against the window before.
 
@@ -49,7 +49,7 @@ MIN_ROWS = 2  # rows of a set
 
 @dataclass(frozen=True)
 class GateResult:
-    """What one gate found.
+    """Result of one drift gate.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class GateResult:
 
 @dataclass(frozen=True)
 class GateResults:
-    """What the gates of a round found.
+    """Results of the drift gates of a round.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class GateResults:
         return {name: result.p_value for name, result in self.gates.items()}
 
     def alarms(self) -> list[str]:
-        """Say which gates found a drift."""
+        """Return which gates detected a drift."""
         return [
             f"{ALARMS[name]} (p = {gate.p_value:.3g}, level {self.level:.3g}, effect "
             f"{gate.effect:.3g})"
@@ -129,7 +129,7 @@ class GateResults:
         ]
 
     def to_dict(self, gate: DriftGate) -> dict[str, Any]:
-        """JSON-able, for a report."""
+        """Return the results as JSON types, for a report."""
         return {
             "level": self.level,
             "alpha": gate.alpha,
@@ -153,7 +153,7 @@ def measure_drift(
     spending: Spending,
     seed: int,
 ) -> GateResults:
-    """Do the tests that there are bags for.
+    """Run the drift tests for which there are enough bags.
 
     Parameters
     ----------

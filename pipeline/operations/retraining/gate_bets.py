@@ -1,4 +1,4 @@
-"""What a gate that bets goes on from: its capital, its kernels, and which bags it has used."""
+"""The state of a gate that bets: its capital, its kernels, and the bags that it has used."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RowsMade:
 
 @dataclass(frozen=True, eq=False)
 class GateBets(Saved):
-    """What a gate goes on from.
+    """State from which a gate continues in the next round.
 
     Attributes
     ----------

@@ -1,14 +1,15 @@
-"""Gates against drift that bet: at most alpha false alarms in all rounds, however many there are.
+"""Drift gates by test martingales: false-alarm probability at most alpha over all rounds.
 
-Each of the gates of `drift_gates` (inputs, labels, concept) bets on new bags against bags of a
-reference, see `Betting`, and alarms where its capital, 1 at first, reaches the number of gates over
-alpha. Bets are fair only on bags that no bet has seen. So the reference is used up, the oldest bags
-first: those before the first bet, and of each later round a quarter, which is not bet on (of
-"concept" the bags that are held out of every model). After an alarm a gate begins anew, and the
-bags since the alarm are its reference.
+Each gate of `drift_gates` (inputs, labels, concept) bets on new bags against bags of a reference,
+see `Betting`. Its capital begins at 1, and it alarms if the capital reaches the number of gates
+divided by alpha. Bets are fair only on bags that no bet has used before. The bags of the reference
+are therefore used only once, the oldest first. The reference has the bags before the first bet, and
+a quarter of the new bags of each later round, which is not bet on. For "concept" it has the bags
+that are held out of every model. After an alarm a gate begins anew, and the bags since the alarm
+are its reference.
 
-What a gate goes on from is a part of the state of the rounds: a round that is repeated after a kill
-bets once.
+The state of each gate is part of the saved state of the rounds, so that a round that is repeated
+after a crash bets only once.
 """
 
 from __future__ import annotations
