@@ -254,7 +254,7 @@ def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
         if kind == "FUNCTION" and (function not in _functions() or part["catalog"]):
             raise ParameterError(
                 f"{place} calls {function!r}{closest(function, sorted(_functions()))}, which is "
-                "not a function of one row that always gives the same"
+                "not a deterministic function of one row"
             )
         if function == "age" and len(part["arguments"]) == 1:
             raise ParameterError(f"{place}: age of one time counts to today; give age two times")
