@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from bagbasis import BagStore, Box
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.core.errors import ConfigError
 from bagbasis.embeddings import SeriesShape
+from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.pictures import densities, evaluation, scales, tuning
 from bagbasis.jobs.pictures.densities import draw_bags
 from bagbasis.jobs.pictures.errors_page import probability_table, reliability
@@ -194,8 +196,9 @@ def test_calibration_of_probabilities(sharpened):
     brier = ((said - np.eye(3)[true.astype(int)]) ** 2).sum(axis=1)
     classes = 1 - (np.bincount(true.astype(int)) ** 2).sum() / 2000**2
     [[_, *_, model], [_, *_, constant]] = probability_table(errors, {}).rows
-    assert model == with_error(brier.mean(), brier.std() / 2000**0.5)
-    assert constant == rounded(classes)
+    spread = brier.std() / 2000**0.5
+    assert model == with_error(brier.mean(), spread)
+    assert constant == rounded(classes, spread)
 
 
 def test_widths_have_plain_labels_that_do_not_touch(monkeypatch, tmp_path):
@@ -204,7 +207,9 @@ def test_widths_have_plain_labels_that_do_not_touch(monkeypatch, tmp_path):
     monkeypatch.setattr(scales, "save_figure", lambda figure, path: figures.append(figure))
     widths = np.geomspace(0.18, 6.9, 10)
     table = {"kernel": ["gaussian"] * 10, "bandwidth": widths, "weight": np.full(10, 0.1)}
-    result = SimpleNamespace(details={"scales": table}, name="fuse", p_value=0.001)
+    a, b = np.random.default_rng(0).normal(size=(2, 20, 2))
+    tested = two_sample_test(a, b, statistic="fuse", n_permutations=19)
+    result = replace(tested, details={"scales": table})
     scales.draw_scales(tmp_path / "s.png", result)
     [figure] = figures
     figure.canvas.draw()

@@ -161,10 +161,12 @@ def test_control_characters_are_shown_as_text(capsys):
 def test_advice_is_in_words_of_the_shell(tmp_path, capsys):
     """What a program would pass is a key in a shell."""
     BagStore.create(tmp_path / "bags.zarr", n_dims=2).append([[[0, 1]]])
-    with pytest.raises(StoreError, match=r"or pass overwrite=True$") as caught:
+    with pytest.raises(StoreError, match=r"replace it with overwrite=True, or add") as caught:
         BagStore.create(tmp_path / "bags.zarr", n_dims=2)
     complain(str(caught.value))
-    assert capsys.readouterr().err.endswith("remove it or set overwrite=true\n")
+    assert "remove it, replace it with overwrite=true, or add to it" in capsys.readouterr().err
+    complain("the folder is full; pass progress=False")
+    assert capsys.readouterr().err == "bags: the folder is full; set progress=false\n"
 
 
 @pytest.mark.parametrize(("width", "has_lines"), [(80, True), (38, False)])

@@ -87,7 +87,7 @@ def test_no_folder_is_refused(tmp_path, make, read):
 
 def test_a_folder_is_no_config(tmp_path):
     """It is named."""
-    with pytest.raises(ConfigError, match=r"config .*cannot be read \(Is a directory\)"):
+    with pytest.raises(ConfigError, match=r"config .*: is a folder; expected a YAML file"):
         read_yaml(tmp_path)
 
 
