@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -75,3 +77,28 @@ def test_specs_and_parameters_of_before():
     for spec in (fitted, plain):
         assert MomentsSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
     assert MomentsEmbedding.from_params({"covariance": True}).standardize is False
+
+
+MEANS_OF_WIDE_BAGS = """
+import resource
+import numpy as np
+from bagbasis import Bags, MomentsEmbedding
+from bagbasis.core.compiling import compiling_at_once
+from bagbasis.execution.worker_threads import use_cores
+
+bags = Bags.from_list([np.ones((2, 9_000)) for _ in range(3)])
+with compiling_at_once(), use_cores(1):
+    MomentsEmbedding(covariance=False).fit_transform(Bags.from_list([np.eye(2)]))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    MomentsEmbedding(covariance=False).fit_transform(bags)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.long
+def test_means_of_wide_bags_write_no_square():
+    """Covariances of 9,000 coordinates would take 650 MB, which means alone do not touch."""
+    grown = subprocess.run(
+        [sys.executable, "-c", MEANS_OF_WIDE_BAGS], check=True, capture_output=True, text=True
+    ).stdout
+    assert int(grown) < 2**18  # KiB

@@ -36,7 +36,8 @@ def moments(
     columns = groups[0]
     d = len(columns)
     x, mean = np.empty(d, np.float64), np.empty(d, np.float64)
-    products = np.empty((d, d), np.float64)
+    side = d if covariance else 0  # of means alone, a square of d would be written for nothing
+    products = np.empty((side, side), np.float64)
     values = np.empty(single.shape[1], np.float64)
     for i in range(begin, end):
         n_kept, outside = 0, 0
