@@ -124,6 +124,9 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
         done("evaluate", *urls, *settings(out_dir=tmp_path / "out", subset=subset))
         page = Page(tmp_path / "out" / "report.html")
         page.assert_self_contained()
+        drawn = {path.name for path in (tmp_path / "out").glob("*.png")}
+        assert drawn
+        assert drawn <= set(page.texts), "the page names the pictures beside it"
         assert sum(title.startswith("bag ") for title in page.titles) == 2 * 20
         of = n if subset == "holdout" else 120
         assert f"Dashed: predicted = true. 20 of {of} bags, drawn at random." in page.texts

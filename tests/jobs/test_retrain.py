@@ -106,6 +106,7 @@ def test_rounds_and_their_reports(folder):
     assert with_error(report["error"], spread) in page.texts, "in the table, too"
     first = Page(folder / "out" / "round-000001" / "retrain.html")
     assert any("It is the first model of the registry." in text for text in first.texts)
+    assert "counted again" not in first.worries, "the first round counts all bags in any case"
     begun = report_of(folder, 1)
     for key, name in RIVALS.items():
         assert f"{name} ({rounded(begun[key], begun['standard_error'])}" in first.answer
