@@ -1,6 +1,7 @@
 """Mistakes that newcomers make: each message says what is wrong and what to write instead."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from bagbasis import (
     evaluate,
 )
 from bagbasis.core import Fraction, FractionOrZero, OneOf
-from bagbasis.core.errors import BagbasisError, BagbasisWarning, closest
+from bagbasis.core.errors import BagbasisError, BagbasisWarning, DataError, closest
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.ingest import ingest_frame
 from bagbasis.models import explain
@@ -215,8 +216,17 @@ def test_nonsense_is_told(call, part, tmp_path, monkeypatch):
 def test_a_file_is_no_store(tmp_path):
     """Nothing of Zarr stands in the message for a file."""
     (tmp_path / "notes").write_text("x")
-    with pytest.raises(BagbasisError, match=r"notes: not a bag store$"):
+    advice = "bags ingest makes a store of tables and files"
+    with pytest.raises(BagbasisError, match=f"notes: not a bag store; {advice}$"):
         BagStore.open(tmp_path / "notes")
+
+
+@pytest.mark.parametrize("path", ["rows.csv", Path("rows.csv")])
+@pytest.mark.parametrize("given", [{}, {"target": "y"}, {"y": [1.0, 2.0]}])
+def test_a_path_is_not_bags(path, given):
+    """What opens it is named, whatever else was passed."""
+    with pytest.raises(DataError, match=r"rows\.csv.*BagStore\.open\(url\).*groupby\(id\)"):
+        DoubleBasisRegressor().fit(path, **given)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
+
+OPEN_FIRST = (
+    "; BagStore.open(url) opens a store, "
+    "and pandas.read_csv(path).groupby(id) makes bags of a table"
+)
 
 
 class Ragged(Sequence[np.ndarray]):
@@ -396,7 +402,7 @@ class Bags(Ragged):
                 f"expected bags in memory, got {shown(arrays)}; read some by its read()"
             )
         if isinstance(arrays, (str, bytes, Mapping)) or not is_iterable(arrays):
-            a_store = "; BagStore.open(url) opens a store" if isinstance(arrays, str) else ""
+            a_store = OPEN_FIRST if isinstance(arrays, (str, os.PathLike)) else ""
             raise DataError(f"expected a list with one array per bag, got {shown(arrays)}{a_store}")
         dtype = None if dtype is None else check_dtype("dtype", dtype)
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +52,7 @@ def with_targets(
             raise DataError(f"{X.url}: no bags to fit")
         single = isinstance(target, str) or (target is None and len(names) == 1)
         return LabelledBags(X, Targets(names)), single
-    if target is not None:
+    if target is not None and not isinstance(X, (str, os.PathLike)):
         raise ParameterError(
             "target names a column of a BagStore, or of a groupby; pass y for other bags"
         )

@@ -6,6 +6,7 @@ Creation, readers, writers, `verify` and the reports of damage follow from `ARRA
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -280,7 +281,8 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
             ) from error
         is_other = isinstance(error, (FileNotFoundError, ContainsArrayError))
         reason = "" if is_other else f" ({type(error).__name__}: {error})"
-        raise StoreError(f"{url}: not a bag store{reason}") from error
+        advice = "; bags ingest makes a store of tables and files" if os.path.isfile(url) else ""
+        raise StoreError(f"{url}: not a bag store{reason}{advice}") from error
     return dict(group.attrs)
 
 
