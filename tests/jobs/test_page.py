@@ -126,7 +126,7 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
         page.assert_self_contained()
         drawn = {path.name for path in (tmp_path / "out").glob("*.png")}
         assert drawn
-        assert drawn <= set(page.texts), "the page names the pictures beside it"
+        assert drawn <= set(page.texts), "the page names the pictures next to it"
         assert sum(title.startswith("bag ") for title in page.titles) == 2 * 20
         of = n if subset == "holdout" else 120
         assert f"Dashed: predicted = true. 20 of {of} bags, drawn at random." in page.texts
