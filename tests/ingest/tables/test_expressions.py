@@ -123,7 +123,7 @@ REFUSED = {
     "*": "has a star",
     "$1": "has a parameter",
     "list_filter([v], x -> true)": "has a lambda",
-    "sum(hour)": "calls 'sum', which is not a function of one row",
+    "sum(hour)": "calls 'sum', which is not a deterministic function of one row",
     "random()": "calls 'random'",
     "epoch(now())": "calls 'now'",
     "current_setting('threads')": "calls 'current_setting'",
