@@ -116,7 +116,7 @@ def test_info_describes_stores_and_models(regression, classification, tmp_path):
     """bags info URL tells a store from a model and says what is in it."""
     printed = done("info", regression / "bags.zarr")
     assert "n_components 300" in printed
-    assert "least 40" in printed
+    assert "min 40" in printed
     report = tmp_path / "info.json"
     printed = done("info", classification / "model.zarr", *settings(report=report))
     assert "DoubleBasisClassifier" in printed
