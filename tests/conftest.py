@@ -8,6 +8,7 @@ import atexit
 import gc
 import multiprocessing
 import os
+import sys
 import tempfile
 import warnings
 
@@ -58,6 +59,14 @@ def _state_of_the_tests(tmp_path_factory):
     os.environ["MLFLOW_TRACKING_URI"] = (tmp_path_factory.mktemp("mlflow") / "runs").as_uri()
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # which needs no database
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    """Matplotlib warns of more than twenty that are open, whoever opened them."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture
