@@ -25,9 +25,8 @@ from .config import Section
 LAST = ("report", "cluster")  # keys of every job
 COMMENT_COLUMN = 28  # column in which the comment of a key begins
 WIDTH = 100
-MAX_ACCEPTED = (
-    72  # characters of the accepted values that stand next to a key; longer ones are left out
-)
+# Characters of the accepted values that stand next to a key; longer ones are left out.
+MAX_ACCEPTED = 72
 
 
 def config_text(job: str) -> str:

@@ -10,9 +10,8 @@ from scipy.stats import linregress
 
 from bagbasis import BagStore
 from bagbasis.core.digits import rounded, with_error
-from bagbasis.data.storage.urls import is_same_place
 from bagbasis.models.errors import Errors
-from bagbasis.models.fitted_model import JUDGED_ON_FITTED
+from bagbasis.models.fitted_model import JUDGED_ON_FITTED, is_fitted_to
 from bagbasis.models.outcomes.details import ClassDetails, DensityDetails
 from bagbasis.models.verdict import (
     MOST_FREQUENT,
@@ -139,8 +138,8 @@ def errors_part(
 
 def judged_on_fitted(model: FittedModel, store: BagStore | BagsInView, errors: Errors) -> bool:
     """Return whether the model was fitted to bags that it is judged on."""
-    if errors.subset == "all":
-        return is_same_place(store.url, model.report_.get("data_url"))
+    if errors.subset == "all":  # a view of bags in memory says "train" if they are those
+        return isinstance(store, BagStore) and is_fitted_to(model.model_, store)
     return errors.subset == "train"
 
 

@@ -27,10 +27,8 @@ LAYOUT: Literal["constrained"] | None = "constrained"  # takes half of the time 
 MAX_BINS = 60  # bins of a histogram
 MAX_PANELS = 9  # targets that are drawn
 MAX_LABELS = 40  # classes named on an axis
-MAX_TICK_LETTERS, SHORT = (
-    24,
-    8,
-)  # letters of a class next to an axis; longer ones make a picture larger
+# Letters of a class next to an axis; longer ones make a picture larger.
+MAX_TICK_LETTERS, SHORT = 24, 8
 LETTER_INCHES = 0.085
 MAX_LINE_LENGTH = 200  # letters in a line of a figure
 

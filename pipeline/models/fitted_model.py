@@ -34,12 +34,8 @@ OUTSIDE_COLUMN = "outside"  # fraction of a bag's points outside the box
 POSTERIOR_COLUMNS = ("std", *BagScores._fields)  # columns that need a posterior
 INTERVAL_COLUMNS = ("lower", "upper")  # columns that need a calibration
 SET = "set"  # needs a calibration, too; for classes
-COLUMNS = (
-    *POSTERIOR_COLUMNS,
-    *INTERVAL_COLUMNS,
-    SET,
-    OUTSIDE_COLUMN,
-)  # all that a prediction may have in addition
+# All columns that a prediction may have in addition.
+COLUMNS = (*POSTERIOR_COLUMNS, *INTERVAL_COLUMNS, SET, OUTSIDE_COLUMN)
 
 
 class MoreColumns(NamedTuple):

@@ -76,7 +76,7 @@ def test_registered_and_served(store, place, tmp_path):
     ("job", "changes", "told"),
     [
         ("retrain", {"registry_url": "r"}, "rounds go on from sums, which trees have not"),
-        ("fit", {"model__uncertainty": "true"}, "uncertainty=true is of a ridge"),
+        ("fit", {"model__uncertainty": "true"}, "uncertainty=True is of a ridge"),
         ("fit", {"interval_folds": 5}, "'interval_folds' makes folds of a ridge alone"),
         (
             "fit",

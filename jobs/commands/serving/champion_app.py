@@ -43,9 +43,8 @@ POLL_SECONDS = 1.0  # interval at which the champion is looked up
 MAX_BODY = 64 * 2**20  # bytes of a request: some ten million coordinates
 SMALL_BODY = 2**18  # bytes of a body that the server itself answers
 MAX_LARGE = 2  # larger bodies that are read or answered at once; further ones wait
-MAX_WAITING_LARGE = (
-    32  # clients with a large body that wait; each has sent little more than a small one
-)
+# Clients with a large body that wait; each has sent little more than a small one.
+MAX_WAITING_LARGE = 32
 SMALL_MEMORY = 2**26  # bytes that all small bodies together may take as Python numbers
 # Counted for each request, which limits how many run at once.
 MIN_REQUEST_BYTES = SMALL_MEMORY // 64

@@ -35,9 +35,8 @@ ALPHAS = tuple(10.0 ** np.arange(-8.0, 0.5, 0.5))  # per bag: often the least of
 QUANTILES = np.arange(0.05, 1, 0.1)  # of each coordinate, for gradient boosting
 RATE = 0.1  # of its trees' shares
 N_STEPS = 200  # of expectation maximisation
-MIN_GALAXIES = (
-    0.3  # least σ_v: the likelihood has no bound if a normal distribution narrows around one galaxy
-)
+# Least σ_v: the likelihood has no bound if a normal distribution narrows around one galaxy.
+MIN_DISPERSION = 0.3
 CENTRAL = (0.16, 0.84)  # the quantiles that 68 % of the errors lie between
 
 
@@ -142,7 +141,7 @@ def velocity_spread(bags: Bags, has_interlopers: bool) -> Floats:
         member = share[owner] * density
         member /= member + (1 - share)[owner] / LARGEST_VELOCITY
         total = np.bincount(owner, member, n)
-        variance = np.maximum(np.bincount(owner, member * squares, n) / total, MIN_GALAXIES**2)
+        variance = np.maximum(np.bincount(owner, member * squares, n) / total, MIN_DISPERSION**2)
         share = total / bags.sizes
     return np.sqrt(variance)
 
