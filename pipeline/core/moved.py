@@ -58,16 +58,23 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "divergence_blocks": {"checkpoint": "checkpoints"},
     "BagbasisSamples": {"checkpoint": "checkpoints"},
     "DriftDetector": {"alpha": "level", "standardise": "standardize"},
+    "DriftGate": {"least_effect": "min_effect"},
     "DriftResult": {"n_points_a_bag": "points_per_bag"},
     "bags fit": {"checkpoint_url": "checkpoints"},
     "bags tune": {"cache_url": "checkpoints"},
-    "bags retrain": {"checkpoint_url": "checkpoints"},
+    "bags retrain": {
+        "checkpoint_url": "checkpoints",
+        "drift.least_effect": "drift.min_effect",
+    },
     "bags drift fit": {"alpha": "level", "standardise": "standardize"},
     "bags drift test": {"alpha": "level"},
     "bags test": {"null_law": "null", "memory": "correlation_length"},
     "bags test fit": {"null_law": "null", "n_permutations": "n_draws"},
 }
-"""Former parameters, fields and config keys and their current names, by owner."""
+"""Former parameters, fields and config keys and their current names, by owner.
+
+A key of a section of a config is written with its section, as in ``--set``.
+"""
 
 
 def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,25 +91,37 @@ def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
     ParameterError
         If a value is given under both its former and its current name.
     """
-    renamed = RENAMED.get(owner, {})
-    known: dict[str, str] = {}  # the given names, by current name
-    for name in sorted(values, key=renamed.__contains__):
-        new = renamed.get(name, name)
-        if new in known:
-            raise ParameterError(
-                f"{owner}: {known[new]} and {name} are two names of the same value; "
-                f"give {new} alone"
-            )
-        known[new] = name
-        if name != new:
-            _warn_of_name(owner, name, new)
-    return today_names(owner, values)
+    return _renamed(owner, values, warned=True)
 
 
 def today_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return saved values under their current names, without a warning."""
+    return _renamed(owner, values, warned=False)
+
+
+def _renamed(
+    owner: str, values: Mapping[str, Any], section: str = "", *, warned: bool
+) -> dict[str, Any]:
+    """Return the values of a section, such as "drift.", under their current names."""
     renamed = RENAMED.get(owner, {})
-    return {renamed.get(name, name): value for name, value in values.items()}
+    known: dict[str, str] = {}  # the given names, by current name
+    current: dict[str, Any] = {}
+    for name in values:
+        key = f"{section}{name}"
+        new = renamed.get(key, key)
+        if warned and new in known:
+            first, second = sorted((known[new], key), key=renamed.__contains__)
+            raise ParameterError(
+                f"{owner}: {first} and {second} are two names of the same value; give {new} alone"
+            )
+        known[new] = key
+        if warned and key != new:
+            _warn_of_name(owner, key, new)
+        value = values[name]
+        if isinstance(value, Mapping) and any(old.startswith(f"{key}.") for old in renamed):
+            value = _renamed(owner, value, f"{key}.", warned=warned)
+        current[new.removeprefix(section)] = value
+    return current
 
 
 def renamed_fields(cls: type[T]) -> type[T]:

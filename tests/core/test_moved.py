@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis.core.errors import ParameterError
-from bagbasis.core.moved import MOVED, RENAMED, with_new_names
+from bagbasis.core.moved import MOVED, RENAMED, today_names, with_new_names
 from bagbasis.core.saved import read_saved
 from bagbasis.hypotheses import FIT, two_sample_test
 from bagbasis.jobs.commands import fit, retrain, tune
@@ -16,7 +16,7 @@ from bagbasis.jobs.commands.hypotheses.two_sample import Config
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.models import tune as tune_models
 from bagbasis.neural import SequenceRegressor
-from bagbasis.operations import DriftDetector, DriftResult
+from bagbasis.operations import DriftDetector, DriftGate, DriftResult
 from bagbasis.singlecell import BagbasisSamples, divergence_blocks
 
 SERIES = np.random.default_rng(0).standard_normal((2, 40, 1))
@@ -89,6 +89,30 @@ def test_configs_of_before_name_checkpoints(config, key, tmp_path):
     path.write_text("".join(f"{name}: a\n" for name in [*required, key]))
     with pytest.warns(FutureWarning, match=f"{key} is now called checkpoints"):
         assert load_config(config, path).checkpoints == "a"
+
+
+def test_a_key_of_a_section_is_read_by_its_former_name(tmp_path):
+    path = tmp_path / "retrain.yaml"
+    required = [name for name, one in retrain.Config.model_fields.items() if one.is_required()]
+    start = "".join(f"{name}: a\n" for name in required)
+    path.write_text(f"{start}drift:\n  least_effect: 0.5\n  n_bags: 60\n")
+    warned = "bags retrain: drift.least_effect is now called drift.min_effect"
+    with pytest.warns(FutureWarning, match=warned):
+        drift = load_config(retrain.Config, path).drift.model_dump()
+    assert (drift["min_effect"], drift["n_bags"]) == (0.5, 60)
+    override = ["drift.least_effect=0.25"]
+    with pytest.warns(FutureWarning, match=warned):
+        config = load_config(retrain.Config, path, override)
+    assert config.drift.model_dump()["min_effect"] == 0.25
+    path.write_text(f"{start}drift: {{least_effect: 1.0, min_effect: 2.0}}\n")
+    with pytest.raises(ParameterError, match=r"drift\.min_effect and drift\.least_effect are two"):
+        load_config(retrain.Config, path)
+    with pytest.warns(FutureWarning, match="DriftGate: least_effect is now called min_effect"):
+        gate = DriftGate(least_effect=0.5)
+    with pytest.warns(FutureWarning, match="DriftGate: least_effect is now called min_effect"):
+        assert gate.least_effect == gate.min_effect == 0.5
+    saved = {"drift": {"least_effect": 0.5}, "data_url": "a"}
+    assert today_names("bags retrain", saved) == {"drift": {"min_effect": 0.5}, "data_url": "a"}
 
 
 def test_detectors_of_before_standardise(tmp_path, recwarn):

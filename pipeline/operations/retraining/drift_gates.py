@@ -80,7 +80,7 @@ class GateResult:
         gate: DriftGate,
     ) -> GateResult:
         """Judge the result of a test."""
-        drifted = difference.p_value <= level and difference.effect >= gate.least_effect
+        drifted = difference.p_value <= level and difference.effect >= gate.min_effect
         values = difference.statistic, difference.p_value, difference.effect
         return cls(*values, n_reference, n_new, bool(drifted))
 
@@ -134,7 +134,7 @@ class GateResults:
             "level": self.level,
             "alpha": gate.alpha,
             "horizon": gate.horizon,
-            "least_effect": gate.least_effect,
+            "min_effect": gate.min_effect,
             "action": gate.action,
             "statistic": gate.statistic,
             "gate": gate.gate,

@@ -123,7 +123,7 @@ class MartingaleGates:
         effect = gap / within if within > 0 else 0.0
         p = min(1.0, math.exp(-bets.highest))
         capital = 10 ** min(MAX_LOG10, bets.betting.log_wealth.item() / math.log(10))
-        drifted = p <= self._level and effect >= self.gate.least_effect
+        drifted = p <= self._level and effect >= self.gate.min_effect
         return GateResult(capital, p, effect, n_reference, n_new, bool(drifted))
 
     # ------------------------------------------------------------------ rows of each gate

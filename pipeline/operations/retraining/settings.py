@@ -111,6 +111,7 @@ def window_start(
     return max(first, *gone) if gone else first
 
 
+@renamed_fields
 @dataclass(frozen=True)
 class DriftGate:
     """Settings of the drift tests in `retrain`, which compare new bags with the last window.
@@ -123,7 +124,7 @@ class DriftGate:
     horizon : int ≥ 1, default 365
         Number of rounds among which alpha is divided evenly; the next horizon then begins with a
         new alpha. With 1, each round has all of alpha.
-    least_effect : float ≥ 0, default 0.01
+    min_effect : float ≥ 0, default 0.01
         Smallest effect size that counts as drift, because with millions of bags every difference is
         significant. The unit is the squared spread within the sets.
     n_bags : int ≥ 2, default 1000
@@ -157,7 +158,7 @@ class DriftGate:
     alpha: Annotated[float, Fraction] = 0.05
     _: KW_ONLY
     horizon: Annotated[int, Integer(1)] = 365
-    least_effect: Annotated[float, Real(ge=0)] = 0.01
+    min_effect: Annotated[float, Real(ge=0)] = 0.01
     n_bags: Annotated[int, Integer(2)] = 1000
     n_permutations: Permutations = 999
     action: Annotated[str, OneOf("report", "refuse")] = "report"

@@ -150,7 +150,7 @@ def test_small_drifts_are_none(year, tmp_path):
     store = BagStore.open(tmp_path / "bags.zarr")
     for seed in range(2, 5):
         store = store.append(*draw(120, seed, "inputs"))
-        found = retrain(made(tmp_path, least_effect=10.0)).report["gates"]["gates"]["inputs"]
+        found = retrain(made(tmp_path, min_effect=10.0)).report["gates"]["gates"]["inputs"]
     assert found["p_value"] < 0.05 / 3
     assert not found["drifted"]
 

@@ -223,9 +223,7 @@ def test_drift(given, store, tmp_path, action, decision):
 def test_small_drifts_are_none(given, store, tmp_path):
     """However small its p-value, a drift below the least effect does not alarm."""
     store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
-    report = retrain(
-        spec(tmp_path, drift=DriftGate(horizon=30, n_bags=60, least_effect=1e3))
-    ).report
+    report = retrain(spec(tmp_path, drift=DriftGate(horizon=30, n_bags=60, min_effect=1e3))).report
     found = report["gates"]["gates"]["inputs"]
     assert found["p_value"] <= report["gates"]["level"]
     assert 0.01 < found["effect"] < 1e3
