@@ -8,7 +8,7 @@ import dask
 import fsspec
 import pytest
 
-from tests.object_stores.moto_server import OneAtATime, serving
+from tests.object_stores.moto_server import OneAtATime, forget_clients, serving
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +26,9 @@ def s3(moto):
         # workers are forked from a server that may have been started before
         to_workers = {**dask.config.get("distributed.nanny.environ"), **environment}
         patch.setitem(dask.config.config["distributed"]["nanny"], "environ", to_workers)
-        fsspec.filesystem("s3").clear_instance_cache()
+        forget_clients()
         yield environment
-    fsspec.filesystem("s3").clear_instance_cache()
+    forget_clients()
 
 
 @pytest.fixture
@@ -46,6 +46,6 @@ def impatient(s3, monkeypatch):
     import s3fs
 
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
-    fsspec.filesystem("s3").clear_instance_cache()
+    forget_clients()
     yield
-    fsspec.filesystem("s3").clear_instance_cache()
+    forget_clients()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import socket
 import threading
@@ -12,6 +13,16 @@ from typing import Any
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 REGION = "us-east-1"
+
+
+def forget_clients() -> None:
+    """Let the next filesystem of S3 be a new one, of the environment of then."""
+    import s3fs  # half a second
+
+    from bagbasis.data.storage.s3 import CheckedS3
+
+    for filesystem in (s3fs.S3FileSystem, CheckedS3):
+        filesystem.clear_instance_cache()
 
 
 class Quiet(WSGIRequestHandler):
@@ -36,9 +47,13 @@ class OneAtATime:
         self._lost: Callable[[str], bool] = lambda request: False
         self._done = False
         self._page: tuple[str, str, bytes] | None = None
+        self._times = 0.0
+        self._meets: Callable[[str], bool] = lambda request: False
 
     def __call__(self, environ: Any, start: Callable[..., Any]) -> Iterable[bytes]:
-        if self._page is not None:
+        asked = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}?{environ['QUERY_STRING']}"
+        if self._page is not None and self._times > 0 and self._meets(asked):
+            self._times -= 1
             status, kind, body = self._page
             start(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
             return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
@@ -55,9 +70,15 @@ class OneAtATime:
         return answer
 
     @contextmanager
-    def answering(self, status: str, kind: str, body: bytes) -> Iterator[None]:
-        """Every request gets this answer, as from something between client and server."""
-        self._page = status, kind, body
+    def answering(
+        self, status: str, kind: str, body: bytes, pattern: str = "", times: float = math.inf
+    ) -> Iterator[None]:
+        """Requests like this get this answer, as from something between client and server.
+
+        ``GET /bucket?list-type=2``; the first few alone, or all.
+        """
+        self._page, self._times = (status, kind, body), times
+        self._meets = lambda request: re.search(pattern, request) is not None
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ import pytest
 from bagbasis import BagStore, load_model
 from bagbasis.core.errors import BagbasisError
 from bagbasis.data.storage.files import names_in, read_bytes
+from bagbasis.data.storage.zarr_stores import exists, is_empty, is_taken
 from bagbasis.operations import Registry
 from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored
@@ -88,3 +89,26 @@ def test_moto_something_else_answers(place, moto, answer):
         for word in ("remove it", "not found", "damaged", "no model"):
             assert word not in message, (name, message)
     assert Registry(f"{place}/registry").load_current().n_features_in_ == 2
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("answer", ["no bucket", "page"])
+@pytest.mark.parametrize("look", [exists, is_taken, is_empty, names_in])
+def test_moto_one_listing_is_another_answer(place, moto, answer, look):
+    """One listing that S3 did not give does not make a folder that is there an empty one."""
+    with (
+        moto.answering(*ANSWERS[answer], pattern="list-type=2", times=1),
+        pytest.raises(BagbasisError, match=REASONS[answer]),
+    ):
+        look(f"{place}/m.zarr")
+    assert bool(look(f"{place}/m.zarr")) is (look is not is_empty)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("impatient")
+def test_moto_one_page_hides_no_repository(place, moto):
+    """Icechunk takes a page in answer to its first question for a place without a repository."""
+    with moto.answering(*ANSWERS["page"], pattern=r"GET .*ref\.json", times=1):
+        assert exists(f"icechunk+{place}/i")
+    assert not exists(f"icechunk+{place}/nothing")

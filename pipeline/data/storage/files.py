@@ -105,16 +105,6 @@ def check_answers(url: str) -> None:
         read_bytes(f"{url}/{GROUP_FILE}")
 
 
-def _refuse_missing_bucket(url: str, error: FileNotFoundError) -> None:
-    """Raise StoreError if the storage said that the bucket of a URL does not exist."""
-    answer = getattr(error.__cause__, "response", None)
-    if isinstance(answer, dict) and answer.get("Error", {}).get("Code") == "NoSuchBucket":
-        bucket = url.partition("://")[2].partition("/")[0]
-        raise StoreError(
-            f"{url}: bucket {bucket!r} does not exist; see to its name and to the endpoint"
-        ) from error
-
-
 def _reason_of(error: Exception) -> str:
     """Return the reason in a few words: the operating system's, else the type and the message."""
     if isinstance(error, OSError):
@@ -200,11 +190,7 @@ def reading(url: str | os.PathLike[str]) -> Iterator[Path]:
         copy = Path(folder, "file")
         with storage_errors(url, "cannot be read", passing=FileNotFoundError):
             fs, remote = filesystem(url)
-            try:
-                fs.get_file(remote, str(copy))
-            except FileNotFoundError as error:
-                _refuse_missing_bucket(url, error)
-                raise
+            fs.get_file(remote, str(copy))
             with copy.open("rb") as file:
                 if is_page(file.read(64)):
                     raise StoreError(f"{url}: {PAGE}")
@@ -363,8 +349,7 @@ def names_in(url: str | os.PathLike[str]) -> list[str]:
             entries = fs.ls(path, detail=False)
         except NotADirectoryError:
             return []
-        except FileNotFoundError as error:
-            _refuse_missing_bucket(url, error)
+        except FileNotFoundError:
             entries = []
     if not entries:  # a listing that is a page of HTML has no names
         check_answers(url)

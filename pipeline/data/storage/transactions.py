@@ -24,7 +24,7 @@ from zarr.abc.store import Store
 from zarr.core.sync import sync
 
 from ...core.errors import StoreError, WriterBusyError, needing_extra
-from .files import GROUP_FILE, check_answers, staged, storage_errors
+from .files import GROUP_FILE, check_answers, read_bytes, staged, storage_errors
 from .folders import replace_folder
 from .lock import Hold, lock_file, take_lock
 from .urls import ICECHUNK, filesystem
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import icechunk
 
 BRANCH = "main"
+BRANCH_FILE = f"refs/branch.{BRANCH}/ref.json"  # object that makes a place a repository
 LOCK_NAME = "commit.lock"  # lock file of a repository on local files
 COMMITTING = ("committing failed", NOTHING_COMMITTED)
 OUTCOME_UNKNOWN = (
@@ -55,9 +56,8 @@ def exists(url: str) -> bool:
     path = _local(url)
     if path is not None:
         return path.exists()
-    icechunk = _icechunk(url)
     with storage_errors(url, "cannot be read"):
-        return bool(icechunk.Repository.exists(_storage(url)))
+        return _has_repository(url)
 
 
 def is_empty(url: str) -> bool:
@@ -69,7 +69,7 @@ def is_empty(url: str) -> bool:
     with storage_errors(url, "cannot be read"):
         if path is not None and not path.is_dir():
             return False
-        if path is not None and not _icechunk(url).Repository.exists(_storage(url)):
+        if path is not None and not _has_repository(url):
             return not any(path.iterdir())
         return len(list(islice(_repository(url).ancestry(branch=BRANCH), 2))) == 1
 
@@ -189,7 +189,7 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
     path = _local(url)
     if make and path is not None:
         path.mkdir(parents=True, exist_ok=True)  # where that fails, Icechunk panics
-    if make and not icechunk.Repository.exists(_storage(url)):
+    if make and not _has_repository(url):
         _make(url)
     if not exists(url):  # Icechunk would make the folder
         check_answers(url.removeprefix(ICECHUNK))
@@ -197,6 +197,15 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
     if path is not None and not path.is_dir():  # there Icechunk panics
         raise StoreError(f"{url}: not a folder")
     return icechunk.Repository.open(_storage(url))
+
+
+def _has_repository(url: str) -> bool:
+    """Whether a repository is at the place: Icechunk is asked, then its branch is looked for."""
+    if _icechunk(url).Repository.exists(_storage(url)):
+        return True
+    # Icechunk takes a page of HTML for a place without a repository
+    place = url.removeprefix(ICECHUNK)
+    return _local(url) is None and read_bytes(f"{place}/{BRANCH_FILE}") is not None
 
 
 def _readable(session: icechunk.Session) -> Store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,14 @@ def is_transactional(url: str) -> bool:
     return url.startswith(ICECHUNK)
 
 
-def filesystem(url: str) -> tuple[Any, str]:
-    """Return the fsspec filesystem of a URL and the path in it.
+def filesystem(url: str, asynchronous: bool = False) -> tuple[Any, str]:
+    """Return the fsspec filesystem of a URL and the path in it; of S3, the checked one.
+
+    Parameters
+    ----------
+    url : str
+    asynchronous : bool
+        Whether the filesystem's calls are coroutines, as those that Zarr uses.
 
     Raises
     ------
@@ -94,7 +101,10 @@ def filesystem(url: str) -> tuple[Any, str]:
     if is_transactional(url):
         raise StoreError(f"{url}: bag stores alone can be kept by Icechunk; choose another URL")
     try:
-        fs, path = fsspec.core.url_to_fs(url)
+        fs, path = fsspec.core.url_to_fs(url, **({"asynchronous": True} if asynchronous else {}))
+        if "s3" in fs.protocol:
+            s3 = importlib.import_module(f"{__package__}.s3")  # which needs s3fs, an extra
+            fs = s3.CheckedS3(**fs.storage_options)
     except (ValueError, ImportError) as error:
         raise StoreError(f"{url}: {error}") from error
     return fs, path

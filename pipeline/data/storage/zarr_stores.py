@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 import zarr
+from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
 from zarr.abc.store import Store
 
 from ...core.errors import ModelError, StoreError
@@ -50,7 +51,10 @@ def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -
     path = local_path(url)
     if path is not None:
         return RegularFiles(path, read_only=read_only)
-    store = RemoteObjects.from_url(url, read_only=read_only)
+    fs, inner = filesystem(url, asynchronous=True)
+    if not fs.async_impl:
+        fs = AsyncFileSystemWrapper(fs, asynchronous=True)
+    store = RemoteObjects(fs, path=inner, read_only=read_only)
     store.fs.invalidate_cache()  # Zarr's filesystem keeps listings of its own; others write there
     return store
 
