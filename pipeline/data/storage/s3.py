@@ -1,6 +1,6 @@
 """S3 through s3fs, with one addition: what is not an answer of S3 never counts as "nothing there".
 
-A page of a captive portal in place of a listing is read as a listing without names, and a missing
+A page of a captive portal instead of a listing is read as a listing without names, and a missing
 bucket as a missing object. Either would make a store look empty.
 """
 
