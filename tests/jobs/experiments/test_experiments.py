@@ -11,7 +11,7 @@ from bagbasis import MomentsEmbedding
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit.runner import read_report, run_experiment
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
-from bagbasis.jobs.experiments.regression import embeddings, real_bags
+from bagbasis.jobs.experiments.regression import embeddings, interval_coverage, real_bags
 from bagbasis.jobs.files import plain
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.models import Search
@@ -47,8 +47,8 @@ SIZES = {
         "n_shuffles": 20, "n_frequencies": [16, 64], "n_repeats": 1,
     },
     "gmm-components": {
-        "n_train": [60, 120], "n_test": 50, "n_features": 64, "n_choose": 60,
-        "choose_features": 64, "multipliers": [2.0], "kl": {200: [20, 20]}, "n_em": {200: 2},
+        "n_train": [40, 60], "n_test": 20, "n_features": 32, "n_choose": 30,
+        "choose_features": 32, "multipliers": [2.0], "kl": {200: [12, 12]}, "n_em": {200: 1},
     },
     "gmm-order": {**FEW, "n_points": [10, 50], "n_classical": 2},
     "goodness-of-fit": {"n_tests": 1},
@@ -60,8 +60,8 @@ SIZES = {
                              "choose_features": 64, "n_per_dim": 4}}
     },
     "independence": {"n_tests": 1},
-    "interval-coverage": {"n_draws": {"30": 2}, "n_test": 40},
-    "js-gram": {"n_mixtures": 8, "n_points": 500, "n_features": 100},
+    "interval-coverage": {"n_draws": {"30": 2, "300": 0}, "n_test": 40},
+    "js-gram": {"n_mixtures": 4, "n_points": 100, "n_features": 50},
     "kernel-choice": {"n_tests": 1},
     "levels": {"n_tests": 1, "n_permutations": 19},
     "marginals": IMAGES,
@@ -74,7 +74,9 @@ SIZES = {
         "sets": ["musk 1", "workers"], "most_bags": 40, "n_folds": 2, "n_tuned_repeats": 1,
         "n_trees": 10,
     },
-    "rectify-2lpt": {"train_boxes": 4, "test_boxes": 1, "n_rounds": 1, "n_features": 100},
+    "rectify-2lpt": {
+        "train_boxes": 2, "test_boxes": 1, "n_rounds": 1, "n_features": 50, "timed": [20, 60],
+    },
     "rectify-residuals": {"train_boxes": 4, "test_boxes": 1, "n_features": 64},
     "recurrent": {
         "values": ["as they are"], "units": [4], "parts": ["full"], "n_train": 16,
@@ -120,8 +122,10 @@ def with_sizes(values, sizes):
 
 @pytest.fixture
 def light(monkeypatch):
-    """Boosting in 5 rounds, two of the data sets of embeddings, and pictures of few dots."""
+    """Boosting in 5 rounds, intervals of two folds, two of the data sets of embeddings, and
+    pictures of few dots."""
     few = ("digits", "mixture counting")
+    monkeypatch.setattr(interval_coverage, "N_FOLDS", 2)
     monkeypatch.setattr(embeddings, "DATA", {name: embeddings.DATA[name] for name in few})
     for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
         monkeypatch.setattr(embeddings, name, partial(getattr(embeddings, name), max_iter=5))
