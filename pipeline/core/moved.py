@@ -100,13 +100,19 @@ def today_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(
-    owner: str, values: Mapping[str, Any], section: str = "", *, warned: bool
-) -> dict[str, Any]:
-    """Return the values of a section, such as "drift.", under their current names."""
+    owner: str, values: Mapping[Any, Any], section: str = "", *, warned: bool
+) -> dict[Any, Any]:
+    """Return the values of a section, such as "drift.", under their current names.
+
+    A key that is not text, as YAML's ``1: 2``, stays for whoever checks the values.
+    """
     renamed = RENAMED.get(owner, {})
     known: dict[str, str] = {}  # the given names, by current name
-    current: dict[str, Any] = {}
-    for name in values:
+    current: dict[Any, Any] = {}
+    for name, value in values.items():
+        if not isinstance(name, str):
+            current[name] = value
+            continue
         key = f"{section}{name}"
         new = renamed.get(key, key)
         if warned and new in known:
@@ -117,10 +123,12 @@ def _renamed(
         known[new] = key
         if warned and key != new:
             _warn_of_name(owner, key, new)
-        value = values[name]
-        if isinstance(value, Mapping) and any(old.startswith(f"{key}.") for old in renamed):
-            value = _renamed(owner, value, f"{key}.", warned=warned)
-        current[new.removeprefix(section)] = value
+        is_section = any(old.startswith(f"{key}.") for old in renamed)
+        current[new.removeprefix(section)] = (
+            _renamed(owner, value, f"{key}.", warned=warned)
+            if is_section and isinstance(value, Mapping)
+            else value
+        )
     return current
 
 

@@ -47,8 +47,8 @@ SIZES = {
         "n_shuffles": 20, "n_frequencies": [16, 64], "n_repeats": 1,
     },
     "gmm-components": {
-        "n_train": [40, 60], "n_test": 20, "n_features": 32, "n_choose": 30,
-        "choose_features": 32, "multipliers": [2.0], "kl": {200: [12, 12]}, "n_em": {200: 1},
+        "n_train": [60, 120], "n_test": 50, "n_features": 64, "n_choose": 60,
+        "choose_features": 64, "multipliers": [2.0], "kl": {200: [20, 20]}, "n_em": {200: 2},
     },
     "gmm-order": {**FEW, "n_points": [10, 50], "n_classical": 2},
     "goodness-of-fit": {"n_tests": 1},
