@@ -1,21 +1,34 @@
-"""A store, and a sequence of models that has done its first round."""
+"""A store, and a sequence of models that has done its first round: made once, copied for a test."""
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
+from bagbasis import BagStore
 from bagbasis.operations import retrain
 from tests.operations.retraining.problems import create, grow, spec
 
 
-@pytest.fixture
-def store(tmp_path):
-    return grow(create(tmp_path / "bags.zarr"), 200)
+@pytest.fixture(scope="session")
+def begun(tmp_path_factory):
+    """A store of 200 bags, and the registry and the state of a first round."""
+    folder = tmp_path_factory.mktemp("begun")
+    grow(create(folder / "bags.zarr"), 200)
+    assert retrain(spec(folder)).decision == "promoted"
+    return folder
 
 
 @pytest.fixture
-def given(tmp_path, store):
+def store(tmp_path, begun):
+    shutil.copytree(begun / "bags.zarr", tmp_path / "bags.zarr")
+    return BagStore.open(tmp_path / "bags.zarr")
+
+
+@pytest.fixture
+def given(tmp_path, begun, store):
     """A retraining whose first round is done."""
-    made = spec(tmp_path)
-    assert retrain(made).decision == "promoted"
-    return made
+    for name in ("registry", "registry.retrain"):
+        shutil.copytree(begun / name, tmp_path / name)
+    return spec(tmp_path)

@@ -34,8 +34,7 @@ def champion(folder):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("alpha", [0.1, "gcv"])
-@pytest.mark.parametrize("window", [Window(), Window(bags=150)])
+@pytest.mark.parametrize(("alpha", "window"), [(0.1, Window()), ("gcv", Window(bags=150))])
 def test_rounds_are_fits_without_whole_groups(store, tmp_path, alpha, window):
     """Each model is that of a fit to its window; bags of one day are all out or all in."""
     sequence = spec(tmp_path, estimator=estimator(alpha=alpha), holdout=GROUPED, target="y",
