@@ -115,14 +115,16 @@ def test_rows_are_bags(kind, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("cut", [False, True])
-@pytest.mark.parametrize("kind", ["fixed", "arrays", "records"])
-def test_parquet_files_of_vectors(kind, cut, tmp_path, client, ingest_cut):
-    """A column of vectors per row stands for its entries; a box and a second day fit it."""
+@pytest.mark.parametrize(
+    ("kind", "cut"), [("fixed", True), ("arrays", True), ("records", False), ("lists", True)]
+)
+def test_parquet_files_of_rows_that_are_bags(kind, cut, tmp_path, client, ingest_cut):
+    """Lists of vectors or of numbers, in row groups many or few; a box and a second day fit."""
     for i, start in enumerate((0, 11)):
         part = ragged(kind).slice(start, 11 if i == 0 else None)
         pq.write_table(part, tmp_path / f"{i}.parquet", row_group_size=4 if cut else 100)
-    given = {"id_column": "name", "coordinates": ["p"], "targets": ["t"]}
+    names = ["x", "y"] if kind == "lists" else ["p"]
+    given = {"id_column": "name", "coordinates": names, "targets": ["t"]}
     ingest = ingest_cut if cut else ingest_tables
     ingest(tmp_path / "0.parquet", tmp_path / "s.zarr", box=[(-4, 4), (-5, 5)], **given)
     ingest(tmp_path / "1.parquet", tmp_path / "s.zarr", mode="append", **given)
@@ -177,19 +179,6 @@ def test_vectors_that_cannot_be_used(vectors, told, tmp_path):
     with pytest.raises(DataError, match=rf"f\.parquet.*{told}"):
         ingest_tables(tmp_path / "f.parquet", tmp_path / "s", id_column="bag", coordinates=["p"])
     assert not (tmp_path / "s").exists()
-
-
-@pytest.mark.parametrize("cut", [False, True])
-def test_parquet_files_of_lists(cut, tmp_path, client, ingest_cut):
-    """Files with a row per bag, here and on a cluster, in many row groups or few."""
-    (tmp_path / "parts").mkdir()
-    for i, start in enumerate((0, 11)):
-        part = ragged().slice(start, 11 if i == 0 else None)
-        pq.write_table(part, tmp_path / f"parts/{i}.parquet", row_group_size=4 if cut else 100)
-    url = tmp_path / "s.zarr"
-    ingest = ingest_cut if cut else ingest_tables
-    ingest(tmp_path / "parts", url, id_column="name", coordinates=["x", "y"], targets=["t"])
-    assert_is_ragged(BagStore.open(url))
 
 
 @pytest.mark.long
@@ -317,8 +306,14 @@ def test_rules_that_can_not_be_used(options, kind, message, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("ending", "options"),
-    [(".csv", {"sep": ";", "decimal": ","}), (".tsv", {"sep": "\t"}), (".csv", {"sep": "|"})],
+    ("ending", "options", "client"),
+    [
+        (".csv", {"sep": ";", "decimal": ","}, "here"),
+        (".csv", {"sep": ";", "decimal": ","}, "cluster"),
+        (".tsv", {"sep": "\t"}, "here"),
+        (".csv", {"sep": "|"}, "here"),
+    ],
+    indirect=["client"],
 )
 def test_dialects_of_csv(ending, options, tmp_path, client, ingest_cut):
     """Delimiters that the header tells, decimal commas, dates as text, and missing cells."""
