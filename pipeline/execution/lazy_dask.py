@@ -6,8 +6,9 @@ predicts with a saved model or fits a few bags in memory, should not wait for th
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from ..core.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
     import dask as dask
@@ -17,17 +18,7 @@ if TYPE_CHECKING:
     LazyArray = dask_array.Array
 else:
     LazyArray = Any  # a name for type checkers alone
-
-    class _Module:
-        """A stand-in that imports its module for the first attribute."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(import_module(self._name), name)
-
-    dask, distributed = _Module("dask"), _Module("distributed")
-    dask_array = _Module("dask.array")
+    dask, distributed = LazyModule("dask"), LazyModule("distributed")
+    dask_array = LazyModule("dask.array")
 
 __all__ = ["LazyArray", "dask", "dask_array", "distributed"]

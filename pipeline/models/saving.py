@@ -12,7 +12,6 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import sklearn.base
-import zarr
 from numpy.typing import NDArray
 
 from ..core import Boolean, None_, Text, Url, checked
@@ -22,8 +21,8 @@ from ..core.versions import version
 from ..data.bags.box import Box
 from ..data.storage.files import storage_errors
 from ..data.storage.folders import writing_folder
+from ..data.storage.lazy_zarr import zarr, zarr_reading
 from ..data.storage.urls import normalize_url
-from ..data.storage.zarr_reading import CHECKED_ZSTD, array_of
 from ..data.storage.zarr_stores import (
     attributes_of,
     check_replaceable,
@@ -238,7 +237,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
         group.create_array(
             name,
             data=np.ascontiguousarray(array, dtype=np.float64),
-            compressors=CHECKED_ZSTD,
+            compressors=zarr_reading.CHECKED_ZSTD,
             fill_value=float("nan"),
         )
     versions = {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}}
@@ -259,7 +258,7 @@ def check_state(attributes: Mapping[str, Any]) -> None:
 
 
 def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
-    return np.asarray(array_of(group, name)[:])
+    return np.asarray(zarr_reading.array_of(group, name)[:])
 
 
 def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | str | None:

@@ -6,22 +6,22 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import zarr
 from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
-from zarr.abc.store import Store
 
 from ...core.errors import ModelError, StoreError
-from . import transactions
 from .files import GROUP_FILE, check_answers, names_in, storage_errors
 from .generations import CURRENT, GENERATION, is_generation
+from .lazy_zarr import transactions, zarr, zarr_reading, zarr_writer
 from .lock import LOCK_NAME
 from .partials import is_partial, put_back
-from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
-from .zarr_reading import RegularFiles, RemoteObjects, open_group
-from .zarr_writer import WriterStore
+
+if TYPE_CHECKING:
+    from zarr.abc.store import Store
+
+    from .zarr_writer import WriterStore
 
 PART = re.compile(r"part-\d{12}\.parquet")  # of predictions
 
@@ -47,14 +47,14 @@ def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -
     if is_transactional(url):
         if not read_only:
             raise StoreError(f"{url}: bag stores alone can be kept by Icechunk; choose another URL")
-        return reader(url, snapshot)
+        return transactions.reader(url, snapshot)
     path = local_path(url)
     if path is not None:
-        return RegularFiles(path, read_only=read_only)
+        return zarr_reading.RegularFiles(path, read_only=read_only)
     fs, inner = filesystem(url, asynchronous=True)
     if not fs.async_impl:
         fs = AsyncFileSystemWrapper(fs, asynchronous=True)
-    store = RemoteObjects(fs, path=inner, read_only=read_only)
+    store = zarr_reading.RemoteObjects(fs, path=inner, read_only=read_only)
     store.fs.invalidate_cache()  # Zarr's filesystem keeps listings of its own; others write there
     return store
 
@@ -91,13 +91,13 @@ def writer_store(url: str, still_ours: Callable[[], None], since: str | None) ->
     """
     check_writable(url)
     if is_transactional(url):
-        return Transaction(url, still_ours, since)
-    return WriterStore(url, zarr_store(url), still_ours)
+        return transactions.Transaction(url, still_ours, since)
+    return zarr_writer.WriterStore(url, zarr_store(url), still_ours)
 
 
 def current_snapshot(url: str) -> str | None:
     """Return the id of the last snapshot; None for a store with counts but no snapshots."""
-    return latest(url) if is_transactional(url) else None
+    return transactions.latest(url) if is_transactional(url) else None
 
 
 def delete_history(url: str, before: datetime) -> None:
@@ -235,7 +235,7 @@ def attributes_of(url: str) -> dict[str, Any]:
     """
     with storage_errors(url, "cannot be read"):
         try:
-            return dict(open_group(zarr_store(url, read_only=True)).attrs)
+            return dict(zarr_reading.open_group(zarr_store(url, read_only=True)).attrs)
         except NO_GROUP:
             return {}
 
@@ -248,7 +248,7 @@ def read_group(url: str) -> zarr.Group:
     Exception
         Whatever Zarr makes of damaged files.
     """
-    group = open_group(zarr_store(url, read_only=True))
+    group = zarr_reading.open_group(zarr_store(url, read_only=True))
     name = group.attrs.get(CURRENT)
     if name is None:
         return group

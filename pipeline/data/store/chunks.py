@@ -9,12 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
-from zarr.core.sync import sync
 
 from ...core.errors import StoreError, refuse_exhaustion
 from ...core.units import surely_finite
+from ..storage.lazy_zarr import zarr, zarr_sync
 
 MAX_UNSEEN = 8  # objects that a read may touch before their presence is checked
 SIZES_AT_ONCE = 64
@@ -93,7 +92,7 @@ def check_objects(array: zarr.Array, start: int, stop: int) -> None:
     for first in range(0, len(rows), SIZES_AT_ONCE):
         asked = rows[first : first + SIZES_AT_ONCE]
         # Zarr has no public synchronous call for the size of an object
-        for row, size in zip(asked, sync(_sizes(array, asked)), strict=True):
+        for row, size in zip(asked, zarr_sync.sync(_sizes(array, asked)), strict=True):
             if isinstance(size, FileNotFoundError):
                 raise ChunkError(array, max(row, start), "is missing") from None
             if isinstance(size, StoreError):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from ...core.arrays import Integers
+from ..storage.lazy_zarr import zarr
 from .changes import Changes
 from .checksums import replaced
 from .chunks import read_rows, shard_rows

@@ -13,10 +13,9 @@ from ...core.errors import ParameterError, StoreError, shown
 from ..bags.box import MAX_DIMS
 from ..bags.packed_points import FRACTIONS, PACKED
 from ..storage.files import check_answers, storage_errors
+from ..storage.lazy_zarr import transactions, zarr_reading
 from ..storage.lock import Hold
-from ..storage.transactions import NO_STORE
 from ..storage.urls import ICECHUNK
-from ..storage.zarr_reading import MAX_CHUNK_BYTES
 from ..storage.zarr_stores import (
     check_no_foreign_files,
     check_no_link,
@@ -58,11 +57,12 @@ def check_creation(
 ) -> None:
     """Raise ParameterError for invalid parameters of `BagStore.create`."""
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
-    most = MAX_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
+    most_bytes = zarr_reading.MAX_CHUNK_BYTES
+    most = most_bytes // (itemsize * max(n_dims, response_dims or 1))
     (Integer(1, most) | None_).check("chunk_points", chunk_points)
-    if len(target_names) * 8 > MAX_CHUNK_BYTES:
+    if len(target_names) * 8 > most_bytes:
         raise ParameterError(
-            f"{len(target_names)} target names: a bag has at most {MAX_CHUNK_BYTES // 8} targets"
+            f"{len(target_names)} target names: a bag has at most {most_bytes // 8} targets"
         )
     if "" in target_names:
         raise ParameterError(f"a target name is empty: {shown(list(target_names))}; name each")
@@ -109,7 +109,7 @@ def check_place(url: str, overwrite: bool) -> None:
         attributes = read_attributes(url).get(STORE_KEY)
     except StoreError as error:
         check_answers(url.removeprefix(ICECHUNK))
-        raise StoreError(f"{url}: {NO_STORE}") from error
+        raise StoreError(f"{url}: {transactions.NO_STORE}") from error
     if not isinstance(attributes, dict):
         raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")
     if attributes.get("n_bags") and not overwrite:

@@ -13,13 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
-import zarr
 from numpy.typing import DTypeLike
-from zarr.codecs import BloscCodec, Crc32cCodec
-from zarr.core.buffer import default_buffer_prototype
-from zarr.core.sync import sync
-from zarr.errors import ContainsArrayError
-from zarr.storage import MemoryStore
 
 from ...core import (
     Boolean,
@@ -43,7 +37,7 @@ from ...core.errors import (
 from ...core.saved import Format, NewerError, Saved
 from ..bags.box import MAX_DIMS, Box
 from ..bags.packed_points import FRACTIONS, WHOLE
-from ..storage.zarr_reading import open_group
+from ..storage.lazy_zarr import zarr, zarr_buffer, zarr_reading, zarr_sync
 from ..storage.zarr_stores import exists, is_empty, zarr_store
 from .checksums import checksum_of_rows, checksum_of_values
 
@@ -270,7 +264,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
     if not exists(url):
         raise StoreError(f"{url}: not found")
     try:
-        group = open_group(zarr_store(url, read_only=True, snapshot=snapshot))
+        group = zarr_reading.open_group(zarr_store(url, read_only=True, snapshot=snapshot))
     except StoreError:
         raise
     except Exception as error:  # Zarr and its codecs raise anything for what they cannot parse
@@ -279,7 +273,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
             raise InterruptedStoreError(
                 f"{url}: no bag store yet, or one whose creation was interrupted; make it again"
             ) from error
-        is_other = isinstance(error, (FileNotFoundError, ContainsArrayError))
+        is_other = isinstance(error, (FileNotFoundError, zarr.errors.ContainsArrayError))
         reason = "" if is_other else f" ({type(error).__name__}: {error})"
         advice = "; bags ingest makes a store of tables and files" if os.path.isfile(url) else ""
         raise StoreError(f"{url}: not a bag store{reason}{advice}") from error
@@ -357,8 +351,10 @@ class StoreArray:
             chunks=(chunk_rows, *shape),
             shards=(chunk_rows * CHUNKS_PER_SHARD, *shape),
             compressors=[
-                BloscCodec(cname="lz4", clevel=5, shuffle="noshuffle" if text else "shuffle"),
-                Crc32cCodec(),
+                zarr.codecs.BloscCodec(
+                    cname="lz4", clevel=5, shuffle="noshuffle" if text else "shuffle"
+                ),
+                zarr.codecs.Crc32cCodec(),
             ],
             fill_value=fill_of(kind),
             dimension_names=self.dimensions,
@@ -520,9 +516,9 @@ def replace_array(
     Zarr's ``overwrite`` deletes first; hence the calls of its asynchronous store, which have no
     public synchronous form.
     """
-    in_memory = zarr.create_group(MemoryStore())
+    in_memory = zarr.create_group(zarr.storage.MemoryStore())
     of.create(in_memory, meta, dtype, chunk_points)
     array = in_memory[of.name]
-    sync(group.store.delete_dir(f"{of.name}/c"))
-    for key, value in array.metadata.to_buffer_dict(default_buffer_prototype()).items():
-        sync(group.store.set(f"{of.name}/{key}", value))
+    zarr_sync.sync(group.store.delete_dir(f"{of.name}/c"))
+    for key, value in array.metadata.to_buffer_dict(zarr_buffer.default_buffer_prototype()).items():
+        zarr_sync.sync(group.store.set(f"{of.name}/{key}", value))

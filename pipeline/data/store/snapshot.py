@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
-from zarr.abc.store import Store
 
 from ...core import Integer, ListOf, None_, Text, checked
 from ...core.arrays import Floats, Integers
@@ -22,8 +20,8 @@ from ..bags.coordinates import checked_names
 from ..bags.packed_points import PACKED, WHOLE, decode, points_dtype
 from ..bags.responses import Responses
 from ..storage.files import GROUP_FILE, check_answers
+from ..storage.lazy_zarr import zarr, zarr_reading
 from ..storage.urls import ICECHUNK, filesystem, is_transactional, local_path
-from ..storage.zarr_reading import checked_array
 from ..storage.zarr_stores import zarr_store
 from .changes import Changes
 from .chunks import ChunkError, read_rows, shard_rows
@@ -41,6 +39,9 @@ from .schema import (
     arrays_of,
     read_attributes,
 )
+
+if TYPE_CHECKING:
+    from zarr.abc.store import Store
 
 BAGS_PER_BLOCK = 2**20  # bags whose offsets are read at a time: 8 MiB
 
@@ -302,7 +303,7 @@ class Snapshot(Stored):
                 if self._store is None:  # Icechunk asks for the repository whenever it opens it
                     self._store = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
                 opened = zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
-                self._arrays[name] = checked_array(opened)
+                self._arrays[name] = zarr_reading.checked_array(opened)
             except StoreError:
                 raise
             except Exception as error:  # Zarr raises anything for what it cannot parse

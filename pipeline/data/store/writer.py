@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.arrays import Floats, Integers
@@ -23,9 +22,8 @@ from ..bags.packed_points import GIVE_BOX, PACKED, encode, points_dtype
 from ..bags.precision import merged_by_float32, too_coarse
 from ..bags.responses import Responses, as_responses
 from ..storage.files import storage_errors
-from ..storage.zarr_reading import checked_array, open_group
+from ..storage.lazy_zarr import zarr, zarr_reading, zarr_writer
 from ..storage.zarr_stores import writer_store
-from ..storage.zarr_writer import remove_partials
 from .checksums import as_text, checksum_of_rows
 from .chunks import ChunkError, read_rows, write_rows
 from .compaction import checksum_after, erase, erasures
@@ -134,11 +132,11 @@ class AppendSession:
         self._outside: dict[str, tuple[int, int]] = {}  # points written, and those outside the box
         self._url = snapshot.url
         self._meta = snapshot.meta
-        remove_partials(self._url)
+        zarr_writer.remove_partials(self._url)
         snapshot.check_ends()
         with self._errors(*WRITING):
             self._out = writer_store(self._url, still_ours, snapshot.snapshot)
-            self._group = open_group(self._out, "r+")
+            self._group = zarr_reading.open_group(self._out, "r+")
             self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
             self._open_ids()
         self._torn = False
@@ -512,7 +510,7 @@ class AppendSession:
         if not isinstance(stored, zarr.Array):
             raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
         # a chunk that holds fill values alone is written, too: a missing object is damage
-        out = checked_array(stored).with_config({"write_empty_chunks": True})
+        out = zarr_reading.checked_array(stored).with_config({"write_empty_chunks": True})
         return TailWriter(out, array.rows(self._meta), array.checksum(self._meta))
 
     def _open_ids(self) -> None:

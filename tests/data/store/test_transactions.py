@@ -22,7 +22,7 @@ from bagbasis import (
 )
 from bagbasis.core import systems
 from bagbasis.core.errors import DataError, ModelError, StoreError, WriterBusyError
-from bagbasis.data.storage import transactions, zarr_stores
+from bagbasis.data.storage import transactions
 from bagbasis.data.storage.zarr_stores import writer_store
 from bagbasis.data.store import creation
 from bagbasis.data.store.schema import POINTS
@@ -107,9 +107,8 @@ def test_the_repository_is_opened_once_for_all_arrays(store, monkeypatch):
     """Among objects each opening is half a dozen requests."""
     append_batch(store)
     opened = []
-    monkeypatch.setattr(
-        zarr_stores, "reader", lambda *args: opened.append(args) or transactions.reader(*args)
-    )
+    reader = transactions.reader
+    monkeypatch.setattr(transactions, "reader", lambda *args: opened.append(args) or reader(*args))
     model_of(BATCH).check(store)
     assert opened == [(store.url, store.snapshot)]
     append_batch(store)
