@@ -143,8 +143,6 @@ def test_marginals_are_chosen_by_the_dimension(distance, n_dims, group_size):
     [
         ({"n_lambdas": 9}, "n_lambdas = 8"),
         ({"bandwidth": 0.002}, "in 2 dimensions expected at least 0.007"),
-        ({"order": 5}, "order is 5; expected a number, 0 < order ≤ 4"),
-        ({"marginals": 3}, "marginals is 3; expected an integer from 1 to 2"),
     ],
 )
 def test_bad_parameters(parameters, message):

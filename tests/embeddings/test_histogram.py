@@ -137,7 +137,6 @@ def test_saved_nodes_are_kept():
     [
         ({"n_bins": 183}, "n_bins is 183: 200934 features in 2 dimensions, more than 200000"),
         ({"n_lambdas": 9}, "n_lambdas = 8; got 9"),
-        ({"marginals": 3}, "marginals is 3; expected an integer from 1 to 2"),
     ],
 )
 def test_wrong_parameters(params, message):

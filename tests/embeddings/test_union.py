@@ -150,12 +150,7 @@ def test_what_is_no_part_is_shown_and_cloned(parts):
         ({"parts": [("a", MomentsEmbedding())] * 2}, r"names of 2 parts are \['a', 'a'\]"),
         ({"parts": [("join", MomentsEmbedding())]}, "name of a part is 'join'; expected"),
         ({"parts": [("a__b", MomentsEmbedding())]}, "name of a part is 'a__b'; expected"),
-        ({"join": "either"}, r"join is 'either'; expected one of \['product', 'sum'\]"),
         ({"weights": [1, 2, 3]}, "weights is .*; expected one number > 0 per part, 2"),
-        (
-            {"scales": [1, 0]},
-            r"scales is \[1, 0\]; expected a list of numbers > 0 \(1 or more\) or None",
-        ),
     ],
 )
 def test_refusals(params, message):

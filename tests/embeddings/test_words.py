@@ -43,11 +43,8 @@ def test_fewer_points_than_words():
         dropping.fit([PLACES + 5])
 
 
-@pytest.mark.parametrize(("name", "value"), [("n_words", 0), ("n_words", 200_001), ("seed", -1)])
-def test_wrong_parameters(name, value):
-    """They are named; so are centres that are not points of the box's dimension."""
-    with pytest.raises(ParameterError, match=f"^{name} is {value}; expected"):
-        BagOfWordsEmbedding(**{name: value}).fit([PLACES])
+def test_wrong_centres():
+    """Those that are not points of the box's dimension."""
     for centres in ((), (0.5,) * 3, (np.nan, 0.0)):
         with pytest.raises(ParameterError, match=r"^centres is .*; expected"):
             BagOfWordsSpec(centres, box=BOX)

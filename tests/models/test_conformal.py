@@ -146,8 +146,6 @@ def test_refusals(tmp_path):
     m = len(few.calibration_.errors)
     with pytest.raises(ParameterError, match=f"takes 99 held-out bags .* there are {m}"):
         few.predict_interval(BAGS, 0.99)
-    with pytest.raises(ParameterError, match="coverage is 1"):
-        few.predict_interval(BAGS, 1.0)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     with pytest.raises(ModelError, match="was fitted to these bags"):
         regressor().fit(store).conformalize(store)

@@ -217,8 +217,6 @@ def test_many_bags(monkeypatch):
 def test_refusals(tmp_path, monkeypatch):
     """What is missing is named, and what to do about it."""
     model = regressor().fit(BAGS, Y)
-    with pytest.raises(ParameterError, match="cv is 1"):
-        model.conformalize(BAGS, Y, cv=1)
     with pytest.raises(ParameterError, match="sample_weight is used with cv"):
         model.conformalize(BAGS, Y, sample_weight=np.ones(N))
     with pytest.raises(DataError, match="there is one group"):

@@ -162,8 +162,6 @@ def test_refusals(tmp_path):
         exact.predict(BAGS, return_std=True)
     with pytest.raises(ParameterError, match="solver='cg' keeps no sums"):
         regressor(solver="cg", uncertainty=True).fit(BAGS, Y)
-    with pytest.raises(ParameterError, match="uncertainty is 'yes'; expected True or False"):
-        regressor(uncertainty="yes").fit(BAGS, Y)
     named = stored(tmp_path / "s.zarr", BAGS, Y, ["std"])
     model = regressor(uncertainty=True).fit(named)
     with pytest.raises(ParameterError, match="'std' is a target of the model"):

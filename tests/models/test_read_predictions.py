@@ -57,7 +57,7 @@ def test_every_format_is_the_same_table(hostile, tmp_path, name):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_integer_ids(store, tmp_path, format):
+def test_integer_ids(tmp_path, format):
     """Ids that are integers stay integers, -1 and others below 0 among them."""
     ids = np.arange(N)[::-1] - 1
     place, bags = tmp_path / f"p.{format}", stored(tmp_path / "s.zarr", BAGS, Y, ids=ids)
@@ -76,13 +76,6 @@ def test_no_bags(tmp_path, format):
     table = read_predictions(tmp_path / f"p.{format}")
     assert len(table) == 0
     assert table.columns[0] == "id"
-
-
-@pytest.mark.parametrize("format", ["zarr", "parquet"])
-def test_other_filesystems(store, memory_url, format):
-    """Predictions are read at any URL."""
-    write_predictions(fitted("classes"), store, memory_url, format=format)
-    assert read_predictions(memory_url)["id"].tolist() == ids_of(store)
 
 
 @pytest.mark.parametrize("name", ["one target", "class names"])

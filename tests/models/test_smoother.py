@@ -177,12 +177,7 @@ def test_any_embedding():
 
 
 def test_bad_input(tmp_path):
-    """One clear error each: parameters, labels, dimensions."""
-    for bandwidth in (0, -1.0, "auto", np.nan, None):
-        with pytest.raises(ParameterError, match=r"bandwidth is .*; expected a number"):
-            KernelSmoother(bandwidth=bandwidth).fit(BAGS, Y)
-    with pytest.raises(ParameterError, match="precision is 'half'"):
-        KernelSmoother(precision="half").fit(BAGS, Y)
+    """One clear error each: labels, dimensions."""
     with pytest.raises(ParameterError, match="targets or responses, not both"):
         KernelSmoother().fit(BAGS, Y, responses=BAGS)
     with pytest.raises(DataError, match="no labelled bags"):

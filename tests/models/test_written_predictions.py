@@ -11,16 +11,18 @@ import zarr
 
 from bagbasis import BagStore, DoubleBasisClassifier
 from bagbasis.core.errors import ModelError, ParameterError, StoreError
-from bagbasis.models import iter_predictions, write_predictions
+from bagbasis.models import iter_predictions, read_predictions, write_predictions
 from bagbasis.models.predictions import stored as stored_predictions
-from tests.models.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor
+from tests.models.predicting import BAGS, FITS, IDS, N, Y, fitted, ids_of, read_zarr, regressor
 from tests.oracles.labelled import stored
 from tests.workers import two_workers
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
+EACH_KIND_OF_IDS = pytest.mark.parametrize("store", IDS, indirect=True)
 
 
 @pytest.mark.long
+@EACH_KIND_OF_IDS
 @pytest.mark.parametrize("name", FITS)
 def test_written_as_zarr(store, tmp_path, name):
     """Arrays of predictions, probabilities and ids, and names in the attributes."""
@@ -65,6 +67,7 @@ def test_a_damaged_chunk_is_found(store, tmp_path, name):
 
 
 @pytest.mark.long
+@EACH_KIND_OF_IDS
 @pytest.mark.parametrize("name", FITS)
 def test_written_as_parquet(store, tmp_path, name):
     """One table in the order of the store: id, a column per target, and p_<class>."""
@@ -134,7 +137,7 @@ def test_on_workers(store, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["zarr", "parquet"])
 def test_other_filesystems(store, memory_url, format):
-    """Predictions go to any URL, and are replaced there when asked."""
+    """Predictions go to any URL, are replaced there when asked, and are read again."""
     for model, overwrite in ((fitted("classes"), False), (fitted("one target"), True)):
         write_predictions(model, store, memory_url, format=format, overwrite=overwrite)
         if format == "zarr":
@@ -144,7 +147,7 @@ def test_other_filesystems(store, memory_url, format):
             table = pd.read_parquet(memory_url)
             values, ids = table["prediction"], table["id"]
         np.testing.assert_allclose(values, model.predict(BAGS), atol=1e-12)
-        assert ids.tolist() == ids_of(store)
+        assert ids.tolist() == ids_of(store) == read_predictions(memory_url)["id"].tolist()
 
 
 def test_empty_store(tmp_path):
@@ -241,6 +244,7 @@ def test_damaged_store(tmp_path):
 
 
 @pytest.mark.long
+@EACH_KIND_OF_IDS
 def test_csv(tmp_path, store):
     """One file, in the order of the bags, of numbers with all digits; it is replaced whole."""
     model, place = fitted("two targets"), tmp_path / "p.csv"

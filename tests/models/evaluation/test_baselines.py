@@ -49,10 +49,19 @@ def store(tmp_path_factory):
     return made.append(BAGS, targets=targets, responses=[bag[::2] for bag in BAGS])
 
 
+KINDS = {"x": DoubleBasisRegressor, "side": DoubleBasisClassifier}
+
+
+@pytest.fixture(scope="module")
+def models(store):
+    """A model of each target, with bags held out."""
+    return {name: KINDS[name](*BASES).fit(store, target=name, holdout=0.3) for name in KINDS}
+
+
 @pytest.mark.long
-def test_errors_beside_a_model_of_numbers(store):
+def test_errors_beside_a_model_of_numbers(store, models):
     """Each is what scikit-learn and a mean give for the bags held out."""
-    model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
+    model = models["x"]
     found = judge_fit(model, store)
     means = np.array([bag.mean(axis=0) for bag in BAGS])
     known = np.arange(N) != 5
@@ -76,10 +85,9 @@ def test_errors_beside_a_model_of_numbers(store):
     assert found["constant_error"] == pytest.approx(y[test].std())
 
 
-def test_errors_beside_models_of_classes_and_densities(store):
+def test_errors_beside_models_of_classes_and_densities(store, models):
     """The most frequent class; the average density; and means do better than both here."""
-    model = DoubleBasisClassifier(*BASES).fit(store, target="side", holdout=0.3)
-    found = judge_fit(model, store)
+    found = judge_fit(models["side"], store)
     up = (CENTRES[OUT, 1] > 0.5).mean()
     assert found["constant_error"] == pytest.approx(min(up, 1 - up))
     assert found["error"] < found["constant_error"] > found["means_error"]
@@ -88,17 +96,16 @@ def test_errors_beside_models_of_classes_and_densities(store):
     assert 0 < found["means_error"] < found["constant_error"]
 
 
-def test_an_evaluation_has_the_rivals_of_a_fit(store):
+def test_an_evaluation_has_the_rivals_of_a_fit(store, models):
     """The same ridge and the same forest, on the same bags; classes have a measure of their own."""
-    for target, kind in (("x", DoubleBasisRegressor), ("side", DoubleBasisClassifier)):
-        model = kind(*BASES).fit(store, target=target, holdout=0.3)
+    for model in models.values():
         found = judge_fit(model, store, forest=True)
         means, forest = judge_rivals(model, store, "holdout")
         assert means.error == pytest.approx(found["means_error"])
         assert forest.error == pytest.approx(found["forest_error"])
     measures = {
         target: judge_fit(kind(*BASES).fit(store, target=target), store)["measure"]
-        for target, kind in (("x", DoubleBasisRegressor), ("side", DoubleBasisClassifier))
+        for target, kind in KINDS.items()
     }
     assert measures["x"].startswith("error by cross-validation")
     assert measures["side"].startswith("error of the classes' probabilities by cross-validation")
@@ -132,9 +139,9 @@ def _variance(store, model):
     return model.outcome_.encode(store.responses())[0].var(axis=0).sum()
 
 
-def test_a_store_is_known_by_another_path(store, tmp_path):
+def test_a_store_is_known_by_another_path(store, models, tmp_path):
     """Through ".." and a link it is the store of the fit: only the bags held out are judged."""
-    model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
+    model = models["x"]
     place = Path(store.url)
     (tmp_path / "link").symlink_to(place.parent)
     expected = evaluate(model, store).n
@@ -145,19 +152,18 @@ def test_a_store_is_known_by_another_path(store, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("target", ["x", "side"])
+@pytest.mark.parametrize("target", KINDS)
 def test_ranges_without_a_bag_held_out(store, target):
     """Passes cut fine have tasks none of whose bags is judged: the errors are the same."""
-    kind = DoubleBasisRegressor if target == "x" else DoubleBasisClassifier
-    model = kind(*BASES).fit(store, target=target, holdout=0.02)
+    model = KINDS[target](*BASES).fit(store, target=target, holdout=0.02)
     found = judge_fit(model, store)
     with pass_limits(small_task_seconds=1e-9, small_tasks=64):
         assert judge_fit(model, store) == pytest.approx(found)
 
 
-def test_bags_held_out_are_judged_by_default(store, tmp_path, monkeypatch):
+def test_bags_held_out_are_judged_by_default(store, models, tmp_path, monkeypatch):
     """Labels of the fitted store are read once; for another store all are new."""
-    model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
+    model = models["x"]
     reads, read = [], BagStore.targets
     with monkeypatch.context() as patch:
         patch.setattr(BagStore, "targets", lambda *given: reads.append(1) or read(*given))

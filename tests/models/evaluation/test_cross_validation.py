@@ -131,7 +131,6 @@ def test_one_pass_however_it_is_cut(store):
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
-        ({"cv": 1}, ParameterError, "cv is 1"),
         ({"groups": "patient", "time": "day"}, ParameterError, "groups and time"),
         ({"groups": "nobody"}, DataError, "no target 'nobody'"),
         ({"groups": "z"}, DataError, "z: bag 0 has none"),

@@ -8,6 +8,7 @@ import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from bagbasis import (
     Bags,
@@ -75,6 +76,12 @@ def store(tmp_path_factory):
     return BagStore.open(made.url)
 
 
+@pytest.fixture(scope="module")
+def fitted(store):
+    """A model of all bags of the store."""
+    return DoubleBasisRegressor(*BASES).fit(store, target="y")
+
+
 MODELS = {
     "numbers": (DoubleBasisRegressor(*BASES), {"target": "y"}),
     "classes": (DoubleBasisClassifier(*BASES), {"target": "kind"}),
@@ -86,7 +93,8 @@ MODELS = {
 def test_planted_coordinates(store, kind):
     """What tells nothing drops nothing, in standard errors; what tells most drops most."""
     model, given = MODELS[kind]
-    found = permutation_importance(model.fit(store, holdout=0.5, **given), store)
+    model = clone(model).fit(store, holdout=0.5, **given)
+    found = permutation_importance(model, store)
     none, whole, half = found.drop[:, 0]
     assert found.names == ("none", "whole", "half")
     assert found.subset == "holdout"
@@ -232,22 +240,21 @@ def test_standard_errors_are_those_of_other_samples(per_group):
 
 
 @pytest.mark.long
-def test_a_part_of_a_large_store(store, monkeypatch):
+def test_a_part_of_a_large_store(store, fitted, monkeypatch):
     """Bags come from all of it, and no more points are held than may be."""
-    model = DoubleBasisRegressor(*BASES).fit(store, target="y")
     seen = []
     found = permutation_importance(
-        model, store, max_bags=100, n_repeats=1, progress=lambda *now: seen.append(now)
+        fitted, store, max_bags=100, n_repeats=1, progress=lambda *now: seen.append(now)
     )
     assert found.n == 100
     assert seen[-1] == (400, 400)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    index, bags, labels = importance.taken_bags(model.outcome_.take_labels(store), 100)
+    index, bags, labels = importance.taken_bags(fitted.outcome_.take_labels(store), 100)
     assert np.histogram(index, 8, (0, N))[0].min() > 8
     assert (bags[7] == store.read(index[7], index[7] + 1)[0]).all()
     assert (labels[:, 0] == store.targets(names=["y"])[index, 0]).all()
     monkeypatch.setattr(importance, "MAX_VALUES", 3 * 2000)
-    assert permutation_importance(model, store, n_repeats=1).n < 200
+    assert permutation_importance(fitted, store, n_repeats=1).n < 200
 
 
 def test_groups_of_the_holdout_and_weights(store):
@@ -275,11 +282,10 @@ def test_groups_of_the_holdout_and_weights(store):
         ({"subset": "holdout"}, ModelError, "held no bags out"),
     ],
 )
-def test_what_is_refused(store, given, error, told):
+def test_what_is_refused(store, fitted, given, error, told):
     """By name."""
-    model = DoubleBasisRegressor(*BASES).fit(store, target="y")
     with pytest.raises(error, match=told):
-        permutation_importance(model, store, **given)
+        permutation_importance(fitted, store, **given)
 
 
 def test_labels_that_are_equal(store):

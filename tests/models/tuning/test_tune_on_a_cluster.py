@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.oracles.labelled import stored
 from tests.workers import two_workers
 
 pytestmark = pytest.mark.long
+FEWER = replace(SEARCH, scale_multipliers=(1.0, 50.0))  # which share the coefficients
 
 
 def test_two_workers_find_what_one_process_finds(tmp_path):
@@ -45,7 +47,7 @@ def test_two_workers_find_what_one_process_finds(tmp_path):
 def tuned(store, base, folder):
     """A tune, and the blocks of coefficients and of targets that it leaves."""
     cache = folder / Path(store.url).stem
-    result = tune(base, store, search=SEARCH, checkpoints=cache, keep_cache=True)
+    result = tune(base, store, search=FEWER, checkpoints=cache, keep_cache=True)
     return result, [
         [block.relative_to(cache) for block in kept_blocks(cache, dtype)]
         for dtype in ("float32", "float64")
