@@ -14,13 +14,13 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
-    connect,
 )
 from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.labels import ResponseBags
 from bagbasis.execution.costs import pass_limits
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags
+from tests.workers import two_workers
 
 N = 160
 BAGS, _ = labelled_bags(N, most=20)
@@ -57,7 +57,7 @@ def alone(tmp_path_factory, many_tasks):
 
 @pytest.fixture(scope="module")
 def cluster(alone):
-    with connect("local", n_workers=2, cores_per_worker=1) as client:
+    with two_workers() as client:
         yield client
 
 

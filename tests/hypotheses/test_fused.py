@@ -213,10 +213,6 @@ DRAWN = {
         *(np.repeat(rng.standard_normal((n, 2)), 3, axis=0) for n in (30, 20)),
         {"groups": (np.repeat(np.arange(30), 3), 50 + np.repeat(np.arange(20), 3))},
     ),
-    "series": lambda rng: (
-        rng.standard_normal((150, 1)), rng.standard_normal((120, 1)),
-        {"null": "wild_bootstrap", "correlation_length": 3.0},
-    ),
 }  # fmt: skip
 
 
@@ -224,7 +220,8 @@ DRAWN = {
 @pytest.mark.parametrize("kind", [Fuse, Aggregate])
 @pytest.mark.parametrize("drawn", DRAWN)
 def test_levels(kind, drawn):
-    """Without a difference each rejects about as often as α says; with a large one, always."""
+    """Without a difference each rejects about as often as α says; with a large one, always. Levels
+    of series: tests/hypotheses/test_wild_bootstrap.py."""
 
     def p_value(rng, seed, n_permutations, shift=0):
         a, b, options = DRAWN[drawn](rng)

@@ -135,8 +135,6 @@ def test_series_and_groups():
         (np.arange(9), MixtureScore([0.0, 0.0]), {}, "dimension 1, the density has 2"),
         ([np.zeros((3, 1)), np.ones((3, 1))], NORMAL, {}, "one point per bag"),
         (np.arange(9), SERIES, {}, "point 3: the density is 0"),
-        (np.arange(9), 3, {}, "score"),
-        (np.arange(9), NORMAL, {"bandwidth": 0.0}, "bandwidth"),
         (np.arange(9), NORMAL, {"statistic": "fssd", "groups": np.arange(9)}, "take 'ksd_ranks'"),
         (np.arange(9), NORMAL, {"null": "permutation"}, "'ksd_ranks' admits"),
         (np.arange(9), NORMAL, {"statistic": FSSD(learn=0.1)}, "both need 4"),

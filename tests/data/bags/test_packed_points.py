@@ -245,8 +245,4 @@ def test_ingest(tmp_path):
     frame["bag"] += 2
     frame.to_csv(tmp_path / "t.csv", index=False)
     assert ingest_tables(tmp_path / "t.csv", tmp_path / "t.zarr", **again).n_bags == 6
-    with pytest.raises(
-        ParameterError, match="dtype is 'int16'; expected float32, float64, uint16 or uint8"
-    ):
-        BagStore.create(tmp_path / "b.zarr", 2, dtype="int16")
     assert isinstance(store.read(), Bags)

@@ -89,6 +89,7 @@ def test_labels_follow_the_ids_of_bags_of_a_frame():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("labelled", ["two columns"], indirect=True)
 def test_a_frame_of_several_targets_weights_and_groups_follow_the_ids(labelled):
     groups, y, in_order = labelled
     both, both_in_order = pd.DataFrame({"s": y, "t": -y}), np.column_stack([in_order, -in_order])
