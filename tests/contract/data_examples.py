@@ -6,11 +6,33 @@ from collections.abc import Callable
 from typing import Any
 
 import bagbasis
-from bagbasis import Bags, BagStore, Box, Responses, datasets, densities, embeddings, merge_stores
+from bagbasis import Bags, BagStore, Box, Responses, datasets, densities, embeddings
 from tests.contract.world import N, World
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 Example = Callable[[World], Call]
+Given = Callable[[World], dict[str, Any]] | dict[str, Any]
+
+
+def calls(
+    prefix: str, of: Callable[[World], Any], /, *bare: str, **given: Given
+) -> dict[str, Example]:
+    """The examples of functions of a module, or methods of an object, each with its arguments.
+
+    Arguments are a dictionary, or a function of the world that returns it; ``bare`` names those
+    without. The object is made anew for each call, unless the world keeps it.
+    """
+
+    def example(name: str, arguments: Given) -> Example:
+        return lambda w: (
+            getattr(of(w), name),
+            arguments(w) if callable(arguments) else {**arguments},
+        )
+
+    return {
+        f"{prefix}{name}": example(name, one)
+        for name, one in {**{name: {} for name in bare}, **given}.items()
+    }
 
 
 def _append_nothing(store: BagStore, source: object) -> None:
@@ -22,131 +44,111 @@ def _matched(w: World) -> densities.ExponentialFamilyDensity:
     return densities.ExponentialFamilyDensity(4, bandwidth=1.0, alpha=0.1).fit(w.arrays[0])
 
 
-def _block(kind: type[datasets.Dataset]) -> Callable[..., Any]:
-    return lambda **values: kind(**values).block(0)
-
+FEW = {"n_points": 5}
+OF_POINTS = (
+    datasets.DensityMapping, datasets.Dirichlet, datasets.GMMComponents, datasets.SyntheticMapping,
+)  # fmt: skip
+READ = (
+    "to_arrow", "to_pandas", "to_xarray", "present", "read", "responses", "offsets",
+    "response_offsets", "targets", "target_columns", "ids", "refresh", "verify",
+)  # fmt: skip
 
 DATA_EXAMPLES: dict[str, Example] = {
     "Bags": lambda w: (Bags, {"points": w.bags.points, "offsets": w.bags.offsets}),
-    "Bags.from_list": lambda w: (Bags.from_list, {"arrays": w.arrays}),
-    "Bags.from_awkward": lambda w: (Bags.from_awkward, {"array": w.bags.to_awkward()}),
-    "Bags.from_arrow": lambda w: (Bags.from_arrow, {"data": w.bags}),
-    "Bags.from_frame": lambda w: (
-        Bags.from_frame,
-        {"frame": w.bags.to_pandas(), "id_column": "bag", "coordinates": ["x0", "x1"]},
+    **calls(
+        "Bags.",
+        lambda w: w.bags,
+        "to_arrow", "to_awkward", "to_column", "to_pandas", "to_xarray",
+        from_list=lambda w: {"arrays": w.arrays},
+        from_awkward=lambda w: {"array": w.bags.to_awkward()},
+        from_arrow=lambda w: {"data": w.bags},
+        from_frame=lambda w: {
+            "frame": w.bags.to_pandas(), "id_column": "bag", "coordinates": ["x0", "x1"],
+        },
+        named={"names": ["u", "v"]},
+        with_ids=lambda w: {"ids": [f"b{i}" for i in range(len(w.bags))]},
     ),
-    "Bags.named": lambda w: (w.bags.named, {"names": ["u", "v"]}),
-    "Bags.with_ids": lambda w: (w.bags.with_ids, {"ids": [f"b{i}" for i in range(len(w.bags))]}),
-    "Responses.named": lambda w: (w.responses.named, {"names": ["u"] * w.responses.n_dims}),
-    "Responses.with_ids": lambda w: (w.responses.with_ids, {"ids": range(len(w.responses))}),
-    "Bags.to_arrow": lambda w: (w.bags.to_arrow, {}),
-    "Bags.to_awkward": lambda w: (w.bags.to_awkward, {}),
-    "Bags.to_column": lambda w: (w.bags.to_column, {}),
-    "Bags.to_pandas": lambda w: (w.bags.to_pandas, {}),
-    "Bags.to_xarray": lambda w: (w.bags.to_xarray, {}),
     "Box": lambda w: (Box, {"lo": (0.0,), "hi": (1.0,)}),
-    "Box.around": lambda w: (Box.around, {"lo": [0.0, 0.0], "hi": [1.0, 2.0]}),
-    "Box.from_unit": lambda w: (Box.unit(2).from_unit, {"points": w.arrays[0]}),
-    "Box.of": lambda w: (Box.of, {"box": None, "n_dims": 2}),
-    "Box.sample_size": lambda w: (Box.sample_size, {"n_dims": 2}),
-    "Box.to_unit": lambda w: (Box.unit(2).to_unit, {"points": w.arrays[0]}),
-    "Box.unit": lambda w: (Box.unit, {"n_dims": 2}),
+    **calls(
+        "Box.",
+        lambda w: Box.unit(2),
+        around={"lo": [0.0, 0.0], "hi": [1.0, 2.0]},
+        of={"box": None, "n_dims": 2},
+        **dict.fromkeys(("sample_size", "unit"), lambda w: {"n_dims": 2}),
+        **dict.fromkeys(("from_unit", "to_unit"), lambda w: {"points": w.arrays[0]}),
+    ),
     "Responses": lambda w: (
-        Responses,
-        {"points": w.responses.points, "offsets": w.responses.offsets},
+        Responses, {"points": w.responses.points, "offsets": w.responses.offsets},
     ),
-    "Responses.none": lambda w: (Responses.none, {"n_bags": 2, "n_dims": 1}),
-    "Responses.to_arrow": lambda w: (w.responses.to_arrow, {}),
-    "Responses.to_column": lambda w: (w.responses.to_column, {}),
-    "Responses.to_pandas": lambda w: (w.responses.to_pandas, {}),
-    "Responses.to_xarray": lambda w: (w.responses.to_xarray, {}),
-    "as_bags": lambda w: (bagbasis.as_bags, {"data": w.arrays}),
-    "as_responses": lambda w: (bagbasis.as_responses, {"data": w.answers, "n_bags": N}),
-    "BagStore.create": lambda w: (BagStore.create, {"url": w.new(), "n_dims": 2}),
-    "BagStore.open": lambda w: (BagStore.open, {"url": w.url}),
-    "BagStore.append": lambda w: (
-        w.growing.append,
-        {"bags": w.arrays, "targets": {"y": w.y, "c": w.classes}, "ids": w.new_ids()},
+    **calls(
+        "Responses.",
+        lambda w: w.responses,
+        "to_arrow", "to_column", "to_pandas", "to_xarray",
+        named=lambda w: {"names": ["u"] * w.responses.n_dims},
+        with_ids=lambda w: {"ids": range(len(w.responses))},
+        none={"n_bags": 2, "n_dims": 1},
     ),
-    "BagStore.remove": lambda w: (w.growing.remove, {"ids": []}),
-    "BagStore.relabel": lambda w: (
-        w.growing.relabel,
-        {"target": w.growing.target_names[0], "labels": {0: 1.0}},
+    **calls(
+        "",
+        lambda w: bagbasis,
+        as_bags=lambda w: {"data": w.arrays},
+        as_responses=lambda w: {"data": w.answers, "n_bags": N},
+        connect={},
+        merge_stores=lambda w: {"stores": [w.store], "url": w.new()},
     ),
-    "BagStore.compact": lambda w: (w.growing.compact, {}),
-    "BagStore.to_arrow": lambda w: (w.store.to_arrow, {}),
-    "BagStore.to_pandas": lambda w: (w.store.to_pandas, {}),
-    "BagStore.to_xarray": lambda w: (w.store.to_xarray, {}),
-    "BagStore.from_xarray": lambda w: (
-        BagStore.from_xarray,
-        {"dataset": w.store.to_xarray(), "url": w.new()},
+    **calls(
+        "BagStore.",
+        lambda w: BagStore,
+        create=lambda w: {"url": w.new(), "n_dims": 2},
+        open=lambda w: {"url": w.url},
+        from_xarray=lambda w: {"dataset": w.store.to_xarray(), "url": w.new()},
     ),
-    "merge_stores": lambda w: (merge_stores, {"stores": [w.store], "url": w.new()}),
-    "BagStore.present": lambda w: (w.store.present, {}),
-    "BagStore.appending": lambda w: (
-        lambda source=None: _append_nothing(w.growing, source),
-        {},
+    **calls(
+        "BagStore.",
+        lambda w: w.growing,
+        append=lambda w: {
+            "bags": w.arrays, "targets": {"y": w.y, "c": w.classes}, "ids": w.new_ids(),
+        },
+        remove={"ids": []},
+        relabel=lambda w: {"target": w.growing.target_names[0], "labels": {0: 1.0}},
+        compact={},
     ),
-    "BagStore.read": lambda w: (w.store.read, {}),
-    "BagStore.responses": lambda w: (w.store.responses, {}),
-    "BagStore.offsets": lambda w: (w.store.offsets, {}),
-    "BagStore.response_offsets": lambda w: (w.store.response_offsets, {}),
-    "BagStore.targets": lambda w: (w.store.targets, {}),
-    "BagStore.target_columns": lambda w: (w.store.target_columns, {}),
-    "BagStore.ids": lambda w: (w.store.ids, {}),
-    "BagStore.refresh": lambda w: (w.store.refresh, {}),
-    "BagStore.verify": lambda w: (w.store.verify, {}),
-    "evaluate_basis": lambda w: (
-        embeddings.evaluate_basis,
-        {"basis": "cosine", "n_functions": 3, "x": [0.1, 0.5]},
+    "BagStore.appending": lambda w: (lambda source=None: _append_nothing(w.growing, source), {}),
+    **calls("BagStore.", lambda w: w.store, *READ),
+    **calls(
+        "",
+        lambda w: embeddings,
+        evaluate_basis={"basis": "cosine", "n_functions": 3, "x": [0.1, 0.5]},
+        index_set={"n_dims": 2, "n_per_dim": 3},
     ),
-    "index_set": lambda w: (embeddings.index_set, {"n_dims": 2, "n_per_dim": 3}),
-    "connect": lambda w: (bagbasis.connect, {}),
-    "DensityMapping": lambda w: (_block(datasets.DensityMapping), {"n_points": 5}),
-    "DensityMapping.block": lambda w: (datasets.DensityMapping().block, {"index": 0}),
-    "DensityMapping.mixtures": lambda w: (
-        datasets.DensityMapping().mixtures,
-        {"index": 0},
-    ),
-    "DensityMapping.response_block": lambda w: (
-        datasets.DensityMapping(n_points=5).response_block,
-        {"index": 0},
-    ),
-    "Digits": lambda w: (_block(datasets.Digits), {}),
-    "Digits.block": lambda w: (datasets.Digits().block, {"index": 0}),
-    "Dirichlet": lambda w: (_block(datasets.Dirichlet), {"n_points": 5}),
-    "Dirichlet.block": lambda w: (datasets.Dirichlet(n_points=5).block, {"index": 0}),
-    "Dirichlet.proportions": lambda w: (
-        datasets.Dirichlet(n_points=5).proportions,
-        {"index": 0},
-    ),
-    "GMMComponents": lambda w: (_block(datasets.GMMComponents), {"n_points": 5}),
-    "GMMComponents.block": lambda w: (
-        datasets.GMMComponents(n_points=5).block,
-        {"index": 0},
-    ),
-    "GMMComponents.densities": lambda w: (
-        datasets.GMMComponents().densities,
-        {"index": 0},
-    ),
-    "SyntheticMapping": lambda w: (_block(datasets.SyntheticMapping), {"n_points": 5}),
-    "SyntheticMapping.block": lambda w: (
-        datasets.SyntheticMapping(n_points=5).block,
-        {"index": 0},
-    ),
-    "SyntheticMapping.densities": lambda w: (
-        datasets.SyntheticMapping().densities,
-        {"index": 0},
-    ),
-    "SyntheticMapping.mapping": lambda w: (datasets.SyntheticMapping().mapping, {}),
-    "generate": lambda w: (
-        datasets.generate,
-        {"dataset": datasets.Digits(), "url": w.new(), "n_bags": 3},
-    ),
-    "make_dataset": lambda w: (datasets.make_dataset, {"name": "digits"}),
-    "register_dataset": lambda w: (
-        datasets.register_dataset,
-        {"cls": datasets.GMMComponents},
+    **{
+        kind.__name__: lambda w, kind=kind: (
+            lambda **values: kind(**values).block(0), FEW if kind in OF_POINTS else {},
+        )
+        for kind in (*OF_POINTS, datasets.Digits)
+    },
+    **{
+        key: example
+        for kind, methods in {
+            datasets.DensityMapping: ("block", "mixtures", "response_block"),
+            datasets.Dirichlet: ("block", "proportions"),
+            datasets.GMMComponents: ("block", "densities"),
+            datasets.SyntheticMapping: ("block", "densities"),
+        }.items()
+        for key, example in calls(
+            f"{kind.__name__}.",
+            lambda w, kind=kind: kind(**FEW),
+            **dict.fromkeys(methods, lambda w: {"index": 0}),
+        ).items()
+    },
+    **calls("Digits.", lambda w: datasets.Digits(), block={"index": 0}),
+    **calls("SyntheticMapping.", lambda w: datasets.SyntheticMapping(), mapping={}),
+    **calls(
+        "",
+        lambda w: datasets,
+        generate=lambda w: {"dataset": datasets.Digits(), "url": w.new(), "n_bags": 3},
+        make_dataset={"name": "digits"},
+        register_dataset={"cls": datasets.GMMComponents},
     ),
     "Densities": lambda w: (
         densities.Densities,
@@ -157,52 +159,35 @@ DATA_EXAMPLES: dict[str, Example] = {
             "box": None,
         },
     ),
-    "Densities.at": lambda w: (w.densities.at, {"points": w.arrays[0]}),
-    "Densities.grid_axes": lambda w: (w.densities.grid_axes, {"n": 3}),
-    "Densities.integral": lambda w: (w.densities.integral, {}),
-    "Densities.l2_distance": lambda w: (
-        w.densities.l2_distance,
-        {"other": w.densities},
+    **calls(
+        "Densities.",
+        lambda w: w.densities,
+        at=lambda w: {"points": w.arrays[0]},
+        integral={},
+        l2_distance=lambda w: {"other": w.densities},
+        marginal={"dims": [0]},
+        plot={},
+        valid={"grid": 8},
+        **dict.fromkeys(("grid_axes", "on_grid", "sample"), lambda w: {"n": 3}),
     ),
-    "Densities.marginal": lambda w: (w.densities.marginal, {"dims": [0]}),
-    "Densities.on_grid": lambda w: (w.densities.on_grid, {"n": 3}),
-    "Densities.plot": lambda w: (w.densities.plot, {}),
-    "Densities.sample": lambda w: (w.densities.sample, {"n": 3}),
-    "Densities.valid": lambda w: (w.densities.valid, {"grid": 8}),
     "ExponentialFamilyDensity": lambda w: (
         lambda **values: densities.ExponentialFamilyDensity(**values).fit(w.arrays[0]),
         {"n_features": 4, "bandwidth": 1.0, "alpha": 0.1, "n_folds": 2},
     ),
-    "ExponentialFamilyDensity.fit": lambda w: (
-        densities.ExponentialFamilyDensity(4, bandwidth=1.0, alpha=0.1).fit,
-        {"X": w.arrays[0]},
+    **calls(
+        "ExponentialFamilyDensity.",
+        _matched,
+        sample={"n": 2, "n_steps": 2},
+        **dict.fromkeys(
+            ("fit", "log_density", "log_density_gradient", "score"),
+            lambda w: {"X": w.arrays[0]},
+        ),
     ),
-    "ExponentialFamilyDensity.log_density": lambda w: (
-        _matched(w).log_density,
-        {"X": w.arrays[0]},
+    **calls(
+        "",
+        lambda w: densities,
+        choose_smoothness=lambda w: {"data": w.arrays, "candidates": [1.0, 2.0]},
+        estimate_densities=lambda w: {"bags": w.arrays, "smoothness": 2.0},
+        kde_at=lambda w: {"bags": w.arrays, "points": w.arrays[0], "bandwidth": 0.2},
     ),
-    "ExponentialFamilyDensity.sample": lambda w: (
-        _matched(w).sample,
-        {"n": 2, "n_steps": 2},
-    ),
-    "ExponentialFamilyDensity.log_density_gradient": lambda w: (
-        _matched(w).log_density_gradient,
-        {"X": w.arrays[0]},
-    ),
-    "ExponentialFamilyDensity.score": lambda w: (
-        _matched(w).score,
-        {"X": w.arrays[0]},
-    ),
-    "choose_smoothness": lambda w: (
-        densities.choose_smoothness,
-        {"data": w.arrays, "candidates": [1.0, 2.0]},
-    ),
-    "estimate_densities": lambda w: (
-        densities.estimate_densities,
-        {"bags": w.arrays, "smoothness": 2.0},
-    ),
-    "kde_at": lambda w: (
-        densities.kde_at,
-        {"bags": w.arrays, "points": w.arrays[0], "bandwidth": 0.2},
-    ),
-}
+}  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bagbasis import models
-from tests.contract.data_examples import Call, Example
+from tests.contract.data_examples import Call, Example, calls
 from tests.contract.world import N, World
 
 
@@ -51,6 +51,7 @@ def _scored(kind: type) -> Example:
     return example
 
 
+KINDS = models.DoubleBasisRegressor, models.DoubleBasisClassifier, models.TripleBasisRegressor
 MODEL = {"embedding": "embedding", "random_features": "second"}
 
 MODEL_EXAMPLES: dict[str, Example] = {
@@ -60,132 +61,77 @@ MODEL_EXAMPLES: dict[str, Example] = {
         ),
         {"url": w.new("")},
     ),
-    "DoubleBasisRegressor": used(models.DoubleBasisRegressor, "predict", **MODEL),
-    "DoubleBasisRegressor.fit": lambda w: (w.unfitted().fit, {"X": w.arrays, "y": w.y}),
-    "DoubleBasisRegressor.predict": lambda w: (w.regressor.predict, {"X": w.arrays}),
+    **{kind.__name__: used(kind, "predict", **MODEL) for kind in KINDS},
+    **{f"{kind.__name__}.bag_scores": _scored(kind) for kind in KINDS},
     **{
-        f"{kind.__name__}.bag_scores": _scored(kind)
-        for kind in (
-            models.DoubleBasisRegressor,
-            models.DoubleBasisClassifier,
-            models.TripleBasisRegressor,
-        )
+        f"{kind.__name__}.report": lambda w: (w.classifier.report, {"url": f"{w.new()}.html"})
+        for kind in KINDS
     },
-    "DoubleBasisRegressor.conformalize": lambda w: (
-        deepcopy(w.regressor).conformalize,
-        {"X": w.arrays, "y": w.y, "groups": np.arange(N) // 2},
+    **calls(
+        "DoubleBasisRegressor.",
+        lambda w: deepcopy(w.regressor),
+        predict=lambda w: {"X": w.arrays},
+        conformalize=lambda w: {"X": w.arrays, "y": w.y, "groups": np.arange(N) // 2},
+        save=lambda w: {"url": w.new()},
+        **dict.fromkeys(("fit", "summary", "score"), lambda w: {"X": w.arrays, "y": w.y}),
     ),
     "DoubleBasisRegressor.predict_interval": lambda w: (
         deepcopy(w.regressor).conformalize(w.arrays, w.y).predict_interval,
         {"X": w.arrays, "coverage": 0.5},
     ),
-    "DoubleBasisRegressor.save": lambda w: (w.regressor.save, {"url": w.new()}),
-    "DoubleBasisClassifier": used(models.DoubleBasisClassifier, "predict", **MODEL),
-    "DoubleBasisClassifier.fit": lambda w: (
-        models.DoubleBasisClassifier(w.embedding, w.second).fit,
-        {"X": w.arrays, "y": w.classes},
-    ),
-    "DoubleBasisClassifier.predict": lambda w: (
-        w.classifier.predict,
-        {"X": w.arrays},
-    ),
-    "DoubleBasisClassifier.predict_proba": lambda w: (
-        w.classifier.predict_proba,
-        {"X": w.arrays},
-    ),
-    **{
-        f"{kind}.report": lambda w: (w.classifier.report, {"url": f"{w.new()}.html"})
-        for kind in ("DoubleBasisRegressor", "DoubleBasisClassifier", "TripleBasisRegressor")
-    },
-    "DoubleBasisClassifier.conformalize": lambda w: (
-        deepcopy(w.classifier).conformalize,
-        {"X": w.arrays, "y": w.classes, "cv": 3},
+    **calls(
+        "DoubleBasisClassifier.",
+        lambda w: deepcopy(w.classifier),
+        conformalize=lambda w: {"X": w.arrays, "y": w.classes, "cv": 3},
+        save=lambda w: {"url": w.new()},
+        **dict.fromkeys(("fit", "summary", "score"), lambda w: {"X": w.arrays, "y": w.classes}),
+        **dict.fromkeys(
+            ("predict", "predict_proba", "decision_function"), lambda w: {"X": w.arrays}
+        ),
     ),
     "DoubleBasisClassifier.predict_set": lambda w: (
         deepcopy(w.classifier).conformalize(w.arrays, w.classes).predict_set,
         {"X": w.arrays, "coverage": 0.6},
     ),
-    "DoubleBasisClassifier.decision_function": lambda w: (
-        w.classifier.decision_function,
-        {"X": w.arrays},
-    ),
-    "DoubleBasisClassifier.score": lambda w: (
-        w.classifier.score,
-        {"X": w.arrays, "y": w.classes},
-    ),
-    "DoubleBasisRegressor.summary": lambda w: (
-        w.regressor.summary,
-        {"X": w.arrays, "y": w.y},
-    ),
-    "TripleBasisRegressor.summary": lambda w: (
-        w.triple.summary,
-        {"X": w.arrays, "y": w.answers},
-    ),
-    "DoubleBasisRegressor.score": lambda w: (
-        w.regressor.score,
-        {"X": w.arrays, "y": w.y},
-    ),
-    "DoubleBasisClassifier.save": lambda w: (w.classifier.save, {"url": w.new()}),
-    "DoubleBasisClassifier.summary": lambda w: (
-        w.classifier.summary,
-        {"X": w.arrays, "y": w.classes},
-    ),
-    "TripleBasisRegressor": used(models.TripleBasisRegressor, "predict", **MODEL),
-    "TripleBasisRegressor.fit": lambda w: (
-        models.TripleBasisRegressor(w.embedding, w.second, w.embedding).fit,
-        {"X": w.arrays, "responses": w.answers},
-    ),
-    "TripleBasisRegressor.score": lambda w: (
-        w.triple.score,
-        {"X": w.arrays, "responses": w.answers},
+    **calls(
+        "TripleBasisRegressor.",
+        lambda w: deepcopy(w.triple),
+        summary=lambda w: {"X": w.arrays, "y": w.answers},
+        **dict.fromkeys(("fit", "score"), lambda w: {"X": w.arrays, "responses": w.answers}),
     ),
     "KernelSmoother": used(models.KernelSmoother, "predict", embedding="embedding"),
-    "KernelSmoother.fit": lambda w: (
-        models.KernelSmoother(w.embedding).fit,
-        {"X": w.arrays, "y": w.y},
-    ),
-    "KernelSmoother.score": lambda w: (
-        models.KernelSmoother(w.embedding).fit(w.arrays, w.y).score,
-        {"X": w.arrays, "y": w.y},
+    **calls(
+        "KernelSmoother.",
+        lambda w: models.KernelSmoother(w.embedding).fit(w.arrays, w.y),
+        **dict.fromkeys(("fit", "score"), lambda w: {"X": w.arrays, "y": w.y}),
     ),
     "StreamingRidge": lambda w: (
         lambda **values: models.StreamingRidge(**values).fit(w.features, w.y).solve(),
         {},
     ),
-    **{
-        f"StreamingRidge.{name}": lambda w, name=name: (
-            getattr(models.StreamingRidge(), name),
-            {"X": w.features, "y": w.y},
-        )
-        for name in ("fit", "partial_fit")
-    },
-    "StreamingRidge.solve": lambda w: (
-        models.StreamingRidge().fit(w.features, w.y).solve,
-        {},
-    ),
-    "StreamingRidge.predict": lambda w: (
-        models.StreamingRidge().fit(w.features, w.y).predict,
-        {"X": w.features},
-    ),
-    "features": lambda w: (
-        models.features,
-        {"store": w.store, "embedding": w.embedding, "random_features": w.second},
+    **calls(
+        "StreamingRidge.",
+        lambda w: models.StreamingRidge().fit(w.features, w.y),
+        solve={},
+        predict=lambda w: {"X": w.features},
+        **dict.fromkeys(("fit", "partial_fit"), lambda w: {"X": w.features, "y": w.y}),
     ),
     "iter_predictions": lambda w: (
         lambda **values: list(models.iter_predictions(**values)),
         {"model": w.regressor, "store": w.store},
     ),
-    "load_model": lambda w: (models.load_model, {"url": w.model_url}),
-    "read_predictions": lambda w: (models.read_predictions, {"url": w.predictions_url}),
-    "save_model": lambda w: (
-        models.save_model,
-        {"model": w.regressor, "url": w.new()},
+    **calls(
+        "",
+        lambda w: models,
+        features=lambda w: {
+            "store": w.store, "embedding": w.embedding, "random_features": w.second,
+        },
+        load_model=lambda w: {"url": w.model_url},
+        read_predictions=lambda w: {"url": w.predictions_url},
+        save_model=lambda w: {"model": w.regressor, "url": w.new()},
+        write_predictions=lambda w: {"model": w.regressor, "store": w.store, "url": w.new()},
     ),
-    "write_predictions": lambda w: (
-        models.write_predictions,
-        {"model": w.regressor, "store": w.store, "url": w.new()},
-    ),
-}
+}  # fmt: skip
 
 for _key, _name in (("TripleBasisRegressor", "triple"), ("KernelSmoother", "smoother")):
     for _method, _values in {

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from bagbasis import search
-from tests.contract.data_examples import Example
+from tests.contract.data_examples import Example, calls
 from tests.contract.world import World
 
 PLACES = np.random.default_rng(0).random((5, 1))
@@ -26,34 +26,27 @@ SEARCH_EXAMPLES: dict[str, Example] = {
         lambda **values: search.Field(**values).draw(2),
         {"places": PLACES, "kernel": RBF()},
     ),
-    **{
-        f"Field.{method}": lambda w, method=method, given=given: (
-            getattr(_field(), method),
-            given,
-        )
-        for method, given in (
-            ("check_place", {"place": 1}),
-            ("draw", {"n_draws": 2}),
-            ("gain", {"place": 1}),
-        )
-    },
-    "Field.observe": lambda w: (_field().observe, {"place": 1, "values": [0.1, 0.2]}),
-    "ProbitRegions": lambda w: (search.ProbitRegions, {"weights": np.ones((2, 5))}),
-    "ProbitRegions.of_means": lambda w: (
-        search.ProbitRegions.of_means,
-        {"regions": REGIONS, "n_places": 5, "scale": 10.0, "offset": -1.0},
+    **calls(
+        "Field.",
+        lambda w: _field(),
+        draw={"n_draws": 2},
+        observe={"place": 1, "values": [0.1, 0.2]},
+        **dict.fromkeys(("check_place", "gain"), lambda w: {"place": 1}),
     ),
-    "BagRegions": lambda w: (
-        search.BagRegions,
-        {"model": w.classifier, "regions": REGIONS, "label": "a"},
+    **calls(
+        "ProbitRegions.",
+        lambda w: search.ProbitRegions,
+        of_means={"regions": REGIONS, "n_places": 5, "scale": 10.0, "offset": -1.0},
+    ),
+    **calls(
+        "",
+        lambda w: search,
+        ProbitRegions={"weights": np.ones((2, 5))},
+        BagRegions=lambda w: {"model": w.classifier, "regions": REGIONS, "label": "a"},
     ),
     "PatternSearch": lambda w: (
         lambda **values: search.PatternSearch(**values).suggest(),
         {"field": _field(), "classifier": search.ProbitRegions(np.ones((2, 5, 2)))},
     ),
-    "PatternSearch.suggest": lambda w: (_search(w).suggest, {}),
-    "PatternSearch.observe": lambda w: (
-        _search(w).observe,
-        {"place": 1, "values": [0.1, 0.2]},
-    ),
+    **calls("PatternSearch.", _search, suggest={}, observe={"place": 1, "values": [0.1, 0.2]}),
 }
