@@ -131,7 +131,6 @@ def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("batches", [2**25, 1], indirect=True, ids=["one batch", "one a bag"])
 @pytest.mark.parametrize(
     ("items", "options", "words"),
     [

@@ -207,7 +207,7 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
         url=tmp_path / "bags.zarr",
         report=report,
     )
-    done("ingest", *given, "--cluster", "local")
+    done("ingest", *given)
     assert json.loads(report.read_text())["bags_with_response"] == 2
     store = BagStore.open(tmp_path / "bags.zarr")
     assert store.responses().positions.tolist() == [0, 2]

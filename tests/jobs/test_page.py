@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from functools import cache
 from importlib import resources
 
 import numpy as np
@@ -52,6 +53,19 @@ def fitted(where, target, report, *more):
     page = Page(report.with_suffix(".html"))
     page.assert_self_contained()
     return page
+
+
+@pytest.fixture(scope="module")
+def fit_of(named, tmp_path_factory):
+    """The page of a fit of one target, and the folder it lies in; each target is fitted once."""
+
+    @cache
+    def make(target):
+        folder = tmp_path_factory.mktemp("fit")
+        task = settings(model__task="classification") if target == "side" else []
+        return fitted(named, target, folder / "fit.json", *task), folder
+
+    return make
 
 
 def test_bags_of_few_points_are_a_worry(tmp_path):
@@ -103,10 +117,10 @@ def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
 
 
 @pytest.mark.long
-def test_fit_and_evaluate(named, tmp_path, monkeypatch):
+def test_fit_and_evaluate(named, fit_of, tmp_path, monkeypatch):
     """Errors next to what they have to beat, and a dot per bag that says which one it is."""
-    page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
-    judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
+    page, folder = fit_of(f'y"{EVIL}')
+    judged = json.loads((folder / "fit.json").read_text())["judged"]
     n = judged["n"]
     for key in ("constant_error", "means_error", "forest_error"):
         assert rounded(judged[key], judged["standard_error"]) in page.texts
@@ -119,7 +133,7 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
     assert sum(", 100 % outside, " in title for title in titles) in (0, 2)
     assert f"Few bags: the model was fitted to {120 - n}." in page.worries
     monkeypatch.setattr(bag_dots, "MAX_DOTS", 20)
-    urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
+    urls = settings(data_url=named / "s.zarr", model_url=folder / "fit.zarr")
     for subset, is_warned in (("holdout", False), ("all", True)):
         done("evaluate", *urls, *settings(out_dir=tmp_path / "out", subset=subset))
         page = Page(tmp_path / "out" / "report.html")
@@ -146,10 +160,9 @@ def test_numbers_in_texts_are_aligned_as_numbers():
 
 
 @pytest.mark.long
-def test_classes_several_targets_and_no_holdout(named, tmp_path):
+def test_classes_several_targets_and_no_holdout(named, fit_of, tmp_path):
     """A confusion matrix; tables of each target; the score of a fit that held nothing out."""
-    task = settings(model__task="classification")
-    page = fitted(named, "side", tmp_path / "a.json", *task)
+    page, _ = fit_of("side")
     names = [f"{EVIL}down", f"{EVIL}up"]
     at = page.texts.index("true \\ predicted")
     assert page.texts[at + 1 : at + 4] == [*names, names[0]]
@@ -228,10 +241,10 @@ def test_a_page_of_somebody_else_is_not_replaced(named, tmp_path):
 
 
 @pytest.mark.long
-def test_the_result_stands_first_and_where_it_comes_from_last(named, tmp_path):
+def test_the_result_stands_first_and_where_it_comes_from_last(fit_of):
     """Error and rivals before the worries; data, versions and config folded at the end."""
-    page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
-    judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
+    page, folder = fit_of(f'y"{EVIL}')
+    judged = json.loads((folder / "fit.json").read_text())["judged"]
     first = " ".join(page.texts[: page.texts.index("What to worry about")])
     for key in ("error", "constant_error", "means_error", "forest_error"):
         assert rounded(judged[key], judged["standard_error"]) in first
@@ -321,11 +334,10 @@ def test_charts_lie_within_their_axes():
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", ["side", f'y"{EVIL}'])
-def test_importance(named, tmp_path, target):
+def test_importance(named, fit_of, tmp_path, target):
     """A bar and a row per coordinate; nothing of it where it is not asked for."""
-    task = settings(model__task="classification") if target == "side" else []
-    fitted(named, target, tmp_path / "fit.json", *task)
-    urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
+    _, folder = fit_of(target)
+    urls = settings(data_url=named / "s.zarr", model_url=folder / "fit.zarr")
     out = tmp_path / "out"
     done("evaluate", *urls, *settings(out_dir=out))
     assert "importance" not in json.loads((out / "report.json").read_text())

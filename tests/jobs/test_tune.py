@@ -39,12 +39,20 @@ def urls(data, out):
     return settings(data_url=data / "bags.zarr", model_url=out / "model.zarr", out_dir=out / "tune")
 
 
+@pytest.fixture(scope="module")
+def tuned(regression, tmp_path_factory):
+    """What a search of four candidates printed, and the folder in which it left its files."""
+    folder = tmp_path_factory.mktemp("tuned")
+    given = [*SMALL, *settings(holdout=0.3), *urls(regression, folder)]
+    return done("tune", "-v", *given), folder
+
+
 @pytest.mark.long
-def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
+def test_tune_leaves_model_report_picture_and_config(tuned, regression, tmp_path):
     """The table has the winner, the report every path, and bags fit makes the same model of
     best.yaml."""
-    printed = done("tune", "-v", *SMALL, *urls(regression, tmp_path))
-    out = tmp_path / "tune"
+    printed, folder = tuned
+    out = folder / "tune"
     assert {path.name for path in out.iterdir()} == {
         "report.html",
         "report.json",
@@ -72,10 +80,10 @@ def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
     spread = last[0]["error"] * (2 / last[0]["n_held_out"]) ** 0.5
     assert with_error(last[0]["error"], spread) in page.texts
     done("fit", out / "best.yaml", *settings(model_url=tmp_path / "again.zarr"))
-    tuned, fitted = load_model(tmp_path / "model.zarr"), load_model(tmp_path / "again.zarr")
-    assert tuned.features_ == fitted.features_
-    np.testing.assert_array_equal(tuned.coef_, fitted.coef_)
-    assert report["winner"]["features"] == json.loads(json.dumps(tuned.features_.to_dict()))
+    winner, fitted = load_model(folder / "model.zarr"), load_model(tmp_path / "again.zarr")
+    assert winner.features_ == fitted.features_
+    np.testing.assert_array_equal(winner.coef_, fitted.coef_)
+    assert report["winner"]["features"] == json.loads(json.dumps(winner.features_.to_dict()))
 
 
 @pytest.mark.long
@@ -131,13 +139,13 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
 
 
 @pytest.mark.long
-def test_it_ends_with_the_winner_beside_what_it_has_to_beat(regression, tmp_path):
+def test_it_ends_with_the_winner_beside_what_it_has_to_beat(tuned, regression):
     """On the bags that no choice has seen: in the terminal, the report and on the page."""
-    printed = done("tune", "-v", *SMALL, *settings(holdout=0.3), *urls(regression, tmp_path))
-    judged = json.loads((tmp_path / "tune" / "report.json").read_text())["judged"]
-    model, store = load_model(tmp_path / "model.zarr"), BagStore.open(regression / "bags.zarr")
+    printed, folder = tuned
+    judged = json.loads((folder / "tune" / "report.json").read_text())["judged"]
+    model, store = load_model(folder / "model.zarr"), BagStore.open(regression / "bags.zarr")
     assert judged == judge_fit(model, store, forest=True)
-    page = Page(tmp_path / "tune" / "report.html")
+    page = Page(folder / "tune" / "report.html")
     for name, key in [
         ("the model", "error"),
         ("a random forest on moments, minima and maxima", "forest_error"),

@@ -66,7 +66,7 @@ SIZES = {
     "levels": {"n_tests": 1, "n_permutations": 19},
     "marginals": IMAGES,
     "peers": {
-        "n_test": 500, "n_rounds": 1, "sizes": [150],
+        "n_train": {300: 1}, "n_test": 200, "n_rounds": 1, "sizes": [150],
         "projections": [[200, 1, [10]], [20000, 2, [8]]],
     },
     "radiation": {"n_repeats": 1, "n_train": 1000, "n_quiet": 2000, "n_test": 200},
@@ -86,10 +86,10 @@ SIZES = {
     "rff-error": {"n_features": [50, 100], "n_repeats": 5},
     "scaling": {
         "ladders": {
-            "N": [512, 1024], "D": [128, 256], "n": [16, 64], "d": [1, 2], "s": [4, 16],
+            "N": [512, 1024], "D": [128, 256], "n": [16], "d": [1], "s": [4],
         },
-        "n_rounds": 1, "graph_bags": [1000, 1_000_000_000], "simulated": [[20, 0.1]],
-        "simulated_tasks": 20, "idle_seconds": 0.1, "on_workers": {"N": 512}, "workers": [2],
+        "n_rounds": 1, "graph_bags": [1000, 1_000_000_000], "graph_features": [256],
+        "simulated": [[6, 0.1]], "simulated_tasks": 10, "idle_seconds": 0.1, "on_workers": {"N": 512}, "workers": [2],
         "memory": {"N": 256, "D": 256, "n": 256}, "memory_bags": [384, 640],
         "memory_features": [128, 256],
     },
@@ -101,7 +101,7 @@ SIZES = {
     },
     "transformation-networks": {
         "n_train": 200, "n_test": 100, "n_steps": 4, "n_hidden": 4, "n_components": 2,
-        "conditionals": ["lam"], "transformations": ["L 4xadd+re"],
+        "conditionals": ["single_ind"], "transformations": ["L none"],
     },
     "traps": {"n_bags": 8, "n_tests": 1},
     "two-samples-at-many-scales": {
@@ -115,8 +115,15 @@ SIZES = {
 
 
 def with_sizes(values, sizes):
-    """Values of a scale with others instead of some of them, in sections of it, too."""
-    inner = {k: with_sizes(values[k], v) for k, v in sizes.items() if isinstance(v, dict)}
+    """Values of a scale with others instead of some of them, in sections of it, too.
+
+    A section with keys that the scale does not have, such as other sizes, replaces it.
+    """
+    inner = {
+        k: with_sizes(values[k], v)
+        for k, v in sizes.items()
+        if isinstance(v, dict) and v.keys() <= values[k].keys()
+    }
     return {**values, **sizes, **inner}
 
 

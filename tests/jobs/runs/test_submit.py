@@ -49,7 +49,7 @@ def fit_settings(regression, tmp_path):
 @pytest.mark.long
 def test_client_is_killed(regression, tmp_path, root):
     """The client and all of its session die by SIGKILL; the run finishes, and another client has
-    its report, its model and its log."""
+    its report, its model and its log; the commands tell of it."""
     code = """
 import sys, time
 from bagbasis.jobs.runs import submit
@@ -77,23 +77,14 @@ time.sleep(600)
     assert run.progress() == (300, 300)
     assert "fitted to" in run.logs()
     assert not (root / run.id / "checkpoints").exists()
-
-
-@pytest.mark.long
-def test_commands(regression, tmp_path, root):
-    """bags submit prints an id at once; attach follows to the report; runs lists it."""
-    printed = done("submit", "fit", *fit_settings(regression, tmp_path), "--root", root)
-    run_id, follow = printed.splitlines()
-    assert follow == f"bags attach {root}/{run_id}"
-    assert "n_bags_fitted" in done("attach", run_id, "--root", root)
-    assert run_id in done("runs", "--root", root)
-    [listed] = json.loads(done("runs", "--root", root, "--json"))["runs"]
-    assert (listed["run"], listed["status"]) == (run_id, "done")
-    assert [run.id for run in runs_in(root)] == [run_id]
-    assert "is done; there is nothing to cancel" in refused(1, "cancel", run_id, "--root", root)
-    assert "is done; only one that died" in refused(
-        1, "submit", "fit", "--resume", run_id, "--root", root
-    )
+    at = ("--root", root)
+    assert "n_bags_fitted" in done("attach", run.id, *at)
+    assert run.id in done("runs", *at)
+    [listed] = json.loads(done("runs", *at, "--json"))["runs"]
+    assert (listed["run"], listed["status"]) == (run.id, "done")
+    assert [one.id for one in runs_in(root)] == [run.id]
+    assert "is done; there is nothing to cancel" in refused(1, "cancel", run.id, *at)
+    assert "is done; only one" in refused(1, "submit", "fit", "--resume", run.id, *at)
 
 
 # names that our imports, and those of workers, look for
@@ -183,7 +174,9 @@ def test_killed_driver_is_found_out_and_resumed(regression, tmp_path, root, monk
     """A driver killed by SIGKILL is told from a slow one by its heartbeat; a changed config is
     refused by the key; the run as it was goes on to the end."""
     given = fit_settings(regression, tmp_path)
-    run = attach(done("submit", "fit", *given, "--root", root).splitlines()[0], root=root)
+    run_id, follow = done("submit", "fit", *given, "--root", root).splitlines()
+    assert follow == f"bags attach {root}/{run_id}"
+    run = attach(run_id, root=root)
     until(lambda: run.status() is Status.RUNNING)
     kill(driver_of(run))
     monkeypatch.setattr(states, "DEAD_SECONDS", 0.0)

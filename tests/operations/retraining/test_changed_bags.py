@@ -81,10 +81,10 @@ def test_changes_of_bags_that_leave_the_window(tmp_path, width):
 
 @pytest.mark.long
 def test_a_removal_costs_its_own_bags(tmp_path, monkeypatch):
-    """Three of 2,000 bags are embedded once as they were; what is left judges."""
-    store, made = grow(create(tmp_path / "bags.zarr"), 2000), spec(tmp_path)
+    """Three of 600 bags are embedded once as they were; what is left judges."""
+    store, made = grow(create(tmp_path / "bags.zarr"), 600), spec(tmp_path)
     retrain(made)
-    store.remove([3, 1000, 1999])
+    store.remove([3, 300, 599])
     counted = count_embedded(monkeypatch)
     report = retrain(made).report
     assert sum(counted) <= 3 + 2 * 40

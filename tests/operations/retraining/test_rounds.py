@@ -91,10 +91,11 @@ def test_errors_are_those_of_the_newest_held_out_bags(given, store):
 def test_one_percent_of_new_bags_costs_five_percent_of_passes(tmp_path, monkeypatch):
     """Counted where bags enter the first basis: 1 % of new bags cost at most 5 % of a full fit,
     gates included, and give the model of a full fit to 1e-8."""
-    store = grow(create(tmp_path / "bags.zarr"), 4000)
-    made = spec(tmp_path, drift=DriftGate(n_bags=20, n_permutations=19))
+    store = grow(create(tmp_path / "bags.zarr"), 2000)
+    gate = DriftGate(n_bags=10, n_permutations=19)
+    made = spec(tmp_path, drift=gate, evaluate_bags=20)
     retrain(made)
-    grow(store, 40)
+    grow(store, 20)
     counted = count_embedded(monkeypatch)
     report = retrain(made).report
     n_passes = sum(counted)
