@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor, as_bags, load_model
-from bagbasis.models.intervals import fold_calibration
+from bagbasis.models.intervals import error_scale, fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
 from bagbasis.models.intervals.error_scale import MAX_SCALED_TARGETS, ErrorRows, ErrorScale
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
@@ -139,6 +139,46 @@ def test_noise_that_begins_at_once():
             assert log == pytest.approx(before + intercept + slope * before + added, abs=1e-9)
 
 
+def rows_near_a_threshold(seed):
+    """Errors, loud beyond a threshold, of bags whose features tell roughly where they are."""
+    rng = np.random.default_rng(seed)
+    hidden, sizes = rng.normal(size=1000), np.full(1000, 50.0)
+    is_loud = hidden > 0.4
+    errors = np.where(is_loud, 1.0, 0.05) * np.abs(rng.normal(size=1000))
+    z = hidden[:, None] + rng.normal(0, 0.2, (1000, 2))
+    return is_loud, ErrorRows(np.arange(1000) % 5, errors[:, None], sizes, z)
+
+
+@pytest.mark.parametrize(("power", "least", "most"), [(1, 0, 0.848), (4, 0.852, 0.9)])
+def test_bags_that_may_be_loud_count_as_loud(power, least, most, monkeypatch):
+    """Intervals of .9 hold more labels of loud bags than if the scale were the mean error."""
+    monkeypatch.setattr(error_scale, "POWER", power)
+    shares = []
+    for seed in range(5):
+        _, learnt = rows_near_a_threshold(seed)
+        is_loud, new = rows_near_a_threshold(100 + seed)
+        scaled = new.errors[:, 0] / ErrorScale.learnt(learnt).of(new.features, new.sizes)[:, 0, 0]
+        shares.append((scaled <= np.quantile(scaled, 0.9))[is_loud].mean())
+    assert least < np.mean(shares) < most
+
+
+def test_outliers_do_not_widen_intervals(monkeypatch):
+    """Twenty errors of a thousand are ten times as large; the widths are hardly larger."""
+    _, learnt = rows_near_a_threshold(0)
+    _, new = rows_near_a_threshold(100)
+
+    def mean_width(n_outliers):
+        errors = learnt.errors.copy()
+        errors[np.random.default_rng(1).permutation(1000)[:n_outliers]] *= 10
+        scale = ErrorScale.learnt(replace(learnt, errors=errors))
+        scales = scale.of(new.features, new.sizes)[:, 0, 0]
+        return np.quantile(new.errors[:, 0] / scales, 0.9) * scales.mean()
+
+    assert mean_width(20) < 1.1 * mean_width(0)
+    monkeypatch.setattr(error_scale, "MAX_RATIO", np.inf)
+    assert mean_width(20) > 1.3 * mean_width(0)
+
+
 def test_a_curve_is_saved():
     """Under a name of its own: a version that knows no curve finds no intervals."""
     scale = ErrorScale.learnt(rows(noise_at_once), n_folds=2)
@@ -217,7 +257,7 @@ def test_saved_under_another_name():
     """A version that knows no scale finds no intervals, where it would find wrong ones."""
     model = regressor().fit(BAGS, Y).conformalize(BAGS, Y, cv=4)
     attributes = model.model_.state().attributes
-    assert "scaled_fold_calibration" in attributes
+    assert "curved_fold_calibration" in attributes
     assert "fold_calibration" not in attributes
     names = RidgeModel.array_names(attributes, Reals)
     assert {"fold_calibration_errors", "fold_calibration_scale_coef"} <= set(names)
