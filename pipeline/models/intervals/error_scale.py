@@ -232,8 +232,8 @@ def _fitted(
     all coefficients and bends are 0.
     """
     n_columns = inputs.shape[1]
-    shapes = 1 + n_columns, N_PIECES - 1, N_PIECES + 1
-    constant = tuple(np.zeros((len(parts), length)) for length in shapes)
+    no_curve = np.zeros((len(parts), N_PIECES - 1)), np.zeros((len(parts), N_PIECES + 1))
+    constant = np.zeros((len(parts), 1 + n_columns)), *no_curve
     mean = float((errors / (errors.max() or 1.0)).mean())
     if not mean > 0:
         return constant
