@@ -41,8 +41,14 @@ def registry(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(registry, tmp_path_factory):
-    with serving(registry.url, "--token-file", tmp_path_factory.mktemp("t") / "token") as made:
+def given(registry, tmp_path_factory):
+    """Arguments of servers that share a registry and a token."""
+    return registry.url, "--token-file", tmp_path_factory.mktemp("t") / "token"
+
+
+@pytest.fixture(scope="module")
+def server(given):
+    with serving(*given) as made:
         yield made
 
 
@@ -76,6 +82,20 @@ def test_no_answer_is_lost_while_champions_change(registry, server):
         np.testing.assert_allclose(said["prediction"], expected[said["model"]][i], rtol=1e-6)
     assert {said["model"] for _, _, said in answers} == set(names)
     assert server.ask("/health")[1]["trouble"] is None
+
+
+@pytest.mark.long
+def test_a_second_server_of_the_registry(registry, server, given):
+    """Both answer, and both follow the champion; when one has ended the other goes on."""
+    names = [one.name for one in registry.list() if one.name != registry.current()]
+    with serving(*given) as second:
+        assert second.token == server.token
+        for name in names:
+            registry.promote(name)
+            for one in (server, second):
+                until(lambda one=one, name=name: one.ask("/health")[1]["model"] == name)
+            assert server.ask("/predict", ONE) == second.ask("/predict", ONE)
+    assert server.ask("/predict", ONE)[0] == 200
 
 
 @pytest.mark.long
