@@ -266,33 +266,14 @@ def test_on_a_cluster(folder, tmp_path):
 
 
 REPORT = {
-    "number": 7,
-    "at": "2026-01-01T00:00:00+00:00",
-    "stop": 200,
-    "model": "b" * 16,
-    "decision": "kept",
-    "n_new": 10,
-    "n_new_labelled": 8,
-    "error": 0.5,
-    "champion_error": None,
-    "p_value": 0.001,
-    "champion_before": "a" * 16,
-    "reasons": ["one", "two"],
-    "measure": "RMSE",
-    "n_judged": 5,
-    "window": [0, 200],
-    "n_left": 0,
-    "n_bags_fitted": 150,
-    "alpha": 0.1,
-    "new_sequence": None,
-    "recomputed": "periodic check",
-    "check": {"differences": {"gram": 0.25, "counts": 0.0}, "bound": 1e-5},
-    "corrupt": True,
-    "n_outside_box": {"points": 3, "response points": 0},
-    "drift": None,
-    "bag_passes": {"new": 10},
-    "seconds": 1.0,
-}
+    "number": 7, "at": "2026-01-01T00:00:00+00:00", "stop": 200, "window": [0, 200], "n_left": 0,
+    "model": "b" * 16, "champion_before": "a" * 16, "decision": "kept", "reasons": ["one", "two"],
+    "n_new": 10, "n_new_labelled": 8, "n_judged": 5, "n_bags_fitted": 150, "alpha": 0.1,
+    "measure": "RMSE", "error": 0.5, "champion_error": None, "p_value": 0.001, "drift": None,
+    "bag_passes": {"new": 10}, "new_sequence": None, "recomputed": "periodic check",
+    "check": {"differences": {"gram": 0.25, "counts": 0.0}, "bound": 1e-5}, "corrupt": True,
+    "n_outside_box": {"points": 3, "response points": 0}, "seconds": 1.0,
+}  # fmt: skip
 
 
 def test_corruption_is_said_loudly():

@@ -395,23 +395,8 @@ def pieces(rng, depth=0):
     """A text that is JSON, or nearly."""
     kind = rng.random()
     if depth > 4 or kind < 0.35:
-        return rng.choice(
-            [
-                "1",
-                "-2.5",
-                "1e5",
-                "0",
-                "NaN",
-                "null",
-                "true",
-                '"a"',
-                "{}",
-                "[]",
-                "1e400",
-                "-0.0",
-                "01",
-            ]
-        )
+        words = ["1", "-2.5", "1e5", "0", "NaN", "null", "true", '"a"', "{}", "[]", "1e400", "-0.0"]
+        return rng.choice([*words, "01"])
     if kind < 0.85:
         return "[" + ",".join(pieces(rng, depth + 1) for _ in range(rng.randrange(4))) + "]"
     keys = ["bag", "bags", "columns", "x", "bag"]

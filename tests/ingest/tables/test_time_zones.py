@@ -23,30 +23,20 @@ NIGHT = pd.Timestamp("2024-07-01T00:30:00+00:00")
 DAYS = NIGHT.timestamp() / 86400
 # All other tests run on a machine of UTC, or of its maker's zone; Thailand's years are 543 ahead.
 MACHINE = {"TZ": "Pacific/Auckland", "LANG": "th_TH.UTF-8"}
-EXPRESSIONS = {
-    "recipe": "epoch(CAST(ts AS TIMESTAMP)) / 86400",
-    "cast": "epoch(ts::TIMESTAMP) / 86400",
-    "epoch": "epoch(ts) / 86400",
-    "hour": "hour(ts)",
-    "year": "year(ts)",
-    "day": "epoch(CAST(ts AS DATE)) / 86400",
-    "trunc": "epoch(date_trunc('day', ts)) / 86400",
-    "local": "hour(ts AT TIME ZONE 'America/New_York')",
-    "made": "epoch(make_timestamptz(2024, 7, 1, 0, 30, 0)) / 86400",
-    "read": "epoch(CAST('2024-07-01 00:30' AS TIMESTAMPTZ)) / 86400",
+TIMES = {  # expressions, and what they are of that night
+    "recipe": ("epoch(CAST(ts AS TIMESTAMP)) / 86400", DAYS),
+    "cast": ("epoch(ts::TIMESTAMP) / 86400", DAYS),
+    "epoch": ("epoch(ts) / 86400", DAYS),
+    "hour": ("hour(ts)", 0),
+    "year": ("year(ts)", 2024),
+    "day": ("epoch(CAST(ts AS DATE)) / 86400", 19905),
+    "trunc": ("epoch(date_trunc('day', ts)) / 86400", 19905),
+    "local": ("hour(ts AT TIME ZONE 'America/New_York')", 20),
+    "made": ("epoch(make_timestamptz(2024, 7, 1, 0, 30, 0)) / 86400", DAYS),
+    "read": ("epoch(CAST('2024-07-01 00:30' AS TIMESTAMPTZ)) / 86400", DAYS),
 }
-EXPECTED = {
-    "recipe": DAYS,
-    "cast": DAYS,
-    "epoch": DAYS,
-    "hour": 0,
-    "year": 2024,
-    "day": 19905,
-    "trunc": 19905,
-    "local": 20,
-    "made": DAYS,
-    "read": DAYS,
-}
+EXPRESSIONS = {name: text for name, (text, _) in TIMES.items()}
+EXPECTED = [value for _, value in TIMES.values()]
 PROGRAM = """
     import json, sys
     from bagbasis.ingest import ingest_tables
@@ -102,7 +92,7 @@ def test_times_are_of_utc_wherever_they_are_read(tmp_path):
         tmp_path / "s.zarr",
         json.dumps(EXPRESSIONS),
     )
-    assert row == pytest.approx([DAYS, *EXPECTED.values()], abs=1e-9)
+    assert row == pytest.approx([DAYS, *EXPECTED], abs=1e-9)
     assert (month, text, classes) == (7, 0, {"text": ["00:30"]})
     assert ids == ["2024-07-01 00:30:00+00"]
     assert len(tables) == len(forms)
@@ -192,5 +182,5 @@ def test_workers_of_two_zones_read_one_table_by_one_clock(tmp_path):
         )
         for worker, zone in zip(workers, before, strict=True):
             client.run(move, zone, workers=[worker])
-    expected = np.array([[*EXPECTED.values()]] * 6, dtype=float)
+    expected = np.array([EXPECTED] * 6, dtype=float)
     np.testing.assert_allclose(store[0], expected, rtol=0, atol=1e-9)
