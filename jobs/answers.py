@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .asked import FORMAT, FORMATS, QUIET, VERBOSE, asked, wants_json
+from .asked import OUTPUT_FORMAT, OUTPUT_FORMATS, QUIET, VERBOSE, asked, wants_json
 
 if TYPE_CHECKING:
     from .terminal import Terminal
@@ -23,7 +23,7 @@ def take_output_options(command: click.Command) -> None:
         command.params += [
             click.Option(
                 ["--format", "output_format"],
-                type=click.Choice(FORMATS),
+                type=click.Choice(OUTPUT_FORMATS),
                 default="table",
                 expose_value=False,
                 callback=_keep_format,
@@ -52,13 +52,13 @@ def _keep(key: str) -> OptionCallback:
 
 
 def _keep_format(context: click.Context, _: click.Parameter, value: str) -> None:
-    if context.meta.get(FORMAT) != "json":
-        context.meta[FORMAT] = value
+    if context.meta.get(OUTPUT_FORMAT) != "json":
+        context.meta[OUTPUT_FORMAT] = value
 
 
 def _keep_json(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        context.meta[FORMAT] = "json"
+        context.meta[OUTPUT_FORMAT] = "json"
 
 
 def answer(result: Mapping[str, Any]) -> None:
@@ -69,7 +69,7 @@ def answer(result: Mapping[str, Any]) -> None:
         click.echo(json.dumps(plain(result), indent=2, allow_nan=False))
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line on stdout, unless JSON was asked for, or nothing at all."""
     if not wants_json() and not asked(QUIET):
         click.echo(text)
@@ -84,5 +84,5 @@ def command_terminal() -> Terminal:
     quiet = bool(asked(QUIET))
     out = Console(quiet=True) if wants_json() or quiet else None
     err = Console(stderr=True, quiet=True) if quiet else None
-    verbose, tsv = bool(asked(VERBOSE)), asked(FORMAT) == "tsv"
+    verbose, tsv = bool(asked(VERBOSE)), asked(OUTPUT_FORMAT) == "tsv"
     return Terminal(out, err, verbose=verbose, tsv=tsv)

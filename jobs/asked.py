@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-FORMAT = f"{__name__}.format"  # keys in a command's context: what --format is,
+OUTPUT_FORMAT = f"{__name__}.format"  # keys in a command's context: what --format is,
 VERBOSE = f"{__name__}.verbose"  # whether details are shown, or nothing at all
 QUIET = f"{__name__}.quiet"
-FORMATS = ("table", "json", "tsv")
+OUTPUT_FORMATS = ("table", "json", "tsv")
 
 
 def asked(key: str, default: Any = None) -> Any:  # noqa: ANN401 - of any option
@@ -20,4 +20,4 @@ def asked(key: str, default: Any = None) -> Any:  # noqa: ANN401 - of any option
 
 def wants_json() -> bool:
     """Return whether the running command was given ``--json``: it then prints no tables."""
-    return bool(asked(FORMAT) == "json")
+    return bool(asked(OUTPUT_FORMAT) == "json")

@@ -37,7 +37,7 @@ from .shell import (
 
 YAML = (".yaml", ".yml")
 HELP_ALL = "bagbasis.help_all"
-Rows = list[tuple[str, str]]
+_Rows = list[tuple[str, str]]
 DEBUG = "Show tracebacks and the library's log."
 
 
@@ -70,9 +70,9 @@ class JobCommand(click.Command):
                 formatter.write_dl([(str(code), text) for code, text in job.EXIT_CODES.items()])
 
 
-def short_sections(sections: Mapping[str, Rows]) -> dict[str, Rows]:
+def short_sections(sections: Mapping[str, _Rows]) -> dict[str, _Rows]:
     """Return the keys of a job without those of components, and without what each accepts."""
-    shown: dict[str, Rows] = {}
+    shown: dict[str, _Rows] = {}
     places = set()
     for title, rows in sections.items():
         place, _, kind = title.partition(" with ")

@@ -16,7 +16,7 @@ RESAMPLED = {
     "wild_bootstrap": "draws of the wild bootstrap",
 }
 DRAWS_PARAMETER = {"fit": "n_draws"}  # the parameter that is the number of draws, by test
-NEXT = {
+_NEXT = {
     "two samples": "statistic: agg says which scales differ, bandwidth: ard which coordinates",
     "independence": "bags fit measures how well the bags predict the target",
     "fit": "bags evaluate, or statistic: ksd_agg, which says at which scales",
@@ -58,7 +58,7 @@ def next_step(result: HypothesisResult, level: float = LEVEL) -> str:
     """Return what to do after a test."""
     if result.p_value > level:
         return "more units detect smaller effects; no detection is no proof of equality"
-    return NEXT.get(result.question, "look at the pictures of the difference")
+    return _NEXT.get(result.question, "look at the pictures of the difference")
 
 
 def lines_of_test(result: HypothesisResult, level: float | None = None) -> list[str]:

@@ -14,11 +14,11 @@ from bagbasis.core.credentials import without_credentials
 from bagbasis.core.errors import BagbasisError, one_line
 from bagbasis.core.versions import version
 
-PACKAGES = (
+_PACKAGES = (
     *("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr", "dask", "distributed"),
     *("pandas", "pyarrow", "duckdb", "matplotlib", "click", "rich", "icechunk", "jax"),
 )
-VARIABLES = (
+_VARIABLES = (
     *("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
     *("MKL_NUM_THREADS", "BAGBASIS_RUNS", "DASK_CONFIG"),
 )
@@ -46,7 +46,7 @@ def examine(stores: tuple[str, ...] = (), cluster: str | None = None) -> dict[st
         "linear algebra": _attempt(_blas),
         "kernels": _attempt(_kernels),
         "environment": {
-            name: without_credentials(os.environ[name]) for name in VARIABLES if name in os.environ
+            name: without_credentials(os.environ[name]) for name in _VARIABLES if name in os.environ
         },
     }
     if stores:
@@ -82,7 +82,7 @@ def _attempt(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def _versions() -> dict[str, str]:
     versions = {}
-    for name in PACKAGES:
+    for name in _PACKAGES:
         try:
             versions[name] = version(name)
         except Exception:  # PackageNotFoundError, or broken metadata

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-GRACE_SECONDS = 10.0
+_GRACE_SECONDS = 10.0
 ENDING = (signal.SIGINT, signal.SIGTERM)  # a queue ends a driver by SIGTERM
 
 
@@ -43,7 +43,7 @@ def _watch(reader: int, give_up: Callable[[], None]) -> None:
     while number := os.read(reader, 1):
         if number[0] not in ENDING:
             continue
-        answered, _, _ = select.select([reader], [], [], GRACE_SECONDS)
+        answered, _, _ = select.select([reader], [], [], _GRACE_SECONDS)
         if not answered or os.read(reader, 1):
             give_up()
 

@@ -56,7 +56,7 @@ class Job:
     self_contained: bool = False
 
 
-BAGS, MODELS, TESTS = "Bags", "Models", "Tests, experiments, help"
+BAGS, _MODELS, _TESTS = "Bags", "Models", "Tests, experiments, help"
 GROUPS = ("test", "drift")
 """First words of jobs that are called with two: ``bags test fit`` is "test-fit"."""
 
@@ -95,7 +95,7 @@ JOBS: Mapping[str, Job] = {
     ),
     "fit": Job(
         "Fit a Double-Basis model to the bags of a store.",
-        MODELS,
+        _MODELS,
         shortcut="data_url",
         output="model_url",
         cluster=True,
@@ -104,7 +104,7 @@ JOBS: Mapping[str, Job] = {
     ),
     "evaluate": Job(
         "Measure a model on labelled bags; write pictures and a report.",
-        MODELS,
+        _MODELS,
         shortcut="model_url",
         more=("data_url",),
         output="out_dir",
@@ -114,7 +114,7 @@ JOBS: Mapping[str, Job] = {
     ),
     "predict": Job(
         "Write a model's predictions, with the bags' ids.",
-        MODELS,
+        _MODELS,
         cluster=True,
         shortcut="model_url",
         more=("data_url",),
@@ -122,7 +122,7 @@ JOBS: Mapping[str, Job] = {
     ),
     "tune": Job(
         "Choose embedding, kernel width and penalty; fit the best.",
-        MODELS,
+        _MODELS,
         shortcut="data_url",
         output="model_url",
         cluster=True,
@@ -131,13 +131,13 @@ JOBS: Mapping[str, Job] = {
     ),
     "retrain": Job(
         "Learn from new bags; promote the model if it is no worse.",
-        MODELS,
+        _MODELS,
         cluster=True,
         draws=True,
     ),
     "test-two-sample": Job(
         "Test whether two samples of bags have the same distribution.",
-        TESTS,
+        _TESTS,
         "hypotheses.two_sample",
         cluster=True,
         page=True,
@@ -145,7 +145,7 @@ JOBS: Mapping[str, Job] = {
     ),
     "test-independence": Job(
         "Test whether bags depend on a target.",
-        TESTS,
+        _TESTS,
         "hypotheses.independence",
         cluster=True,
         page=True,
@@ -153,24 +153,24 @@ JOBS: Mapping[str, Job] = {
     ),
     "test-fit": Job(
         "Test whether targets (residuals) follow a distribution.",
-        TESTS,
+        _TESTS,
         "hypotheses.fit",
         page=True,
         draws=True,
     ),
     "drift-fit": Job(
-        "Keep a reference that later data are compared with.", TESTS, "drift.fit", cluster=True
+        "Keep a reference that later data are compared with.", _TESTS, "drift.fit", cluster=True
     ),
     "drift-test": Job(
         "Test whether new data are still like a reference.",
-        TESTS,
+        _TESTS,
         "drift.test",
         cluster=True,
         page=True,
     ),
     "demo": Job(
         "Run the main job on real and on generated data.",
-        TESTS,
+        _TESTS,
         cluster=True,
         page=True,
         draws=True,
@@ -178,7 +178,7 @@ JOBS: Mapping[str, Job] = {
     ),
     "experiment": Job(
         "Run an experiment of the papers again.",
-        TESTS,
+        _TESTS,
         cluster=True,
         draws=True,
         shortcut="name",
@@ -202,7 +202,7 @@ def job_of(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
 OTHER_COMMANDS = {
     "Models": ("models", "serve"),
     "Runs in the background": ("submit", "runs", "attach", "cancel"),
-    TESTS: ("config", "doctor", "completion", "warm-up"),
+    _TESTS: ("config", "doctor", "completion", "warm-up"),
 }
 """Commands that are not jobs, by their section of ``bags --help``."""
 

@@ -12,7 +12,7 @@ import click
 
 from bagbasis.core.errors import ConfigError, RunError
 
-from .answers import answer, command_terminal, say
+from .answers import answer, command_terminal, print_line
 from .completions import SHELLS, complete_clusters, complete_jobs, complete_keys, script
 from .job import called, job_of
 from .shell import check_job, give_up, guarded, import_job
@@ -75,7 +75,7 @@ def config(words: tuple[str, ...]) -> dict[str, Any]:
         raise ConfigError(f"too many arguments: {more[0]!r}; expected one job")
     check_job(job)
     text = config_text(job)
-    say(text.removesuffix("\n"))
+    print_line(text.removesuffix("\n"))
     return {"job": job, "config": parse_yaml(text.encode(), job)}
 
 
@@ -129,7 +129,7 @@ def submit(
             before = load_config(kind, None, (), run.record()["config"])
             check_unchanged(before.model_dump(), loaded.model_dump(), run.id)
             run = resume(run)
-    say(f"{run.id}\nbags attach {run.url}")
+    print_line(f"{run.id}\nbags attach {run.url}")
     return {"run": run.id, "url": run.url}
 
 
@@ -164,7 +164,7 @@ def runs(root: str | None) -> dict[str, Any]:
 def attach(run: str, root: str | None) -> dict[str, Any]:
     """Follow RUN (an id, or its folder's URL) to its end. Ctrl-C leaves it running."""
     from .runs import attach as attach_to
-    from .runs.run import explain
+    from .runs.run import explain_failure
 
     console = command_terminal()
     followed = attach_to(run, root=root)
@@ -180,7 +180,7 @@ def attach(run: str, root: str | None) -> dict[str, Any]:
             f"{followed.url}` stops it"
         ) from None
     if state.report is None:
-        raise RunError(f"run {followed.id} {explain(state)}")
+        raise RunError(f"run {followed.id} {explain_failure(state)}")
     console.values(f"Run {followed.id}", state.report)
     return state.report
 
@@ -231,7 +231,7 @@ def serve(
 
     def tell(service: Mapping[str, Any]) -> None:
         served, token = f"{service['url']} serves {service['model']}", service["token_file"]
-        say(f"{served}; clients send the token in {token}")
+        print_line(f"{served}; clients send the token in {token}")
         answer(service)
 
     serve_registry(url, host, port, token_file, (certificate, key), tell)
@@ -260,9 +260,9 @@ def add_model(url: str, model: str, promote: bool) -> dict[str, Any]:
         registry.promote(name)
     champion = registry.current()
     if champion == name:
-        say(f"{name} is the champion; serve it with: bags serve {url}")
+        print_line(f"{name} is the champion; serve it with: bags serve {url}")
     else:
-        say(f"{name}\nmake it the champion with: bags models promote {url} {name}")
+        print_line(f"{name}\nmake it the champion with: bags models promote {url} {name}")
     return {"model": name, "champion": champion}
 
 
@@ -303,9 +303,9 @@ def promote(url: str, name: str) -> dict[str, str | None]:
     before = registry.current()
     registry.promote(name)
     if before == name:
-        say(f"{name} is the champion already; nothing changed")
+        print_line(f"{name} is the champion already; nothing changed")
     else:
-        say(f"the champion is {name}, {_before(before)}")
+        print_line(f"the champion is {name}, {_before(before)}")
     return {"champion": name, "before": before}
 
 
@@ -319,7 +319,7 @@ def rollback(url: str) -> dict[str, str | None]:
     registry = Registry(url)
     before = registry.current()
     name = registry.rollback()
-    say(f"the champion is {name} again, {_before(before)}")
+    print_line(f"the champion is {name} again, {_before(before)}")
     return {"champion": name, "before": before}
 
 
@@ -355,7 +355,7 @@ def warm_up_kernels() -> dict[str, Any]:
 
     compiled = {}
     for name, seconds in warm_up():
-        say(f"{name}: {seconds:.1f} s")
+        print_line(f"{name}: {seconds:.1f} s")
         compiled[name] = seconds
     return {"seconds": compiled}
 

@@ -23,10 +23,10 @@ from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from .pictures.parts import Part, Table, facts
 from .terminal import cell_text, rows_of_texts
 
-PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")
+_PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")
 NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?%?( ± [\d.,]+(e[+-]?\d+)?%?)?")
 SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
-SIZE = {
+_SIZE = {
     **{"width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP},
     **{"right": WIDTH - RIGHT, "bottom": HEIGHT - BOTTOM},
     "bar_left": BAR_LEFT,
@@ -67,14 +67,14 @@ def render(
         title=f"bags {called(job)}",
         heading=heading,
         job=called(job),
-        header=facts(header | versions()),
+        header=facts(header | _versions()),
         worries=worries,
         checks=[*dict.fromkeys(text for part in parts for text in part.checks)],
         answers=answers,
         steps=[*dict.fromkeys(part.next for part in parts if part.next)],
         parts=parts,
         config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "",
-        size=SIZE,
+        size=_SIZE,
     )
 
 
@@ -130,9 +130,9 @@ def seeds_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return seeds
 
 
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     """Return the versions that made a report, and the commit where the package is a checkout."""
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     made_by = {"versions": f"{packages}, Python {platform.python_version()}"}
     commit = _commit()
     return made_by | ({"commit of bagbasis": commit} if commit else {})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .pictures.parts import Part
 
 IN_MEMORY = "bags in memory"
-NEXT = "model.save(url), then model.predict(new_bags), or bags models add REGISTRY url --promote"
+_NEXT = "model.save(url), then model.predict(new_bags), or bags models add REGISTRY url --promote"
 
 
 def write_model_page(
@@ -80,4 +80,4 @@ def _model_part(model: DoubleBasis, X: BagsLike | None, y: LabelsLike) -> Part:
     if isinstance(X, BagStore):
         intervals = judge_intervals(model, X)
     part = part_of_fit(IN_MEMORY, model, view.url or IN_MEMORY, view, judged, errors)
-    return replace(part, tables=[*part.tables, *interval_tables(model, intervals)], next=NEXT)
+    return replace(part, tables=[*part.tables, *interval_tables(model, intervals)], next=_NEXT)

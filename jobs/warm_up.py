@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from bagbasis import DoubleBasisRegressor
 
-N_BAGS, N_POINTS, N_FEATURES = 24, 30, 32  # as few as every estimator takes: only types matter
+_N_BAGS, _N_POINTS, _N_FEATURES = 24, 30, 32  # as few as every estimator takes: only types matter
 
 Step = tuple[str, Callable[[], object]]
 
@@ -53,10 +53,10 @@ def warming_steps() -> Iterator[Step]:
     from bagbasis.hypotheses import two_sample_test
 
     rng = np.random.default_rng(0)
-    second = RandomFourierFeatures(n_features=N_FEATURES)
-    labels = np.arange(N_BAGS) % 2
+    second = RandomFourierFeatures(n_features=_N_FEATURES)
+    labels = np.arange(_N_BAGS) % 2
     # types are what is compiled for: the numbers are of no account
-    double: list[NDArray[np.float64]] = [rng.random((N_POINTS, 2)) for _ in range(N_BAGS)]
+    double: list[NDArray[np.float64]] = [rng.random((_N_POINTS, 2)) for _ in range(_N_BAGS)]
     for dtype in (np.float32, np.float64):
         bags = [bag.astype(dtype) for bag in double]
         for name, kind in EMBEDDINGS.items():

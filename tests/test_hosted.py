@@ -83,13 +83,16 @@ def test_the_page_of_promises_names_the_format_versions():
     page = (ROOT / "docs/policy.md").read_text().partition("## Files")[2]
     rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", page, re.M)
     found = {name: (re.findall(r"\d+", written), read) for name, written, read in rows[1:]}
-    written = [str(one.version) for one in (schema.FORMAT, schema.WITH_RESPONSES)]
+    written = [str(one.version) for one in (schema.STORE_FORMAT, schema.WITH_RESPONSES)]
     expected = {"bag store": (written, ", ".join(written))}
     for name, versions in {
-        "model": {saving.FORMAT.version},
-        "registry, state of retraining": {pointer.FORMAT.version, state.FORMAT.version},
-        "reference of a `DriftDetector`": {reference.FORMAT.version},
-        "predictions in Zarr": {stored.FORMAT.version},
+        "model": {saving.MODEL_FORMAT.version},
+        "registry, state of retraining": {
+            pointer.REGISTRY_FORMAT.version,
+            state.RETRAINING_FORMAT.version,
+        },
+        "reference of a `DriftDetector`": {reference.DETECTOR_FORMAT.version},
+        "predictions in Zarr": {stored.PREDICTIONS_FORMAT.version},
     }.items():
         [version] = map(str, versions)
         expected[name] = ([version], version)

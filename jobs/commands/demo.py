@@ -19,7 +19,7 @@ from ..terminal import Terminal
 from . import evaluate, fit, generate
 
 MARKER = ".bagbasis-demo"  # its presence says that the directory's content may be replaced
-PARTS = ("digits", "mixture")
+_DEMOS = ("digits", "mixture")
 MIN_ACCURACY = 0.97
 MAX_RMSE = 1.65
 
@@ -141,7 +141,7 @@ def start_over(out_dir: Path) -> Path:
             )
         out_dir.mkdir(parents=True, exist_ok=True)
         marker.touch()
-        for part in PARTS:
+        for part in _DEMOS:
             shutil.rmtree(out_dir / part, ignore_errors=True)
         for name in ("report.json", "report.html"):
             (out_dir / name).unlink(missing_ok=True)
@@ -240,7 +240,7 @@ def _summary(report: dict[str, Any], console: Terminal) -> None:
         ["part", "test bags", "measure", "value", "expected at full size"],
         rows,
     )
-    for part in PARTS:
+    for part in _DEMOS:
         for path in report[part]["evaluate"]["pictures"]:
             console.line(path)
     console.line("All of it on one page, for a browser:")

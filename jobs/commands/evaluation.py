@@ -17,7 +17,7 @@ from bagbasis.data.labelled.inputs import with_responses
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.densities import Densities
 from bagbasis.models.base import DoubleBasis
-from bagbasis.models.errors import Errors, spread_of
+from bagbasis.models.errors import Errors, standard_error_of
 from bagbasis.models.evaluation.judging import evaluate_together
 from bagbasis.models.outcomes.details import ClassDetails
 
@@ -27,7 +27,7 @@ from ..pictures.evaluation import draw_confusion, draw_judged_predictions, draw_
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
-    from .model_place import FittedModel
+    from ..pictures.model_part import JobModel
 
 
 class TargetView:
@@ -51,7 +51,7 @@ class TargetView:
 
     def __init__(
         self,
-        model: FittedModel,
+        model: JobModel,
         store: BagStore,
         coordinate_names: Sequence[str] | None = None,
         downwards: bool = False,
@@ -106,7 +106,7 @@ class TargetView:
                     name,
                     measures_of["n"],
                     *[
-                        rounded(measures_of[key], spread_of(key, spreads.get(name, {})))
+                        rounded(measures_of[key], standard_error_of(key, spreads.get(name, {})))
                         for key in keys
                     ],
                 ]
@@ -228,14 +228,14 @@ class DensityView:
             console.values("Kernel smoother (LSE), for comparison", errors["smoother"])
 
 
-VIEWS: dict[str, type[TargetView] | type[DensityView]] = {"response": DensityView}
+_VIEWS: dict[str, type[TargetView] | type[DensityView]] = {"response": DensityView}
 
 
 def choose_view(
-    model: FittedModel, store: BagStore, coordinate_names: Sequence[str] | None, downwards: bool
+    model: JobModel, store: BagStore, coordinate_names: Sequence[str] | None, downwards: bool
 ) -> TargetView | DensityView:
     """Return the view of what the model predicts; parameters as of `TargetView`."""
-    kind: Any = VIEWS.get(model.outcome_.key, TargetView)
+    kind: Any = _VIEWS.get(model.outcome_.key, TargetView)
     view: TargetView | DensityView = kind(model, store, coordinate_names, downwards)
     return view
 

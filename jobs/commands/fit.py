@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from bagbasis.models import Checkpoints
     from bagbasis.models.errors import Errors
 
+    from ..pictures.model_part import JobModel
     from ..pictures.parts import Part
-    from .model_place import FittedModel, ModelPlace
+    from .model_place import ModelPlace
 
-    Judged = dict[str, Any] | None
+    _Judged = dict[str, Any] | None
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return {**report, "judged": judged, "intervals": intervals}
 
 
-def _lines(model: FittedModel, part: Part) -> list[str]:
+def _lines(model: JobModel, part: Part) -> list[str]:
     """Return the result in a few lines: how good, what was chosen, how sure, what to look at."""
     from bagbasis.models.verdict import targets_in_words, warning_lines
 
@@ -148,7 +149,7 @@ def _check_keys(config: Config) -> None:
         )
 
 
-def _described(model: FittedModel) -> dict[str, Any]:
+def _described(model: JobModel) -> dict[str, Any]:
     """Return what of the model the report names."""
     from bagbasis.models.base import DoubleBasis
 
@@ -159,12 +160,12 @@ def _described(model: FittedModel) -> dict[str, Any]:
 
 def _fit_and_save(
     config: Config, store: BagStore, place: ModelPlace, ours: bool, console: Terminal
-) -> FittedModel:
+) -> JobModel:
     """Return the model that this run saved before it was killed, or fit and save one."""
     from bagbasis.data.storage.files import discard
     from bagbasis.models.fitting.checkpoints import checkpoints_of
 
-    def saved(make: Callable[[], FittedModel]) -> FittedModel:
+    def saved(make: Callable[[], JobModel]) -> JobModel:
         model = _saved(place.url) if ours else None
         if model is None:
             model = make()
@@ -182,7 +183,7 @@ def _fit_and_save(
         return saved(lambda: _fitted(config, section, store, checkpoints, console))
 
 
-def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
+def _judged(model: JobModel, store: BagStore, console: Terminal) -> tuple[_Judged, list[Errors]]:
     """Judge the model, which is saved by now; None if it cannot be judged."""
     from bagbasis.core.errors import DataError
     from bagbasis.models.base import DoubleBasis
@@ -198,7 +199,7 @@ def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Jud
         return None, []
 
 
-def _saved(url: str) -> FittedModel | None:
+def _saved(url: str) -> JobModel | None:
     """Load the model that this run saved before it was killed; None if there is no complete one."""
     from bagbasis.core.errors import ModelError
 
@@ -216,13 +217,13 @@ def _trained(
     store: BagStore,
     checkpoint: str | None,
     console: Terminal,
-) -> FittedModel:
+) -> JobModel:
     from bagbasis.core.errors import ConfigError, ParameterError
 
     model: Any = section.estimator(checkpoint)  # whose targets are one or several
     with console.progress("fit", "steps") as progress:
         try:
-            fitted: FittedModel = model.fit(
+            fitted: JobModel = model.fit(
                 store, target=config.target, holdout=config.kept_out, progress=progress
             )
         except ParameterError as error:
@@ -236,7 +237,7 @@ def _fitted(
     store: BagStore,
     checkpoints: Checkpoints | None,
     console: Terminal,
-) -> FittedModel:
+) -> JobModel:
     from bagbasis import TripleBasisRegressor
     from bagbasis.core.errors import ConfigError, ParameterError
 

@@ -15,13 +15,11 @@ from bagbasis.data.storage.zarr_stores import is_taken
 from ..files import plain
 
 if TYPE_CHECKING:
-    from bagbasis.models.base import DoubleBasis
     from bagbasis.models.saving import Saveable
     from bagbasis.neural import SequenceClassifier, SequenceRegressor
 
     from ..configs.model_sections import FittingConfig
-
-    FittedModel = DoubleBasis | SequenceRegressor | SequenceClassifier
+    from ..pictures.model_part import JobModel
 
 
 class ModelPlace:
@@ -83,7 +81,7 @@ class ModelPlace:
         return self._overwrite or self.is_ours()
 
 
-def open_model(url: str) -> FittedModel:
+def open_model(url: str) -> JobModel:
     """Load a saved model of any kind; an error names the extra where a network needs it.
 
     Raises

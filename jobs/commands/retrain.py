@@ -107,8 +107,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from .retrain_report import (
         NAME,
         answer_of_round,
-        lines_of,
         next_of,
+        round_lines,
         worries_of_round,
         write_metrics,
         write_round,
@@ -140,7 +140,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     outcome = retrain(spec, publish, computing)
     if outcome.decision == "nothing":
         tell_prometheus(outcome.report)
-    for line in lines_of(outcome.report):
+    for line in round_lines(outcome.report):
         console.line(line)
     if outcome.report.get("error") is not None:
         console.line(answer_of_round(outcome.report))

@@ -119,7 +119,7 @@ def metrics(report: dict[str, Any], registry_url: str) -> bytes:
     return generate_latest(registry)
 
 
-def lines_of(report: dict[str, Any]) -> list[str]:
+def round_lines(report: dict[str, Any]) -> list[str]:
     """Return lines on what a person needs to know of a round, or of a call without one."""
     if "number" not in report:
         return [str(report["reason"])]
@@ -140,7 +140,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
 
 def markdown(report: dict[str, Any]) -> str:
     """Write the whole report for people."""
-    first, *notes = lines_of(report)
+    first, *notes = round_lines(report)
     rows = [
         ("time", report["at"]),
         ("challenger", report["model"]),
@@ -177,7 +177,7 @@ def markdown(report: dict[str, Any]) -> str:
 
 def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
     """Return the part of a page on a round, and on all rounds so far."""
-    first, *notes = lines_of(report)
+    first, *notes = round_lines(report)
     worries = [f"{note}." for note in notes]
     if report["decision"] != "promoted":
         worries.insert(0, f"The new model was not promoted: {'; '.join(report['reasons'])}.")

@@ -24,8 +24,8 @@ from ..terminal import Terminal
 if TYPE_CHECKING:
     from bagbasis.models import Score, Search, Tuning
 
-STATE = "state.json"
-NO_ESTIMATE = "No error estimate: pass holdout= (a fraction of the bags)."
+_STATE = "state.json"
+_NO_ESTIMATE = "No error estimate: pass holdout= (a fraction of the bags)."
 N_SHOWN = 3  # in the terminal
 
 
@@ -75,7 +75,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         try:
             result = tune_in(
                 folder,
-                out_dir / STATE if folder is None else f"{folder}/{SCORES}",
+                out_dir / _STATE if folder is None else f"{folder}/{SCORES}",
                 config.model.estimator(),
                 store,
                 None,
@@ -93,11 +93,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     names = candidate_names(result, labels_of(embeddings))
     best = write_best(out_dir / "best.yaml", config, result, embeddings)
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
-    show(result, names, console)
+    _show(result, names, console)
     following = f"bags evaluate {place.url} {store.url} -o evaluation"
     part = tune_part(result, names, at_the_edge(result), (place.url, store.url))
     part = replace(part, next=following)
-    worries = [worry for worry in part.worries if worry != NO_ESTIMATE]  # which is printed before
+    worries = [worry for worry in part.worries if worry != _NO_ESTIMATE]  # which is printed before
     for line in (*warning_lines(worries), f"Next: {following}"):
         console.line(line)
     if grouped := suspect_groups(store, result.model.target_names_, config.kept_out):
@@ -110,9 +110,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "model_url": place.url,
         "data_url": store.url,
         "targets": list(result.model.target_names_),
-        "winner": describe(result, names, result.winner),
+        "winner": _describe(result, names, result.winner),
         "alpha": result.model.alpha_,
-        "candidates": [describe(result, names, c) for c in range(len(names))],
+        "candidates": [_describe(result, names, c) for c in range(len(names))],
         "leads": [{"name": names[lead.candidate], **vars(lead)} for lead in result.leads],
         "judged": result.judged,
         "rungs": rungs_of(result, names),
@@ -157,7 +157,7 @@ def candidate_names(result: Tuning, labels: list[str]) -> list[str]:
     ]
 
 
-def describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
+def _describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
     """Return a candidate and the last rung that it reached."""
     scores = [scores[c] for scores in result.scores if c in scores]
     return {
@@ -220,7 +220,7 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
     return path
 
 
-def show(result: Tuning, names: list[str], console: Terminal) -> None:
+def _show(result: Tuning, names: list[str], console: Terminal) -> None:
     """Print one row per candidate, those that came furthest first, and what the winner beats."""
     from bagbasis.models.verdict import targets_in_words, verdict_of
 
@@ -238,7 +238,7 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
     ]
     columns = ["", "candidate", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
     if result.judged is None:
-        console.line(NO_ESTIMATE)
+        console.line(_NO_ESTIMATE)
     else:
         names_of = targets_in_words(result.model.outcome_.scored_names)
         console.line(verdict_of(names_of, result.judged))

@@ -77,7 +77,7 @@ class ClusterConfig(JobConfig):
 
 
 PIPES = ("/dev/stdin", "/dev/fd/")  # pipes of a shell, such as <(…), which already have a writer
-MAX_DOTS = 32  # dots in a key; no config nests so many sections
+_MAX_KEY_DOTS = 32  # dots in a key; no config nests so many sections
 
 C = TypeVar("C", bound=JobConfig)
 
@@ -183,7 +183,7 @@ def parse_override(override: str) -> tuple[str, Any]:
         raise ConfigError(
             f"--set {override!a}: byte {error.start} is not UTF-8; give the text in UTF-8"
         ) from error
-    if not equals or not key or not all(key.split(".")) or key.count(".") > MAX_DOTS:
+    if not equals or not key or not all(key.split(".")) or key.count(".") > _MAX_KEY_DOTS:
         raise ConfigError(
             f"--set {shown(override)}: expected key=value, such as --set model.alpha=gcv"
         )

@@ -16,7 +16,7 @@ from bagbasis.core.errors import ConfigError
 from .config import ClusterConfig, Section
 from .sections import (
     AUTO,
-    DEFAULT,
+    DEFAULT_EMBEDDING,
     EmbeddingSection,
     FeaturesSection,
     ResponseSection,
@@ -31,25 +31,25 @@ from .sections import (
 if TYPE_CHECKING:
     from bagbasis.data.labelled.holdout import Holdout
 
-    Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
+    _Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
 
-ESTIMATORS: dict[str, type[Any]] = {  # by task
+_ESTIMATORS: dict[str, type[Any]] = {  # by task
     "regression": DoubleBasisRegressor,
     "classification": DoubleBasisClassifier,
     "densities": TripleBasisRegressor,
 }
-PARAMETERS = joined_parameters(ESTIMATORS.values())
-BASES = ("embedding", "random_features", "response_embedding")  # they have sections of their own
+PARAMETERS = joined_parameters(_ESTIMATORS.values())
+_BASES = ("embedding", "random_features", "response_embedding")  # they have sections of their own
 
 
-@with_parameters(PARAMETERS, leave_out=BASES)
+@with_parameters(PARAMETERS, leave_out=_BASES)
 class ModelSection(Section):
     """Parameters of the Double-Basis estimators and of `bagbasis.TripleBasisRegressor`."""
 
     if TYPE_CHECKING:  # what is read here
         head: str = "ridge"
 
-    task: Literal[tuple(ESTIMATORS)] = Field(  # type: ignore[valid-type]
+    task: Literal[tuple(_ESTIMATORS)] = Field(  # type: ignore[valid-type]
         default="regression", description="what is predicted: numbers, classes or densities"
     )
     embedding: EmbeddingSection = Field(
@@ -74,7 +74,7 @@ class ModelSection(Section):
         """Take a projection, the default of `TripleBasisRegressor`, for densities."""
         if not isinstance(values, Mapping) or values.get("task") != "densities":
             return values
-        return {"embedding": DEFAULT, **values}
+        return {"embedding": DEFAULT_EMBEDDING, **values}
 
     def with_embedding(self, name: str | None) -> ModelSection:
         """Replace the embedding by another one with its defaults; None changes nothing."""
@@ -89,14 +89,14 @@ class ModelSection(Section):
                 "key 'target' is not used with task: densities; its labels are responses"
             )
 
-    def estimator(self) -> Estimator:
+    def estimator(self) -> _Estimator:
         """Make the estimator, not fitted."""
-        kind: Any = ESTIMATORS[self.task]
-        values = self.model_dump(include={*parameters_of(kind)} - {*BASES})
+        kind: Any = _ESTIMATORS[self.task]
+        values = self.model_dump(include={*parameters_of(kind)} - {*_BASES})
         if self.task == "densities":
             third = self.response_embedding
             values["response_embedding"] = third and build(third)
-        made: Estimator = kind(
+        made: _Estimator = kind(
             embedding=build_or_auto(self.embedding),
             random_features=build_features(self.random_features),
             **values,
@@ -107,7 +107,7 @@ class ModelSection(Section):
     def _fits_the_task(self) -> ModelSection:
         for name, parameter in PARAMETERS.items():
             value = getattr(self, name)
-            tasks = [task for task, kind in ESTIMATORS.items() if _takes(kind, name, value)]
+            tasks = [task for task, kind in _ESTIMATORS.items() if _takes(kind, name, value)]
             if value != parameter.default and self.task not in tasks:
                 shown = f"{name}: {value}" if isinstance(value, str) else name
                 raise ValueError(f"{shown} is used with task: {' or '.join(tasks)} alone")

@@ -22,9 +22,9 @@ from ..job import GROUPS, JOBS
 from ..shell import import_job
 from .config import Section
 
-LAST = ("report", "cluster")  # keys of every job
+_LAST = ("report", "cluster")  # keys of every job
 COMMENT_COLUMN = 28  # column in which the comment of a key begins
-WIDTH = 100
+_WIDTH = 100
 # Characters of the accepted values that stand next to a key; longer ones are left out.
 MAX_ACCEPTED = 72
 
@@ -36,7 +36,7 @@ def config_text(job: str) -> str:
     codes: Mapping[int, str] = getattr(module, "EXIT_CODES", {})
     if codes:
         exit_codes = "; ".join(f"{code} {text}" for code, text in codes.items())
-        head += [f"# {line}" for line in wrap(f"Exit codes: {exit_codes}.", WIDTH - 2)]
+        head += [f"# {line}" for line in wrap(f"Exit codes: {exit_codes}.", _WIDTH - 2)]
     return "\n".join([*head, "", *_lines_of(module.Config, {}, "")]) + "\n"
 
 
@@ -55,7 +55,7 @@ def _lines_of(kind: type[Section], values: Mapping[str, Any], indent: str) -> It
 def _place(item: tuple[str, FieldInfo]) -> int:
     """Order keys: those without a default first, those of every job last."""
     key, field = item
-    return LAST.index(key) + 2 if key in LAST else int(not field.is_required())
+    return _LAST.index(key) + 2 if key in _LAST else int(not field.is_required())
 
 
 def _key(key: str, field: FieldInfo, value: object, indent: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _key(key: str, field: FieldInfo, value: object, indent: str) -> Iterator[str
         text = ", ".join(f"{name}: {_scalar(_plain(value))}" for name, value in made.items())
         yield from (
             f"{indent}  # {'or' if i == 0 else '  '} {line}"
-            for i, line in enumerate(wrap(text, WIDTH - len(indent) - 8))
+            for i, line in enumerate(wrap(text, _WIDTH - len(indent) - 8))
         )
 
 
@@ -114,9 +114,9 @@ def _beside(line: str, words: str) -> Iterator[str]:
     if not words:
         yield line
         return
-    n_columns = WIDTH - COMMENT_COLUMN - 2
+    n_columns = _WIDTH - COMMENT_COLUMN - 2
     first, *more = wrap(
-        words, max(24, min(n_columns, WIDTH - len(line) - 3)), break_on_hyphens=False
+        words, max(24, min(n_columns, _WIDTH - len(line) - 3)), break_on_hyphens=False
     )
     rest = wrap(" ".join(more), n_columns, break_on_hyphens=False)
     yield f"{line:<{COMMENT_COLUMN - 1}} # {first}"

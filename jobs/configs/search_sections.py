@@ -14,7 +14,7 @@ from bagbasis.models import Search
 
 from .config import Section
 from .sections import (
-    DEFAULT,
+    DEFAULT_EMBEDDING,
     INNER,
     NAMED,
     embedding_section,
@@ -144,7 +144,7 @@ def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Sect
     if "name" in values:  # then the others have their defaults, as in a model's section
         base = _named(f"{key}.name", values["name"])
     elif is_automatic(base):  # as in a model's section, whose keys without a name are of this kind
-        base = embedding_section(DEFAULT)
+        base = embedding_section(DEFAULT_EMBEDDING)
     kind, fields = type(base), type(base).model_fields
     try:
         values = without_method({**values, "name": _kind(base)})

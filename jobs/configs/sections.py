@@ -22,18 +22,18 @@ from bagbasis.embeddings.composed.point_maps import (
     transformer_to_list,
 )
 from bagbasis.embeddings.kinds import INNER
+from bagbasis.models.fitting.fit_parameters import AUTO
 
 from .config import Section
 from .types import type_of
 
-S = TypeVar("S", bound=Section)
+_S = TypeVar("_S", bound=Section)
 
 _Steps: Any = Annotated[list[dict[str, Any]], Field(min_length=1)]  # of a transformer of points
 _LIST: Any = list  # what is made of values at run time is not a type to a checker
 
-DEFAULT = "projection"  # the embedding of a section without a name
-AUTO = "auto"  # the embedding that a fit chooses from the data
-PARTS = "parts"  # and of several
+DEFAULT_EMBEDDING = "projection"  # the embedding of a section without a name
+PARTS_KEY = "parts"  # key of the embeddings of a union
 TRANSFORMER = "transformer"  # and of scikit-learn's transformers
 NONE = "none"  # what false is among the kinds of a section
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
@@ -44,7 +44,7 @@ def with_parameters(
     only: Collection[str] = (),
     leave_out: Collection[str] = (),
     examples: Mapping[str, Any] | None = None,
-) -> Callable[[type[S]], type[S]]:
+) -> Callable[[type[_S]], type[_S]]:
     """Return a decorator that gives a section the parameters of a class, a function or a mapping.
 
     ``examples`` are values that people see where a key has no default.
@@ -52,7 +52,7 @@ def with_parameters(
     parameters = owner if isinstance(owner, Mapping) else parameters_of(owner)
     chosen = {k: p for k, p in parameters.items() if k not in leave_out and (not only or k in only)}
 
-    def decorate(section: type[S]) -> type[S]:
+    def decorate(section: type[_S]) -> type[_S]:
         return create_model(
             section.__name__,
             __base__=section,
@@ -129,7 +129,7 @@ def _expand_or_auto(value: object) -> object:
 
     So ``--set model.embedding.n_per_dim=8`` needs no name.
     """
-    return _expand(_auto_or_keys(value, DEFAULT))
+    return _expand(_auto_or_keys(value, DEFAULT_EMBEDDING))
 
 
 def _auto_or_keys(value: object, default: str) -> object:
@@ -171,10 +171,12 @@ def _section_of(name: str) -> type[Section]:
     """Make the section of an embedding; one that contains others has sections of these."""
     kind = EMBEDDINGS[name]
     below = {n: section for n, section in _SECTIONS.items() if EMBEDDINGS[n].nesting < kind.nesting}
-    inner: Any = Annotated[union_of(below, DEFAULT), BeforeValidator(_expand)] if below else None
+    inner: Any = (
+        Annotated[union_of(below, DEFAULT_EMBEDDING), BeforeValidator(_expand)] if below else None
+    )
     types = {
         INNER: inner | None if below else None,
-        PARTS: Annotated[_LIST[inner], Field(min_length=1)] | None,
+        PARTS_KEY: Annotated[_LIST[inner], Field(min_length=1)] | None,
         TRANSFORMER: Annotated[_Steps, BeforeValidator(checked_steps)] | None,
     }
     return named_section(name, parameters_of(kind), "embedding", types)
@@ -214,11 +216,11 @@ else:
         BeforeValidator(_expand_features),
     ]
     EmbeddingSection = Annotated[
-        union_of({**_SECTIONS, AUTO: _AUTOMATIC}, DEFAULT),
+        union_of({**_SECTIONS, AUTO: _AUTOMATIC}, DEFAULT_EMBEDDING),
         BeforeValidator(_expand_or_auto),
     ]
     EmbeddingName = Literal[(*NAMED, AUTO)]
-    ResponseSection = _SECTIONS[DEFAULT]
+    ResponseSection = _SECTIONS[DEFAULT_EMBEDDING]
 
 
 def automatic_features() -> Any:  # noqa: ANN401 - a kind of `FeaturesSection` without keys

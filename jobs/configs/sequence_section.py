@@ -21,7 +21,7 @@ from .sections import with_parameters
 if TYPE_CHECKING:
     from bagbasis.neural import SequenceClassifier, SequenceRegressor
 
-RIDGE: Literal["ridge"] = "ridge"
+_RIDGE: Literal["ridge"] = "ridge"
 SEQUENCE: Literal["sequence"] = "sequence"
 NETWORKS = {"regression": "SequenceRegressor", "classification": "SequenceClassifier"}  # by task
 
@@ -30,7 +30,7 @@ class RidgeSection(ModelSection):
     """A Double-Basis or Triple-Basis estimator."""
 
     kind: Literal["ridge"] = Field(
-        default=RIDGE,
+        default=_RIDGE,
         description="ridge: on features of bags as sets; sequence: a recurrent network of bags "
         "whose points are in order",
     )
@@ -69,8 +69,8 @@ class SequenceSection(Section):
 
 def _kind_of(value: object) -> object:
     if isinstance(value, Mapping):
-        return value.get("kind", RIDGE)
-    return getattr(value, "kind", RIDGE)
+        return value.get("kind", _RIDGE)
+    return getattr(value, "kind", _RIDGE)
 
 
 def _ridge_alone(value: object) -> object:
@@ -82,7 +82,7 @@ def _ridge_alone(value: object) -> object:
             "kind: sequence is for bags fit; this job makes ridge models alone (kind: "
             "ridge, or no kind), so fit a network with bags fit and compare both with bags evaluate"
         )
-    return {key: item for key, item in value.items() if (key, item) != ("kind", RIDGE)}
+    return {key: item for key, item in value.items() if (key, item) != ("kind", _RIDGE)}
 
 
 if TYPE_CHECKING:
@@ -91,6 +91,6 @@ if TYPE_CHECKING:
 else:
     RidgeAlone = Annotated[ModelSection, BeforeValidator(_ridge_alone)]
     FitSection: Any = Annotated[
-        Annotated[RidgeSection, Tag(RIDGE)] | Annotated[SequenceSection, Tag(SEQUENCE)],
+        Annotated[RidgeSection, Tag(_RIDGE)] | Annotated[SequenceSection, Tag(SEQUENCE)],
         Discriminator(_kind_of),
     ]

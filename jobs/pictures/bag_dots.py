@@ -22,16 +22,16 @@ from .parts import Table
 
 if TYPE_CHECKING:
     from .bags_in_view import BagsInView
-    from .model_part import FittedModel
+    from .model_part import JobModel
 
-MAX_DOTS = 1000  # dots in a chart: more hide each other, and each takes 100 bytes of the page
+MAX_CHART_DOTS = 1000  # dots in a chart: more hide each other, and each takes 100 bytes of the page
 N_WORST = 10  # bags, or confusions, that are listed
 N_DRAWN = 2  # worst bags that are drawn point by point
 N_EXPLAINED = 3  # coordinates, and points, that change the prediction of a worst bag most
 POINTS_LEFT_OUT = 60  # of a worst bag, one at a time
 MAX_EXPLAINED_VALUES = 1_000_000  # values of a bag, each of whose copies is predicted
-MAX_POINTS_READ = 5_000_000  # points read from a store to count those outside: a second
-MOVED = (
+_MAX_POINTS_READ = 5_000_000  # points read from a store to count those outside: a second
+_MOVED = (
     "Change of the prediction: with all points moved along the coordinate by one standard "
     "deviation of the bag, and with the bag's spread along it doubled. Both are slopes at the bag."
 )
@@ -49,12 +49,12 @@ class Dots:
         Errors of predicted numbers.
     """
 
-    def __init__(self, store: BagStore | BagsInView, model: FittedModel, errors: Errors) -> None:
+    def __init__(self, store: BagStore | BagsInView, model: JobModel, errors: Errors) -> None:
         self._store, self._errors = store, errors
         self._spec = model.features_.embedding if isinstance(model, DoubleBasis) else None
         self._model = model
         self._names = list(errors.values())
-        self._kept = thin(len(errors.sample.index), MAX_DOTS)
+        self._kept = thin(len(errors.sample.index), MAX_CHART_DOTS)
         gaps = errors.sample.predicted - errors.sample.true
         self._rmse = np.sqrt(np.mean(gaps**2, axis=0)).tolist() if len(gaps) else []
 
@@ -126,7 +126,7 @@ class Dots:
                     rows.append([str(self._store.ids(bag, bag + 1)[0]), name, *cells])
             columns = ["bag", "coordinate", "points moved", "spread doubled"]
             title = f"{target}: what moves the predictions of the worst bags"
-            tables += [Table(title, columns, rows, MOVED)] if rows else []
+            tables += [Table(title, columns, rows, _MOVED)] if rows else []
         return tables
 
     @cached_property
@@ -172,7 +172,7 @@ class Dots:
         sizes = _rows_of(lambda a, b: np.diff(self._store.offsets(a, b)), index)
         ids = _rows_of(self._store.ids, index)
         labels = [f"bag {i}, n {n:,}" for i, n in zip(ids.tolist(), sizes.tolist(), strict=True)]
-        if self._spec is None or self._store.n_points > MAX_POINTS_READ:
+        if self._spec is None or self._store.n_points > _MAX_POINTS_READ:
             return sizes, labels
         shares = 100 * _rows_of(self._outside, index) / sizes
         return sizes, [f"{a}, {b:.2g} % outside" for a, b in zip(labels, shares, strict=True)]
@@ -221,7 +221,7 @@ def bag_chart(
     ``effects`` says what the points at some positions do; they are drawn in another colour.
     """
     first, *others = names or [f"coordinate {j}" for j in range(points.shape[1])]
-    dots = points[thin(len(points), MAX_DOTS // 2)]
+    dots = points[thin(len(points), MAX_CHART_DOTS // 2)]
     (left, right), (low, high) = [*box.bounds, [0.0, 1.0]][:2]
     if box.n_dims > 1:
         x, y, label = dots[:, 0], dots[:, 1], others[0]

@@ -17,9 +17,9 @@ BAR, BAR_LEFT, BAR_LETTERS = 24, 150, 20  # height, and room and length of a nam
 PAD = 0.04  # fraction of an axis, on each side of the values
 MAX_TICKS = 6
 FEW_DECADES = 2  # an axis of at most so many has ticks between the powers of ten
-LETTER, LINE = 7.0, 16.0  # width of a letter of a label, and height of a line
+LETTER, _LINE = 7.0, 16.0  # width of a letter of a label, and height of a line
 
-Point = tuple[float, float]
+_Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Series:
         return [row for row in rows if np.isfinite(row[:4]).all()]
 
 
-class Scale:
+class AxisScale:
     """The scale of one axis, from values to positions.
 
     Parameters
@@ -118,7 +118,7 @@ class Scale:
         """Leave out ticks whose labels would touch the one before."""
         spaced: list[tuple[float, str]] = []
         for at, label in ticks:
-            room = LINE
+            room = _LINE
             if spaced and self._first < self._last:  # labels stand side by side
                 room = LETTER * (len(label) + len(spaced[-1][1]) + 2) / 2
             if not spaced or abs(at - spaced[-1][0]) >= room:
@@ -152,11 +152,11 @@ class Bars:
         return TOP + BAR * len(self.names)
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> AxisScale:
         """The axis."""
         pairs = [*zip(self.values, self.spreads, strict=True)]
         ends = [value + sign * spread for value, spread in pairs for sign in (-1, 1)]
-        return Scale([0.0, *ends], BAR_LEFT, WIDTH - RIGHT, False)
+        return AxisScale([0.0, *ends], BAR_LEFT, WIDTH - RIGHT, False)
 
     def drawn(self) -> list[tuple[str, float, float, float, float, float, str]]:
         """Return of each bar its name, middle, both ends, those of its error bar, and a title."""
@@ -205,7 +205,7 @@ class Chart:
         return len({point[0] for series in self.series for point in series.points()}) > 1
 
     @property
-    def scales(self) -> tuple[Scale, Scale]:
+    def scales(self) -> tuple[AxisScale, AxisScale]:
         """Both axes."""
         points = [point for series in self.series for point in series.points()]
         x = [point[0] for point in points]
@@ -215,10 +215,10 @@ class Chart:
         if self.guide == "diagonal":
             x = y = x + y
         bottom = HEIGHT - BOTTOM
-        horizontal = Scale(x, LEFT, WIDTH - RIGHT, self.log_x)
-        return horizontal, Scale(y, bottom, TOP, self.log_y)
+        horizontal = AxisScale(x, LEFT, WIDTH - RIGHT, self.log_x)
+        return horizontal, AxisScale(y, bottom, TOP, self.log_y)
 
-    def line(self) -> tuple[Point, Point] | None:
+    def line(self) -> tuple[_Point, _Point] | None:
         """Return the ends of the guide; None without one."""
         x, y = self.scales
         low, high = x.ends

@@ -20,18 +20,18 @@ from bagbasis.plotting.bags import DENSITY, DENSITY_GRID as PLOTTED_GRID, MAX_DO
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 
-DENSITY_GRID = {**PLOTTED_GRID, 3: 48}  # midpoints per dimension of a density that is drawn
+_DENSITY_GRID = {**PLOTTED_GRID, 3: 48}  # midpoints per dimension of a density that is drawn
 TITLE_LETTERS = 44  # letters in a title line, which is as wide as a panel
 SLICES = (0.1, 0.5, 0.9)  # quantiles of the third coordinate's range
 MAX_MARGINALS = 6  # coordinates of a bag drawn one by one
 COLOURS = (GREY, BLUE, ORANGE)
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 
 
 def draw_bags(
     path: str | os.PathLike[str],
-    bags: Sequence[Array],
+    bags: Sequence[_Array],
     titles: Sequence[str],
     box: Box,
     series: SeriesShape,
@@ -52,7 +52,7 @@ def draw_bags(
     figure = new_figure(4.4 * columns + 0.4, height * rows + 0.4)
     axes = figure.subplots(rows, columns, squeeze=False).reshape(len(bags), across)
     if joint and n_dims == 2:
-        planes = [_estimate(bag, box, series).on_grid(DENSITY_GRID[2])[0] for bag in bags]
+        planes = [_estimate(bag, box, series).on_grid(_DENSITY_GRID[2])[0] for bag in bags]
         _draw_planes(axes[:, 0], bags, planes, box, coordinate_names)
     for row, bag in zip(axes, bags, strict=True):
         if joint and n_dims == 3:
@@ -118,7 +118,7 @@ def _curves(
     axes = figure.subplots(1, len(titles), squeeze=False)[0]
     colours = COLOURS[-len(columns) :]
     for (kind, densities), colour in zip(columns.items(), colours, strict=True):
-        at, values = densities.grid_axes(DENSITY_GRID[1])[0], densities.on_grid(DENSITY_GRID[1])
+        at, values = densities.grid_axes(_DENSITY_GRID[1])[0], densities.on_grid(_DENSITY_GRID[1])
         for axis, curve in zip(axes, values, strict=True):
             axis.plot(at, curve, color=colour, label=kind)
     for axis, title in zip(axes, titles, strict=True):
@@ -129,7 +129,7 @@ def _curves(
     return save_figure(figure, path)
 
 
-def _estimate(bag: Array, box: Box, series: SeriesShape) -> Densities:
+def _estimate(bag: _Array, box: Box, series: SeriesShape) -> Densities:
     """Estimate the density of one bag; points outside the box count at its edge."""
     size: dict[str, Any] = {"shape": "tensor", "smoothness": series.n_per_dim}
     if series.max_norm is not None:
@@ -137,10 +137,10 @@ def _estimate(bag: Array, box: Box, series: SeriesShape) -> Densities:
     return estimate_densities([bag], basis=series.basis, box=box, **size)
 
 
-def _draw_curve(axis: Axes, values: Array, density: Densities, name: str) -> None:
+def _draw_curve(axis: Axes, values: _Array, density: Densities, name: str) -> None:
     span = density.box.lo[0], density.box.hi[0]
     axis.hist(values, bins=40, range=span, density=True, color=BLUE, alpha=0.4, label="points")
-    at, curve = density.grid_axes(DENSITY_GRID[1])[0], density.on_grid(DENSITY_GRID[1])[0]
+    at, curve = density.grid_axes(_DENSITY_GRID[1])[0], density.on_grid(_DENSITY_GRID[1])[0]
     axis.plot(at, curve, color=ORANGE, label="estimated density")
     axis.set_xlabel(name)
     axis.set_ylabel("density")
@@ -148,7 +148,7 @@ def _draw_curve(axis: Axes, values: Array, density: Densities, name: str) -> Non
 
 
 def _draw_planes(
-    axes: Array, bags: Sequence[Array], planes: Sequence[Array], box: Box, names: Sequence[str]
+    axes: _Array, bags: Sequence[_Array], planes: Sequence[_Array], box: Box, names: Sequence[str]
 ) -> None:
     """Draw a heat map per bag under its points, all on one scale of colours."""
     top = max(float(plane.max()) for plane in planes)
@@ -161,7 +161,7 @@ def _draw_planes(
     axes[0].figure.colorbar(image, ax=list(axes), label=f"estimated {DENSITY}", shrink=0.65)
 
 
-def _draw_slices(row: Array, bag: Array, density: Densities, names: Sequence[str]) -> None:
+def _draw_slices(row: _Array, bag: _Array, density: Densities, names: Sequence[str]) -> None:
     box, shown = density.box, _some(bag)
     size = float(np.clip(6000 / len(shown), 6, 90))
     span = {"vmin": box.lo[2], "vmax": box.hi[2]}
@@ -178,27 +178,27 @@ def _draw_slices(row: Array, bag: Array, density: Densities, names: Sequence[str
     row[0].figure.colorbar(image, ax=list(row[1:]), label=f"estimated {DENSITY}")
 
 
-def _some(bag: Array) -> Array:
+def _some(bag: _Array) -> _Array:
     return bag[:: -(-len(bag) // MAX_DOTS)]
 
 
-def _middle(densities: Densities) -> Array:
+def _middle(densities: Densities) -> _Array:
     """Values over the first two coordinates, shape (n, grid, grid)."""
     if densities.n_dims == 2:
-        return densities.on_grid(DENSITY_GRID[2])
+        return densities.on_grid(_DENSITY_GRID[2])
     return _slice(densities, 0.5 * (densities.box.lo[2] + densities.box.hi[2]))
 
 
-def _slice(densities: Densities, height: float) -> Array:
+def _slice(densities: Densities, height: float) -> _Array:
     """Values at one third coordinate, shape (n, grid, grid)."""
-    grid = DENSITY_GRID[3]
+    grid = _DENSITY_GRID[3]
     x, y, _ = densities.grid_axes(grid)
     points = np.stack(np.meshgrid(x, y, [height], indexing="ij"), axis=-1).reshape(-1, 3)
     return densities.at(points).reshape(len(densities), grid, grid)
 
 
 def _heat_map(
-    axis: Axes, values: Array, box: Box, names: Sequence[str], top: float | None = None
+    axis: Axes, values: _Array, box: Box, names: Sequence[str], top: float | None = None
 ) -> AxesImage:
     _frame(axis, box, names)
     return draw_plane(axis, values, box, top)

@@ -31,9 +31,9 @@ from .parts import Part, Table, facts
 
 if TYPE_CHECKING:
     from .bags_in_view import BagsInView
-    from .model_part import FittedModel
+    from .model_part import JobModel
 
-MAX_CLASSES = 30  # classes of a confusion matrix that is shown whole
+_MAX_CLASSES = 30  # classes of a confusion matrix that is shown whole
 FEW_POINTS = 5  # in a bag: its density is hardly known
 INDEPENDENT = "± one standard error, as if bags were independent."
 MEASURES = {
@@ -45,21 +45,24 @@ MEASURES = {
 }
 CLASS_MEASURES = ("precision", "recall", "f1")
 SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
-CHECKS = (
+_CHECKS = (
     "better than the baselines by two standard errors",
     f"at least {FEW_JUDGED} bags judged",
     "none of them fitted",
     f"bags of at least {FEW_POINTS} points",
 )
-PROBABILITIES, SLOPE = "probabilities are right as often as they say", "predictions are not shrunk"
+_PROBABILITIES, _SLOPE = (
+    "probabilities are right as often as they say",
+    "predictions are not shrunk",
+)
 SUM_TOLERANCE = 1e-9  # how far the sum of a model's class frequencies may differ from 1
-SURE_ERRORS = 3.0  # standard errors: one group in ten hardly shows such a gap by chance
+_SURE_ERRORS = 3.0  # standard errors: one group in ten hardly shows such a gap by chance
 MIN_GAP = 0.1  # between probabilities, or between slopes: smaller gaps are tolerable
 
 
 def errors_part(
     title: str,
-    model: FittedModel,
+    model: JobModel,
     store: BagStore | BagsInView,
     errors: Errors,
     means: Errors | None,
@@ -82,20 +85,20 @@ def errors_part(
     named = ((RIVALS["means_error"], means), (RIVALS["forest_error"], forest))
     rivals = {name: rival for name, rival in named if rival is not None}
     details, worries, charts = errors.details, [], []
-    checks: tuple[str, ...] = CHECKS
+    checks: tuple[str, ...] = _CHECKS
     worries += few_judged(errors.n)
     worries += worries_of_sizes(store)
     if isinstance(details, ClassDetails):
         tables = _class_tables(errors, details, rivals)
         charts, later = [reliability(errors)], [_confusion(details)]
         worries += worries_of_probabilities(errors)
-        checks = (*CHECKS, PROBABILITIES)
+        checks = (*_CHECKS, _PROBABILITIES)
     elif isinstance(details, DensityDetails):
         tables, charts, later = [_density_table(errors, rivals)], [], []
     else:
         tables = _number_tables(errors, rivals)
         worries += worries_of_slope(errors)
-        checks = (*CHECKS, SLOPE)
+        checks = (*_CHECKS, _SLOPE)
         dots = Dots(store, model, errors)
         charts, later = dots.charts() + dots.worst_bags(), [*dots.worst(), *dots.explained()]
     spread = 2 * (errors.standard_error or 0.0)
@@ -136,7 +139,7 @@ def errors_part(
     )
 
 
-def judged_on_fitted(model: FittedModel, store: BagStore | BagsInView, errors: Errors) -> bool:
+def judged_on_fitted(model: JobModel, store: BagStore | BagsInView, errors: Errors) -> bool:
     """Return whether the model was fitted to bags that it is judged on."""
     if errors.subset == "all":  # a view of bags in memory says "train" if they are those
         return isinstance(store, BagStore) and is_fitted_to(model.model_, store)
@@ -297,7 +300,7 @@ def worries_of_probabilities(errors: Errors) -> list[str]:
     off = [
         group
         for group in groups
-        if abs(group.gap) > MIN_GAP and abs(group.gap) > SURE_ERRORS * group.error
+        if abs(group.gap) > MIN_GAP and abs(group.gap) > _SURE_ERRORS * group.error
     ]
     if not off:
         return []
@@ -318,7 +321,7 @@ def worries_of_slope(errors: Errors) -> list[str]:
             continue
         line = linregress(predicted, true)
         slope, error = float(line.slope), float(line.stderr)
-        if abs(slope - 1) > max(MIN_GAP, SURE_ERRORS * error):
+        if abs(slope - 1) > max(MIN_GAP, _SURE_ERRORS * error):
             which = "close to" if slope > 1 else "far from"
             worries.append(
                 f"Predictions of {name} are too {which} their mean: where two predictions differ "
@@ -329,7 +332,7 @@ def worries_of_slope(errors: Errors) -> list[str]:
 
 def _confusion(details: ClassDetails) -> Table:
     names, matrix = details.class_names, details.matrix
-    if len(names) <= MAX_CLASSES:
+    if len(names) <= _MAX_CLASSES:
         rows = [[name, *row] for name, row in zip(names, matrix.tolist(), strict=True)]
         note = "A row per true class, a column per predicted one."
         return Table("Confusion", ["true \\ predicted", *names], rows, note, shaded=True)

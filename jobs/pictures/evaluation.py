@@ -24,15 +24,15 @@ from bagbasis.plotting.style import BLUE, GREY, ORANGE, drawable, label_of
 
 DOTS_PER_INCH = 120  # of the PNG files
 LAYOUT: Literal["constrained"] | None = "constrained"  # takes half of the time of a figure
-MAX_BINS = 60  # bins of a histogram
+_MAX_BINS = 60  # bins of a histogram
 MAX_PANELS = 9  # targets that are drawn
 MAX_LABELS = 40  # classes named on an axis
 # Letters of a class next to an axis; longer ones make a picture larger.
-MAX_TICK_LETTERS, SHORT = 24, 8
+MAX_TICK_LETTERS, _SHORT = 24, 8
 LETTER_INCHES = 0.085
 MAX_LINE_LENGTH = 200  # letters in a line of a figure
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -80,7 +80,7 @@ def _labels_of_numbers(figure: Figure) -> Iterator[Text]:
 
 def draw_judged_predictions(
     path: str | os.PathLike[str],
-    pairs: Sequence[Array],
+    pairs: Sequence[_Array],
     names: Sequence[str],
     errors: Sequence[dict[str, Any]],
 ) -> Path:
@@ -103,14 +103,14 @@ def draw_judged_predictions(
 
 def draw_residuals(
     path: str | os.PathLike[str],
-    pairs: Sequence[Array],
+    pairs: Sequence[_Array],
     names: Sequence[str],
     errors: Sequence[dict[str, Any]],
 ) -> Path:
     """Draw the histogram of predicted − true, a panel per target; see `draw_judged_predictions`."""
     figure, axes = _panels(len(pairs), 3.8)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
-        n_bins = int(np.clip(len(pair) ** 0.5, 5, MAX_BINS))  # of few bags more are noise
+        n_bins = int(np.clip(len(pair) ** 0.5, 5, _MAX_BINS))  # of few bags more are noise
         axis.hist(pair[:, 1] - pair[:, 0], bins=n_bins, color=BLUE)
         axis.axvline(0, color=GREY, linewidth=1)
         label = f"mean error {error['bias']:.3g}"
@@ -123,7 +123,7 @@ def draw_residuals(
 
 
 def draw_confusion(
-    path: str | os.PathLike[str], matrix: Array, names: Sequence[str], target: str, accuracy: float
+    path: str | os.PathLike[str], matrix: _Array, names: Sequence[str], target: str, accuracy: float
 ) -> Path:
     """Draw a confusion matrix: counts, coloured by their fraction of the true class."""
     counts = np.asarray(matrix)
@@ -132,7 +132,7 @@ def draw_confusion(
     at = range(0, len(names), step)
     labels = [label_of(name, MAX_TICK_LETTERS) for name in names[::step]]
     size = min(12.0, 3.2 + 0.42 * len(names)) + LETTER_INCHES * max(
-        0, max(map(len, labels)) - SHORT
+        0, max(map(len, labels)) - _SHORT
     )
     figure = new_figure(size + 1.0, size)
     axis = figure.subplots()
@@ -162,7 +162,7 @@ def _panels(n: int, height: float) -> tuple[Figure, Any]:
     return figure, axes[:n]
 
 
-def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
+def _which(pairs: Sequence[_Array], errors: Sequence[dict[str, Any]]) -> str:
     """Return a line that says which bags are drawn."""
     n, drawn = errors[0]["n"], len(pairs[0])
     bags = f"{n:,} bags" if drawn == n else f"{drawn:,} of {n:,} bags, drawn at random"

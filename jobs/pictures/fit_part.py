@@ -26,14 +26,14 @@ from .model_part import (
 from .parts import Part
 
 if TYPE_CHECKING:
-    from .model_part import FittedModel
+    from .model_part import JobModel
 
 NO_ESTIMATE = "No error estimate: pass holdout= (a fraction of the bags), or leave alpha= out."
 
 
 def part_of_fit(
     url: str,
-    model: FittedModel,
+    model: JobModel,
     data_url: str,
     store: BagStore | BagsInView | None,
     judged: dict[str, Any] | None,

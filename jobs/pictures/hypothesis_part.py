@@ -10,14 +10,13 @@ from bagbasis.core.digits import rounded, with_error
 from bagbasis.hypotheses import HypothesisResult
 from bagbasis.hypotheses.result import LEVEL, p_text
 from bagbasis.models.explain import coordinate_in_words
-from bagbasis.plotting.hypothesis_tests import MAX_COORDINATES
+from bagbasis.plotting.hypothesis_tests import FAR_TIMES, MAX_COORDINATES
 
 from ..conclusions import FEW_UNITS, answer_of_test, compared, next_step, worries_of_test
 from .charts import Bars, Chart, Series
 from .parts import Part, Table, facts
 
-FAR_TIMES = 3.0  # times the range of the null: a statistic beyond is named, not drawn
-N_BINS = 40  # of the null distribution
+_N_BINS = 40  # of the null distribution
 CHECKS_OF_TEST = (
     f"at least {FEW_UNITS} units in each sample",
     "no unit left out",
@@ -49,7 +48,7 @@ def hypothesis_part(result: HypothesisResult, level: float | None = None) -> Par
 
 def _null_chart(result: HypothesisResult, level: float) -> Chart:
     null = result.null_distribution
-    counts, edges = np.histogram(null, bins=N_BINS)
+    counts, edges = np.histogram(null, bins=_N_BINS)
     middles, shares = (edges[1:] + edges[:-1]) / 2, counts / max(1, len(null))
     threshold = float(np.quantile(null, 1 - level))
     top = float(shares.max())

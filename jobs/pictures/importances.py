@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bagbasis.models import Importance
+from bagbasis.plotting.predictions import MAX_BARS
 
 from .charts import Bars
 from .parts import Part, Table
 
-MAX_BARS = 30  # coordinates in a chart; the table has all
-SURE_ERRORS = 2.0  # standard errors by which a drop has to exceed 0
+_SURE_ERRORS = 2.0  # standard errors by which a drop has to exceed 0
 
 
 def importance_part(importance: Importance) -> Part:
@@ -26,6 +26,6 @@ def importance_part(importance: Importance) -> Part:
         rows = [[*drop.values()] for drop in drops]
         columns = ["coordinate", f"drop of {importance.measure}", "standard error"]
         tables.append(Table(f"{target}: importance of coordinates", columns, rows, how))
-        if all(drop["drop"] < SURE_ERRORS * drop["standard_error"] for drop in drops):
+        if all(drop["drop"] < _SURE_ERRORS * drop["standard_error"] for drop in drops):
             worries.append(f"No coordinate alone is seen to matter for {target}.")
     return Part("Importance of coordinates", worries=worries, bars=bars, details=tables)

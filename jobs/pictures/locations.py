@@ -26,15 +26,15 @@ from bagbasis.hypotheses import HypothesisResult
 
 from .evaluation import BLUE, ORANGE, new_figure, save_figure
 
-MAX_AXES = 10  # number of coordinates, or principal directions, from which a plane is chosen
-N_PARTS = 8  # parts of an axis, with equally many rows each, by which planes are compared
+_MAX_AXES = 10  # number of coordinates, or principal directions, from which a plane is chosen
+_N_PARTS = 8  # parts of an axis, with equally many rows each, by which planes are compared
 BINS, SMOOTH = 64, 2.5  # of an axis of a drawn density, and the width of its kernel in bins
 # Rows between them are drawn: one outlier does not flatten the rest.
 DRAWN_QUANTILES = (0.002, 0.998)
-LARGEST, SMALLEST = 500.0, 15.0  # areas of locations, in points²
+_LARGEST, _SMALLEST = 500.0, 15.0  # areas of locations, in points²
 
-Index = NDArray[np.int64]
-Counts = Callable[[Index, Index, int], tuple[Floats, Floats]]
+_Index = NDArray[np.int64]
+Counts = Callable[[_Index, _Index, int], tuple[Floats, Floats]]
 """From the bins of rows on two axes, and the number of bins, to the two densities, (n, n) each."""
 
 
@@ -46,10 +46,10 @@ class Direction:
     rows: Floats
     locations: Floats
 
-    def parts(self) -> Index:
-        """Return the part of each row, one of `N_PARTS`."""
+    def parts(self) -> _Index:
+        """Return the part of each row, one of `_N_PARTS`."""
         ranks = rankdata(self.rows, method="min") - 1
-        return (ranks * N_PARTS // len(ranks)).astype(np.int64)
+        return (ranks * _N_PARTS // len(ranks)).astype(np.int64)
 
     def edges(self) -> Floats:
         """Return the edges of the bins of a density, which the locations are within, too."""
@@ -86,7 +86,7 @@ def draw_locations(path: str | os.PathLike[str], result: HypothesisResult) -> Pa
         planes = list(combinations(directions, 2)) or [(directions[0], directions[0])]
         counts, kinds = _two_samples(len(rows[0])), (names[0], names[1])
     plane = max(
-        planes, key=lambda two: _difference(*counts(two[0].parts(), two[1].parts(), N_PARTS))
+        planes, key=lambda two: _difference(*counts(two[0].parts(), two[1].parts(), _N_PARTS))
     )
     figure = new_figure(6.8, 6.0)
     axis = figure.subplots()
@@ -106,11 +106,11 @@ def _directions(prefix: str, rows: Floats, locations: Floats) -> list[Direction]
     n_dims = rows.shape[1]
     if n_dims == 1 and prefix:
         return [Direction(prefix.rstrip(", "), rows[:, 0], locations[:, 0])]
-    if n_dims <= MAX_AXES:
+    if n_dims <= _MAX_AXES:
         return [
             Direction(f"{prefix}coordinate {j}", rows[:, j], locations[:, j]) for j in range(n_dims)
         ]
-    pca = PCA(min(MAX_AXES, len(rows)), svd_solver="randomized", random_state=0).fit(rows)
+    pca = PCA(min(_MAX_AXES, len(rows)), svd_solver="randomized", random_state=0).fit(rows)
     moved, at = pca.transform(rows), pca.transform(locations)
     return [
         Direction(f"{prefix}principal direction {j + 1}, {share:.0%} of the variance",
@@ -122,18 +122,18 @@ def _directions(prefix: str, rows: Floats, locations: Floats) -> list[Direction]
 def _two_samples(n_first: int) -> Counts:
     """Count the rows of each sample; the first one's rows come first."""
 
-    def counts(a: Index, b: Index, n_bins: int) -> tuple[Floats, Floats]:
+    def counts(a: _Index, b: _Index, n_bins: int) -> tuple[Floats, Floats]:
         return _table(a[:n_first], b[:n_first], n_bins), _table(a[n_first:], b[n_first:], n_bins)
 
     return counts
 
 
-def _pairs_and_margins(a: Index, b: Index, n_bins: int) -> tuple[Floats, Floats]:
+def _pairs_and_margins(a: _Index, b: _Index, n_bins: int) -> tuple[Floats, Floats]:
     pairs = _table(a, b, n_bins)
     return pairs, np.outer(pairs.sum(axis=1), pairs.sum(axis=0))
 
 
-def _table(a: Index, b: Index, n_bins: int) -> Floats:
+def _table(a: _Index, b: _Index, n_bins: int) -> Floats:
     """Return the fractions of rows in each pair of bins; a bin of −1 is none."""
     inside = (a >= 0) & (b >= 0)
     places = a[inside] * n_bins + b[inside]
@@ -174,7 +174,9 @@ def _draw_locations(axis: Axes, plane: Sequence[Direction], details: Mapping[str
     x, y = plane[0].locations, plane[1].locations
     if plane[0] is plane[1]:
         y = np.full(len(x), 0.05 * axis.get_ylim()[1])
-    sizes = np.maximum(LARGEST * shares / max(float(shares.max()), np.finfo(float).tiny), SMALLEST)
+    sizes = np.maximum(
+        _LARGEST * shares / max(float(shares.max()), np.finfo(float).tiny), _SMALLEST
+    )
     axis.scatter(x, y, s=sizes, c=colors, alpha=0.5, edgecolors="black", zorder=3)
     for number, at in enumerate(zip(x, y, strict=True), 1):
         axis.annotate(str(number), at, (4, 4), textcoords="offset points", fontsize=8, zorder=4)

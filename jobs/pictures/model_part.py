@@ -20,11 +20,11 @@ from .parts import Table, facts
 if TYPE_CHECKING:
     from bagbasis.neural import SequenceClassifier, SequenceRegressor
 
-    FittedModel: TypeAlias = "DoubleBasis | SequenceRegressor | SequenceClassifier"
+    JobModel: TypeAlias = "DoubleBasis | SequenceRegressor | SequenceClassifier"
 
 FEW_JUDGED = 50  # bags: the errors of fewer say little
 FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
-SHOWN_DIMS = 5  # coordinates of a box
+_SHOWN_DIMS = 5  # coordinates of a box
 SHOWN_COVERAGES = (0.5, 0.8, 0.9, 0.95)
 CHECKS_OF_MODEL = (
     f"at least {FEW_FITTED} bags fitted",
@@ -35,7 +35,7 @@ CHECKS_OF_MODEL = (
 SHOWN_CHOICES = 8  # embeddings that were tried, each with its best width
 
 
-def header_of(model: FittedModel, url: str, data_url: str) -> dict[str, Any]:
+def header_of(model: JobModel, url: str, data_url: str) -> dict[str, Any]:
     """Say which model and which data a page is about."""
     known = {"model": url, "data": data_url, "data snapshot": model.report_.get("data_snapshot")}
     saved = getattr(model, "versions_", None)  # of a loaded model
@@ -43,7 +43,7 @@ def header_of(model: FittedModel, url: str, data_url: str) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def worries_of_model(model: FittedModel) -> list[str]:
+def worries_of_model(model: JobModel) -> list[str]:
     """Return warnings that follow from the numbers of a fit."""
     report, worries = model.report_, []
     if report["n_bags_fitted"] < FEW_FITTED:
@@ -67,7 +67,7 @@ def worries_of_model(model: FittedModel) -> list[str]:
     return worries
 
 
-def worries_of_penalty(model: FittedModel) -> list[str]:
+def worries_of_penalty(model: JobModel) -> list[str]:
     """Return the warning of a saved model's fit: its penalty is at the edge of those tried."""
     if not isinstance(model, DoubleBasis):
         return []
@@ -78,7 +78,7 @@ def worries_of_penalty(model: FittedModel) -> list[str]:
     return [f"The best penalty, {model.alpha_:.3g}, is the {which} that was tried."]
 
 
-def card_of(model: FittedModel, judged: str) -> Table:
+def card_of(model: JobModel, judged: str) -> Table:
     """Return a table of what a user of the model has to know."""
     report = model.report_
     if isinstance(model, DoubleBasis):
@@ -114,9 +114,9 @@ def _ridge_of(model: DoubleBasis) -> tuple[str, str]:
     made_of = "no" if second is None else f"{features.n_penalized:,}"
     beside = "" if model.baseline is None else f" and the baseline {model.baseline!r}"
     box = "; ".join(
-        f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:SHOWN_DIMS]
+        f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:_SHOWN_DIMS]
     )
-    more = ", …" if features.n_dims > SHOWN_DIMS else ""
+    more = ", …" if features.n_dims > _SHOWN_DIMS else ""
     estimator = (
         f"{type(model).__name__}: {described.text}; {made_of} random features{beside}; ridge "
         f"penalty {model.alpha_:.3g}"
@@ -124,7 +124,7 @@ def _ridge_of(model: DoubleBasis) -> tuple[str, str]:
     return estimator, f"{described.points} in the box {box}{more}"
 
 
-def path_of(model: FittedModel) -> list[Chart]:
+def path_of(model: JobModel) -> list[Chart]:
     """Return the scores of the penalties that were tried, or a network's loss over its steps."""
     if not isinstance(model, DoubleBasis):
         steps, losses = zip(*model.history_, strict=True)
@@ -157,7 +157,7 @@ def score_in_words(model: DoubleBasis) -> str:
     return names.get(str(model.alpha), "squared error by cross-validation")
 
 
-def choice_tables(model: FittedModel) -> list[Table]:
+def choice_tables(model: JobModel) -> list[Table]:
     """Return the best of what ``embedding="auto"`` tried, if that was asked for."""
     choice = model.report_.get("choice")
     if not choice or not choice["tried"]:
@@ -208,7 +208,7 @@ def _in_digits_of_the_largest(pairs: Sequence[tuple[float, float]]) -> Iterator[
     return (f"{rounded(value, largest)} ± {rounded(spread, largest)}" for value, spread in pairs)
 
 
-def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> list[Table]:
+def interval_tables(model: JobModel, judged: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return what intervals the model gives, and how many labels they were found to hold.
 
     ``judged`` is what `judge_intervals` returns.
@@ -257,7 +257,7 @@ def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> 
     return [Table(title, ["target", "nominal coverage", "half-width"], rows, note)]
 
 
-def chosen_in_words(model: FittedModel) -> str:
+def chosen_in_words(model: JobModel) -> str:
     """Return a line on what was fitted: what was chosen, its penalty and its bags."""
     n = f"fitted to {model.report_['n_bags_fitted']:,} bags"
     if not isinstance(model, DoubleBasis):
@@ -278,7 +278,7 @@ def _half_width(errors: Floats, coverage: float) -> str:
     return rounded(float(width), float(high - low) / 2)
 
 
-def intervals_in_words(model: FittedModel, coverage: float = 0.9) -> list[str]:
+def intervals_in_words(model: JobModel, coverage: float = 0.9) -> list[str]:
     """Return a line on the half-width of intervals of each target; nothing where there are none."""
     calibration = model.calibration_ if isinstance(model, DoubleBasis) else None
     if calibration is None or model.outcome_.has_sets:

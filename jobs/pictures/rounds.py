@@ -13,7 +13,7 @@ from bagbasis.operations import Round
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure
 
-MAX_NAMED = 12  # newest rounds, whose numbers of bags are written as text
+_MAX_NAMED = 12  # newest rounds, whose numbers of bags are written as text
 GATES = {"inputs": ("o", BLUE), "concept": ("s", ORANGE), "labels": ("^", "black")}
 
 
@@ -59,7 +59,7 @@ def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
     new, labelled = ([getattr(past, n) for past in rounds] for n in ("n_new", "n_new_labelled"))
     axis.plot(numbers, new, "o", mfc="none", color=GREY, label="new bags", markersize=11)
     axis.plot(numbers, labelled, "o", color=BLUE, label="with a label")
-    for number, n in [*zip(numbers, new, strict=True)][-MAX_NAMED:]:
+    for number, n in [*zip(numbers, new, strict=True)][-_MAX_NAMED:]:
         axis.annotate(f"{n:,}", (number, n), (8, 6), textcoords="offset points", fontsize=8)
     axis.set_yscale("symlog", linthresh=1)  # a round may have no label
     axis.set_ylim(0, 4 * max(1, *new))

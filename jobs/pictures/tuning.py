@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
+from bagbasis.plotting.style import MAX_LETTERS
+
 from .evaluation import GREY, new_figure, save_figure
 
 if TYPE_CHECKING:
     from bagbasis.models import Rung, Score
 
 MAX_RANKED = 15  # candidates of a single rung
-MAX_LETTERS = 40  # letters of a candidate's name
-MAX_NAMED = 4  # candidates with a colour of their own and an entry in the legend
-COLORS = ("#e07b39", "#3b6fb6", "#4c9a5b", "#a8457c")
+_MAX_NAMED = 4  # candidates with a colour of their own and an entry in the legend
+_COLORS = ("#e07b39", "#3b6fb6", "#4c9a5b", "#a8457c")
 MARKERS = "osD^"
 
 
@@ -43,9 +44,9 @@ def draw_tuning(
     left, right = figure.subplots(1, 2)
     for place in reversed(range(len(order))):
         c = order[place]
-        named = place < MAX_NAMED
+        named = place < _MAX_NAMED
         style = {
-            "color": COLORS[place] if named else GREY,
+            "color": _COLORS[place] if named else GREY,
             "alpha": 1.0 if named else 0.35,
             "linewidth": 2.4 if place == 0 else 1.3,
             "zorder": 3 if named else 2,
@@ -80,9 +81,9 @@ def draw_tuning(
 def _label(name: str, place: int, n: int) -> str | None:
     if place == 0:
         return f"{name} (winner)"
-    if place < MAX_NAMED:
+    if place < _MAX_NAMED:
         return name
-    return f"{n - MAX_NAMED} others" if place == MAX_NAMED else None
+    return f"{n - _MAX_NAMED} others" if place == _MAX_NAMED else None
 
 
 def _finish_left(axis: Axes, scores: dict[int, Score]) -> None:

@@ -23,8 +23,8 @@ from .model_part import (
 )
 from .parts import Part, Table, facts
 
-COLORS = ("blue", "orange", "green", "purple", "grey")  # of the candidates that are drawn
-CHECKS = ("the winner better than the others by two standard errors", "its width within the grid")
+_COLORS = ("blue", "orange", "green", "purple", "grey")  # of the candidates that are drawn
+_CHECKS = ("the winner better than the others by two standard errors", "its width within the grid")
 BARS = "Bars: one standard error, as if errors were normal and bags independent."
 
 
@@ -92,7 +92,7 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         [*_charts(result, order, names), *path_of(model)],
         card=card_of(model, judged_on),
         answer=f"{sentence} {winner_in_words(result, names)}.",
-        checks=[*(CHECKS if len(order) > 1 else ()), *CHECKS_OF_MODEL],
+        checks=[*(_CHECKS if len(order) > 1 else ()), *CHECKS_OF_MODEL],
     )
 
 
@@ -132,7 +132,7 @@ def head_of(result: Tuning) -> str | None:
 
 def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[Chart]:
     paths, rungs = [], []
-    for color, c in reversed([*zip(COLORS, order, strict=False)]):  # so the winner lies on top
+    for color, c in reversed([*zip(_COLORS, order, strict=False)]):  # so the winner lies on top
         scores = [of_rung[c] for of_rung in result.scores if c in of_rung]
         far, joined = scores[-1], len(scores) > 1
         x = [alpha / far.n_train for alpha in far.alphas]
@@ -141,7 +141,7 @@ def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[
         n, errors = [score.n_bags for score in scores], [score.error for score in scores]
         bars = [_error(score, score.error) for score in scores]
         rungs.append(Series(names[c], n, errors, (), bars, color, joined))
-    drawn = "" if len(order) <= len(COLORS) else f"The best {len(COLORS)} of {len(order)}. "
+    drawn = "" if len(order) <= len(_COLORS) else f"The best {len(_COLORS)} of {len(order)}. "
     what = "error / variance"
     return [
         Chart(

@@ -16,7 +16,7 @@ from bagbasis.data.storage.files import PRIVATE, storage_errors
 Launch = Callable[[Sequence[str], Path, str], dict[str, Any]]
 Withdraw = Callable[[str], None]
 
-JOB = '#!/bin/sh\nexec "$@"\n'  # sbatch hands it the command as arguments
+_JOB = '#!/bin/sh\nexec "$@"\n'  # sbatch hands it the command as arguments
 # A driver is interrupted so long before its walltime; the run can then be resumed.
 SECONDS_TO_END = 120
 
@@ -76,7 +76,7 @@ def launch_sbatch(command: Sequence[str], log: Path, run_id: str) -> dict[str, A
         There is no sbatch, or it refuses the job.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".sh", prefix="bagbasis-") as script:
-        script.write(JOB)
+        script.write(_JOB)
         script.flush()
         options = [
             "--parsable",

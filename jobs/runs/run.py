@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.5  # interval at which a run is looked at while its result is waited for
+_POLL_SECONDS = 0.5  # interval at which a run is looked at while its result is waited for
 SHOWN_SECONDS = 2.0  # interval at which a notebook updates a run
 
 
@@ -44,7 +44,7 @@ class RunProgress(tuple[int, int]):
         return RunProgress, (self._run, *self)
 
     def _ipython_display_(self) -> None:
-        show(self._run)
+        _show(self._run)
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ class Run:
         while not (state := self.state()).status.is_over:
             if deadline is not None and time.monotonic() > deadline:
                 raise RunError(f"run {self.id} is {state.status} still after {timeout:g} s")
-            time.sleep(POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
         if state.status is Status.DONE:
             return state.report or {}
-        raise RunError(f"run {self.id} {explain(state)}")
+        raise RunError(f"run {self.id} {explain_failure(state)}")
 
     def cancel(self) -> None:
         """Ask the driver to stop; it does so within seconds, and a dead one is not waited for.
@@ -137,7 +137,7 @@ class Run:
             WITHDRAWALS[record["launcher"]](self.id)
 
     def _ipython_display_(self) -> None:
-        show(self)
+        _show(self)
 
 
 @checked(run=Text, root=Url | None_)
@@ -210,7 +210,7 @@ def _is_ours(url: str) -> bool:
     return RUN in names_in(url)
 
 
-def explain(state: RunState) -> str:
+def explain_failure(state: RunState) -> str:
     """Return why a run that has ended has no result."""
     if state.status is Status.FAILED:
         return f"failed: {state.error}"
@@ -219,7 +219,7 @@ def explain(state: RunState) -> str:
     return f"is {state.status}"
 
 
-def show(run: Run) -> None:
+def _show(run: Run) -> None:
     """Display the run in IPython; in a notebook a thread updates it until the run has ended."""
     from IPython.display import display
 
@@ -246,10 +246,10 @@ def _follow(run: Run, handle: DisplayHandle) -> None:
 
 def _bundle(run_id: str, state: RunState) -> dict[str, str]:
     """Return what a notebook shows, and what a terminal shows."""
-    return {"text/html": as_html(run_id, state), "text/plain": as_text(run_id, state)}
+    return {"text/html": as_html(run_id, state), "text/plain": _as_text(run_id, state)}
 
 
-def as_text(run_id: str, state: RunState) -> str:
+def _as_text(run_id: str, state: RunState) -> str:
     """Return one line: the run, its status, and its progress."""
     parts = [f"run {run_id} is {state.status}"]
     if state.status is Status.RUNNING and state.total:
@@ -263,4 +263,4 @@ def as_text(run_id: str, state: RunState) -> str:
 def as_html(run_id: str, state: RunState) -> str:
     """Return the same line, and a bar while the run is running."""
     total = state.total if state.status is Status.RUNNING else 0
-    return bar_html(as_text(run_id, state), state.done, total)
+    return bar_html(_as_text(run_id, state), state.done, total)

@@ -28,8 +28,8 @@ from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
 from .roots import remember, root_of
 from .run import Run, attach
 
-FORMAT = Format("run", key="format")
-PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
+_FORMAT = Format("run", key="format")
+_PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
 CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they are resumed
 OUTPUT_KEYS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
 
@@ -90,13 +90,13 @@ def submit(
         "id": run_id,
         "job": job,
         "config": values,
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: version(name) for name in _PACKAGES},
         "python": sys.version.split()[0],
         "launcher": launcher,
         "folder": str(working_folder()),
     }
     with _holding(url) as hold:
-        run = _start(hold, FORMAT.stamp(record))
+        run = _start(hold, _FORMAT.stamp(record))
     remember(place)
     return run
 

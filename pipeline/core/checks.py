@@ -14,10 +14,10 @@ from .errors import ParameterError
 from .moved import RENAMED, with_new_names
 from .wrong_calls import wrong_call
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-SEED, RNG = "seed", "rng"
+_SEED, RNG = "seed", "rng"
 
 ConstraintTable = Mapping[str, Constraint[Any]]
 """Constraint of each parameter, by name."""
@@ -25,7 +25,7 @@ ConstraintTable = Mapping[str, Constraint[Any]]
 
 def checked(
     table: ConstraintTable | None = None, /, **more: Constraint[Any]
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Return a decorator that checks the arguments of a function against constraints.
 
     Constraints come from the annotations, or from a table if it is given. Parameters without a
@@ -57,29 +57,29 @@ def checked(
     """
     constraints = {**(table or {}), **more}
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         signature = inspect.signature(function)
         unknown = constraints.keys() - signature.parameters.keys()
         if unknown:
             raise TypeError(f"{function.__qualname__} has no parameters {sorted(unknown)}")
 
         owner = function.__qualname__.removesuffix(".__init__")
-        has_seed = SEED in signature.parameters and RNG not in signature.parameters
+        has_seed = _SEED in signature.parameters and RNG not in signature.parameters
         known: dict[str, Constraint[Any]] = dict(constraints)
         quick, by_name = _QuickBinding.of(signature), _any_arguments(function)
 
         def check(arguments: dict[str, Any]) -> None:
-            if has_seed and hasattr(arguments.get(SEED), "bit_generator"):
-                arguments[SEED] = int(arguments[SEED].integers(2**63))
+            if has_seed and hasattr(arguments.get(_SEED), "bit_generator"):
+                arguments[_SEED] = int(arguments[_SEED].integers(2**63))
             for name in arguments.keys() & known.keys():
                 arguments[name] = known[name].check(name, arguments[name])
 
         @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             if has_seed and RNG in kwargs:
-                if SEED in kwargs:
+                if _SEED in kwargs:
                     raise ParameterError("seed and rng are given; they are two names of one thing")
-                kwargs[SEED] = kwargs.pop(RNG)
+                kwargs[_SEED] = kwargs.pop(RNG)
             if not known:  # at the first call: annotations may name later classes
                 known.update(constraints_of(function))
             if owner in RENAMED and kwargs:
@@ -104,7 +104,7 @@ def checked(
     return decorate
 
 
-def _any_arguments(function: Callable[P, R]) -> Callable[..., R]:
+def _any_arguments(function: Callable[_P, _R]) -> Callable[..., _R]:
     """Return a function as it is, to be called with arguments that were checked."""
     return function
 

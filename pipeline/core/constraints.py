@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from .errors import ParameterError, closest, shown
 
-T = TypeVar("T", covariant=True)
+_T = TypeVar("_T", covariant=True)
 U = TypeVar("U")
 
 SHOWN_CHARACTERS = 80  # length of a refused value in a message: what is expected comes after it
@@ -32,7 +32,7 @@ class UnfitError(ValueError):
     """A value that a constraint does not accept; `Constraint.check` raises ParameterError."""
 
 
-class Constraint(ABC, Generic[T]):
+class Constraint(ABC, Generic[_T]):
     """The values that a parameter accepts; ``a | b`` accepts the values of both constraints.
 
     Examples
@@ -44,14 +44,14 @@ class Constraint(ABC, Generic[T]):
     """
 
     @abstractmethod
-    def take(self, value: object) -> T:
+    def take(self, value: object) -> _T:
         """Return the value as a plain one, such as an int for a NumPy integer; else UnfitError."""
 
     @abstractmethod
     def words(self, name: str) -> str:
         """Return words for the accepted values of this parameter: "a number, 0 < alpha < 1"."""
 
-    def check(self, name: str, value: object) -> T:
+    def check(self, name: str, value: object) -> _T:
         """Return the value as `take` does.
 
         Raises
@@ -86,7 +86,7 @@ class Constraint(ABC, Generic[T]):
             return False
         return True
 
-    def __or__(self, other: Constraint[U]) -> Either[T | U]:
+    def __or__(self, other: Constraint[U]) -> Either[_T | U]:
         members = (part for constraint in (self, other) for part in members_of(constraint))
         return Either(tuple(members))
 
@@ -106,16 +106,16 @@ def brief(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class Either(Constraint[T]):
+class Either(Constraint[_T]):
     """A value that one of several constraints accepts; the first that accepts it is used."""
 
     members: tuple[Constraint[Any], ...]
 
     @override
-    def take(self, value: object) -> T:
+    def take(self, value: object) -> _T:
         for member in self.members:
             if member.accepts(value):
-                taken: T = member.take(value)
+                taken: _T = member.take(value)
                 return taken
         raise UnfitError
 

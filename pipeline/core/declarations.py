@@ -49,7 +49,7 @@ from .constraints import (
 from .moved import RENAMED, with_new_names
 from .wrong_calls import wrong_call
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 REQUIRED: Final = ...
 """Default of a parameter that is required."""
@@ -98,7 +98,7 @@ class Parameter:
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
-def component(cls: type[T]) -> type[T]:
+def component(cls: type[_T]) -> type[_T]:
     """Give a class a constructor that stores its annotated fields.
 
     Parameters are keyword-only unless a field says ``field(kw_only=False)``. Comparison and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-ROUNDING = 1e-14  # relative to the value: a smaller standard error is rounding
+_MIN_RELATIVE_ERROR = 1e-14  # relative to the value: a smaller standard error is rounding
 
 
 def with_error(value: float, spread: float | None) -> str:
@@ -26,4 +26,6 @@ def rounded(value: float, spread: float | None = None) -> str:
 
 def _is_spread(value: float, spread: float) -> bool:
     """Whether a standard error says anything: it is finite, and more than rounding."""
-    return math.isfinite(value) and math.isfinite(spread) and spread > ROUNDING * abs(value)
+    return (
+        math.isfinite(value) and math.isfinite(spread) and spread > _MIN_RELATIVE_ERROR * abs(value)
+    )

@@ -16,7 +16,7 @@ from reprlib import Repr
 from .credentials import without_credentials
 
 MAX_CHARACTERS = 1000  # length of a message: what a terminal, a log and a notebook show at once
-MAX_NUMBERS = 8  # numbers of an array that is shown whole
+_MAX_NUMBERS = 8  # numbers of an array that is shown whole
 
 EXHAUSTED = (
     "this process gets no more memory or threads; raise its limits (ulimit -v, ulimit -u, those of "
@@ -33,7 +33,7 @@ class _Shown(Repr):
 
     def repr1(self, x: object, level: int) -> str:
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
-        if isinstance(shape, tuple) and dtype is not None and math.prod(shape) > MAX_NUMBERS:
+        if isinstance(shape, tuple) and dtype is not None and math.prod(shape) > _MAX_NUMBERS:
             return f"<{type(x).__name__} of shape {shape}, {dtype}>"
         return super().repr1(x, level)
 

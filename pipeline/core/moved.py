@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from .errors import ParameterError, warn_caller
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 MOVED = {
     "bags": "",
@@ -132,7 +132,7 @@ def _renamed(
     return current
 
 
-def renamed_fields(cls: type[T]) -> type[T]:
+def renamed_fields(cls: type[_T]) -> type[_T]:
     """Let a dataclass accept the names of `RENAMED` in its constructor and as attributes."""
     init: Callable[..., None] = cls.__init__
 

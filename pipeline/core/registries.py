@@ -16,11 +16,11 @@ from typing_extensions import override
 from .constraints import Constraint, UnfitError
 from .errors import ParameterError, closest, shown, warn
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 K = TypeVar("K")
 
 
-class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
+class ComponentRegistry(Mapping[str, type[_T]], Generic[_T]):
     """Components of one kind by name, in alphabetical order.
 
     A component registers itself when its module is imported. Modules of this package are found by
@@ -53,13 +53,13 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         self.kind = kind
         self.group = group
         self._packages = packages
-        self._known: dict[str, type[T]] = {}
+        self._known: dict[str, type[_T]] = {}
         self._short: dict[str, tuple[str, dict[str, Any]]] = {}
         self._lock = RLock()
         self._is_searched = self._has_plugins = False
 
     def add(
-        self, name: str, cls: type[T], short_names: Mapping[str, Mapping[str, Any]] | None = None
+        self, name: str, cls: type[_T], short_names: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
         """Register a class under a name.
 
@@ -91,7 +91,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         return dict(self._short)
 
     @property
-    def own(self) -> dict[str, type[T]]:
+    def own(self) -> dict[str, type[_T]]:
         """The components of this package by name; other packages are not searched."""
         self._search()
         ours = __package__.partition(".")[0]
@@ -101,7 +101,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
             if cls.__module__.partition(".")[0] == ours
         }
 
-    def make(self, name: str, **parameters: Any) -> T:  # noqa: ANN401 - of any component
+    def make(self, name: str, **parameters: Any) -> _T:  # noqa: ANN401 - of any component
         """Make a component by its name or short name, with these parameters and its defaults."""
         self._find(name)
         kind, values = self._short.get(name, (name, {}))
@@ -116,7 +116,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         """Return the name of a registered class; None for another class."""
         return next((name for name, known in self._known.items() if known is cls), None)
 
-    def check(self, parameter: str, name: object) -> type[T]:
+    def check(self, parameter: str, name: object) -> type[_T]:
         """Return the class of a name, which is not a short one.
 
         Raises
@@ -130,7 +130,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         hint = closest(name, list(self)) if isinstance(name, str) else ""
         raise ParameterError(f"{parameter} is {shown(name)}{hint}; expected one of {list(self)}")
 
-    def __getitem__(self, name: str) -> type[T]:
+    def __getitem__(self, name: str) -> type[_T]:
         self._find(name)
         return self._known[name]
 

@@ -133,7 +133,7 @@ UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'")  # what Python s
 RELEASE = re.compile(r"[0-9.]*")
 
 
-S = TypeVar("S", bound="Saved")
+_S = TypeVar("_S", bound="Saved")
 
 
 class Saved:
@@ -177,7 +177,7 @@ class Saved:
         return name in self.OMITTED and bool(value == self.OMITTED[name])
 
 
-def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:
+def read_saved(kind: type[_S], values: Mapping[str, Any]) -> _S:
     """Return the object that `Saved.to_dict` described by these values.
 
     Raises

@@ -131,12 +131,12 @@ class UnfittedError(DataError, NotFittedError):
     """Nothing was fitted yet; scikit-learn's tools expect its own NotFittedError."""
 
 
-Estimator = TypeVar("Estimator", bound=BaseEstimator)
+_Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
 
 def fresh(
-    name: str, component: Estimator | None, kind: type[Any], default: type[Estimator]
-) -> Estimator:
+    name: str, component: _Estimator | None, kind: type[Any], default: type[_Estimator]
+) -> _Estimator:
     """Return an estimator's parameter as it was before any fit; ``default()`` for None.
 
     Raises
@@ -149,7 +149,7 @@ def fresh(
     if not isinstance(component, kind):
         made = f"{default.__name__}()"
         raise ParameterError(f"{name} is {shown(component)}; expected one such as {made}, or None")
-    unfitted: Estimator = clone(component)
+    unfitted: _Estimator = clone(component)
     return unfitted
 
 

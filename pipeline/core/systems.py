@@ -36,7 +36,7 @@ AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as r
 RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
 # Byte that Windows locks: it lies behind all content, which a lock makes unreadable.
 LOCKED_BYTE = 2**30
-POLL_SECONDS = 0.02  # interval between attempts where a system cannot wait for a lock or a reader
+_POLL_SECONDS = 0.02  # interval between attempts where a system cannot wait for a lock or a reader
 READER_SECONDS = 5.0  # within which a reader closes a small file or chunk
 LIBRARY_ADDRESSES = 3 * 2**30  # an ingest has reserved 2.9 GiB at most, a fit 1.4, on two cores
 BLAS_LIBRARIES = 2  # those of numpy and of scipy, each with a thread per core
@@ -62,7 +62,7 @@ def lock(fd: int, *, wait: bool = False) -> None:
     while not _lock_byte(fd):
         if not wait:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        time.sleep(POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def unlock(fd: int) -> None:
@@ -239,7 +239,7 @@ def _while_read(rename: Callable[[], object]) -> None:
         except PermissionError:
             if not IS_WINDOWS or time.monotonic() > deadline:
                 raise
-        time.sleep(POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def exchange_paths(first: Path, second: Path) -> bool:

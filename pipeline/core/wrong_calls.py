@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from .errors import closest
 
-EMPTY = inspect.Parameter.empty
+_EMPTY = inspect.Parameter.empty
 CORES = "; the cores of this machine are used, and those of a cluster after connect()"
 
 
@@ -47,7 +47,7 @@ def _reason(
         hint = f"; pass the others by keyword, such as {by_keyword[0]}=" if by_keyword else ""
         return f"{name}() takes at most {taken}, but {len(args)} were given{hint}"
     passed = {*by_place[: len(args)], *kwargs}
-    required = [n for n in (*by_place, *by_keyword) if signature.parameters[n].default is EMPTY]
+    required = [n for n in (*by_place, *by_keyword) if signature.parameters[n].default is _EMPTY]
     missing = [n for n in required if n not in passed]
     return f"{name}() is missing the argument {missing[0]!r}" if missing else None
 

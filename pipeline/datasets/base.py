@@ -17,8 +17,8 @@ from ..data.bags.responses import Responses
 
 BLOCK = 1024
 """Number of bags that a dataset makes at a time; their points take a few MiB."""
-MAX_VALUES = 2**28  # largest number of coordinates in a bag, which is made in memory: 1 GiB
-BLOCK_VALUES = 2**21  # largest number of coordinates in a block: 8 MiB
+MAX_BAG_VALUES = 2**28  # largest number of coordinates in a bag, which is made in memory: 1 GiB
+_BLOCK_VALUES = 2**21  # largest number of coordinates in a block: 8 MiB
 
 LabelledBlock = tuple[Bags, Floats]
 
@@ -164,7 +164,7 @@ class RandomDataset(Dataset):
                 raise ParameterError(f"n_points is {self.n_points}; expected a number or (lo, hi)")
             object.__setattr__(self, "n_points", tuple(self.n_points))
         lo, hi = self._size_range
-        most = MAX_VALUES // self.n_dims
+        most = MAX_BAG_VALUES // self.n_dims
         Integer(1, most).check("n_points", lo)
         Integer(lo, most).check("n_points", hi)
 
@@ -175,7 +175,7 @@ class RandomDataset(Dataset):
     @property
     def block_bags(self) -> int:
         """Number of bags in a block; blocks of large bags have fewer bags."""
-        return max(1, min(BLOCK, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
+        return max(1, min(BLOCK, _BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
 
     def _sizes(self, rng: np.random.Generator) -> Integers:
         """Draw the sizes of the bags of a block; this is the first draw of a block."""

@@ -11,11 +11,14 @@ from ..core import Integer, checked
 from ..core.arrays import Integers
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.responses import Responses
-from .base import BLOCK, MAX_VALUES, RandomDataset, ResponseBlock, ResponseDataset, block_rng
+from .base import BLOCK, MAX_BAG_VALUES, RandomDataset, ResponseBlock, ResponseDataset, block_rng
 from .mixtures import Mixtures
 
-MAX_COMPONENTS = 3
-MEAN_RANGE, SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)  # few points of p or f(p) are outside the box
+_MAX_COMPONENTS = 3
+_MEAN_RANGE, _SCALE_RANGE = (
+    (0.25, 0.75),
+    (0.08, 0.16),
+)  # few points of p or f(p) are outside the box
 CENTRE = np.array([0.5, 0.5])  # fixed point of f
 ANGLE, SHEAR, BLUR = np.pi / 6, 0.5, 0.1  # radians, a ratio, a standard deviation
 MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]) @ np.array(
@@ -65,7 +68,7 @@ class DensityMapping(RandomDataset, ResponseDataset):
     def __post_init__(self) -> None:
         """Check that parameters are in range."""
         super().__post_init__()
-        Integer(1, MAX_VALUES // BLOCK).check("n_response_points", self.n_response_points)
+        Integer(1, MAX_BAG_VALUES // BLOCK).check("n_response_points", self.n_response_points)
 
     @checked(index=Integer())
     def mixtures(self, index: int) -> Mixtures:
@@ -87,9 +90,9 @@ class DensityMapping(RandomDataset, ResponseDataset):
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
         n = len(sizes)
-        n_components = rng.integers(1, MAX_COMPONENTS, n, endpoint=True)
-        means = rng.uniform(*MEAN_RANGE, (n, MAX_COMPONENTS, 2))
-        scales = rng.uniform(*SCALE_RANGE, (n, MAX_COMPONENTS))
+        n_components = rng.integers(1, _MAX_COMPONENTS, n, endpoint=True)
+        means = rng.uniform(*_MEAN_RANGE, (n, _MAX_COMPONENTS, 2))
+        scales = rng.uniform(*_SCALE_RANGE, (n, _MAX_COMPONENTS))
         return rng, sizes, Mixtures(n_components, means, scales[..., None, None] * np.eye(2))
 
 

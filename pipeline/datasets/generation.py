@@ -34,7 +34,7 @@ from ..execution.tasks import current_client, map_tasks
 from ..execution.worker_threads import kernel_threads
 from .base import Dataset, ResponseBlock, ResponseDataset
 
-MAX_BAGS = 10**10  # a million tasks
+_MAX_BAGS = 10**10  # a million tasks
 COMMIT_SECONDS = 30.0  # work that an interruption may lose, in addition to running tasks
 TASKS_PER_WORKER = 4  # tasks in a wave; finished tasks wait on the workers to be written
 BLOCKS_PER_TASK = 8  # blocks without responses: at most 64 MiB, and one for each of 8 cores
@@ -130,7 +130,7 @@ def _check_n_bags(dataset: Dataset, n_bags: int | None) -> int:
         if there_are is None:
             raise ParameterError(f"n_bags is missing: {dataset.name} has no end")
         return there_are
-    return Integer(1, MAX_BAGS if there_are is None else there_are).check("n_bags", n_bags)
+    return Integer(1, _MAX_BAGS if there_are is None else there_are).check("n_bags", n_bags)
 
 
 def _open_or_create(

@@ -13,8 +13,8 @@ from ..data.bags.bags import Bags, offsets_of
 from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import Mixtures
 
-MAX_COMPONENTS = 10  # Sutherland et al. 2016, 5.2
-MEAN_RANGE = 5.0  # means are in [-5, 5]^2
+_MAX_COMPONENTS = 10  # Sutherland et al. 2016, 5.2
+_MEAN_RANGE = 5.0  # means are in [-5, 5]^2
 HALF_WIDTH = 10.0  # half the side of the box, which removes one point in two thousand
 
 
@@ -85,9 +85,9 @@ class GMMComponents(RandomDataset):
     def _start(self, index: int) -> tuple[np.random.Generator, Integers, Mixtures]:
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
-        shape = (len(sizes), MAX_COMPONENTS)
-        n_components = rng.integers(1, MAX_COMPONENTS, len(sizes), endpoint=True)
-        means = rng.uniform(-MEAN_RANGE, MEAN_RANGE, (*shape, 2))
+        shape = (len(sizes), _MAX_COMPONENTS)
+        n_components = rng.integers(1, _MAX_COMPONENTS, len(sizes), endpoint=True)
+        means = rng.uniform(-_MEAN_RANGE, _MEAN_RANGE, (*shape, 2))
         scale = rng.uniform(1, 4, shape) if self.variant == "001" else rng.uniform(1, 2, shape) ** 2
         a = rng.uniform(-1, 1, (*shape, 2, 2))
         covariances = scale[..., None, None] * (a @ np.swapaxes(a, -1, -2))

@@ -16,9 +16,9 @@ from .mixtures import choose_components, truncated_gaussians
 
 # Oliva 2018, 3.5.1
 N_TERMS = 10  # terms of the sum that defines f
-N_COMPONENTS = 2  # components of each mixture
+_N_COMPONENTS = 2  # components of each mixture
 THETA_RANGE = (-5.0, 5.0)
-SCALE_RANGE = (0.05, 0.1)  # standard deviations
+_SCALE_RANGE = (0.05, 0.1)  # standard deviations
 KERNEL_BANDWIDTH = 1.0  # bandwidth of the Gaussian kernel of ‖g - p‖
 
 
@@ -37,8 +37,8 @@ class IntervalMixtures(NamedTuple):
     @classmethod
     def draw(cls, rng: np.random.Generator, n: int) -> IntervalMixtures:
         """Draw the parameters of n densities."""
-        shape = (n, N_COMPONENTS)
-        return cls(rng.uniform(0, 1, shape), rng.uniform(*SCALE_RANGE, shape))
+        shape = (n, _N_COMPONENTS)
+        return cls(rng.uniform(0, 1, shape), rng.uniform(*_SCALE_RANGE, shape))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +97,8 @@ class SyntheticMapping(RandomDataset):
     def block(self, index: int) -> LabelledBlock:
         """Return bags (float32) and targets of a block."""
         rng, sizes, densities = self._start(index)
-        n_components = np.full(len(sizes), N_COMPONENTS)
-        component = choose_components(rng, n_components, sizes, N_COMPONENTS)
+        n_components = np.full(len(sizes), _N_COMPONENTS)
+        component = choose_components(rng, n_components, sizes, _N_COMPONENTS)
         points = truncated_gaussians(
             rng,
             component,
@@ -107,7 +107,7 @@ class SyntheticMapping(RandomDataset):
             self.box,
         )
         theta, g = self.mapping()
-        kernel = np.exp(-squared_distances(densities, g) / (2 * KERNEL_BANDWIDTH**2))
+        kernel = np.exp(-_squared_distances(densities, g) / (2 * KERNEL_BANDWIDTH**2))
         return Bags.trusted(points, offsets_of(sizes)), (kernel @ theta)[:, None]
 
     def _start(self, index: int) -> tuple[np.random.Generator, Integers, IntervalMixtures]:
@@ -116,7 +116,7 @@ class SyntheticMapping(RandomDataset):
         return rng, sizes, IntervalMixtures.draw(rng, len(sizes))
 
 
-def squared_distances(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
+def _squared_distances(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
     """Return ‖p_i - q_j‖₂² on [0, 1], shape (len(p), len(q)), in closed form."""
     crossed = inner_products(
         IntervalMixtures(p.means[:, None], p.scales[:, None]),
@@ -137,7 +137,7 @@ def inner_products(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
     height = np.exp(-((m - n) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     overlap = _mass((m * t**2 + n * s**2) / variance, s * t / np.sqrt(variance))
     products = height * overlap / (_mass(m, s) * _mass(n, t))
-    return products.sum(axis=(-2, -1)) / N_COMPONENTS**2
+    return products.sum(axis=(-2, -1)) / _N_COMPONENTS**2
 
 
 def _mass(mean: Floats, scale: Floats) -> Floats:

@@ -15,7 +15,7 @@ from ..data.bags.coordinates import Names
 from ..data.bags.point_rows import points_in_order
 
 MAX_MIDPOINTS = 2**27  # largest number per dimension; the coordinates take 1 GiB
-MAX_BYTES = 2**33  # largest size of one array of values
+MAX_VALUES_BYTES = 2**33  # largest size of one array of values
 
 
 def checked_indices(indices: ArrayLike) -> Integers:
@@ -82,7 +82,7 @@ def check_grid(n: object) -> int:
 def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
     """Raise ParameterError if the values on a grid take more than 8 GiB."""
     n_bytes = 8 * n_densities * grid**n_dims
-    if n_bytes > MAX_BYTES:
+    if n_bytes > MAX_VALUES_BYTES:
         raise ParameterError(
             f"{grid} midpoints in each of {n_dims} dimensions for {n_densities} densities take "
             f"{n_bytes:,} bytes; take a smaller grid, fewer densities at a time, or a marginal"

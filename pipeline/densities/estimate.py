@@ -17,10 +17,10 @@ from ..embeddings.bases.functions import BASIS
 from ..embeddings.bases.index_sets import index_set
 from ..embeddings.bases.smoothness import KIND, SHAPE, damping, limits_of
 from ..embeddings.refusals import refuse_outside
+from .density_checks import MAX_VALUES_BYTES
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 
-MAX_BYTES = 2**33  # largest size of all coefficients, which fits into a workstation
 logger = logging.getLogger(__name__)
 
 
@@ -117,7 +117,7 @@ def estimate_densities(
     else:
         indices = index_set(data.n_dims, *limits_of(shape, value), basis)
     n_bytes = 8 * len(data) * len(indices)
-    if n_bytes > MAX_BYTES:
+    if n_bytes > MAX_VALUES_BYTES:
         raise ParameterError(
             f"{len(indices):,} coefficients of {len(data):,} densities take {n_bytes:,} bytes; "
             "estimate fewer bags at a time, or smoother"

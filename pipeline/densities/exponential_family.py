@@ -49,17 +49,17 @@ from .fisher_sums import (
     ScoreProblem,
     fisher_cost,
 )
-from .langevin import MAX_STEPS, run_chains
+from .langevin import MAX_LANGEVIN_STEPS, run_chains
 
 # Widths that "cv" tries, as multiples of the median distance between standardised points. Small
 # widths are for densities with several modes; for the largest, f is nearly a polynomial.
-WIDTHS = (0.2, 0.35, 0.6, 1.0, 2.0)
-ALPHAS = tuple(10.0 ** np.arange(-9, 2))  # penalties on ‖θ‖² that "cv" tries; features have norm 1
+_KERNEL_WIDTHS = (0.2, 0.35, 0.6, 1.0, 2.0)
+_ALPHAS = tuple(10.0 ** np.arange(-9, 2))  # penalties on ‖θ‖² that "cv" tries; features have norm 1
 # The smallest penalty that "cv" tries is MIN_ALPHA / n_points. With a smaller penalty, f is a steep
 # polynomial where there are few points, and held-out points do not show it. For 100 points with two
 # modes, the divergence was hundreds of times that of a normal distribution.
 MIN_ALPHA = 1e-3
-SAMPLED_BAGS = 4096  # bags from which centre, scale and median distance are computed
+_SAMPLED_BAGS = 4096  # bags from which centre, scale and median distance are computed
 
 PointsLike = BagStore | Bags | Sequence[ArrayLike] | NDArray[np.floating]
 """An array of points (n, d), or bags whose points are pooled."""
@@ -200,7 +200,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         data = self._as_data(X)
         alphas = parameters["alpha"]
         chosen = isinstance(alphas, str)
-        alphas = ALPHAS if chosen else tuple(np.atleast_1d(alphas).tolist())
+        alphas = _ALPHAS if chosen else tuple(np.atleast_1d(alphas).tolist())
         decided = len(alphas) == 1 and parameters["bandwidth"] != "cv"
         n_folds = 1 if decided else parameters["n_folds"]
         if data.n_bags < n_folds:
@@ -209,7 +209,7 @@ class ExponentialFamilyDensity(BaseEstimator):
                 "more bags, or the points as one array"
             )
         seen = np.concatenate(
-            [bags.points for bags in data.sample(RunSample.of_about(SAMPLED_BAGS))]
+            [bags.points for bags in data.sample(RunSample.of_about(_SAMPLED_BAGS))]
         )
         seen = seen.astype(np.float64)
         scale = PointScale.of(seen)
@@ -302,7 +302,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             slopes = self._fitted().gradient(x)
         return slopes if order is None else slopes[:, np.argsort(order)]
 
-    @checked(n=Integer(1, 10**8), n_steps=Integer(1, MAX_STEPS), seed=Seed)
+    @checked(n=Integer(1, 10**8), n_steps=Integer(1, MAX_LANGEVIN_STEPS), seed=Seed)
     def sample(self, n: int, *, n_steps: int = 500, seed: int = 0) -> Floats:
         """Draw points from the density, shape (n, d); each point has its own Langevin chain.
 
@@ -403,7 +403,7 @@ def _widths(bandwidth: float | str, z: Floats) -> tuple[float, ...]:
     if not isinstance(bandwidth, str):
         return (float(bandwidth),)
     median = median_distance(spread_rows(z, MEDIAN_ROWS))
-    return tuple(median * factor for factor in (WIDTHS if bandwidth == "cv" else (1.0,)))
+    return tuple(median * factor for factor in (_KERNEL_WIDTHS if bandwidth == "cv" else (1.0,)))
 
 
 def _total(sums: FisherSums, chosen: int) -> PointSums:

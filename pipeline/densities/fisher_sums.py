@@ -23,7 +23,7 @@ from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.products import gram_matrix
 
 POINTS_PER_STEP = 2**13  # points whose features are in memory at a time: some tens of MiB
-SECONDS_PER_SINE = 2e-8  # for a sine and its cosine in float64 on one core
+_SECONDS_PER_SINE = 2e-8  # for a sine and its cosine in float64 on one core
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,6 +299,6 @@ def fisher_cost(n_spectra: int, n_folds: int, n_features: int) -> Cost:
     return Cost(
         seconds_per_point=n_spectra
         * n_features
-        * (2 * n_features * SECONDS_PER_PRODUCT + SECONDS_PER_SINE),
+        * (2 * n_features * SECONDS_PER_PRODUCT + _SECONDS_PER_SINE),
         bytes_per_task=3 * sums + 5 * 8 * n_features * POINTS_PER_STEP,
     )

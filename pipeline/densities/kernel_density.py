@@ -16,7 +16,7 @@ from ..execution.pool import even_edges, run_kernel
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import POINTS_AT_ONCE, reflected_density
 
-SECONDS_PER_GAP = 1e-8  # for a pair of coordinates with their mirror images
+_SECONDS_PER_GAP = 1e-8  # for a pair of coordinates with their mirror images
 REACH_IN_BANDWIDTHS = 9.0  # e^{−81/2} is below the rounding of a double
 
 
@@ -87,7 +87,7 @@ def kde_at(
     per_unit = POINTS_AT_ONCE * len(data.points) / len(data) * data.n_dims
     run_kernel(
         reflected_density,
-        even_edges(n_units, SECONDS_PER_GAP * per_unit),
+        even_edges(n_units, _SECONDS_PER_GAP * per_unit),
         in_unit_cube(box, data.points),
         data.offsets,
         in_unit_cube(box, x[inside]),

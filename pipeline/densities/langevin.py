@@ -10,10 +10,10 @@ from scipy.linalg import cholesky, solve_triangular
 
 from ..core.arrays import Floats
 
-MAX_STEPS: Final = 10**6
+MAX_LANGEVIN_STEPS: Final = 10**6
 CHAINS_AT_ONCE = 2**13  # number of chains whose features are in memory at a time
 # Acceptance rate at which Langevin chains mix fastest (Roberts and Rosenthal 1998).
-TARGET = 0.57
+_TARGET = 0.57
 ADAPTED_FRACTION = 0.5  # fraction of the steps during which the step length is adapted
 
 
@@ -70,7 +70,7 @@ def _run_part(
         taken = np.log(rng.random(n)) < ratio
         z[taken], level[taken], slope[taken] = new[taken], new_level[taken], new_slope[taken]
         if i < ADAPTED_FRACTION * n_steps:
-            step *= float(np.exp((taken.mean() - TARGET) / (1 + i) ** 0.5))
+            step *= float(np.exp((taken.mean() - _TARGET) / (1 + i) ** 0.5))
     return z
 
 

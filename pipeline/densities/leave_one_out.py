@@ -36,12 +36,12 @@ from .kernel_density import check_bandwidth
 
 # Largest number of functions for kernel estimates; a pass over a million points takes seconds.
 MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512
-BANDWIDTHS = np.geomspace(0.002, 0.5, 64)  # 9 % apart
+_BANDWIDTHS = np.geomspace(0.002, 0.5, 64)  # 9 % apart
 # Beyond the frequency 3.5 / πh, the Gaussian damps coefficients to 0.2 %.
 HIGHEST_VISIBLE = 3.5
 HIGHEST_RESOLVED = 5.5  # beyond the frequency 5.5 / πh, the Gaussian damps to 3e-7
-VALUES_PER_BLOCK = 2**20  # coefficients of a block of bags, in two arrays of 8 MiB
-SECONDS_PER_VALUE = 5e-10  # for a function at a point, with both means
+_VALUES_PER_BLOCK = 2**20  # coefficients of a block of bags, in two arrays of 8 MiB
+_SECONDS_PER_VALUE = 5e-10  # for a function at a point, with both means
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +203,8 @@ class _Scoring:
     @property
     def pass_(self) -> Reduction[LeaveOneOutSums]:
         s = len(self.candidates.indices(self.n_dims))
-        cost = Cost(seconds_per_point=SECONDS_PER_VALUE * s, bytes_per_bag=16 * s)
-        rows = max(1, VALUES_PER_BLOCK // s)
+        cost = Cost(seconds_per_point=_SECONDS_PER_VALUE * s, bytes_per_bag=16 * s)
+        rows = max(1, _VALUES_PER_BLOCK // s)
         return Reduction(self.collector, operator.add, cost, rows_per_block=rows)
 
     def collector(self) -> Folded[LeaveOneOutSums]:
@@ -228,7 +228,7 @@ def default_candidates(kind: str, n_dims: int, shape: str, basis: str) -> Candid
         return series_candidates(n_dims, shape, basis)
     limits = largest_set(n_dims, "ball", "cosine", MAX_KERNEL, MAX_KERNEL_PER_DIM)
     radius = limits[1] or 1.0
-    return Candidates(kind, BANDWIDTHS[np.pi * radius * BANDWIDTHS >= HIGHEST_VISIBLE], limits)
+    return Candidates(kind, _BANDWIDTHS[np.pi * radius * _BANDWIDTHS >= HIGHEST_VISIBLE], limits)
 
 
 def given_candidates(

@@ -10,9 +10,9 @@ from ..core.arrays import Floats, Integers
 from .series_values import midpoints, series_at, series_on_lattice
 
 CANDIDATES_AT_ONCE = 2**16  # candidate points; the density values take half a MiB
-MAX_CELLS = 2**24  # cells of the grid: 128 MiB of bounds
+MAX_GRID_CELLS = 2**24  # cells of the grid: 128 MiB of bounds
 # With four midpoints per function a peak exceeds its neighbours by at most 8 % on each side.
-SLACK = 0.25
+_SLACK = 0.25
 
 
 def draw_series(
@@ -37,7 +37,7 @@ def draw_series(
         for axis in axes
     )
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(stream,))))
-    return draw(
+    return _draw(
         cell_bounds(middle, corners, threshold),
         lambda unit: series_at(coefficients, indices, basis, unit)[0] - threshold,
         n,
@@ -60,10 +60,10 @@ def cell_bounds(middle: Floats, corners: Floats, threshold: float) -> Floats:
         below, above = (np.delete(largest, end, axis=j) for end in (-1, 0))
         largest = np.maximum(below, above)
     largest = np.maximum(largest, middle)
-    return np.maximum(largest + SLACK * np.abs(largest) - threshold, 0.0)
+    return np.maximum(largest + _SLACK * np.abs(largest) - threshold, 0.0)
 
 
-def draw(
+def _draw(
     bounds: Floats, density: Callable[[Floats], Floats], n: int, rng: np.random.Generator
 ) -> Floats:
     """Draw n points of the unit cube, shape (n, d), from a density that is below its bounds.

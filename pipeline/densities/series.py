@@ -18,7 +18,7 @@ from ..data.bags.box import BOUNDS, Box
 from ..data.bags.coordinates import checked_names, order_of
 from ..embeddings.bases.functions import check_basis
 from .density_checks import (
-    MAX_BYTES,
+    MAX_VALUES_BYTES,
     box_contains,
     box_volume,
     check_bytes,
@@ -30,14 +30,12 @@ from .density_checks import (
     checked_threshold,
     in_unit_cube,
 )
-from .rejection import MAX_CELLS, draw_series
+from .rejection import MAX_GRID_CELLS, draw_series
 from .series_values import l2_distances, midpoints, row_blocks, series_at, series_on_lattice
-from .valid_densities import MAX_GRID_DIMS, default_grid, thresholds
+from .valid_densities import MAX_GRID_DIMS, SERIES_VALUES_PER_BLOCK, default_grid, thresholds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-VALUES_PER_BLOCK = 2**16  # half a MiB; larger blocks cost more in page faults than they save
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +261,7 @@ class Densities:
         check_bytes(n, self.n_dims, len(self))
         out = np.empty((len(self), n**self.n_dims))
         series = self.indices, self.basis
-        for rows in row_blocks(len(self), out.shape[1], VALUES_PER_BLOCK):
+        for rows in row_blocks(len(self), out.shape[1], SERIES_VALUES_PER_BLOCK):
             values = series_on_lattice(self.coefficients[rows], *series, midpoints(n))
             out[rows] = self._cut(values, rows)
         out /= self.volume
@@ -395,12 +393,12 @@ class Densities:
             more than 2^24 cells.
         """
         assert isinstance(seed, int)  # `checked` has drawn it
-        Integer(1, MAX_BYTES // (8 * self.n_dims * max(1, len(self)))).check("n", n)
+        Integer(1, MAX_VALUES_BYTES // (8 * self.n_dims * max(1, len(self)))).check("n", n)
         grid = self.resolution
-        if grid**self.n_dims > MAX_CELLS:
+        if grid**self.n_dims > MAX_GRID_CELLS:
             raise ParameterError(
-                f"sampling needs a grid of {grid}^{self.n_dims} cells, more than {MAX_CELLS:,}; "
-                "sample marginals, or take fewer functions"
+                f"sampling needs a grid of {grid}^{self.n_dims} cells, more than "
+                f"{MAX_GRID_CELLS:,}; sample marginals, or take fewer functions"
             )
         threshold = self.threshold
         if threshold is None:

@@ -6,13 +6,18 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.compiling import kernel, subkernel
-from ..embeddings.bases.function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
+from ..embeddings.bases.function_kernels import (
+    REASSOCIATING,
+    fill_cosine,
+    fill_legendre,
+    fill_trigonometric,
+)
 from ..embeddings.bases.projection_kernels import COSINE, TRIGONOMETRIC
 
 SCRATCH_ROWS = 7  # rows that the recurrences use
 
 
-@subkernel(fastmath=FAST)
+@subkernel(fastmath=REASSOCIATING)
 def _multiply(indices, q, first, tables, m, products):
     """Write products[j] = Π_{i ≤ j} φ_{α_i} for first ≤ j < d − 1, at m points."""
     for j in range(first, indices.shape[1] - 1):
@@ -26,7 +31,7 @@ def _multiply(indices, q, first, tables, m, products):
                 product[b] = below[b] * row[b]
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=REASSOCIATING)
 def fill_products(x, m, basis, indices, order, tables, scratch, products, out):
     """Write φ_α, without normalising constants, at m points of the unit cube.
 

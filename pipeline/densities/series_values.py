@@ -15,7 +15,7 @@ from ..embeddings.bases.functions import check_basis, evaluate_basis, function_s
 from .series_kernels import fill_products, work_space
 
 POINTS_PER_BLOCK = 256  # long enough for vector loops; tables of functions stay in L1
-VALUES_PER_BLOCK = 2**17  # values of all functions at a block of points: 1 MiB stays in cache
+_VALUES_PER_BLOCK = 2**17  # values of all functions at a block of points: 1 MiB stays in cache
 
 
 def series_at(coefficients: Floats, indices: Integers, basis: str, unit: Floats) -> Floats:
@@ -38,7 +38,7 @@ def series_at(coefficients: Floats, indices: Integers, basis: str, unit: Floats)
     scales = function_scales(basis, n_functions)[indices].prod(axis=1)
     scaled = coefficients * scales
     order = np.lexsort(indices.T[::-1])
-    block = min(POINTS_PER_BLOCK, max(16, VALUES_PER_BLOCK // s), len(unit))
+    block = min(POINTS_PER_BLOCK, max(16, _VALUES_PER_BLOCK // s), len(unit))
     work = work_space(n_dims, n_functions, block)
     values = np.empty((s, block))
     for start in range(0, len(unit), block or 1):

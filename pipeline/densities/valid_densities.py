@@ -15,7 +15,7 @@ MAX_CELLS = 2**18  # cells of a grid by default: 2 MiB of values per density
 # Smallest number of midpoints per dimension, by number of dimensions: fine enough for a figure.
 MIN_GRID = {1: 256, 2: 64, 3: 32}
 LOG2_POINTS = 14  # number of quasi-random points (log2) with more dimensions
-VALUES_PER_BLOCK = 2**16  # half a MiB; larger blocks cost more in page faults than they save
+SERIES_VALUES_PER_BLOCK = 2**16  # half a MiB; larger blocks cost more in page faults than they save
 
 
 def default_grid(indices: Integers) -> int:
@@ -41,7 +41,7 @@ def thresholds(coefficients: Floats, indices: Integers, basis: str, grid: int) -
     n_dims = indices.shape[1]
     n_values = grid**n_dims if n_dims <= MAX_GRID_DIMS else 2**LOG2_POINTS
     out = np.empty(len(coefficients))
-    for rows in row_blocks(len(coefficients), n_values, VALUES_PER_BLOCK):
+    for rows in row_blocks(len(coefficients), n_values, SERIES_VALUES_PER_BLOCK):
         if n_dims <= MAX_GRID_DIMS:
             values = series_on_lattice(coefficients[rows], indices, basis, midpoints(grid))
         else:

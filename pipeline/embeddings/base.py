@@ -67,6 +67,7 @@ MARGIN = 1.0
 BOX = Open("one (lo, hi) per dimension", BOUNDS | None_)
 OUT_OF_BOX = OneOf("clip", "drop", "error")
 OutOfBox = Annotated[str, OUT_OF_BOX]
+Functions = Annotated[int, Integer(1)]
 Marginals = Annotated[int, Integer(1)] | None
 
 

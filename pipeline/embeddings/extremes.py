@@ -18,7 +18,7 @@ from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
-from .kernels.same_bits import MAX_BYTES
+from .kernels.same_bits import INTERMEDIATE_BYTES
 from .kernels.sliced_kernels import sliced_quantiles
 from .kinds import embedding
 from .sliced import Directions, seconds_to_sort, unit_vectors
@@ -50,7 +50,7 @@ class ExtremesSpec(UnboundedSpec):
     32
     """
 
-    bytes_before_kernels: ClassVar[int] = MAX_BYTES
+    bytes_before_kernels: ClassVar[int] = INTERMEDIATE_BYTES
     n_directions: Directions
     tail: Tail
     seed: RandomSeed

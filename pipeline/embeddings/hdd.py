@@ -11,7 +11,7 @@ from typing_extensions import override
 from ..core import Integer, None_, OneOf, RandomSeed, Real
 from ..core.errors import ParameterError
 from ..data.bags.box import Box
-from .base import OF_SIDE, ChoiceSample, Embedding, Marginals, check_marginals
+from .base import OF_SIDE, ChoiceSample, Embedding, Functions, Marginals, check_marginals
 from .bases.smoothness import choose_bandwidth
 from .hdd_measures import DISTANCES, ORDERS, Distance, NodeRule, lambda_nodes
 from .hdd_spec import (
@@ -19,7 +19,6 @@ from .hdd_spec import (
     MAX_COEFFICIENTS,
     MAX_GRID,
     Floor,
-    Functions,
     HDDSpec,
     Norm,
     Order,
@@ -27,14 +26,14 @@ from .hdd_spec import (
 )
 from .kinds import embedding
 
-RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
-MIN_RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
+_RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
+_MIN_RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
 GRID_SPACING = 2.3  # bandwidths between midpoints
 BANDWIDTH_FACTOR = 0.7  # see the notes of `HDDEmbedding`
 N_PER_DIM, N_LAMBDAS = 10, 3  # the papers' set; fitted nodes: .12 % error of κ
 # If `marginals` is None: all coordinates together up to 3 dimensions, pairs up to 6 (at most 15
 # pairs of 600 features), else single coordinates.
-JOINT_DIMS, PAIRED_DIMS = 3, 6
+JOINT_DIMS, _PAIRED_DIMS = 3, 6
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedding`
 
 
@@ -143,7 +142,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         n_dims, marginals = box.n_dims, self.marginals
         check_marginals(marginals, n_dims)
         if marginals is None and n_dims > JOINT_DIMS:
-            marginals = 2 if n_dims <= PAIRED_DIMS and self.distance != "tv" else 1
+            marginals = 2 if n_dims <= _PAIRED_DIMS and self.distance != "tv" else 1
         size = marginals or n_dims
         n_lambdas = self.n_lambdas
         if n_lambdas is None:
@@ -174,7 +173,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         if spec.is_linear:
             n_coefficients = n_functions
         elif not reached(bandwidth, grid):
-            needed = int(np.ceil(RESOLUTION / (np.pi * bandwidth)))
+            needed = int(np.ceil(_RESOLUTION / (np.pi * bandwidth)))
             n_coefficients = min(max(needed, n_functions + 2), MAX_COEFFICIENTS[size])
         return replace(spec, bandwidth=bandwidth, n_coefficients=n_coefficients, grid=grid)
 
@@ -200,7 +199,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         """Return the bandwidth, given or chosen; 0 if the embedding is linear in the density."""
         bandwidth, size = self.bandwidth, spec.group_size
         if not isinstance(bandwidth, str):
-            least = MIN_RESOLVED / (np.pi * MAX_COEFFICIENTS[size])
+            least = _MIN_RESOLVED / (np.pi * MAX_COEFFICIENTS[size])
             if bandwidth < least and not spec.is_linear:
                 raise ParameterError(
                     f"bandwidth is {bandwidth}; in {size} dimensions expected at least {least:.4f}"

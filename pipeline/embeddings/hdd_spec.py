@@ -15,7 +15,7 @@ from ..core import Integer, Real
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..execution.pool import even_edges, weighted_edges
-from .base import MarginalSpec
+from .base import Functions, MarginalSpec
 from .bases.coefficients import kernel_arguments, project
 from .bases.functions import evaluate_basis
 from .bases.index_sets import index_set, known_index_set
@@ -30,20 +30,19 @@ from .transforms import NO_ARRAYS, Arrays
 
 MAX_FLOOR = 1e6  # in units of the uniform density; float32 can hold its squares
 MAX_ORDER = 4  # largest order; larger powers of a density add no information
-Functions = Annotated[int, Integer(1)]
 Floor = Annotated[float, Real(gt=0, le=MAX_FLOOR)]
 Order = Annotated[float, Real(gt=0, le=MAX_ORDER)]
 
-BLOCK_BYTES = 2**22  # grids of a block of bags: what one core's fraction of the cache holds
-SECONDS_PER_VALUE = 4e-9  # for one grid value of a density or of one of its powers
+_BLOCK_BYTES = 2**22  # grids of a block of bags: what one core's fraction of the cache holds
+_SECONDS_PER_VALUE = 4e-9  # for one grid value of a density or of one of its powers
 # Limits per dimension, by the number of dimensions of a marginal (at most three).
 MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # the coefficients of a bag are at most about 2^14
 MAX_GRID = {1: 4096, 2: 512, 3: 96}  # the grid of a bag takes some MB at most
 # A point is spread on the midpoints within six bandwidths (REACH). There, a Gaussian falls to
-# float32's rounding of its peak. These midpoints are one or two chunks (MAX_CHUNKS); with more
+# float32's rounding of its peak. These midpoints are one or two chunks (_MAX_CHUNKS); with more
 # chunks, coefficients are cheaper. If the bandwidth is less than an eighth of the distance between
 # midpoints (MIN_WIDTH), the factors of the weights exceed the range of float32.
-REACH, MAX_CHUNKS, MIN_WIDTH = 6, 2, 0.125
+_REACH, _MAX_CHUNKS, MIN_WIDTH = 6, 2, 0.125
 DIRECT_IS_GONE = (
     "the embedding has method='direct', which this version does not have; fit it anew without "
     "method, which takes the same distances from coefficients"
@@ -131,14 +130,14 @@ class HDDSpec(MarginalSpec):
         """Bytes for estimates and projections of two blocks, and for the matrices of the grid."""
         side = self.n_coefficients or self.grid
         numbers = len(self.groups) * side**self.group_size + 2 * self.n_features
-        blocks = 2 * max(8 * numbers, BLOCK_BYTES * numbers // self._grid_values)
+        blocks = 2 * max(8 * numbers, _BLOCK_BYTES * numbers // self._grid_values)
         return super().scratch_bytes + blocks + 4 * 8 * side * self.grid
 
     @property
     @override
     def seconds_per_bag(self) -> float:
         # the grids of a bag cost the same for any number of points
-        return 0.0 if self.is_linear else SECONDS_PER_VALUE * self._grid_values
+        return 0.0 if self.is_linear else _SECONDS_PER_VALUE * self._grid_values
 
     @override
     def describe(self) -> Description:
@@ -185,7 +184,7 @@ class HDDSpec(MarginalSpec):
         floor, exponent, rates, weights = self._pointwise(dtype)
         embed_by(
             POWERS[dtype.itemsize],
-            even_edges(len(rows), SECONDS_PER_VALUE * self._grid_values / len(self.groups)),
+            even_edges(len(rows), _SECONDS_PER_VALUE * self._grid_values / len(self.groups)),
             rows,
             g,
             self.n_coefficients or 0,
@@ -237,7 +236,7 @@ class HDDSpec(MarginalSpec):
     ) -> Iterator[tuple[int, NDArray[Any], NDArray[np.int64]]]:
         """Yield (first bag, estimates, points outside) for blocks that fit the cache."""
         side = self.n_coefficients or self.grid
-        step = max(1, BLOCK_BYTES // (self._grid_values * np.dtype(dtype).itemsize))
+        step = max(1, _BLOCK_BYTES // (self._grid_values * np.dtype(dtype).itemsize))
         for start in range(0, len(bags), step):
             block = bags[start : start + step]
             out = np.empty((len(block), len(self.groups) * side**self.group_size), dtype=dtype)
@@ -315,5 +314,5 @@ def reached(bandwidth: float, grid: int) -> int:
     0 means that coefficients are used instead.
     """
     width = bandwidth * grid
-    half = CHUNK // 2 * math.ceil(2 * REACH * width / CHUNK)
-    return half if width >= MIN_WIDTH and half <= min(grid, MAX_CHUNKS * CHUNK // 2) else 0
+    half = CHUNK // 2 * math.ceil(2 * _REACH * width / CHUNK)
+    return half if width >= MIN_WIDTH and half <= min(grid, _MAX_CHUNKS * CHUNK // 2) else 0

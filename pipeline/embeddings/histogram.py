@@ -23,7 +23,7 @@ from .kernels.histogram_kernels import histogram_powers
 from .kinds import embedding
 
 # The measure over λ for each distance; the features of "l2" are the histogram itself.
-MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}
+_MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}
 AT_ZERO = ((0.0,), (1.0,))  # the node of "l2": λ = 0 with weight 1
 
 HistogramDistance = Annotated[str, OneOf("js", "chi2", "intersection", "l2")]
@@ -73,7 +73,7 @@ class HistogramSpec(MarginalSpec):
     @property
     def exponent(self) -> float:
         """Exponent of the real power: features are √w h^{exponent + iλ}."""
-        return 1.0 if MEASURES[self.distance] is None else 0.5
+        return 1.0 if _MEASURES[self.distance] is None else 0.5
 
     @property
     def n_features(self) -> int:
@@ -179,7 +179,7 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HistogramSpec:
         # nothing is chosen from the sample
-        measure = MEASURES[self.distance]
+        measure = _MEASURES[self.distance]
         nodes = AT_ZERO if measure is None else lambda_nodes(measure, self.n_lambdas)
         return HistogramSpec(
             self.distance,

@@ -11,7 +11,7 @@ from ..core.errors import ModelError, ParameterError, shown
 from .base import Embedding, EmbeddingSpec
 from .transforms import NO_ARRAYS, Arrays, register_estimator
 
-E = TypeVar("E", bound=Embedding[Any])
+_E = TypeVar("_E", bound=Embedding[Any])
 
 INNER = "embedding"  # the field that holds the inner embedding of another one
 
@@ -28,7 +28,7 @@ def embedding(
     *,
     nesting: int = 0,
     short_names: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Callable[[type[E]], type[E]]:
+) -> Callable[[type[_E]], type[_E]]:
     """Return a decorator that registers an `Embedding` and makes its constructor from its fields.
 
     Parameters
@@ -43,9 +43,11 @@ def embedding(
     short_names
         Further names, and the parameters that each of them stands for.
     """
-    register: Callable[[type[E]], type[E]] = register_estimator(EMBEDDINGS, name, spec, short_names)
+    register: Callable[[type[_E]], type[_E]] = register_estimator(
+        EMBEDDINGS, name, spec, short_names
+    )
 
-    def register_level(cls: type[E]) -> type[E]:
+    def register_level(cls: type[_E]) -> type[_E]:
         cls.nesting = spec.nesting = nesting
         return register(cls)
 

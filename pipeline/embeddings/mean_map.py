@@ -31,7 +31,7 @@ MAIN_SHARE = 0.5  # coordinates with this fraction of the squared frequency name
 POINTS_PER_BAG = 4  # with several points per bag, distances within bags count, too
 
 Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
-Bandwidth = Annotated[float, Real(ge=MIN_BANDWIDTH, kind=OF_SIDE)]
+_Bandwidth = Annotated[float, Real(ge=MIN_BANDWIDTH, kind=OF_SIDE)]
 MaternOrder = Annotated[float, Real(ge=0.5)]
 
 
@@ -58,7 +58,7 @@ class MeanMapSpec(UnboundedSpec):
 
     kernel: KernelName
     n_features: Frequencies
-    bandwidth: Bandwidth
+    bandwidth: _Bandwidth
     nu: MaternOrder
     seed: RandomSeed
     phase: bool = False
@@ -202,7 +202,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
     kernel: KernelName = "gaussian"
     n_features: Frequencies = 256
-    bandwidth: Bandwidth | Annotated[str, OneOf("median")] = "median"
+    bandwidth: _Bandwidth | Annotated[str, OneOf("median")] = "median"
     nu: MaternOrder = 1.5
     seed: RandomSeed = 0
     phase: bool = False

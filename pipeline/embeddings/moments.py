@@ -19,11 +19,13 @@ from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, UnboundedSpec
 from .description import Description
 from .kernels.moments_kernels import moments
-from .kernels.same_bits import MAX_BYTES
+from .kernels.same_bits import INTERMEDIATE_BYTES
 from .kinds import embedding
 from .remembering import fill_once
 
-MIN_SPREAD = 1e-12  # relative to a moment; a smaller spread is rounding and is not scaled up
+_MIN_RELATIVE_SPREAD = (
+    1e-12  # relative to a moment; a smaller spread is rounding and is not scaled up
+)
 
 
 PerMoment = Annotated[tuple[float, ...], ListOf(Real())]
@@ -50,7 +52,7 @@ class MomentsSpec(UnboundedSpec):
     2
     """
 
-    bytes_before_kernels: ClassVar[int] = MAX_BYTES
+    bytes_before_kernels: ClassVar[int] = INTERMEDIATE_BYTES
     covariance: bool
     center: PerMoment | None = None
     scale: PerMoment | None = None
@@ -177,7 +179,7 @@ def _standardized(spec: MomentsSpec, sample: Iterable[Bags]) -> MomentsSpec:
     if len(rows) == 0:
         raise DataError("no bags to standardise the moments by; pass standardize=False")
     spread = rows.std(axis=0)
-    alike = spread <= MIN_SPREAD * np.abs(rows).max(axis=0)
+    alike = spread <= _MIN_RELATIVE_SPREAD * np.abs(rows).max(axis=0)
     return replace(
         spec,
         center=tuple(rows.mean(axis=0).tolist()),

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ..core import Integer, OneOf, Real
+from ..core import OneOf, Real
 from ..core.arrays import Integers
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import OF_SIDE, ChoiceSample, Embedding, Marginals, MarginalSpec
+from .base import OF_SIDE, ChoiceSample, Embedding, Functions, Marginals, MarginalSpec
 from .bases.coefficients import project, projection_seconds
 from .bases.functions import BASIS
 from .bases.index_sets import known_index_set
@@ -24,12 +24,11 @@ from .description import Description, SeriesShape
 from .kinds import embedding
 
 Basis = Annotated[str, BASIS]
-Functions = Annotated[int, Integer(1)]
 Norm = Annotated[float, Real(ge=0)]
-Bandwidth = Annotated[float, Real(gt=0, kind=OF_SIDE)]
+_Bandwidth = Annotated[float, Real(gt=0, kind=OF_SIDE)]
 Auto = Annotated[str, OneOf("auto")]
 
-MIN_RESOLVED = 3  # with fewer cosines no candidate bandwidth is resolved
+_MIN_RESOLVED = 3  # with fewer cosines no candidate bandwidth is resolved
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class ProjectionSpec(MarginalSpec):
     basis: Basis
     n_per_dim: Functions | None
     max_norm: Norm | None
-    bandwidth: Bandwidth | None = None
+    bandwidth: _Bandwidth | None = None
     OMITTED: ClassVar = {"bandwidth": None}
 
     @override
@@ -172,7 +171,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     basis: Basis = "cosine"
     n_per_dim: Functions | Auto | None = 10
     max_norm: Norm | Auto | None = None
-    bandwidth: Bandwidth | Auto | None = None
+    bandwidth: _Bandwidth | Auto | None = None
     marginals: Marginals = None
 
     @override
@@ -182,7 +181,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         bandwidth = self.bandwidth
         spec = self._choose_index_set(sample, out_of_box, box)
         if isinstance(bandwidth, str):
-            n_functions = max(int(spec.indices.max()) + 1, MIN_RESOLVED)
+            n_functions = max(int(spec.indices.max()) + 1, _MIN_RESOLVED)
             drop = out_of_box == "drop"
             bandwidth = choose_bandwidth(sample(), spec.groups, box, n_functions, drop)
         return replace(spec, bandwidth=bandwidth)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Integers
 from ..data.bags.bags import Bags
 
-MAX_BYTES = 2**25  # size of the cache: a choice from 800 bags in R² needs 11 MB
+CACHE_BYTES = 2**25  # size of the cache: a choice from 800 bags in R² needs 11 MB
 
 
 class Fills(Protocol):
@@ -35,7 +35,7 @@ class _Remembered:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[object, ...], tuple[Bags, NDArray[Any], Integers]] = {}
-        self._free = MAX_BYTES
+        self._free = CACHE_BYTES
         self._numbers: dict[tuple[object, ...], float] = {}
 
     def number_of(self, compute: Callable[[NDArray[Any]], float], rows: NDArray[Any]) -> float:

@@ -17,7 +17,7 @@ from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
-from .kernels.same_bits import MAX_BYTES
+from .kernels.same_bits import INTERMEDIATE_BYTES
 from .kernels.sliced_kernels import sliced_quantiles
 from .kinds import embedding
 from .random_features.frequencies import draw_frequencies
@@ -47,7 +47,7 @@ class SlicedWassersteinSpec(UnboundedSpec):
     128
     """
 
-    bytes_before_kernels: ClassVar[int] = MAX_BYTES
+    bytes_before_kernels: ClassVar[int] = INTERMEDIATE_BYTES
     n_directions: Directions
     n_quantiles: Quantiles
     seed: RandomSeed

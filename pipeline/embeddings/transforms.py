@@ -17,7 +17,7 @@ from ..core import ComponentRegistry, component
 from ..core.arrays import Floats
 from ..core.saved import Saved
 
-E = TypeVar("E")
+_E = TypeVar("_E")
 Arrays = Mapping[str, NDArray[Any]]
 
 NO_ARRAYS: Arrays = MappingProxyType({})
@@ -62,7 +62,7 @@ def register_estimator(
     name: str,
     transform: type[Transform],
     short_names: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Callable[[type[E]], type[E]]:
+) -> Callable[[type[_E]], type[_E]]:
     """Return a decorator that registers an estimator and makes its constructor from its fields.
 
     Parameters
@@ -78,7 +78,7 @@ def register_estimator(
         Further names, and the parameters that each of them stands for.
     """
 
-    def register(cls: type[E]) -> type[E]:
+    def register(cls: type[_E]) -> type[_E]:
         made: Any = component(cls)
         made.spec_kind, made.kind_name = transform, name
         if "kind_name" not in vars(transform):

@@ -7,10 +7,10 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-R = TypeVar("R")
+_R = TypeVar("_R")
 
 
-class CheckpointStore(Protocol[R]):
+class CheckpointStore(Protocol[_R]):
     """Store for the results of groups of tasks; small, picklable, safe for concurrent use.
 
     ``every`` is the number of tasks in a group; the last group may have fewer.
@@ -21,11 +21,11 @@ class CheckpointStore(Protocol[R]):
         """Number of tasks in a group."""
         ...
 
-    def load(self, group: int) -> R | None:
+    def load(self, group: int) -> _R | None:
         """Return the result of a group; None if the result is missing or damaged."""
         ...
 
-    def save(self, group: int, value: R) -> None:
+    def save(self, group: int, value: _R) -> None:
         """Store the result of a group, atomically."""
         ...
 

@@ -9,7 +9,7 @@ import psutil
 
 from ..core.systems import address_limit, resident_limit
 
-GROUPS = Path("/proc/self/cgroup")
+_GROUPS = Path("/proc/self/cgroup")
 MOUNT = Path("/sys/fs/cgroup")
 LIMIT_FILES = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # file of a controller's limit
 
@@ -35,7 +35,7 @@ def available_memory() -> int:
     return min(int(psutil.virtual_memory().available), memory_limit())
 
 
-def group_limits(groups: Path = GROUPS, mount: Path = MOUNT) -> Iterator[int]:
+def group_limits(groups: Path = _GROUPS, mount: Path = MOUNT) -> Iterator[int]:
     """Yield the limits of the control groups that this process is in, of versions 1 and 2.
 
     Parameters

@@ -33,7 +33,7 @@ AVAILABLE_BYTES = 2**28
 PARTITIONS_HELD = 2  # the partition that is processed, and the next
 
 B_contra = TypeVar("B_contra", contravariant=True)
-R = TypeVar("R")
+_R = TypeVar("_R")
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -128,7 +128,7 @@ class Collector(Protocol[B_contra, R_co]):
 
 
 @dataclass(frozen=True)
-class Reduction(Generic[R]):
+class Reduction(Generic[_R]):
     """Declaration of a pass: its collector, how results are merged, and its cost.
 
     Attributes
@@ -144,8 +144,8 @@ class Reduction(Generic[R]):
         Name of the tasks on the dashboard.
     """
 
-    collector: Callable[[], Collector[Any, R]]
-    merge: Callable[[R, R], R]
+    collector: Callable[[], Collector[Any, _R]]
+    merge: Callable[[_R, _R], _R]
     cost: Cost
     rows_per_block: int | None = None
     name: str = "pass"
@@ -153,14 +153,14 @@ class Reduction(Generic[R]):
 
 def run_pass(
     source: Source,
-    reduction: Reduction[R],
+    reduction: Reduction[_R],
     *,
     ranges: Sequence[Range] | None = None,
     progress: Progress | None = None,
-    checkpoint_store: CheckpointStore[R] | None = None,
+    checkpoint_store: CheckpointStore[_R] | None = None,
     preferred_workers: Sequence[str] = (),
     advice: str = FEWER_FEATURES,
-) -> R:
+) -> _R:
     """Run all tasks, on the open cluster or in this process, and merge their results.
 
     Parameters
@@ -191,11 +191,11 @@ def run_pass(
 
 def iter_pass(
     source: Source,
-    reduction: Reduction[R],
+    reduction: Reduction[_R],
     *,
     ranges: Sequence[Range],
     progress: Progress | None = None,
-) -> Iterator[R]:
+) -> Iterator[_R]:
     """Yield the result of each task when it finishes, in any order; results should be small."""
     task = RangeTask.of(source, reduction, ranges)
     sizes = [stop - start for start, stop in ranges]
@@ -209,11 +209,11 @@ def plan_ranges(source: Source, cost: Cost) -> list[Range]:
 
 
 @dataclass(frozen=True)
-class RangeTask(Generic[R]):
+class RangeTask(Generic[_R]):
     """A task that computes the result of a range of bags, as a pure function."""
 
     source: Source
-    reduction: Reduction[R]
+    reduction: Reduction[_R]
     rows_per_block: int
     max_bytes: int
 
@@ -221,10 +221,10 @@ class RangeTask(Generic[R]):
     def of(
         cls,
         source: Source,
-        reduction: Reduction[R],
+        reduction: Reduction[_R],
         ranges: Sequence[Range],
         advice: str = FEWER_FEATURES,
-    ) -> RangeTask[R]:
+    ) -> RangeTask[_R]:
         """Make the task with the current limits, which travel with it to workers.
 
         ``ranges`` are all ranges of the pass; no batch has more bags than the longest range.
@@ -247,7 +247,7 @@ class RangeTask(Generic[R]):
         """Name of the task on the dashboard."""
         return self.reduction.name
 
-    def __call__(self, bag_range: Range, report: Report) -> R:
+    def __call__(self, bag_range: Range, report: Report) -> _R:
         """Process the batches of a range, and report the number of bags done."""
         start, stop = bag_range
         sums = self.reduction.collector()
@@ -288,35 +288,35 @@ def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None
 
 
 @dataclass
-class Folded(Generic[R]):
+class Folded(Generic[_R]):
     """A `Collector` that merges the results of a function of each batch."""
 
-    per_batch: Callable[[Batch], R]
-    merge: Callable[[R, R], R]
-    total: R
+    per_batch: Callable[[Batch], _R]
+    merge: Callable[[_R, _R], _R]
+    total: _R
 
     def add(self, batch: Batch) -> None:
         """Merge the result of a batch, unless the batch is empty."""
         if len(batch):
             self.total = self.merge(self.total, self.per_batch(batch))
 
-    def finish(self) -> R:
+    def finish(self) -> _R:
         """Return the merged result."""
         return self.total
 
 
 @dataclass
-class StackedRows(Generic[R]):
+class StackedRows(Generic[_R]):
     """A `Collector` that stacks the rows that a function makes of each batch.
 
     ``join`` concatenates rows. ``no_rows`` are the rows of an empty batch, if the function does not
     accept one.
     """
 
-    per_batch: Callable[[Any], R]
-    no_rows: R | None = None
-    join: Callable[[Sequence[R]], R] = np.concatenate  # type: ignore[assignment]  # of arrays
-    parts: list[R] = field(default_factory=list)
+    per_batch: Callable[[Any], _R]
+    no_rows: _R | None = None
+    join: Callable[[Sequence[_R]], _R] = np.concatenate  # type: ignore[assignment]  # of arrays
+    parts: list[_R] = field(default_factory=list)
 
     def add(self, batch: Batch) -> None:
         """Append the rows of a batch."""
@@ -325,7 +325,7 @@ class StackedRows(Generic[R]):
         elif not self.parts:
             self.parts.append(self.no_rows)
 
-    def finish(self) -> R:
+    def finish(self) -> _R:
         """Return all rows."""
         return self.parts[0] if len(self.parts) == 1 else self.join(self.parts)
 

@@ -17,7 +17,7 @@ from .worker_threads import one_blas_thread
 STEP = 512
 # Multiplications that are not worth a second thread: a tenth of a millisecond.
 SMALL_PRODUCT = 2**22
-PANEL = 256  # columns of a Gram matrix at a time
+GRAM_COLUMNS = 256  # columns of a Gram matrix at a time
 
 
 def multiply(a: Matrix, b: Matrix, out: Matrix | None = None) -> Matrix:
@@ -54,7 +54,7 @@ def gram_matrix(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the lower triangle of rows rowsᵀ, in Fortran order; above it are zeros."""
     n = len(rows)
     out = np.zeros((n, n), order="F")
-    panels = [slice(start, min(n, start + PANEL)) for start in range(0, n, PANEL)]
+    panels = [slice(start, min(n, start + GRAM_COLUMNS)) for start in range(0, n, GRAM_COLUMNS)]
     pairs = [(i, j) for k, j in enumerate(panels) for i in panels[k:]]
 
     def multiply_pair(part: int) -> None:

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from dask.delayed import Delayed
     from distributed import Client
 
-T = TypeVar("T")
-R = TypeVar("R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
-Result = Any
+_Result = Any
 """Result of a task, or of the root of a tree."""
 
 RETRIES = 2  # of a failed task: workers come and go; errors of bagbasis are raised at once
@@ -77,17 +77,17 @@ def lane_memory(here: bool = False) -> int:
 
 
 def map_reduce(
-    function: Callable[[T, Report], R],
-    tasks: Sequence[T],
-    merge: Callable[[R, R], R],
+    function: Callable[[_T, Report], _R],
+    tasks: Sequence[_T],
+    merge: Callable[[_R, _R], _R],
     *,
     sizes: Sequence[int],
     progress: Progress | None = None,
     split_every: int | None = None,
     here: bool = False,
-    checkpoint_store: CheckpointStore[R] | None = None,
+    checkpoint_store: CheckpointStore[_R] | None = None,
     preferred_workers: Sequence[str] = (),
-) -> R:
+) -> _R:
     """Merge ``function(task, report)`` over all tasks.
 
     Parameters
@@ -143,12 +143,12 @@ def map_reduce(
 
 
 def map_tasks(
-    function: Callable[[T, Report], R],
-    tasks: Sequence[T],
+    function: Callable[[_T, Report], _R],
+    tasks: Sequence[_T],
     *,
     sizes: Sequence[int],
     progress: Progress | None = None,
-) -> Iterator[tuple[int, R]]:
+) -> Iterator[tuple[int, _R]]:
     """Yield ``(task index, result)`` as tasks finish; results should be small."""
     client = current_client()
     tally = ProgressTally(sizes, watched(progress))
@@ -171,9 +171,9 @@ def map_tasks(
 
 
 def task_graph(
-    function: Callable[[T, Report], R],
-    tasks: Sequence[T],
-    merge: Callable[[R, R], R],
+    function: Callable[[_T, Report], _R],
+    tasks: Sequence[_T],
+    merge: Callable[[_R, _R], _R],
     topic: str,
     split_every: int,
     preferred_workers: Sequence[str] = (),
@@ -184,8 +184,8 @@ def task_graph(
 
 
 def _run_here(
-    function: Callable[[T, Report], R], tasks: Sequence[T], tally: ProgressTally
-) -> Iterator[R]:
+    function: Callable[[_T, Report], _R], tasks: Sequence[_T], tally: ProgressTally
+) -> Iterator[_R]:
     for i, task in enumerate(tasks):
         with kernel_threads(), hearing_compilers(tally.say) if tally.can_say else nullcontext():
             result = function(task, lambda done, i=i: tally.update(i, done))  # type: ignore[misc]
@@ -194,8 +194,8 @@ def _run_here(
 
 
 def _run_in_worker(
-    function: Callable[[T, Report], R], task: _Plain[T], topic: str, index: int
-) -> R:
+    function: Callable[[_T, Report], _R], task: _Plain[_T], topic: str, index: int
+) -> _R:
     with task_threads(), hearing_compilers(lambda text: log_said(topic, index, text)):
         result = function(task.value, worker_report(topic, index))
     log_finished(topic, index)
@@ -203,31 +203,31 @@ def _run_in_worker(
 
 
 @dataclass(frozen=True)
-class _Group(Generic[T]):
+class _Group(Generic[_T]):
     """A group of consecutive tasks, with their units of work."""
 
     index: int
-    tasks: tuple[T, ...]
+    tasks: tuple[_T, ...]
     sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class _Kept(Generic[T, R]):
+class _Kept(Generic[_T, _R]):
     """Task that loads a group's result, or computes and stores it."""
 
-    function: Callable[[T, Report], R]
-    merge: Callable[[R, R], R]
-    checkpoint_store: CheckpointStore[R]
+    function: Callable[[_T, Report], _R]
+    merge: Callable[[_R, _R], _R]
+    checkpoint_store: CheckpointStore[_R]
 
-    def __call__(self, group: _Group[T], report: Report) -> R:
+    def __call__(self, group: _Group[_T], report: Report) -> _R:
         value = self.checkpoint_store.load(group.index)
         if value is None:
             value = self._done(group, report)
             self.checkpoint_store.save(group.index, value)
         return value
 
-    def _done(self, group: _Group[T], report: Report) -> R:
-        values: list[R] = []
+    def _done(self, group: _Group[_T], report: Report) -> _R:
+        values: list[_R] = []
         before = 0
         for task, size in zip(group.tasks, group.sizes, strict=True):
             result = self.function(task, lambda n, before=before: report(before + n))  # type: ignore[misc]
@@ -237,7 +237,7 @@ class _Kept(Generic[T, R]):
         return values[0]
 
 
-def _groups_of(tasks: Sequence[T], sizes: Sequence[int], every: int) -> list[_Group[T]]:
+def _groups_of(tasks: Sequence[_T], sizes: Sequence[int], every: int) -> list[_Group[_T]]:
     """Return the groups, in order."""
     return [
         _Group(index, tuple(tasks[start : start + every]), tuple(sizes[start : start + every]))
@@ -245,7 +245,7 @@ def _groups_of(tasks: Sequence[T], sizes: Sequence[int], every: int) -> list[_Gr
     ]
 
 
-class _Plain(Generic[T]):
+class _Plain(Generic[_T]):
     """An argument that Dask does not look into, and that is not a node of the graph.
 
     The scheduler queues tasks without dependencies of their own and gives them to workers in
@@ -254,13 +254,13 @@ class _Plain(Generic[T]):
     for their neighbours.
     """
 
-    def __init__(self, value: T) -> None:
+    def __init__(self, value: _T) -> None:
         self.value = value
 
 
 def delayed_leaves(
-    function: Callable[[T, Report], Any],
-    tasks: Sequence[T],
+    function: Callable[[_T, Report], Any],
+    tasks: Sequence[_T],
     topic: str,
     preferred_workers: Sequence[str] = (),
 ) -> list[Delayed]:
@@ -313,9 +313,9 @@ def _chain(
     return node
 
 
-def fold_results(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) -> R:
+def fold_results(results: Iterator[_R], merge: Callable[[_R, _R], _R], split_every: int) -> _R:
     """Merge results that come in order, in the same tree as on a cluster."""
-    nodes: list[list[R]] = []  # a level's open node: its fold so far, and …
+    nodes: list[list[_R]] = []  # a level's open node: its fold so far, and …
     counts: list[int] = []  # … how many children it has
     for result in results:
         value = result
@@ -329,7 +329,7 @@ def fold_results(results: Iterator[R], merge: Callable[[R, R], R], split_every: 
                 nodes[level] = [value]
                 break
             counts[level] = 0
-    carry: list[R] = []
+    carry: list[_R] = []
     for node in nodes:
         if node:
             carry = [merge(node[0], carry[0])] if carry else node

@@ -336,12 +336,12 @@ class KSDRanks(KSDAggregate):
         table = np.column_stack([[values[middle], *drawn[:, middle]], each.scores])
         best = aggregate(table[0], table[1:], WILD)
         top = (middle, each.top)[best.top]
-        details = {"better_of_two": PARTS[best.top], **details_of(each, widths, values)}
+        details = {"better_of_two": _FUSED_PARTS[best.top], **details_of(each, widths, values)}
         effect = float(values[top] / own_term(points.scored, widths[top]))
         return Measured(best.statistic, best.null, effect=effect, details=details)
 
 
-PARTS = ("the kernel's width", "seven widths")
+_FUSED_PARTS = ("the kernel's width", "seven widths")
 
 
 def own_term(scored: Scored, width: float) -> float:

@@ -26,7 +26,7 @@ from .samples.samples import is_bags
 from .samples.standardising import CoordinateUnits
 from .samples.variables import MIN_PAIRED_ROWS, VariableLike, read_variables, strata_of
 
-PERMUTATION = "permutation"
+_PERMUTATION = "permutation"
 
 
 @checked()
@@ -144,8 +144,8 @@ def independence_test(
     is_default = null is None
     chosen, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
     bound = groups is not None or within is not None
-    if bound and is_default and PERMUTATION in chosen.nulls:
-        null = PERMUTATION
+    if bound and is_default and _PERMUTATION in chosen.nulls:
+        null = _PERMUTATION
     data, labels = matched({"x": x, "y": y, **_others(z)}, {"groups": groups, "within": within})
     x, y, groups, within = data["x"], data["y"], labels["groups"], labels["within"]
     if len(data) < chosen.n_variables or (len(data) > chosen.n_variables and not chosen.takes_more):
@@ -155,10 +155,10 @@ def independence_test(
         )
     if groups is not None:
         check_groups(chosen, null, "pairs")
-    if within is not None and null != PERMUTATION:
+    if within is not None and null != _PERMUTATION:
         raise ParameterError(
             f"null is {null!r}, which knows no labels; with within= take the null "
-            f"{PERMUTATION!r}, and a statistic that has it"
+            f"{_PERMUTATION!r}, and a statistic that has it"
         )
     how = kernel, null, n_permutations, seed
     in_pass = None if bound else _measure_in_pass(chosen, x, y, how, is_default)

@@ -114,12 +114,12 @@ class Measured:
         )
 
 
-S = TypeVar("S", bound=Statistic)
+_S = TypeVar("_S", bound=Statistic)
 
 
 def find_statistic(
-    table: Mapping[str, type[S]], statistic: object, null: object, kernel: object
-) -> tuple[S, str, str]:
+    table: Mapping[str, type[_S]], statistic: object, null: object, kernel: object
+) -> tuple[_S, str, str]:
     """Return the statistic, null and kernel for the values that a user passed.
 
     Parameters
@@ -146,7 +146,7 @@ def find_statistic(
             f"statistic is {shown(statistic)}{hint}; expected one of {list(table)}, or an instance "
             f"of a statistic such as {example}()"
         )
-    chosen: S = table[statistic]() if is_name else statistic  # type: ignore[index, assignment]
+    chosen: _S = table[statistic]() if is_name else statistic  # type: ignore[index, assignment]
     null = _admitted("null", null, chosen.name, chosen.nulls)
     return chosen, null, _admitted("kernel", kernel, chosen.name, chosen.kernels)
 

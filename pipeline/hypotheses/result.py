@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-LEVEL = 0.05  # significance level of the conclusion in words
+LEVEL = 0.05  # default significance level: of conclusions in words, and of thresholds in statistics
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ from ..execution.dask_data.delayed import computed
 from ..execution.progress import Progress
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .boxes import Boxes, MeasuredBox
-from .declared import MODE, ChunkPoints, Mode, Names, Place, Reports
+from .declared import MODE, ChunkPoints, Mode, Place, Reports, TextList
 from .npz import NPZ_RULES, read_npz
 from .registry import FORMATS, FileFormat
 
@@ -63,7 +63,7 @@ ARRAY_RULES = FormatRules(
     },
 )
 
-NO_BAGS = "no bags: the iterable is empty"
+_NO_BAGS = "no bags: the iterable is empty"
 
 logger = logging.getLogger(__name__)
 
@@ -341,7 +341,7 @@ class NpzIngest(FileFormat):
     points: Place
     url: Place
     _: KW_ONLY
-    targets: Names = ()
+    targets: TextList = ()
     box: Box | Sequence[Sequence[float]] | None = None
     response_box: Box | Sequence[Sequence[float]] | None = None
     dtype: Any = None
@@ -407,7 +407,7 @@ def _append(store: BagStore, batches: Iterable[BagsToWrite], has_ids: bool) -> B
             session.write(batch.bags, batch.targets or None, ids, responses=batch.responses)
             n_batches += 1
         if not n_batches:
-            raise DataError(NO_BAGS)
+            raise DataError(_NO_BAGS)
     return store
 
 
@@ -445,7 +445,7 @@ def _write(
 ) -> BagStore:
     first = next(batches, None)
     if first is None:
-        raise DataError(NO_BAGS)
+        raise DataError(_NO_BAGS)
     dims = response_dims if first.responses is None else first.responses.n_dims
     of_points = MeasuredBox(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else MeasuredBox(boxes.responses, dims, "response_box")

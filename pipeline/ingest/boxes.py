@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.bags.box import Box, box_or_quantile, range_of
 
-MAX_NAMED = 5  # coordinates in a warning
+_MAX_NAMED = 5  # coordinates in a warning
 
 
 class Boxes(NamedTuple):
@@ -71,8 +71,8 @@ def warnings_of_range(
     constant = np.flatnonzero(np.equal(lo, hi)).tolist()
     if not constant:
         return []
-    shown = [names[j] if names else j for j in constant[:MAX_NAMED]]
-    more = ", …" if len(constant) > MAX_NAMED else ""
+    shown = [names[j] if names else j for j in constant[:_MAX_NAMED]]
+    more = ", …" if len(constant) > _MAX_NAMED else ""
     return [
         f"{len(constant)} of {len(lo)} coordinates are constant: {str(shown)[1:-1]}{more}; leave "
         "them out, as they tell nothing and have functions of their own"

@@ -10,8 +10,8 @@ from ..core.errors import ParameterError
 from ..data.store.store import BagStore
 from .earlier_keys import refuse_gone
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Runs(Protocol):
@@ -21,23 +21,23 @@ class Runs(Protocol):
         """Make the store, or append to it."""
 
 
-def function_of(ingest: Callable[P, Runs], name: str) -> Callable[P, BagStore]:
+def function_of(ingest: Callable[_P, Runs], name: str) -> Callable[_P, BagStore]:
     """Return a function that runs an ingest class; its parameters are the fields of the class."""
 
     @wraps(ingest, assigned=("__doc__", "__module__"), updated=())
-    def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> BagStore:
         return ingest(*args, **kwargs).run()
 
     run.__name__ = run.__qualname__ = name  # for help, and so that it can be pickled
     return run
 
 
-def refusing_gone(kind: type[T]) -> type[T]:
+def refusing_gone(kind: type[_T]) -> type[_T]:
     """Let a class refuse parameters of earlier versions; the error names the replacement."""
     declared = kind.__init__
 
     @wraps(declared)
-    def begin(self: T, *args: object, **parameters: object) -> None:
+    def begin(self: _T, *args: object, **parameters: object) -> None:
         refuse_gone(parameters)
         declared(self, *args, **parameters)
 

@@ -39,7 +39,7 @@ NPZ_RULES = FormatRules(
 )
 
 RESPONSE_PREFIX = "response_"
-ARRAYS = (
+_ARRAYS = (
     *("points", "offsets", "sizes", "ids", "targets"),
     *("response_points", "response_offsets", "response_sizes"),
 )
@@ -94,8 +94,8 @@ def _load(file: str) -> dict[str, NDArray[Any]]:
             if not isinstance(npz, np.lib.npyio.NpzFile):
                 raise DataError(f"{file}: one .npy array; save several by name with numpy.savez")
             for name in npz.files:
-                if name not in ARRAYS:
-                    raise DataError(f"{file}: unknown array {name!r}; known: {list(ARRAYS)}")
+                if name not in _ARRAYS:
+                    raise DataError(f"{file}: unknown array {name!r}; known: {list(_ARRAYS)}")
                 arrays[name] = _load_array(npz, name, file)
     except DataError:
         raise

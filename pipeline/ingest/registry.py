@@ -12,7 +12,7 @@ from ..core.errors import ConfigError
 from ..data.bags.format_rules import FormatRules
 from ..data.store.store import BagStore
 
-TABLES = "tables"  # the format of files with no ending of another one
+_TABLES = "tables"  # the format of files with no ending of another one
 
 
 class FileFormat(ABC):
@@ -77,7 +77,7 @@ def format_of_files(paths: Sequence[str]) -> type[FileFormat]:
     for kind in _in_order():
         if kind.endings and all(path.lower().endswith(kind.endings) for path in paths):
             return kind
-    return FORMATS[TABLES]
+    return FORMATS[_TABLES]
 
 
 def parameters_of_formats() -> dict[str, Parameter]:
@@ -87,7 +87,7 @@ def parameters_of_formats() -> dict[str, Parameter]:
     common default. If defaults differ, it is None, which stands for the default of the format that
     reads the files.
     """
-    kinds = [FORMATS[TABLES], *(kind for kind in _in_order() if kind.name != TABLES)]
+    kinds = [FORMATS[_TABLES], *(kind for kind in _in_order() if kind.name != _TABLES)]
     return {name: _of_all(parameter, kinds) for name, parameter in joined_parameters(kinds).items()}
 
 
@@ -134,8 +134,8 @@ def _in_order() -> list[type[FileFormat]]:
 def _owners(name: str) -> str:
     """Say which files have a parameter: "tables, and .h5 and .hdf5 files"."""
     owners = [kind.files for kind in _in_order() if name in parameters_of(kind)]
-    owners.sort(key=lambda files: files != FORMATS[TABLES].files)
-    return ", and ".join(owners) or FORMATS[TABLES].files
+    owners.sort(key=lambda files: files != FORMATS[_TABLES].files)
+    return ", and ".join(owners) or FORMATS[_TABLES].files
 
 
 def _of_all(parameter: Parameter, kinds: Sequence[type[FileFormat]]) -> Parameter:
@@ -147,7 +147,7 @@ def _of_all(parameter: Parameter, kinds: Sequence[type[FileFormat]]) -> Paramete
     }
     default, accepts, owners = parameter.default, parameter.accepts, [*declared]
     text = declared[owners[0]].text
-    if owners[0].name != TABLES:
+    if owners[0].name != _TABLES:
         text = f"For {' and '.join(kind.files for kind in owners)}: {text}"
     if any(own.default != default for own in declared.values()) or (
         default is REQUIRED and len(owners) < len(kinds)

@@ -34,7 +34,7 @@ from ..core.arrays import Floats
 from ..core.errors import needing_extra
 from ..core.sklearn_bases import BaseEstimator, of_bags
 from ..data.labelled.holdout import HoldoutLike
-from ..data.labelled.inputs import BagsInMemory, BagsLike
+from ..data.labelled.inputs import BagsInMemory, BagsLike, LabelsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
 from ..embeddings.base import Embedding
@@ -52,7 +52,7 @@ from .fitted_model import FRAME_COLUMNS, PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.feature_map import FeatureMap
 from .fitting.fit_parameters import AUTO, FitParameters, PenaltiesLike
-from .fitting.problem import Groups, Labels, TrainingBags, pose_problem
+from .fitting.problem import Groups, TrainingBags, pose_problem
 from .fitting.solver import SOLVERS
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
@@ -69,7 +69,7 @@ EMBEDDING = Instance("Embedding", "ProjectionEmbedding()")
 PENALTIES = Real(ge=0) | ListOf(Real(ge=0), 1)
 Head = Annotated[str, OneOf("ridge", "trees", "stack")]
 
-MOVED = {"posterior_": "model_.posterior"}  # attributes of earlier versions
+_MOVED = {"posterior_": "model_.posterior"}  # attributes of earlier versions
 
 
 @component
@@ -145,7 +145,7 @@ class DoubleBasis(BaseEstimator):
         """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite=overwrite)
 
-    def summary(self, X: BagsLike | None = None, y: Labels = None) -> FitSummary:
+    def summary(self, X: BagsLike | None = None, y: LabelsLike = None) -> FitSummary:
         """Return a summary of the fit: the embedding, errors next to rivals, and the next step.
 
         The summary prints as text, and is a table in a notebook.
@@ -199,7 +199,7 @@ class DoubleBasis(BaseEstimator):
 
     @checked(url=Url)
     def report(
-        self, url: str | os.PathLike[str], X: BagsLike | None = None, y: Labels = None
+        self, url: str | os.PathLike[str], X: BagsLike | None = None, y: LabelsLike = None
     ) -> None:
         """Write an HTML report of the fitted model, the same as that of ``bags fit``.
 
@@ -351,8 +351,8 @@ class DoubleBasis(BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401
             """Raise AttributeError, naming the new place of an attribute of earlier versions."""
-            if name in MOVED:
-                raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {MOVED[name]}")
+            if name in _MOVED:
+                raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {_MOVED[name]}")
             return object.__getattribute__(self, name)
 
     def __sklearn_tags__(self) -> Tags:
@@ -368,7 +368,7 @@ class DoubleBasis(BaseEstimator):
     def _fit(
         self,
         X: TrainingBags,
-        labels: Labels,
+        labels: LabelsLike,
         target: Target,
         sample_weight: SampleWeight,
         holdout: HoldoutLike,
@@ -398,7 +398,7 @@ class DoubleBasis(BaseEstimator):
         return self.model_
 
 
-Estimator = TypeVar("Estimator", bound=DoubleBasis)
+_Estimator = TypeVar("_Estimator", bound=DoubleBasis)
 
 
 def fit_parameters_of(estimator: DoubleBasis) -> FitParameters:
@@ -420,7 +420,7 @@ def fit_parameters_of(estimator: DoubleBasis) -> FitParameters:
     return FitParameters(learns, constraints_of(type(estimator)), **values)
 
 
-def with_model(estimator: Estimator, model: RidgeModel) -> Estimator:
+def with_model(estimator: _Estimator, model: RidgeModel) -> _Estimator:
     """Return an estimator with the same parameters whose fit has made ``model``."""
     made = clone(estimator)
     made.model_ = model

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SAMPLE_SIZE = 50_000  # bags remembered for figures: more dots hide each other
-SAMPLE_SEED = 3  # differs from those of the splits, whose bags are samples of their own
+_SAMPLE_SEED = 3  # differs from those of the splits, whose bags are samples of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +50,14 @@ class ErrorSample:
         index = np.concatenate([self.index, other.index])
         chosen = np.argsort(index, kind="stable")
         if len(index) > SAMPLE_SIZE:
-            numbers = hash_index(index[chosen].astype(np.uint64), SAMPLE_SEED)
+            numbers = hash_index(index[chosen].astype(np.uint64), _SAMPLE_SEED)
             chosen = chosen[np.sort(np.argpartition(numbers, SAMPLE_SIZE)[:SAMPLE_SIZE])]
         true = np.concatenate([self.true, other.true])
         predicted = np.concatenate([self.predicted, other.predicted])
         return ErrorSample(index[chosen], true[chosen], predicted[chosen])
 
 
-def spread_of(key: str, spreads: Mapping[str, float]) -> float | None:
+def standard_error_of(key: str, spreads: Mapping[str, float]) -> float | None:
     """Return the standard error that sets the digits of a measure.
 
     The error of a constant has the digits of the error of the model.
@@ -74,7 +74,7 @@ def measures_in_words(values: Mapping[str, Any], spreads: Mapping[str, float]) -
     for key, value in values.items():
         if key == "n" or not isinstance(value, (int, float)):
             continue
-        spread = spread_of(key, spreads)
+        spread = standard_error_of(key, spreads)
         texts.append(f"{key} {rounded(value, spread) if texts else with_error(value, spread)}")
     return ", ".join(texts)
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from .base import DoubleBasis
 
-BLOCK_VALUES = 2**23  # values (points times coordinates) of the bags that are predicted at a time
+_BLOCK_VALUES = 2**23  # values (points times coordinates) of the bags that are predicted at a time
 # How far a coordinate is moved to either side, as a fraction of its spread in the bag.
 STEP_FRACTION = 0.1
-N_SHOWN = 3  # points and coordinates in a printed explanation
+_N_SHOWN = 3  # points and coordinates in a printed explanation
 N_SHOWN_TARGETS = 8  # four lines each
 
 
@@ -141,12 +141,12 @@ class Explanation:
         moved = np.flatnonzero(self.effect.any(axis=0)).tolist() or [0]
         for j in moved[:N_SHOWN_TARGETS]:
             name = self.targets[j]
-            order = np.argsort(-np.abs(self.effect[:, j]), kind="stable")[:N_SHOWN]
+            order = np.argsort(-np.abs(self.effect[:, j]), kind="stable")[:_N_SHOWN]
             effects = [f"{self.rows[i]} ({self.effect[i, j]:+.2g})" for i in order.tolist()]
             lines[f"{name}: prediction"] = rounded(float(self.prediction[j]))
             lines[f"{name}: points"] = ", ".join(effects)
             for what, values in (("shift", self.shift), ("spread", self.spread)):
-                order = np.argsort(-np.abs(values[:, j]), kind="stable")[:N_SHOWN]
+                order = np.argsort(-np.abs(values[:, j]), kind="stable")[:_N_SHOWN]
                 effects = [
                     f"{coordinate_in_words(self.coordinate_names[i])} ({values[i, j]:+.2g})"
                     for i in order.tolist()
@@ -254,7 +254,7 @@ def _effects(
     """Return the effects of points, (m, k), and the slopes of coordinates, (n_dims, 2, k)."""
     n_dims = points.shape[1]
     effect = np.empty((len(rows), len(prediction)))
-    size = max(1, BLOCK_VALUES // points.size)
+    size = max(1, _BLOCK_VALUES // points.size)
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
         without = [np.delete(points, row, axis=0) for row in block.tolist()]

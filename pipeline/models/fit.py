@@ -39,7 +39,7 @@ from .ridge.ridge import RidgeSolution
 from .ridge_model import RidgeModel
 from .stacking import with_trees
 
-TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
+_TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
 
 
 def fit_ridge(
@@ -119,7 +119,7 @@ def make_model(
         solution = solve_fit(plan, sums, parameters, near)
     _warn(plan, sums, parameters, solution)
     solved = np.column_stack([solution.coef, solution.intercept]).T
-    plan.outcome.check_finite(solved, "the solution", TOO_LARGE)
+    plan.outcome.check_finite(solved, "the solution", _TOO_LARGE)
     posterior = None
     if parameters.uncertainty:
         with kernel_threads():

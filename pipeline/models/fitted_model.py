@@ -35,7 +35,7 @@ POSTERIOR_COLUMNS = ("std", *BagScores._fields)  # columns that need a posterior
 INTERVAL_COLUMNS = ("lower", "upper")  # columns that need a calibration
 SET = "set"  # needs a calibration, too; for classes
 # All columns that a prediction may have in addition.
-COLUMNS = (*POSTERIOR_COLUMNS, *INTERVAL_COLUMNS, SET, OUTSIDE_COLUMN)
+PREDICTED_COLUMNS = (*POSTERIOR_COLUMNS, *INTERVAL_COLUMNS, SET, OUTSIDE_COLUMN)
 
 
 class MoreColumns(NamedTuple):
@@ -165,19 +165,19 @@ class FittedModel(JudgedModel, Protocol):
         ...
 
 
-Model = TypeVar("Model", covariant=True)
+_Model = TypeVar("_Model", covariant=True)
 
 
-class FittedEstimator(Protocol[Model]):
+class FittedEstimator(Protocol[_Model]):
     """An estimator with a fitted model."""
 
     @property
-    def model_(self) -> Model:
+    def model_(self) -> _Model:
         """The fitted model."""
         ...
 
 
-def model_of(estimator: FittedEstimator[Model]) -> Model:
+def model_of(estimator: FittedEstimator[_Model]) -> _Model:
     """Return the fitted model of an estimator; ModelError before a fit."""
     if not hasattr(estimator, "model_") and not hasattr(estimator, "fit"):
         hint = (
@@ -200,14 +200,14 @@ POINTS_PER_DIGEST = 2**16  # points that are hashed at a time, in float64
 JUDGED_ON_FITTED = "The model was fitted to bags that it is judged on: errors are too small."
 
 
-COUNTS = (
+_COUNTS = (
     "n_bags_fitted",
     "n_bags_held_out",
     "n_bags_unlabelled",
     "n_points_seen",
     "n_points_outside_box",
 )
-WEIGHTS = ("weight_fitted", "baseline_alpha")
+_WEIGHTS = ("weight_fitted", "baseline_alpha")
 
 
 def check_report(report: object) -> None:
@@ -222,10 +222,10 @@ def check_report(report: object) -> None:
         FRAME_COLUMNS: _is_list_of(str, columns),
         "choice": choice is None or _is_list_of(Mapping, tried),
     }
-    for key in COUNTS:
+    for key in _COUNTS:
         count = report.get(key, 0)
         fits[key] = type(count) is int and count >= 0
-    for key in WEIGHTS:
+    for key in _WEIGHTS:
         weight = report.get(key, 0.0)
         fits[key] = type(weight) in (int, float) and 0 <= weight < inf
     for key, does_fit in fits.items():

@@ -41,7 +41,7 @@ from .outcomes.base import Outcome
 from .outcomes.details import Judged, RealDetails, weighted_sum
 from .predictions.outside import counting_outside
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 TOO_LARGE = "the predictions or the labels are too large: divide the labels by a constant"
 JUDGED_ROWS = 2048  # bags whose features, coefficients and encoded labels are held at a time
@@ -211,8 +211,8 @@ def find_subset(
     model: JudgedModel,
     bags: LabelledBags,
     subset: str | None,
-    use: Callable[[LabelledBags], T | None],
-) -> tuple[str, T]:
+    use: Callable[[LabelledBags], _T | None],
+) -> tuple[str, _T]:
     """Return the subset of bags to judge a model on, and the result of ``use`` on its bags.
 
     Without a given subset, the first of `natural_subsets` with a labelled bag is used.

@@ -32,7 +32,7 @@ from .triple_basis import TripleBasisRegressor
 
 NETWORK = "network"  # the item of a saved model that only networks have
 LEAF_NAME = "leaf{:03d}"  # the arrays of a saved network, in their order
-ESTIMATORS: dict[str, type[DoubleBasis]] = {
+_ESTIMATORS: dict[str, type[DoubleBasis]] = {
     kind.__name__: kind
     for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
 }
@@ -159,7 +159,7 @@ def _load(url: str) -> DoubleBasis:
 def _made(url: str, values: dict[str, Any]) -> DoubleBasis:
     """Return the estimator with a state that was read."""
     try:
-        kind = ESTIMATORS[values["estimator"]]
+        kind = _ESTIMATORS[values["estimator"]]
         estimator = kind(**params_from_dict(values))
         learns, precision = fit_parameters_of(estimator).learns, estimator.precision
         constraints_of(kind)["precision"].check("precision", precision)

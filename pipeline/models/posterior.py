@@ -25,7 +25,9 @@ from .ridge.summary import Summary
 
 BAG_FRACTIONS = np.arange(0, 1, 0.05)  # fractions of σ² that are tried as the variance of bags
 MIN_FREE = 1e-3  # of 1 - h, where the fit passes through a bag's label
-ROUNDING = 1e-14  # eigenvalues below this fraction of the trace cannot be told from zero in double
+_EIGENVALUE_ROUNDING = (
+    1e-14  # eigenvalues below this fraction of the trace cannot be told from zero in double
+)
 NO_POSTERIOR = (
     "standard deviations need a model with a posterior; fit it with uncertainty=True "
     "(model.uncertainty: true), which stores a matrix of features by features"
@@ -105,7 +107,7 @@ class Posterior(OptionalPart):
         values, vectors = scipy.linalg.eigh(
             summary.matrix(), lower=True, overwrite_a=True, check_finite=False, driver="evd"
         )
-        share = ROUNDING if solution.alpha > 0 else rounding
+        share = _EIGENVALUE_ROUNDING if solution.alpha > 0 else rounding
         keep = values > share * summary.trace
         eigenvalues: Floats = values[keep]
         directions = summary.coefficients(vectors[:, keep]).T

@@ -35,8 +35,7 @@ from .base import DoubleBasis, Head
 from .conformal import conformalized
 from .fitted_model import COVERAGE, INTERVAL_COLUMNS, MoreColumns, PredictionArray
 from .fitting.checkpoints import CheckpointsLike
-from .fitting.problem import Groups, TrainingBags
-from .intervals.fold_calibration import MAX_FOLDS
+from .fitting.problem import MAX_FOLDS, Groups, TrainingBags
 from .judging import score_of
 from .outcomes.base import Target
 from .outcomes.reals import Reals

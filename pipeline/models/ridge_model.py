@@ -62,7 +62,7 @@ NO_CALIBRATION = (
 )
 
 # arrays of a `RidgeSolution`, by their names in saved models
-ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
+_ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
 MEAN_ARRAY = "mean_coefficients"  # the array of the mean of the encoded labels
 CALIBRATIONS: tuple[type[Calibration | FoldCalibration], ...] = (
     Calibration,
@@ -70,7 +70,7 @@ CALIBRATIONS: tuple[type[Calibration | FoldCalibration], ...] = (
     SetCalibration,
     FoldSetCalibration,
 )
-PARTS: tuple[type[OptionalPart], ...] = (Posterior, *CALIBRATIONS, Trees, LinearHead)
+OPTIONAL_PARTS: tuple[type[OptionalPart], ...] = (Posterior, *CALIBRATIONS, Trees, LinearHead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,7 +427,7 @@ class RidgeModel:
         }
         if self.weights is not None:
             attributes["weights"] = self.weights
-        arrays = {name: getattr(self.solution, own) for name, own in ARRAYS.items()}
+        arrays = {name: getattr(self.solution, own) for name, own in _ARRAYS.items()}
         if self.mean_targets is not None:
             arrays[MEAN_ARRAY] = self.mean_targets
         arrays |= self.features.arrays()
@@ -439,9 +439,9 @@ class RidgeModel:
     @staticmethod
     def array_names(attributes: dict[str, Any], learns: type[Outcome]) -> list[str]:
         """Return the names of the arrays of a saved model with these attributes."""
-        own = [*ARRAYS, MEAN_ARRAY] if learns.keeps_mean else [*ARRAYS]
+        own = [*_ARRAYS, MEAN_ARRAY] if learns.keeps_mean else [*_ARRAYS]
         own += FeatureMap.array_names(attributes["features"])
-        return own + [name for part in PARTS for name in part.array_names(attributes)]
+        return own + [name for part in OPTIONAL_PARTS for name in part.array_names(attributes)]
 
     @classmethod
     def from_state(cls, state: ModelState, learns: type[Outcome], precision: str) -> Self:

@@ -40,13 +40,15 @@ from ..embeddings.random_features.registered import DEFAULT_FEATURES, RANDOM_FEA
 from .fitting.feature_map import SECOND_BASIS
 from .model_state import ModelState
 
-FORMAT = Format("model")
+MODEL_FORMAT = Format("model")
 VERSIONS = "versions"  # of the packages that saved the model
 MODEL_KEY = "bagbasis_model"  # attribute of the Zarr group; empty until everything else is written
-CHECKSUM = "bagbasis_model_checksum"  # of that attribute; models of earlier versions have none
+MODEL_CHECKSUM = (
+    "bagbasis_model_checksum"  # of that attribute; models of earlier versions have none
+)
 RUN_KEY = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
-PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
+_PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
 
 
 class HasParams(Protocol):
@@ -192,7 +194,7 @@ def read_model_state(url: str) -> dict[str, Any]:
         check_state(attributes)
     except ValueError as error:
         raise ModelError(f"{url}: damaged model ({error}); restore it, or save it again") from error
-    return FORMAT.strip(state, url, ModelError)
+    return MODEL_FORMAT.strip(state, url, ModelError)
 
 
 def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -240,19 +242,19 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
             compressors=zarr_reading.CHECKED_ZSTD,
             fill_value=float("nan"),
         )
-    versions = {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}}
-    values = FORMAT.stamp({**state.attributes, VERSIONS: versions})
+    versions = {"python": platform.python_version(), **{n: version(n) for n in _PACKAGES}}
+    values = MODEL_FORMAT.stamp({**state.attributes, VERSIONS: versions})
     group.update_attributes(attributes_with(values))
 
 
 def attributes_with(state: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a saved model: its state and the checksum of the state."""
-    return {MODEL_KEY: state, CHECKSUM: checksum_of_values(state)}
+    return {MODEL_KEY: state, MODEL_CHECKSUM: checksum_of_values(state)}
 
 
 def check_state(attributes: Mapping[str, Any]) -> None:
     """Raise ValueError if the state of a saved model does not match its checksum."""
-    expected = attributes.get(CHECKSUM)
+    expected = attributes.get(MODEL_CHECKSUM)
     if expected is not None and checksum_of_values(attributes[MODEL_KEY]) != expected:
         raise ValueError(f"its attributes do not match their checksum, {expected}")
 

@@ -21,7 +21,7 @@ from ..core.arrays import Floats, Integers
 from ..core.saved import read_saved
 from ..core.sums import Sums
 from ..data.labelled.labelled import Batch
-from ..data.labelled.splits import Folds
+from ..data.labelled.splits import N_FOLDS, Folds
 from ..execution.passes import Reduction, StackedRows, check_memory, run_pass
 from ..execution.progress import Progress, note
 from ..execution.worker_threads import kernel_threads
@@ -36,18 +36,19 @@ from .outcomes.class_probabilities import ProbabilityMap
 from .outcomes.classes import PROBABILITIES, Classes
 from .ridge_model import RidgeModel
 
-RIDGE, STACK, TREES, LINE = "ridge", "stack", "trees", "line"
-N_FOLDS = 5
-SEED = 0
+_RIDGE, STACK, TREES, _LINE = "ridge", "stack", "trees", "line"
+_SEED = 0
 MAX_RANDOMISED = 5000  # bags; more are boosted: a forest of them would take too much memory
 N_RANDOMISED = 200
 SPLIT_COLUMNS = 100  # columns tried at a split at most; a third if there are fewer
-MAX_BYTES = 2**25  # size of all trees, which are saved and travel: leaves grow until they fit
-NODE_BYTES = 48  # in addition to the values of a leaf
-BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 20, "early_stopping": False}
+_MAX_TREES_BYTES = (
+    2**25
+)  # size of all trees, which are saved and travel: leaves grow until they fit
+_NODE_BYTES = 48  # in addition to the values of a leaf
+_BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 20, "early_stopping": False}
 COPIES = 3  # of the rows: the given ones, the joined ones, and those that trees make
-MIN_LEAD = 0.5  # standard errors by which a head has to lead to replace a cheaper one
-FEWER = "take fewer bags, a shorter embedding, or head='ridge'"
+_MIN_LEAD = 0.5  # standard errors by which a head has to lead to replace a cheaper one
+_FEWER = "take fewer bags, a shorter embedding, or head='ridge'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +95,12 @@ def with_trees(
     ParameterError
         If the rows do not fit in memory.
     """
-    if parameters.head == RIDGE:
+    if parameters.head == _RIDGE:
         return model
     source, inputs = problem.fitted, TreeInputs(model.features)
     n, m, k = source.n_bags, inputs.n_features, model.outcome.n_targets
     needed = COPIES * n * (4 * m + 16 * k)
-    check_memory(f"trees on {m:,} numbers of each of {n:,} bags", needed, FEWER)
+    check_memory(f"trees on {m:,} numbers of each of {n:,} bags", needed, _FEWER)
     note(progress, "growing trees")
     without = model.folded(parameters.rounding).solve_without_each
     folded = without(source, N_FOLDS, problem.groups, problem.weights)
@@ -114,12 +115,12 @@ def with_trees(
         grown, of_trees = _grown_over_folds(rows, judged, n_cores)
         means = inputs.means(rows.inputs)
         line, of_line = LinearHead.fitted(means, rows.y, judged.units, judged.weights, rows.folds)
-    members = {RIDGE: rows.of_ridge, TREES: of_trees, LINE: of_line}
+    members = {_RIDGE: rows.of_ridge, TREES: of_trees, _LINE: of_line}
     unit = np.sqrt(judged.units)
     in_units = [values / unit for values in members.values()]
     shares = best_shares(in_units, rows.y / unit, judged.weights, judged.clusters)
     stacked = np.tensordot(shares, np.array([*members.values()]), 1)
-    predicted = {RIDGE: rows.of_ridge, TREES: of_trees, STACK: stacked}
+    predicted = {_RIDGE: rows.of_ridge, TREES: of_trees, STACK: stacked}
     report = {
         **_errors(predicted, rows.y, judged),
         "head": parameters.head,
@@ -145,10 +146,10 @@ def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, 
     ridge is cheaper than the trees, and the trees are cheaper than the stack.
     """
     report = model.report["head"]
-    tried = [name for name in (RIDGE, TREES, STACK) if name in heads]
+    tried = [name for name in (_RIDGE, TREES, STACK) if name in heads]
     errors, spreads = report["errors"], report["standard_errors"]
     least = min(errors[name] for name in tried)
-    chosen = next(name for name in tried if errors[name] <= least + MIN_LEAD * spreads[name])
+    chosen = next(name for name in tried if errors[name] <= least + _MIN_LEAD * spreads[name])
     made = replace(model, report={**model.report, "head": {**report, "head": chosen}})
     return _with_shares(made, chosen), chosen
 
@@ -159,7 +160,7 @@ def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
     if maps is not None and isinstance(model.outcome, Classes):
         probability_map = read_saved(ProbabilityMap, maps[head])
         model = replace(model, outcome=replace(model.outcome, probability_map=probability_map))
-    if head == RIDGE:
+    if head == _RIDGE:
         return replace(model, trees=None, line=None)
     assert model.trees is not None
     if head == TREES:
@@ -167,7 +168,7 @@ def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
     assert model.line is not None
     shares = model.report["head"]["shares"]
     trees = replace(model.trees, weight=shares[TREES])
-    return replace(model, trees=trees, line=replace(model.line, weight=shares[LINE]))
+    return replace(model, trees=trees, line=replace(model.line, weight=shares[_LINE]))
 
 
 def _grown_over_folds(rows: HeadRows, judged: FoldRows, n_cores: int) -> tuple[Trees, Floats]:
@@ -210,18 +211,18 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
     )
     if len(y) > MAX_RANDOMISED:
         boosted = [
-            HistGradientBoostingRegressor(**BOOSTING, random_state=SEED).fit(
+            HistGradientBoostingRegressor(**_BOOSTING, random_state=_SEED).fit(
                 inputs, target, sample_weight
             )
             for target in scaled.T
         ]
         return Trees.of_boosted(boosted, exponents)
-    node = NODE_BYTES + 8 * y.shape[1]
+    node = _NODE_BYTES + 8 * y.shape[1]
     forest = ExtraTreesRegressor(
         N_RANDOMISED,
-        min_samples_leaf=max(1, -(-2 * len(y) * N_RANDOMISED * node // MAX_BYTES)),
+        min_samples_leaf=max(1, -(-2 * len(y) * N_RANDOMISED * node // _MAX_TREES_BYTES)),
         max_features=max(1, min(SPLIT_COLUMNS, inputs.shape[1] // 3)),
-        random_state=SEED,
+        random_state=_SEED,
         n_jobs=n_cores,
     )
     with warnings.catch_warnings():  # scikit-learn's threads race for the filters, and empty them

@@ -23,14 +23,14 @@ from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, shown
 from ..core.sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
 from ..core.units import in_units, units_of
+from ..data.bags.ids import EXACT
 from .ridge.gram_products import add_upper
 from .ridge.penalties import Path, Penalties, warn_at_edge
 from .ridge.ridge import RidgeSolution, solve, solve_each, solve_gcv
 from .ridge.sums import RidgeStatistics, StatisticsBuilder
 
-ROUNDING = 1e-14  # of sums in double, relative to their trace
-LARGEST, SMALLEST = 1e150, 1e-150  # numbers whose squares have sums in double
-EXACT = 2.0**53  # from here on floats leave out whole numbers
+_TRACE_ROUNDING = 1e-14  # of sums in double, relative to their trace
+_LARGEST, _SMALLEST = 1e150, 1e-150  # numbers whose squares have sums in double
 
 
 @dataclass(frozen=True)
@@ -197,19 +197,19 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         if isinstance(chosen, str):
             penalties = self._penalties(total)
             if chosen == "gcv":
-                solution = solve_gcv(total, penalties, noise=ROUNDING)
+                solution = solve_gcv(total, penalties, noise=_TRACE_ROUNDING)
                 path = Path(solution.alphas, solution.scores)
             else:
                 if sum(part.n > 0 for part in self.folds_) < 2:
                     where = f"n_samples={total.n} in one fold"
                     raise DataError(f"{where}; alpha='folds' needs two folds")
                 path = Path(penalties.values, self._fold_errors(total, penalties.values))
-                solution = solve(total, path.best, ROUNDING)
+                solution = solve(total, path.best, _TRACE_ROUNDING)
                 path = replace(path, scores=path.scores / (_variation(total) or 1.0))
             if len(path.alphas) > 1:
                 warn_at_edge(path, penalties, "float64", True)
         else:
-            solution = solve(total, float(chosen), ROUNDING)
+            solution = solve(total, float(chosen), _TRACE_ROUNDING)
         if not np.isfinite(solution.coef).all() or not np.isfinite(solution.intercept).all():
             raise DataError(
                 "y has too large numbers for finite coefficients; divide y by a constant"
@@ -288,7 +288,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         for part in self.folds_:
             if part.n:
                 judge = part.judge()
-                for i, solution in enumerate(solve_each(total - part, alphas, ROUNDING)):
+                for i, solution in enumerate(solve_each(total - part, alphas, _TRACE_ROUNDING)):
                     errors[i] += part.n * np.mean(judge(solution.coef.T, solution.intercept))
         return errors
 
@@ -296,12 +296,12 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         """Raise DataError for numbers whose squares cannot be summed."""
         largest, spread = np.abs(rows).max(axis=0), np.ptp(rows, axis=0)
         names = getattr(self, "feature_names_in_", range(rows.shape[1]))
-        for j in np.flatnonzero(~(largest <= LARGEST))[:1]:
+        for j in np.flatnonzero(~(largest <= _LARGEST))[:1]:
             raise DataError(
                 f"X: column {shown(names[j])} has numbers {largest[j]:g} from their mean, whose "
                 "squares are too large; divide the column by a constant"
             )
-        for j in np.flatnonzero((spread > 0) & (spread < SMALLEST))[:1]:
+        for j in np.flatnonzero((spread > 0) & (spread < _SMALLEST))[:1]:
             raise DataError(
                 f"X: numbers of column {shown(names[j])} differ by at most {spread[j]:g}, whose "
                 "square is 0; multiply the column by a constant"

@@ -23,7 +23,7 @@ from ..core import (
 from ..core.arrays import Floats
 from ..data.bags.bags import Bags
 from ..data.labelled.holdout import HOLDOUT, HoldoutLike
-from ..data.labelled.inputs import BagsInMemory, BagsLike
+from ..data.labelled.inputs import BagsInMemory, BagsLike, LabelsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
 from ..embeddings.base import Embedding
@@ -36,10 +36,10 @@ from .base import EMBEDDING, PENALTIES, DoubleBasis
 from .fitted_model import PredictionArray
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.fit_parameters import AUTO, PenaltiesLike
-from .fitting.problem import Groups, Labels, TrainingBags
+from .fitting.problem import Groups, TrainingBags
 from .judging import score_of
 from .outcomes.densities import DensityOutcome
-from .predictions.densities import DensityPrediction, density_values, names_of, where
+from .predictions.densities import DensityPrediction, density_values, response_names_of, where
 from .ridge_model import RidgeModel
 
 
@@ -137,7 +137,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     def fit(
         self,
         X: TrainingBags,
-        responses: Labels = None,
+        responses: LabelsLike = None,
         *,
         sample_weight: SampleWeight = None,
         holdout: HoldoutLike = 0.0,
@@ -187,13 +187,13 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         # a lazy dask.array for a BagStore
         if not isinstance(X, BagStore):
             return super().predict_density(X, at, grid=grid, project=project)
-        model, (points, grid) = self._fitted, where(at, grid, names_of(self._fitted))
+        model, (points, grid) = self._fitted, where(at, grid, response_names_of(self._fitted))
         spec = self.response_spec_
         tail = (len(points),) if points is not None else (int(grid or 0),) * spec.n_dims
         return model.apply(X, _DensityValues(model, points, grid, project), tail)
 
     def score(
-        self, X: TrainingBags, responses: Labels = None, sample_weight: SampleWeight = None
+        self, X: TrainingBags, responses: LabelsLike = None, sample_weight: SampleWeight = None
     ) -> float:
         """Return R² of the response densities: 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖².
 

@@ -40,7 +40,7 @@ from .examples import (
     thinned,
     unlabelled_examples,
 )
-from .tan import points_of
+from .tan import named_points
 from .training import TrainingBatch
 from .transformations import CHAINS, make_chain
 
@@ -261,7 +261,7 @@ class BagDensity(NeuralEstimator):
         conditions = self.embed(X).astype(np.float32)
         standard = self._standards["drawn"]
         names = self._drawn_names
-        z = jnp.asarray(standard(points_of(points, self._decided["n_out_dims"], names)))
+        z = jnp.asarray(standard(named_points(points, self._decided["n_out_dims"], names)))
         rows = [np.asarray(_log_densities(self.network_, z, c)) for c in conditions]
         return np.array(rows, np.float64) - np.log(standard.scale).sum()
 

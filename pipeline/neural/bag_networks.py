@@ -52,7 +52,7 @@ def _cross_entropy(network: Network, batch: TrainingBatch, key: jax.Array) -> ja
     return optax.softmax_cross_entropy_with_integer_labels(scores, batch[2]).mean()
 
 
-TARGET = Text | ListOf(Text, 1) | None_
+_TARGET = Text | ListOf(Text, 1) | None_
 
 
 class BagNetworkEstimator(NeuralEstimator):
@@ -203,7 +203,7 @@ class NetworkRegressor(RegressorMixin, LabelledNetwork):
 
     _learns: ClassVar[type[Outcome]] = Reals
 
-    @checked(target=TARGET, holdout=HOLDOUT, progress=Function | None_)
+    @checked(target=_TARGET, holdout=HOLDOUT, progress=Function | None_)
     def fit(
         self,
         X: BagsLike,

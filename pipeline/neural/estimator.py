@@ -22,7 +22,7 @@ from ..data.labelled.labelled import LabelledBags
 from ..execution.progress import Progress
 from .declared import TrainingParameters
 from .examples import Examples, Standard
-from .files import leaves_of, with_leaves, write_arrays
+from .files import leaves_of, with_leaves, write_network_file
 from .training import Loss, Network, Schedule, Trained, train
 
 
@@ -115,7 +115,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         self._check_fitted()
         parameters = json.loads(json.dumps(self.get_params(), default=list))
         header = {"kind": type(self).__name__, "parameters": parameters, **self.header()}
-        write_arrays(path, leaves_of(self.arrays()), header)
+        write_network_file(path, leaves_of(self.arrays()), header)
 
     def header(self) -> dict[str, Any]:
         """Return the contents of a file besides parameters and arrays, as JSON types."""

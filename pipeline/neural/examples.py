@@ -30,7 +30,7 @@ from .training import TrainingBatch
 HELD_BYTES = 2**30  # points: smaller stores are read once
 RUNS_PER_BATCH = 8  # reads of a batch: neighbours in a store are often alike
 PREDICTED_AT_ONCE = 256  # bags
-SAMPLED_BAGS = 4096  # bags that show where points lie, and how far apart
+_SAMPLED_BAGS = 4096  # bags that show where points lie, and how far apart
 
 OutcomeKind = TypeVar("OutcomeKind", bound=Outcome)
 
@@ -163,7 +163,7 @@ class Examples:
 
     def sample(self) -> Bags:
         """Return some bags from all over the data."""
-        bags = list(self.bags.sample(RunSample.of_about(SAMPLED_BAGS)))
+        bags = list(self.bags.sample(RunSample.of_about(_SAMPLED_BAGS)))
         return concatenate(bags)
 
     @cached_property

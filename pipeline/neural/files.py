@@ -17,20 +17,20 @@ from ..core.saved import Format, newer_error
 from ..data.storage.files import read_bytes, writing
 
 HEADER = "header"  # the array that holds the JSON text
-FORMAT = Format("network", key="format")
-STATE = "state.npz"
+_FORMAT = Format("network", key="format")
+_STATE = "state.npz"
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: list[np.ndarray], header: Any) -> None:
+def write_network_file(path: str | os.PathLike[str], arrays: list[np.ndarray], header: Any) -> None:
     """Write arrays and a header as one file, atomically."""
-    text = json.dumps(FORMAT.stamp(header), allow_nan=True).encode()
+    text = json.dumps(_FORMAT.stamp(header), allow_nan=True).encode()
     named = {f"leaf{i}": np.asarray(array) for i, array in enumerate(arrays)}
     with writing(path) as partial, partial.open("wb") as file:
         np.savez(file, **{HEADER: np.frombuffer(text, np.uint8)}, **named)  # type: ignore[arg-type]
 
 
-def read_arrays(path: str | os.PathLike[str]) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Return what `write_arrays` wrote; nothing in the file is run.
+def read_network_file(path: str | os.PathLike[str]) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Return what `write_network_file` wrote; nothing in the file is run.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def _parsed(
         with np.load(BytesIO(content), allow_pickle=False) as archive:
             header = json.loads(archive[HEADER].tobytes().decode())
             arrays = [archive[f"leaf{i}"] for i in range(len(archive.files) - 1)]
-        return arrays, FORMAT.strip(header)
+        return arrays, _FORMAT.strip(header)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile, RecursionError) as error:
         newer = newer_error(error, {})
         raise StoreError(f"{path}: {newer or f'is not a saved network ({error})'}") from (
@@ -87,7 +87,7 @@ def write_leaves(
 ) -> None:
     """Write a state of training."""
     header = {"fingerprint": fingerprint, "history": history}
-    write_arrays(f"{folder}/{STATE}", leaves_of(state), header)
+    write_network_file(f"{folder}/{_STATE}", leaves_of(state), header)
 
 
 def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any]] | None:
@@ -98,7 +98,7 @@ def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any
     DataError
         It is of another estimator, or of other data.
     """
-    path = f"{folder}/{STATE}"
+    path = f"{folder}/{_STATE}"
     content = read_bytes(path)
     if content is None:
         return None

@@ -17,12 +17,12 @@ from ..models.saving import MODEL_KEY, read_model_state
 from .bag_density import BagDensity
 from .bag_networks import LabelledNetwork, NetworkClassifier, NetworkRegressor
 from .estimator import NeuralEstimator
-from .files import read_arrays
+from .files import read_network_file
 from .sequences import NextPointRegressor, SequenceClassifier, SequenceRegressor
 from .set_models import DeepSetsClassifier, DeepSetsRegressor
 from .tan import TANDensity
 
-KINDS: dict[str, type[NeuralEstimator]] = {
+_KINDS: dict[str, type[NeuralEstimator]] = {
     kind.__name__: kind
     for kind in (
         BagDensity,
@@ -68,8 +68,8 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
     url = normalize_url(path)
     if MODEL_KEY in attributes_of(url):
         return read_one(url, lambda: _load_folder(url), last=GROUP_FILE)
-    leaves, header = read_arrays(path)
-    kind = KINDS.get(str(header.get("kind")))
+    leaves, header = read_network_file(path)
+    kind = _KINDS.get(str(header.get("kind")))
     if kind is None:
         raise StoreError(f"{path}: is not a saved network (kind {header.get('kind')!r})")
     return kind.from_header(header, leaves, str(path))
@@ -78,7 +78,7 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
 def _load_folder(url: str) -> NeuralEstimator:
     """Return the estimator that `save_model` wrote."""
     values = read_model_state(url)
-    kind = KINDS.get(str(values.get("estimator")))
+    kind = _KINDS.get(str(values.get("estimator")))
     if kind is None:
         raise ModelError(f"{url}: is not a network; load it with bagbasis.load_model")
     arrays = read_network(url, values)

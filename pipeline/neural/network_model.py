@@ -22,7 +22,7 @@ from .examples import PREDICTED_AT_ONCE
 from .files import leaves_of
 from .training import Network
 
-SECONDS_PER_WEIGHT = 1e-9  # and point: a plan needs the order of magnitude
+_SECONDS_PER_WEIGHT = 1e-9  # and point: a plan needs the order of magnitude
 
 
 class FittedNetwork(Protocol):
@@ -103,7 +103,7 @@ class NetworkModel:
         estimator = self.estimator
         sizes = [leaf.size for leaf in jax.tree.leaves(estimator.network_) if hasattr(leaf, "size")]
         held = 8 * PREDICTED_AT_ONCE * estimator.longest * estimator.numbers_per_point
-        cost = Cost(SECONDS_PER_WEIGHT * sum(sizes), 1e-5, 0, held)
+        cost = Cost(_SECONDS_PER_WEIGHT * sum(sizes), 1e-5, 0, held)
         return NetworkFeatures(estimator.n_features_in_, estimator.numbers_per_point, cost)
 
     @property

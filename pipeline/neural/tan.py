@@ -181,7 +181,7 @@ class TANDensity(NeuralEstimator):
             If the estimator is not fitted, or the points have another dimension.
         """
         self._check_fitted()
-        points = points_of(X, self.n_features_in_, self.coordinate_names)
+        points = named_points(X, self.n_features_in_, self.coordinate_names)
         standard = self._standards["points"]
         z = jnp.asarray(standard(points))
         parts = [z[start : start + JUDGED_AT_ONCE] for start in range(0, len(z), JUDGED_AT_ONCE)]
@@ -266,7 +266,7 @@ def point_bags(X: ArrayLike | BagsLike) -> Bags | BagStore:
     return Bags.from_list(X)  # type: ignore[arg-type]  # refuses what is not a list of arrays
 
 
-def points_of(X: ArrayLike, n_dims: int, names: Names) -> Floats:
+def named_points(X: ArrayLike, n_dims: int, names: Names) -> Floats:
     """Return points (n, n_dims); a vector is of points in one dimension.
 
     Columns of a frame are put into the order of ``names``.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FAR_TIMES = 3.0  # a statistic beyond this many ranges of the null is only in the legend
 SHORT_LENGTH = 40  # largest total length of horizontal names
 MAX_COORDINATES = 20  # largest number of bars with readable labels
-COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
+_COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
 @checked(result=Instance("HypothesisResult"))
@@ -125,7 +125,7 @@ def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | No
     ax = axes_of(ax)
     for name in dict.fromkeys(scales["kernel"]):
         of = names == name
-        color = COLORS.get(name, BLUE)
+        color = _COLORS.get(name, BLUE)
         ax.plot(widths[of], values[of], "o-", color=color, label=f"{name} kernel")
     ax.set_xscale("log")
     plain_log(ax.xaxis)
@@ -139,7 +139,7 @@ def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | No
         ax.set_ylim(bottom=0)
         ax.set_ylabel("weight in the statistic")
     ax.legend(fontsize=8)
-    ax.set_title(f"{result.name.partition('(')[0]}: {title_of(result, level)}", fontsize=10)
+    ax.set_title(f"{result.name.partition('(')[0]}: {_title_of(result, level)}", fontsize=10)
     return ax
 
 
@@ -200,11 +200,11 @@ def plot_coordinates(
     first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
     ax.set_xlabel(f"coordinate{first}")
     ax.set_ylabel("fraction of t that is lost without it")
-    ax.set_title(title_of(result, level, "coordinate"), fontsize=10)
+    ax.set_title(_title_of(result, level, "coordinate"), fontsize=10)
     return ax
 
 
-def title_of(result: HypothesisResult, level: float, unit: str = "scale") -> str:
+def _title_of(result: HypothesisResult, level: float, unit: str = "scale") -> str:
     """Return the title of a figure, which depends on whether the difference is significant."""
     p = f"p = {result.p_value:.2g}"
     if result.p_value <= level:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..models.errors import Errors
     from ..models.evaluation.importance import Importance
 
-MAX_VALUES = 30  # largest number of values of an integer target drawn as violins
-MAX_DOTS = 3000  # with more bags, dots of a scatter plot hide each other
+_MAX_VALUES = 30  # largest number of values of an integer target drawn as violins
+_MAX_SCATTERED = 3000  # with more bags, dots of a scatter plot hide each other
 MAX_BARS = 30  # largest number of coordinates in a chart
 OVERSHOOT = 0.25  # part of the true range by which predictions on the axis may exceed it
 
@@ -112,9 +112,9 @@ def draw_predictions(ax: Axes, true: NDArray[Any], predicted: NDArray[Any], name
     beyond = int(((predicted < lo) | (predicted > hi)).sum())
     seen = (least - pad, most + pad, lo - pad, hi + pad)
     values = np.unique(true)
-    if len(values) <= MAX_VALUES and (values == np.round(values)).all():
+    if len(values) <= _MAX_VALUES and (values == np.round(values)).all():
         _violins(ax, true, predicted, values)
-    elif len(true) > MAX_DOTS:
+    elif len(true) > _MAX_SCATTERED:
         image = ax.hexbin(
             true, predicted, gridsize=55, cmap="viridis", mincnt=1, bins="log", extent=seen
         )

@@ -15,10 +15,10 @@ from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, ParameterError
 
 MAX_PLACES = 10_000  # the covariance of so many places takes 800 MB
-MAX_COMPONENTS = 1_000
+_MAX_COMPONENTS = 1_000
 MAX_DRAWN = 2**28  # numbers of one set of draws: 2 GiB
 # Relative to the largest variance: more than this is not rounding of a kernel's values.
-ROUNDING = 1e-8
+_COVARIANCE_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Field:
     @checked(
         kernel=Function,
         noise=Real(gt=0),
-        n_components=Integer(1, MAX_COMPONENTS),
+        n_components=Integer(1, _MAX_COMPONENTS),
         prior_mean=Real(),
     )
     def __init__(
@@ -232,7 +232,7 @@ def _covariances(kernel: Callable[..., Any], places: Floats) -> Floats:
         raise DataError(
             f"kernel gives shape {covariances.shape}; expected ({n}, {n}) finite numbers"
         )
-    if np.abs(covariances - covariances.T).max() > ROUNDING * np.abs(covariances).max():
+    if np.abs(covariances - covariances.T).max() > _COVARIANCE_ROUNDING * np.abs(covariances).max():
         raise DataError("kernel gives covariances that are not symmetric")
     return covariances
 
@@ -245,6 +245,6 @@ def _root(covariance: Floats) -> Floats:
     factor, pivots, rank, _ = dpstrf(covariance, lower=1)
     root = np.empty((len(covariance), rank))
     root[pivots - 1] = np.tril(factor)[:, :rank]
-    if np.abs(root @ root.T - covariance).max() > ROUNDING * np.abs(covariance).max():
+    if np.abs(root @ root.T - covariance).max() > _COVARIANCE_ROUNDING * np.abs(covariance).max():
         raise DataError("kernel gives covariances that are not positive semi-definite")
     return root

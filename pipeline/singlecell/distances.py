@@ -29,12 +29,12 @@ from .pairs import divergence_blocks
 
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")
 """Names of the distances between samples that `sample_distances` computes."""
-MAX_COMPONENTS = 9  # components of a mixture, as in GloScope
+_MAX_COMPONENTS = 9  # components of a mixture, as in GloScope
 # Samples with fewer different cells per dimension get one normal distribution with a shrunk
 # covariance. For two samples from one distribution, distances of mixtures were 10⁶ with as many
 # cells as dimensions, and 4 with 7 cells per dimension.
 CELLS_PER_DIM = 10
-N_DRAWS = 10_000  # per sample, for the divergences of mixtures
+_N_DRAWS = 10_000  # per sample, for the divergences of mixtures
 
 
 @checked(
@@ -141,7 +141,7 @@ def _of_mixtures(bags: Bags, seed: int) -> Floats:
     ]
     directed = np.empty((len(mixtures), len(mixtures)))
     for i, mixture in enumerate(mixtures):
-        draws = mixture.sample(N_DRAWS)[0]
+        draws = mixture.sample(_N_DRAWS)[0]
         own = mixture.score(draws)
         directed[i] = [own - other.score(draws) for other in mixtures]
     np.fill_diagonal(directed, 0)
@@ -149,7 +149,7 @@ def _of_mixtures(bags: Bags, seed: int) -> Floats:
 
 
 def _mixture(points: Floats, seed: int) -> GaussianMixture:
-    most = min(MAX_COMPONENTS, max(1, len(points) // (2 * points.shape[1])))
+    most = min(_MAX_COMPONENTS, max(1, len(points) // (2 * points.shape[1])))
     fitted = [GaussianMixture(n, random_state=seed).fit(points) for n in range(1, most + 1)]
     return min(fitted, key=lambda model: float(model.bic(points)))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
-VERSION = 1  # of the distances in ``uns``; it is increased if the numbers change
+_VERSION = 1  # of the distances in ``uns``; it is increased if the numbers change
 
 
 class _NoCellsError(ModelError, RuntimeError):
@@ -214,7 +214,7 @@ class BagbasisSamples(_Samples):
         assert self.samples is not None
         layer = "X" if self.layer is None else self.layer
         names = list(map(str, self.samples))
-        parameters = [VERSION, self.method, self.k, self.seed, self.sample_key, layer, names]
+        parameters = [_VERSION, self.method, self.k, self.seed, self.sample_key, layer, names]
         digest = hashlib.sha256(json.dumps(parameters).encode())
         digest.update(f"{self.bags_.points.dtype.name} {self.bags_.points.shape}".encode())
         digest.update(self.bags_.offsets.tobytes())

@@ -19,7 +19,7 @@ from ..core.arrays import Floats, as_array
 from ..core.errors import DataError
 
 TASKS = ("classification", "regression", "ranking")
-N_COMPONENTS = 10  # components of a diffusion map, as is usual for pseudotime
+_N_COMPONENTS = 10  # components of a diffusion map, as is usual for pseudotime
 
 
 @checked(task=OneOf(*TASKS), n_neighbors=Integer(1))
@@ -306,7 +306,10 @@ def _pseudotime(matrix: Floats, root: int, k: int) -> Floats:
     kernel /= np.outer(kernel.sum(axis=1), kernel.sum(axis=1))  # divides the sampling density out
     degree = np.sqrt(kernel.sum(axis=1))
     values, vectors = np.linalg.eigh(kernel / np.outer(degree, degree))
-    values, vectors = values[::-1][1 : N_COMPONENTS + 1], vectors[:, ::-1][:, 1 : N_COMPONENTS + 1]
+    values, vectors = (
+        values[::-1][1 : _N_COMPONENTS + 1],
+        vectors[:, ::-1][:, 1 : _N_COMPONENTS + 1],
+    )
     positive = (values < 1 - 1e-9) & (values > 0)
     coordinates = (
         vectors[:, positive] * (values[positive] / (1 - values[positive])) / degree[:, None]

@@ -12,7 +12,7 @@ from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.core.errors import BagbasisError
 from bagbasis.jobs.cli import cli
 from bagbasis.neural.examples import blocks_of
-from bagbasis.neural.tan import points_of
+from bagbasis.neural.tan import named_points
 from tests.contract.test_coordinate_names import FRAMES, RENAMED, TURNED, Y, stored
 from tests.jobs.running import bags, settings
 
@@ -150,7 +150,10 @@ def test_networks_compare_names():
     for frames in (FRAMES, TURNED):
         bags_read = np.concatenate([block.points for block in blocks_of(frames, 3, names)])
         np.testing.assert_array_equal(bags_read, pd.concat(FRAMES).to_numpy())
-        np.testing.assert_array_equal(points_of(frames[0], 3, names), FRAMES[0].to_numpy())
-    for call in (lambda: blocks_of(RENAMED, 3, names), lambda: points_of(RENAMED[0], 3, names)):
+        np.testing.assert_array_equal(named_points(frames[0], 3, names), FRAMES[0].to_numpy())
+    for call in (
+        lambda: blocks_of(RENAMED, 3, names),
+        lambda: named_points(RENAMED[0], 3, names),
+    ):
         with pytest.raises(BagbasisError, match=r"'u' is missing.* 'uu' is extra"):
             call()

@@ -96,7 +96,7 @@ def test_other_bags_boxes_and_dtypes_are_computed(bags, n_filled):
 
 
 def test_memory_is_bounded(bags, n_filled, monkeypatch):
-    monkeypatch.setattr(module, "MAX_BYTES", 100)
+    monkeypatch.setattr(module, "CACHE_BYTES", 100)
     with remembering():
         rows_of(SLICED, bags, box_of(bags))
         rows_of(SLICED, bags, box_of(bags))

@@ -11,7 +11,7 @@ import pytest
 from bagbasis import ExtremesEmbedding, MomentsEmbedding, SlicedWassersteinEmbedding, as_bags
 from bagbasis.core.compiling import compiling_at_once
 from bagbasis.embeddings.kernels.same_bits import are_few_points, are_few_values
-from bagbasis.models.ridge.gram_products import GramProducts, add_upper, unpacked
+from bagbasis.models.ridge.gram_products import GramProducts, add_upper, unpack_products
 from tests.early import never_compiled
 
 EMBEDDINGS = {
@@ -68,7 +68,7 @@ def test_sums(n_features):
         packed = before.copy()
         GramProducts(n_features, 64, np.float32).add(packed, z)
         add_upper(packed, square)
-        return packed, np.triu(unpacked(packed, start, 50.0, 0.3))
+        return packed, np.triu(unpack_products(packed, start, 50.0, 0.3))
 
     with compiling_at_once():
         expected = sums()

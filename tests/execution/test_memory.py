@@ -23,7 +23,7 @@ from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split
 from bagbasis.embeddings import EMBEDDINGS, FourierSpec, base
 from bagbasis.embeddings.base import ChoiceSample
-from bagbasis.embeddings.kernels.same_bits import NUMBERS_AT_ONCE
+from bagbasis.embeddings.kernels.same_bits import INTERMEDIATE_NUMBERS
 from bagbasis.embeddings.random_features.fourier import frequency_bytes
 from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost, pass_limits
@@ -85,7 +85,7 @@ def test_embeddings(name, n_dims, options):
 def test_before_kernels_are_compiled(embedding, size, n_dims, monkeypatch):
     """NumPy stays below what is declared, with as many numbers as it takes at once."""
     monkeypatch.setattr(base, "weighted_edges", lambda offsets, seconds: [0, len(offsets) - 1])
-    n = NUMBERS_AT_ONCE // (size * n_dims)
+    n = INTERMEDIATE_NUMBERS // (size * n_dims)
     bags = random_bags(n, size, n_dims)
     box = Box.of([(0, 0.9)] * n_dims, n_dims)
     spec = embedding.resolve(n_dims, box, ChoiceSample.whole(bags[:10]))
@@ -93,7 +93,7 @@ def test_before_kernels_are_compiled(embedding, size, n_dims, monkeypatch):
     out, outside = filled(spec, n)
     with never_compiled():
         peak = peak_of(lambda: spec.fill(bags, out, outside), enough=spec.scratch_bytes)
-    assert NUMBERS_AT_ONCE * 8 < peak <= spec.scratch_bytes, peak / NUMBERS_AT_ONCE
+    assert INTERMEDIATE_NUMBERS * 8 < peak <= spec.scratch_bytes, peak / INTERMEDIATE_NUMBERS
 
 
 def filled(spec, n):

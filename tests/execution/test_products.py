@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from bagbasis.execution.products import PANEL, STEP, gram_matrix, multiply, multiply_by_triangle
+from bagbasis.execution.products import (
+    GRAM_COLUMNS,
+    STEP,
+    gram_matrix,
+    multiply,
+    multiply_by_triangle,
+)
 from bagbasis.execution.worker_threads import use_cores
 
 pytestmark = pytest.mark.portable
@@ -47,7 +53,7 @@ def test_multiply(shape, dtype):
     assert (wide[:, n:] == 7).all()
 
 
-@pytest.mark.parametrize("n", [1, 7, PANEL, 2 * PANEL + 5])
+@pytest.mark.parametrize("n", [1, 7, GRAM_COLUMNS, 2 * GRAM_COLUMNS + 5])
 def test_gram_matrix(n):
     """The lower triangle, and zeros above it."""
     rows = np.random.default_rng(n).standard_normal((n, 33))

@@ -19,7 +19,7 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
-from bagbasis.hypotheses.dependence.aggregated_dependence import WIDTHS, dependence
+from bagbasis.hypotheses.dependence.aggregated_dependence import BANDWIDTH_FACTORS, dependence
 from bagbasis.hypotheses.dependence.pairs import Pairs
 from bagbasis.hypotheses.goodness.scores import Scored
 from bagbasis.hypotheses.goodness.stein import SteinSums, stein_kernel, stein_of_waves
@@ -119,7 +119,7 @@ def test_many_widths_by_matrices(exact, null):
     orders = np.vstack([np.arange(9)[None], *pairs.orders()])
     if exact:
         grams = [
-            [gaussian(z, z, width * kernel.bandwidth) for width in WIDTHS]
+            [gaussian(z, z, width * kernel.bandwidth) for width in BANDWIDTH_FACTORS]
             for z, kernel in zip(rows, pairs.kernels, strict=True)
         ]
         every = [

@@ -16,7 +16,7 @@ from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.samples.samples import read_samples
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
 from bagbasis.hypotheses.two_samples.exact_mmd import PairSums
-from bagbasis.hypotheses.two_samples.kernel_choice import KERNEL_CRITERIA, WIDTHS
+from bagbasis.hypotheses.two_samples.kernel_choice import KERNEL_CRITERIA, MEDIAN_FACTORS
 from bagbasis.jobs.experiments.data.samples import blobs
 
 
@@ -48,7 +48,7 @@ def test_blobs_need_a_small_width():
         r = two_sample_test(X, Y, bandwidth=criterion, n_permutations=199)
         assert r.p_value <= 0.05
         assert r.details["tested_on"] == {"a": 600, "b": 600} == r.details["chosen_on"]
-        assert len(r.details["criteria"]) == len(WIDTHS)
+        assert len(r.details["criteria"]) == len(MEDIAN_FACTORS)
         best = r.details["bandwidths"][int(np.argmax(r.details["criteria"]))]
         assert best < 4
         assert f"{best:.4g}" in r.kernel

@@ -7,7 +7,7 @@ import pytest
 
 from bagbasis.core.errors import DataError
 from bagbasis.hypotheses import independence_test, two_sample_test
-from bagbasis.hypotheses.dependence.nfsic import RIDGE, LocationSums, nfsic_of_orders
+from bagbasis.hypotheses.dependence.nfsic import NFSIC_RIDGE, LocationSums, nfsic_of_orders
 
 N_TESTS = 200
 ERROR = (0.05 * 0.95 / N_TESTS) ** 0.5  # of a rate of 5 %
@@ -100,7 +100,7 @@ def test_law_of_nfsic_by_orders(draw):
     rng = np.random.default_rng(2)
     K, L = (np.exp(-((draw(rng, 100)[:, None] - np.arange(3)) ** 2)) for _ in range(2))
     sums = LocationSums.of(K, L)
-    inverse = np.linalg.inv(sums.covariances()[1] + RIDGE * np.eye(3))
+    inverse = np.linalg.inv(sums.covariances()[1] + NFSIC_RIDGE * np.eye(3))
     moved = [LocationSums.of(K, L[rng.permutation(100)]).covariances()[0] for _ in range(4000)]
     of_orders = np.mean([100 * u @ inverse @ u for u in moved])
     null = sums.null()

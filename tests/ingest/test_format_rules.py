@@ -54,10 +54,12 @@ def test_every_ingest_declares_its_format():
 
 def test_the_page_is_made_of_the_rules():
     """The documentation adds a section per format to the page, with the declared rows."""
-    assert {catalogues.HDF5_RULES, cytometry.RULES, images.RULES} <= {*FormatRules.ALL.values()}
+    assert {catalogues.HDF5_RULES, cytometry.FCS_RULES, images.IMAGE_RULES} <= {
+        *FormatRules.ALL.values()
+    }
     for kind in FORMATS.values():
         assert FormatRules.ALL[kind.rules.name] is kind.rules
-    section = cytometry.RULES.section()
+    section = cytometry.FCS_RULES.section()
     assert section.startswith(
         "Read by `ingest_fcs`.\n\n| honoured | what is done |\n|---|---|\n| \\$PnE |"
     )

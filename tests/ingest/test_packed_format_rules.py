@@ -303,7 +303,7 @@ DONE = {
         ),
         "coordinates": (of_ragged(lambda s: [s.n_dims], lat=("obs", np.arange(4.0))), [2]),
     },
-    images.RULES: {
+    images.IMAGE_RULES: {
         "bits per channel": (of_picture(save_16_bits), GREY.ravel()),
         "floating-point values": (
             of_picture(lambda path: Image.fromarray(RATIOS).save(path)),
@@ -316,7 +316,7 @@ DONE = {
         ),
         "white is 0": (of_picture(save_white_as_0), GREY.ravel()),
     },
-    cytometry.RULES: {
+    cytometry.FCS_RULES: {
         "$PnE": (
             of_bytes([[0, 1], [512, 1], [1023, 1]], datatype="I", _P1E="4,1", _P1R="1024"),
             10.0 ** (4 * np.array([[0], [512], [1023]]) / 1024),
@@ -382,14 +382,14 @@ REFUSED = {
         **{name: of_xarray(I2 * 1.0, **attributes) for name, attributes in CF_REFUSED.items()},
         "complex numbers": of_xarray(np.ones(4, complex)),
     },
-    images.RULES: {
+    images.IMAGE_RULES: {
         "16-bit colour": of_picture(PICTURES["colour.png"][0], "a.png"),
         "32-bit and signed integers": of_picture(PICTURES["int32.tif"][0]),
         "floating-point values": of_picture(lambda p: Image.fromarray(2 * RATIOS).save(p)),
         "white is 0, of more than 8 bits": of_picture(PICTURES["white.tif"][0]),
         "pages and frames": of_picture(PICTURES["pages.tif"][0]),
     },
-    cytometry.RULES: {
+    cytometry.FCS_RULES: {
         "$TOT": of_events(b"$TOT/20/", b"$TOT/30/"),
         "$MODE": of_events(b"$MODE/L/", b"$MODE/H/"),
         "$BYTEORD": of_events(b"$BYTEORD/1,2,3,4/", b"$BYTEORD/3,4,1,2/"),
@@ -408,7 +408,7 @@ WARNED = {
     XARRAY_RULES: {
         "other variables": of_ragged(lambda store: store, place=("obs", list("abcd"))),
     },
-    images.RULES: {
+    images.IMAGE_RULES: {
         "transparency": of_picture(save_transparent, "a.png"),
         "channels first": lambda folder: ingest_images(
             [np.eye(5)[:3, :, None] * np.ones(6)], folder / "s.zarr"

@@ -10,7 +10,7 @@ import pytest
 
 from bagbasis import BagStore, evaluate, load_model
 from bagbasis.jobs.commands.serving.champion_app import Champion
-from bagbasis.jobs.commands.serving.requests import answer
+from bagbasis.jobs.commands.serving.requests import answer_request
 from bagbasis.models import stacking
 from bagbasis.operations import Registry
 from tests.jobs.running import done, refused, settings
@@ -67,7 +67,7 @@ def test_registered_and_served(store, place, tmp_path):
     registry.promote(name)
     assert registry.register(registry.load_current()) == name
     bags = [bag.tolist() for bag in store.read(0, 5)]
-    found = answer(Champion(registry).served, json.dumps({"bags": bags}).encode())
+    found = answer_request(Champion(registry).served, json.dumps({"bags": bags}).encode())
     assert found["model"] == name
     assert found["predictions"] == pytest.approx(model.predict(store.read(0, 5)).tolist())
 

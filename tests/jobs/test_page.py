@@ -15,7 +15,7 @@ from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding, evaluate
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.jobs.page import is_numeric, unbroken
 from bagbasis.jobs.pictures import bag_dots, errors_page
-from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
+from bagbasis.jobs.pictures.charts import AxisScale, Chart, Series, thin
 from bagbasis.jobs.pictures.model_part import compare
 from bagbasis.models import explain
 from tests.jobs.pages import EVIL, Page
@@ -132,7 +132,7 @@ def test_fit_and_evaluate(named, fit_of, tmp_path, monkeypatch):
     assert all(title.startswith(f"bag {EVIL}") and ", n 9, " in title for title in titles)
     assert sum(", 100 % outside, " in title for title in titles) in (0, 2)
     assert f"Few bags: the model was fitted to {120 - n}." in page.worries
-    monkeypatch.setattr(bag_dots, "MAX_DOTS", 20)
+    monkeypatch.setattr(bag_dots, "MAX_CHART_DOTS", 20)
     urls = settings(data_url=named / "s.zarr", model_url=folder / "fit.zarr")
     for subset, is_warned in (("holdout", False), ("all", True)):
         done("evaluate", *urls, *settings(out_dir=tmp_path / "out", subset=subset))
@@ -295,9 +295,9 @@ def luminance(colour):
 )
 def test_ticks_do_not_run_into_each_other(values, log, labels):
     """1, 2 and 5; labels have room on a phone, or are left out."""
-    ticks = Scale(values, 66, 446, log).ticks
+    ticks = AxisScale(values, 66, 446, log).ticks
     assert " ".join(label for _, label in ticks) == labels
-    narrow = Scale(values, 10, 60, log).ticks
+    narrow = AxisScale(values, 10, 60, log).ticks
     for scale in (ticks, narrow):
         for (a, one), (b, other) in itertools.pairwise(scale):
             assert b - a >= 3.5 * (len(one) + len(other))
@@ -307,17 +307,17 @@ def test_ticks_do_not_run_into_each_other(values, log, labels):
 def test_charts_lie_within_their_axes():
     """Any values: one, none, infinite, of a logarithm; ticks are within, and dots too."""
     scales = [
-        Scale([3.0], 10, 110, True),
-        Scale([], 10, 110, False),
-        Scale([1e-6, 1e3], 10, 110, True),
-        Scale([0.0, 5.0], 10, 110, True),  # no logarithm of 0: linear
+        AxisScale([3.0], 10, 110, True),
+        AxisScale([], 10, 110, False),
+        AxisScale([1e-6, 1e3], 10, 110, True),
+        AxisScale([0.0, 5.0], 10, 110, True),  # no logarithm of 0: linear
     ]
     for scale in scales:
         assert scale.ticks
         assert all(10 <= at <= 110 for at, _ in scale.ticks)
     assert [label for _, label in scales[3].ticks] == ["0", "1", "2", "3", "4", "5"]
     for rounds, labels in ([1.0], ["1"]), ([1.0, 2.0], ["1", "2"]):
-        assert [label for _, label in Scale(rounds, 10, 400, False).ticks] == labels
+        assert [label for _, label in AxisScale(rounds, 10, 400, False).ticks] == labels
     y = [1.0, float("nan"), 3.0]
     chart = Chart("", "", "", [Series("", [1, 2, 3], y, bars=[0.5] * 3)], guide="zero")
     [(_, points)] = chart.drawn()

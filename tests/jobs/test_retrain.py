@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bagbasis import BagStore, load_model
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.lock import writer_lock
-from bagbasis.jobs.commands.retrain_report import lines_of, markdown
+from bagbasis.jobs.commands.retrain_report import markdown, round_lines
 from bagbasis.models.verdict import RIVALS
 from bagbasis.operations import Registry
 from tests.data.store.processes import running
@@ -278,7 +278,7 @@ REPORT = {
 
 def test_corruption_is_said_loudly():
     """Corrupt sums stand first after the decision, on the terminal and in the report."""
-    decision, second, *rest = lines_of(REPORT)
+    decision, second, *rest = round_lines(REPORT)
     assert decision == f"Round 7: kept {'a' * 16}, not {'b' * 16}: one; two"
     assert second.startswith("CORRUPT SUMS: gram differed by 0.25")
     assert rest == [

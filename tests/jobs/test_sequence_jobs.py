@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from bagbasis import Bags, BagStore, evaluate, load_model, neural
 from bagbasis.core.errors import ModelError
 from bagbasis.jobs.commands.serving.champion_app import Champion
-from bagbasis.jobs.commands.serving.requests import answer
+from bagbasis.jobs.commands.serving.requests import answer_request
 from bagbasis.jobs.configs.sequence_section import SequenceSection
 from bagbasis.jobs.runs import LAUNCHERS, submit
 from bagbasis.jobs.runs.launchers import launch_here
@@ -218,7 +218,7 @@ def test_registry(where, network, tmp_path):
     assert loaded.versions_ == load_network(place).versions_
     champion = Champion(registry)
     bag = [[0.5, 1.0], [-1.0, 0.25], [2.0, 0.0]]
-    found = answer(champion.served, json.dumps({"bag": bag}).encode())
+    found = answer_request(champion.served, json.dumps({"bag": bag}).encode())
     assert found["model"] == name
     assert found["prediction"] == pytest.approx(network.predict([np.array(bag)])[0], rel=1e-5)
 

@@ -14,7 +14,7 @@ from distributed import Security
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding, load_model
 from bagbasis.core.errors import ConfigError
-from bagbasis.jobs.commands.serving.requests import Served, answer
+from bagbasis.jobs.commands.serving.requests import Served, answer_request
 from bagbasis.jobs.commands.serving.serve import own_token
 from bagbasis.operations import Registry
 from tests.execution.gated import until
@@ -249,7 +249,7 @@ def test_token_files(content, reason, tmp_path):
 )
 def test_bodies_that_are_not_clear(body, reason):
     with pytest.raises(ValueError, match=reason):
-        answer(Served("m", None), body.encode())
+        answer_request(Served("m", None), body.encode())
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ import pytest
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.core.errors import ModelError
 from bagbasis.jobs.commands.serving.body_parsing import parsed
-from bagbasis.jobs.commands.serving.requests import Served, answer, response
+from bagbasis.jobs.commands.serving.requests import Served, answer_request, response
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.normal(0, (1 + i, 10), (9, 2)) for i in range(12)]
@@ -34,7 +34,7 @@ def large(served, body):
     return response(served, *parsed(body))
 
 
-@pytest.fixture(params=[answer, large], ids=["small", "large"])
+@pytest.fixture(params=[answer_request, large], ids=["small", "large"])
 def ask(request):
     """Ask, by the reader of small or of large bodies."""
     return lambda served, **body: request.param(served, json.dumps(body).encode())

@@ -26,7 +26,7 @@ from bagbasis.jobs.commands.serving import body_parsing, champion_app, limits as
 from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import make_app
 from bagbasis.jobs.commands.serving.large_bodies import LargeBodies
-from bagbasis.jobs.commands.serving.requests import Served, answer, response, warm
+from bagbasis.jobs.commands.serving.requests import Served, answer_request, response, warm
 from bagbasis.jobs.commands.serving.serve import server_config
 
 TOKEN = "0123456789abcdef"
@@ -331,13 +331,13 @@ def test_predictions_that_are_not_finite(key, value):
     predicted = SimpleNamespace(predicted=lambda bags: SimpleNamespace(arrays=lambda: arrays))
     served = Served("m", SimpleNamespace(model_=predicted))
     with pytest.raises(ValueError, match="bag 1: its prediction is not finite"):
-        answer(served, b'{"bags": [[[1]], [[2]], [[3]]]}')
+        answer_request(served, b'{"bags": [[[1]], [[2]], [[3]]]}')
 
 
 def test_answers_too_large_to_send(model):
     many = Served("m", model, n_values=10**6)
     with pytest.raises(ValueError, match="send at most 2 bags at a time"):
-        answer(many, json.dumps({"bags": [bag.tolist() for bag in BAGS[:3]]}).encode())
+        answer_request(many, json.dumps({"bags": [bag.tolist() for bag in BAGS[:3]]}).encode())
 
 
 def test_an_answer_that_is_not_read(server, monkeypatch):
@@ -408,11 +408,11 @@ def pieces(rng, depth=0):
 @pytest.mark.parametrize("piece", [1, 2**20])
 def test_both_readers_give_the_same_answer_or_refuse(piece, model, monkeypatch):
     """Random bodies: no error but those that are told, and none is answered by one reader alone."""
-    monkeypatch.setattr(body_parsing, "PIECE_BYTES", piece)
+    monkeypatch.setattr(body_parsing, "PARSED_BYTES", piece)
     served, rng, n_answered = Served("m", model), random.Random(0), 0
 
     def small(body):
-        return answer(served, body)
+        return answer_request(served, body)
 
     def large(body):
         return response(served, *parsed(body))

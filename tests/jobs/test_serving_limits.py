@@ -28,7 +28,7 @@ from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import MAX_LARGE, make_app
 from bagbasis.jobs.commands.serving.large_bodies import Forks, LargeBodies
 from bagbasis.jobs.commands.serving.limits import MemoryLimit, PromptProtocol, Turns
-from bagbasis.jobs.commands.serving.requests import Served, answer
+from bagbasis.jobs.commands.serving.requests import Served, answer_request
 from tests.execution.gated import until
 
 TOKEN = "0123456789abcdef"
@@ -381,7 +381,7 @@ def test_answers_that_nobody_reads(monkeypatch):
     monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
 
     async def large(self, name, url, body):
-        return 200, b" " * 3 * champion_app.PIECE_BYTES
+        return 200, b" " * 3 * champion_app.ANSWER_BYTES
 
     monkeypatch.setattr(LargeBodies, "answer", large)
     monkeypatch.setattr(champion_app, "MIN_RATE", 2**40)
@@ -409,7 +409,7 @@ def test_answers_that_nobody_reads(monkeypatch):
         assert reading.status == 200
         assert (
             len(b"".join(part["body"] for part in reading.answers[1:]))
-            == 3 * champion_app.PIECE_BYTES
+            == 3 * champion_app.ANSWER_BYTES
         )
         for caller in unread:
             await caller.task
@@ -444,7 +444,7 @@ def test_large_answers_to_small_bodies(monkeypatch):
 def test_small_bodies_of_many_bags(n_bags, is_large, monkeypatch):
     """Lists take many times their bytes: a body of many waits for a turn of large ones."""
     monkeypatch.setattr(LargeBodies, "answer", lambda *_: asyncio.sleep(0, (200, b'"large"')))
-    monkeypatch.setattr(champion_app, "answer", lambda *_: "small")
+    monkeypatch.setattr(champion_app, "answer_request", lambda *_: "small")
     body = b'{"bags": [' + b"[1]," * (n_bags - 1) + b"[1]]}"
     assert len(body) < champion_app.SMALL_BODY
 
@@ -562,7 +562,7 @@ def test_the_process_answers_as_the_server_does(saved, large):
     model, url = saved
     status, said = asyncio.run(large.answer("m", url, bytearray(ONE)))
     assert status == 200
-    assert json.loads(said) == answer(Served("m", model), ONE)
+    assert json.loads(said) == answer_request(Served("m", model), ONE)
     status, said = asyncio.run(large.answer("none", f"{url}-none", bytearray(ONE)))
     assert status == 422
     assert "m.zarr-none" in json.loads(said)["detail"]
@@ -672,10 +672,10 @@ def test_the_process_dies(saved, large):
         ("{" + '"bags": [' + "[[1]]," * 10**5 + "[[1]]]}", "100,001 bags"),
     ],
 )
-@pytest.mark.parametrize("piece", [1, body_parsing.PIECE_BYTES])
+@pytest.mark.parametrize("piece", [1, body_parsing.PARSED_BYTES])
 def test_large_bodies_that_are_not_bags(body, reason, piece, monkeypatch):
     """The reader of large bodies refuses them with a reason, wherever they are cut into pieces."""
-    monkeypatch.setattr(body_parsing, "PIECE_BYTES", max(piece, len(body) // 10))
+    monkeypatch.setattr(body_parsing, "PARSED_BYTES", max(piece, len(body) // 10))
     with pytest.raises(ValueError, match=re.escape(reason)):
         parsed(body.encode())
 
@@ -691,10 +691,10 @@ def test_large_bodies_that_are_not_bags(body, reason, piece, monkeypatch):
         '{"bags": [[[1], [2]], [[3]], [[4], [5]]]}',
     ],
 )
-@pytest.mark.parametrize("piece", [1, 9, body_parsing.PIECE_BYTES])
+@pytest.mark.parametrize("piece", [1, 9, body_parsing.PARSED_BYTES])
 def test_both_readers_agree(body, encoding, piece, monkeypatch):
     """Numbers of any size and any encoding of JSON."""
-    monkeypatch.setattr(body_parsing, "PIECE_BYTES", piece)
+    monkeypatch.setattr(body_parsing, "PARSED_BYTES", piece)
     bags, is_single, names = parsed(body.encode(encoding))
     values = json.loads(body)
     expected = [values["bag"]] if is_single else values["bags"]
@@ -758,7 +758,7 @@ def test_a_body_that_does_not_come(monkeypatch):
 
 def test_numbers_in_place_of_points(monkeypatch):
     """A bag in one dimension may be a list of numbers, which is cut between them."""
-    monkeypatch.setattr(body_parsing, "PIECE_BYTES", 1)
+    monkeypatch.setattr(body_parsing, "PARSED_BYTES", 1)
     bags, is_single, _ = parsed(b'{"bag": [1, 2.5, -3, 4]}')
     assert is_single
     np.testing.assert_array_equal(bags[0], [[1], [2.5], [-3], [4]])
@@ -770,8 +770,8 @@ def test_numbers_in_place_of_points(monkeypatch):
 @pytest.mark.parametrize("name", [b"bag", b"bags"])
 def test_memory_of_a_large_body(item, name, monkeypatch):
     """The parser takes some times a piece, however long the body is; numbers take eight bytes."""
-    monkeypatch.setattr(body_parsing, "PIECE_BYTES", 2**14)
-    monkeypatch.setattr(body_parsing, "MAX_BAGS", 2**21)
+    monkeypatch.setattr(body_parsing, "PARSED_BYTES", 2**14)
+    monkeypatch.setattr(body_parsing, "MAX_REQUEST_BAGS", 2**21)
     size = 2**20
     body = b'{"%s": [' % name + b",".join([item] * (size // (len(item) + 1))) + b"]}"
     before = pyarrow.default_memory_pool()
@@ -792,7 +792,7 @@ def test_memory_of_a_large_body(item, name, monkeypatch):
 )  # fmt: skip
 def test_a_value_of_a_large_body_is_bounded(body, monkeypatch):
     """What has no comma cannot be cut, and would be parsed at once: many times its bytes."""
-    monkeypatch.setattr(body_parsing, "PIECE_BYTES", 50)
+    monkeypatch.setattr(body_parsing, "PARSED_BYTES", 50)
     monkeypatch.setattr(body_parsing, "MAX_VALUE_BYTES", 300)
     parsed(body.replace(b"1" * 300, b"1" * 30))
     monkeypatch.setattr(body_parsing, "MAX_VALUE_BYTES", 200)

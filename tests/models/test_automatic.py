@@ -129,7 +129,7 @@ def test_random_features_that_are_given_are_kept(chosen):
 def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypatch):
     """Only some points of large bags are read for the choice; the fit reads all."""
     monkeypatch.setattr("bagbasis.models.fitting.choice.sample.MAX_JUDGED_BAGS", 32)
-    monkeypatch.setattr("bagbasis.models.fitting.choice.sample.MIN_BAGS", 32)
+    monkeypatch.setattr("bagbasis.models.fitting.choice.sample.MIN_SAMPLED_BAGS", 32)
     bags, y = bags_of(60)
     found = DoubleBasisRegressor().fit(bags, y)
     assert found.report_["choice"]["n_bags"] < 60

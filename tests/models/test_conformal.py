@@ -116,7 +116,7 @@ def test_one_bag_of_each_group_held_out(tmp_path):
 
 def test_many_bags(monkeypatch):
     """No more errors than serve are kept, of bags and groups that a hash chooses."""
-    monkeypatch.setattr(calibration, "MAX_BAGS", 20)
+    monkeypatch.setattr(calibration, "MAX_COVERED_BAGS", 20)
     model = regressor().fit(BAGS[: N // 2], Y[: N // 2])
     everything = np.abs(model.predict(BAGS) - Y).round(9)
     for groups in (None, np.minimum(np.arange(N), 35)):

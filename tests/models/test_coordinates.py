@@ -10,13 +10,13 @@ import pytest
 
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, load_model
 from bagbasis.models.fitting.choice.coordinates import stable_sets
-from bagbasis.models.fitting.fold_errors import FoldRows, choose_folds
+from bagbasis.models.fitting.fold_errors import FoldRows, assign_folds
 
 
 def sets_of(bags, y):
     y = np.asarray(y, float).reshape(len(bags), -1)
     units = y.var(axis=0) + (np.ptp(y, axis=0) == 0)
-    rows = FoldRows(y, choose_folds(len(y)), units, np.ones(len(y)), np.arange(len(y)))
+    rows = FoldRows(y, assign_folds(len(y)), units, np.ones(len(y)), np.arange(len(y)))
     return stable_sets(Bags.from_list(bags), rows)
 
 

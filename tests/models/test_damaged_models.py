@@ -10,7 +10,7 @@ import zarr
 
 from bagbasis import load_model
 from bagbasis.core.errors import BagbasisError, ModelError
-from bagbasis.models.saving import CHECKSUM, MODEL_KEY
+from bagbasis.models.saving import MODEL_CHECKSUM, MODEL_KEY
 from tests.models.edited import edit_attributes, edit_state, saved_state
 from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored
@@ -89,7 +89,7 @@ def test_damaged_description(saved, change):
 def test_a_state_without_its_checksum(saved, change):
     """Values that could be right are refused; a model of an earlier version has no checksum."""
     expected = load_model(saved).predict(BAGS)
-    edit_attributes(saved, lambda attributes: attributes.pop(CHECKSUM))
+    edit_attributes(saved, lambda attributes: attributes.pop(MODEL_CHECKSUM))
     np.testing.assert_array_equal(load_model(saved).predict(BAGS), expected)
     edit_state(saved, lambda state: None)
     edit_attributes(saved, lambda attributes: change(attributes[MODEL_KEY]))

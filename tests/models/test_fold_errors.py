@@ -10,7 +10,7 @@ from bagbasis.models.fitting.fold_errors import (
     FoldJudge,
     FoldRows,
     _Repeat,
-    choose_folds,
+    assign_folds,
     median_of,
     squared_distances,
 )
@@ -22,7 +22,7 @@ def rows_of(n=60, k=2, weighted=False, groups=None, seed=0):
     y = np.column_stack([np.sin(x[:, 0]) + 0.1 * rng.normal(size=n), x[:, 1] ** 2])[:, :k]
     weights = rng.uniform(0.2, 2.0, n) if weighted else np.ones(n)
     clusters = np.arange(n) if groups is None else groups
-    folds = choose_folds(n, groups=groups)
+    folds = assign_folds(n, groups=groups)
     return x, FoldRows(y, folds, y.var(axis=0), weights, clusters)
 
 
@@ -74,7 +74,7 @@ def test_few_noisy_rows_have_the_largest_penalty_that_is_as_good(n):
     x, noise = rng.normal(size=(n, 2)), rng.normal(size=(n, 1))
     found = {}
     for name, y in {"noise": noise, "smooth": np.sin(x[:, :1])}.items():
-        rows = FoldRows(y, choose_folds(n), y.var(axis=0), np.ones(n), np.arange(n))
+        rows = FoldRows(y, assign_folds(n), y.var(axis=0), np.ones(n), np.arange(n))
         squares, judge = squared_distances(x, rows.landmarks), FoldJudge(rows)
         z = judge.landmark_features(judge.gaussian([squares], median_of(squares)))
         found[name] = judge.errors(z).alpha
@@ -107,7 +107,7 @@ def test_standard_errors_are_those_of_a_mean_over_clusters():
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
 def test_folds_are_of_all_rows_and_no_fold_is_empty(n):
-    for folds in choose_folds(n):
+    for folds in assign_folds(n):
         counts = np.bincount(folds)
         assert len(counts) == min(5, n)
         assert counts.max() - counts.min() <= 1
@@ -115,13 +115,13 @@ def test_folds_are_of_all_rows_and_no_fold_is_empty(n):
 
 def test_folds_have_equal_shares_of_classes():
     classes = np.array([0] * 90 + [1] * 10)
-    for folds in choose_folds(100, classes):
+    for folds in assign_folds(100, classes):
         assert {int((classes[folds == j] == 1).sum()) for j in range(5)} == {2}
 
 
 def test_folds_of_groups_are_even_and_whole():
     groups = np.repeat(np.arange(12), [30, 1, 1, 8, 8, 8, 8, 8, 8, 8, 8, 4])
-    for folds in choose_folds(len(groups), groups=groups):
+    for folds in assign_folds(len(groups), groups=groups):
         assert all(len(set(folds[groups == g])) == 1 for g in range(12))
         assert np.bincount(folds).max() == 30
 
@@ -130,7 +130,7 @@ def test_equal_rows_have_features():
     rows = np.zeros((6, 2))
     squares = squared_distances(rows, np.arange(6))
     assert median_of(squares) == 1.0
-    rows = FoldRows(np.zeros((6, 1)), choose_folds(6), np.ones(1), np.ones(6), np.arange(6))
+    rows = FoldRows(np.zeros((6, 1)), assign_folds(6), np.ones(1), np.ones(6), np.arange(6))
     z = FoldJudge(rows).landmark_features(np.exp(-squares))
     np.testing.assert_allclose(z @ z.T, np.ones((6, 6)), atol=1e-4)
 

@@ -207,7 +207,7 @@ def test_coverage_by_groups():
 def test_many_bags(monkeypatch):
     """No more errors than serve are kept; the coefficients are those of all bags."""
     every = regressor().fit(BAGS, Y).conformalize(BAGS, Y, cv=5).calibration_
-    monkeypatch.setattr(calibration, "MAX_BAGS", 20)
+    monkeypatch.setattr(calibration, "MAX_COVERED_BAGS", 20)
     some = regressor().fit(BAGS, Y).conformalize(BAGS, Y, cv=5).calibration_
     np.testing.assert_array_equal(some.coef, every.coef)
     assert len(some.errors) == sum(some.sizes) == 20

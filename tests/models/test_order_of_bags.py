@@ -155,7 +155,7 @@ def test_folds_by_position(monkeypatch, tmp_path):
     np.testing.assert_array_equal(placed.folds, expected)
     assert 0 < len(placed.places) < N
     assert placed.to_dict() == planned(DoubleBasisRegressor("moments"), problem).folds.to_dict()
-    for name, limit in (("FOLDED_BAGS", N // 2), ("MAX_POINTS", N), ("MAX_LABELS", N // 2)):
+    for name, limit in (("FOLDED_BAGS", N // 2), ("_MAX_POINTS", N), ("MAX_LABELLED_BAGS", N // 2)):
         with monkeypatch.context() as changed:
             changed.setattr(placing, name, limit)
             assert place_folds(problem.fitted, problem.outcome, 5) is None

@@ -9,12 +9,12 @@ from pydantic import Field
 from bagbasis.core.errors import DataError
 
 from ...configs.config import ClusterConfig
-from ..hypotheses.common import BOUNDS
+from ..hypotheses.common import RANGE_HELP
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
 
-TABLES = (".parquet", ".csv", ".npy")
+_TABLES = (".parquet", ".csv", ".npy")
 
 
 class WatchedConfig(ClusterConfig):
@@ -25,7 +25,7 @@ class WatchedConfig(ClusterConfig):
         description="a store of bags; or a table: a .parquet, .csv or .npy file",
     )
     bags: list[int] | None = Field(
-        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=BOUNDS
+        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=RANGE_HELP
     )
     columns: list[str] | None = Field(
         default=None,
@@ -45,7 +45,7 @@ def read_watched(config: WatchedConfig) -> tuple[Any, str | None]:
         A file that is no such table, or keys that are for the other kind.
     """
     url = config.data_url
-    if not url.lower().endswith(TABLES):
+    if not url.lower().endswith(_TABLES):
         from bagbasis import BagStore
 
         if config.columns is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bagbasis.hypotheses import HypothesisResult
     from bagbasis.hypotheses.registry import Statistic
 
-BOUNDS = "[first, last + 1] of the bags; null: all"
+RANGE_HELP = "[first, last + 1] of the bags; null: all"
 
 
 class TestConfig(DirectoryConfig):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ...terminal import Terminal
-from .common import BOUNDS, TestConfig, conclude, named_statistic
+from .common import RANGE_HELP, TestConfig, conclude, named_statistic
 
 
 class Config(TestConfig):
@@ -19,7 +19,7 @@ class Config(TestConfig):
         default=999, ge=1, description="draws of the wild bootstrap, or simulations"
     )
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
-    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=RANGE_HELP)
     targets: list[str] = Field(
         examples=[["k"]], min_length=1, description="the targets that are a point together"
     )

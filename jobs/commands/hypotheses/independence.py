@@ -9,14 +9,14 @@ from pydantic import Field
 from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...terminal import Terminal
-from .common import BOUNDS, PermutationTestConfig, conclude, named_statistic
+from .common import RANGE_HELP, PermutationTestConfig, conclude, named_statistic
 
 
 class Config(PermutationTestConfig, ClusterConfig):
     """Keys of ``configs/test-independence.yaml``."""
 
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
-    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=RANGE_HELP)
     target: str = Field(
         examples=["k"], description="a target of the store: number, class, time or residual"
     )

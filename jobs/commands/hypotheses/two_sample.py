@@ -12,7 +12,7 @@ from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...configs.sections import EmbeddingSection, build
 from ...terminal import Terminal
-from .common import BOUNDS, PermutationTestConfig, conclude, named_statistic
+from .common import RANGE_HELP, PermutationTestConfig, conclude, named_statistic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,13 +28,13 @@ class Config(PermutationTestConfig, ClusterConfig):
         examples=["example-output/bags.zarr"], description="the store of the first sample"
     )
     a_bags: list[int] | None = Field(
-        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=BOUNDS
+        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=RANGE_HELP
     )
     b_url: str | None = Field(
         default=None, description="the store of the second sample; null: that of the first"
     )
     b_bags: list[int] | None = Field(
-        examples=[[1000, 2000]], default=None, min_length=2, max_length=2, description=BOUNDS
+        examples=[[1000, 2000]], default=None, min_length=2, max_length=2, description=RANGE_HELP
     )
     statistic: str | None = Field(
         default=None, description="fuse_ranks, fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, "

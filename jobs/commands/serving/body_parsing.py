@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 
 from bagbasis import Bags, as_bags
 
-from .requests import EXPECTED, MAX_BAGS, check_n_bags
+from .requests import EXPECTED, MAX_REQUEST_BAGS, check_n_bags
 
 if TYPE_CHECKING:
     import pyarrow
 
-PIECE_BYTES = 2**20  # bytes parsed at once
+PARSED_BYTES = 2**20  # bytes parsed at once
 MAX_VALUE_BYTES = 2**22  # one value and the blanks around it, which are parsed at once
 MAX_NUMBERS = 2**24  # per body: 128 MiB
 MAX_QUOTES = 2**18  # the names of as many coordinates as a store may have
-MAX_NAME_BYTES = 2**22  # the names, and everything else that is not the bags
-NUMBERS = "expected numbers"
+_MAX_NAME_BYTES = 2**22  # the names, and everything else that is not the bags
+_NUMBERS = "expected numbers"
 NOT_BAGS = f"the body is not one object with a bag or bags; expected {EXPECTED}"
 
 # A comma between two values. Others are not JSON: within a piece, Arrow refuses them.
-BETWEEN = re.compile(rb"[^\[{:, \t\r\n][ \t\r\n]*,(?=[ \t\r\n]*[^\]}:, \t\r\n])")
+_BETWEEN = re.compile(rb"[^\[{:, \t\r\n][ \t\r\n]*,(?=[ \t\r\n]*[^\]}:, \t\r\n])")
 
 
 def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
@@ -47,14 +47,14 @@ def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
         body = bytes(body).decode(encoding).encode()
     _check(body)
     start, stop = _without_quotes(body)
-    if start + len(body) - stop > MAX_NAME_BYTES:
+    if start + len(body) - stop > _MAX_NAME_BYTES:
         raise ValueError(NOT_BAGS)
     lists = Lists(max_numbers=body.count(b",") + 1)
     begin, opening, depth = 0, b"", 0
     while True:
-        cut = BETWEEN.search(body, max(start, begin + PIECE_BYTES), stop)
+        cut = _BETWEEN.search(body, max(start, begin + PARSED_BYTES), stop)
         end = len(body) if cut is None else cut.end() - 1
-        if end - max(start, begin) > PIECE_BYTES + MAX_VALUE_BYTES:
+        if end - max(start, begin) > PARSED_BYTES + MAX_VALUE_BYTES:
             raise ValueError(
                 f"the body holds a value of more than {MAX_VALUE_BYTES:,} bytes; expected numbers"
             )
@@ -76,10 +76,10 @@ def _check(body: bytes | bytearray) -> None:
     """Raise ValueError for bodies that are refused before they are parsed."""
     if not re.match(rb"\s*\{", body):  # Arrow's reader dies of a null
         raise ValueError(f"the body is not an object; expected {EXPECTED}")
-    if body.count(b"[[") > MAX_BAGS + 1:  # many bags are not parsed to be refused
+    if body.count(b"[[") > MAX_REQUEST_BAGS + 1:  # many bags are not parsed to be refused
         raise ValueError(
-            f"the body holds more than {MAX_BAGS:,} lists of lists; send at most {MAX_BAGS:,} "
-            "bags at a time"
+            f"the body holds more than {MAX_REQUEST_BAGS:,} lists of lists; send at most "
+            f"{MAX_REQUEST_BAGS:,} bags at a time"
         )
     if body.count(b",") >= MAX_NUMBERS:
         raise ValueError(
@@ -144,13 +144,13 @@ class Lists:
         if self.key == "bag":
             points, offsets = lists, np.array([0, len(lists)])
         else:
-            if depth_after and first + len(lists) > MAX_BAGS:
+            if depth_after and first + len(lists) > MAX_REQUEST_BAGS:
                 raise ValueError(
-                    f"the body holds more than {MAX_BAGS:,} bags; send fewer bags at a time"
+                    f"the body holds more than {MAX_REQUEST_BAGS:,} bags; send fewer bags at a time"
                 )
             check_n_bags(first + len(lists))
             if lists.null_count:
-                raise ValueError(f"bag {first + _first_null(lists)} holds null; {NUMBERS}")
+                raise ValueError(f"bag {first + _first_null(lists)} holds null; {_NUMBERS}")
             points, offsets = lists.flatten(), lists.offsets.to_numpy()
         sizes = np.diff(offsets).astype(np.int64)
 
@@ -161,13 +161,13 @@ class Lists:
             before = np.ones(self._n_bags, dtype=np.int64)
             as_bags([np.zeros((min(1, n), 1)) for n in np.concatenate([before[goes_on:], sizes])])
         if points.null_count:
-            raise ValueError(f"bag {bag_of(_first_null(points))} holds null; {NUMBERS}")
+            raise ValueError(f"bag {bag_of(_first_null(points))} holds null; {_NUMBERS}")
         values, lengths = points, np.ones(len(points), dtype=np.int64)
         if self._has_points:
             values, ends = points.flatten(), points.offsets.to_numpy()
             if values.null_count:
                 point = int(np.searchsorted(ends, _first_null(values), side="right")) - 1
-                raise ValueError(f"bag {bag_of(point)} holds null; {NUMBERS}")
+                raise ValueError(f"bag {bag_of(point)} holds null; {_NUMBERS}")
             lengths = np.diff(ends).astype(np.int64)
         self._values[self._n_values : self._n_values + len(values)] = values.to_numpy()
         self._n_values += len(values)

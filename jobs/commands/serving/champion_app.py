@@ -27,19 +27,19 @@ from .large_bodies import LargeBodies
 from .limits import IS_LARGE, MemoryLimit, QueueFullError, Turns, client_of
 from .requests import (
     BODY,
-    COLUMNS,
+    BODY_COLUMNS,
     MAX_SMALL_VALUES,
     LargeAnswerError,
     Served,
-    answer,
+    answer_request,
     check_form,
     reason_of,
     warm,
 )
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-POLL_SECONDS = 1.0  # interval at which the champion is looked up
+_POLL_SECONDS = 1.0  # interval at which the champion is looked up
 MAX_BODY = 64 * 2**20  # bytes of a request: some ten million coordinates
 SMALL_BODY = 2**18  # bytes of a body that the server itself answers
 MAX_LARGE = 2  # larger bodies that are read or answered at once; further ones wait
@@ -55,7 +55,7 @@ ALL_BODIES = MAX_LARGE * MAX_BODY
 BODY_SECONDS = 60.0  # timeout for a body to arrive, and for a large answer to be read
 SLOW_SECONDS = 10.0  # how far a large body or answer may be behind the least rate
 MIN_RATE = 2**20  # bytes a second of a large body or answer, which occupies one slot meanwhile
-PIECE_BYTES = 2**18  # bytes of a large answer written at once
+ANSWER_BYTES = 2**18  # bytes of a large answer written at once
 RETRY_SECONDS = 10
 
 logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class Champion:
 
     def follow(self, stop: threading.Event) -> None:
         """Look again and again, until the event is set."""
-        while not stop.wait(POLL_SECONDS):
+        while not stop.wait(_POLL_SECONDS):
             self.look()
 
     def _load(self, name: str) -> Served:
@@ -165,7 +165,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, token=token)
     turns, large = Turns(MAX_LARGE, MAX_WAITING_LARGE), LargeBodies()
-    predictions = Predictions(champion, MemoryLimit(SMALL_MEMORY), turns, large)
+    predictions = _Predictions(champion, MemoryLimit(SMALL_MEMORY), turns, large)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -177,7 +177,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
         served = champion.served
         return {"model": served.name, **plain(describe_model(served.model))}
 
-    properties = {key: {"type": "array"} for key in (*BODY, COLUMNS)}
+    properties = {key: {"type": "array"} for key in (*BODY, BODY_COLUMNS)}
     schema = {"type": "object", "properties": properties}
     content = {"content": {"application/json": {"schema": schema}}}
 
@@ -200,7 +200,7 @@ class Answer(Response):
         await self._respond(Request(scope, receive), send)
 
 
-class Predictions:
+class _Predictions:
     """Answers to `POST /predict`: small ones by the server itself, others by a process of theirs.
 
     Parameters
@@ -241,7 +241,7 @@ class Predictions:
     async def _small(self, served: Served, body: bytearray, request: Request, send: Send) -> None:
         async with self._memory.taking(memory_of(body)):
             try:
-                values = await run_in_threadpool(answer, served, body, MAX_SMALL_VALUES)
+                values = await run_in_threadpool(answer_request, served, body, MAX_SMALL_VALUES)
             except (BagbasisError, ValueError, RecursionError) as error:
                 raise HTTPException(422, reason_of(error)) from error
         await JSONResponse(values)(request.scope, request.receive, send)
@@ -262,8 +262,8 @@ async def _send_at_least_rate(request: Request, send: Send, status: int, content
     try:
         async with asyncio.timeout(min(BODY_SECONDS, SLOW_SECONDS + len(content) / MIN_RATE)):
             await send({"type": "http.response.start", "status": status, "headers": headers})
-            for start in range(0, len(content), PIECE_BYTES):
-                piece = content[start : start + PIECE_BYTES]
+            for start in range(0, len(content), ANSWER_BYTES):
+                piece = content[start : start + ANSWER_BYTES]
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
     except TimeoutError:
@@ -271,7 +271,7 @@ async def _send_at_least_rate(request: Request, send: Send, status: int, content
         await _gone(request)
 
 
-async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
     """Return the result of work, which is cancelled if its client goes away."""
     tasks = [asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))]
     try:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .requests import Served
 
-PIECE_BYTES = 2**18  # bytes handed over at once
+_PIECE_BYTES = 2**18  # bytes handed over at once
 NICENESS = 3  # small requests go first, but on busy cores this gets half of what they get
 MAX_TASK_BYTES = 2**16  # the name and the URL of a model
 
@@ -104,8 +104,8 @@ class LargeBodies:
 async def _ask(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytearray
 ) -> tuple[int, bytes]:
-    for start in range(0, len(body), PIECE_BYTES):
-        writer.write(bytes(memoryview(body)[start : start + PIECE_BYTES]))
+    for start in range(0, len(body), _PIECE_BYTES):
+        writer.write(bytes(memoryview(body)[start : start + _PIECE_BYTES]))
         await writer.drain()
     body.clear()  # the child has it now
     head = json.loads(await reader.readuntil(b"\n"))

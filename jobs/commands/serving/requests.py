@@ -17,17 +17,17 @@ from bagbasis.data.bags.coordinates import checked_names
 from ...files import plain
 
 if TYPE_CHECKING:
-    from ..model_place import FittedModel
+    from ...pictures.model_part import JobModel
 
-MAX_BAGS = 100_000  # per request: the answer is one text
-MAX_VALUES = 2_500_000  # numbers per answer: some 50 MiB of JSON
+MAX_REQUEST_BAGS = 100_000  # per request: the answer is one text
+_MAX_VALUES = 2_500_000  # numbers per answer: some 50 MiB of JSON
 MAX_SMALL_VALUES = 2**16  # numbers of an answer that the server itself makes
 ENCODINGS = ("utf-8", "utf-16", "utf-32", "us-ascii")  # that JSON's readers recognize by themselves
 BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
-COLUMNS = "columns"  # another key of a body: the names of the coordinates
+BODY_COLUMNS = "columns"  # another key of a body: the names of the coordinates
 EXPECTED = (
     " or ".join(f'{{"{key}": {text}}}' for key, text in BODY.items())
-    + f'; optionally "{COLUMNS}": a list with the name of each coordinate, if they are known'
+    + f'; optionally "{BODY_COLUMNS}": a list with the name of each coordinate, if they are known'
 )
 
 
@@ -35,7 +35,7 @@ class Served(NamedTuple):
     """A model and its name. A request is answered by one of them, even if another is promoted."""
 
     name: str
-    model: FittedModel
+    model: JobModel
     url: str = ""
     n_values: int = 1  # of the answer to a bag
 
@@ -63,7 +63,7 @@ def reason_of(error: Exception) -> str:
     return (str(error) or type(error).__name__).encode("utf-8", "backslashreplace").decode()
 
 
-def answer(
+def answer_request(
     served: Served, body: bytes | bytearray, max_values: int | None = None
 ) -> dict[str, Any]:
     """Return the model's prediction for the bag, or the bags, of a request.
@@ -79,7 +79,7 @@ def answer(
     """
     text = body.decode(json.detect_encoding(body))
     asked = _DECODER.decode(text)
-    names = asked.pop(COLUMNS, None) if isinstance(asked, dict) else None
+    names = asked.pop(BODY_COLUMNS, None) if isinstance(asked, dict) else None
     if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
         raise ValueError(f"the body is {shown(asked)}; expected {EXPECTED}")
     if names is not None and ("true" in text or "false" in text):  # a column may be called so
@@ -106,10 +106,10 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
     """
     if names is not None:
         bags = bags.named(_column_names(names, bags.n_dims))
-    if len(bags) * served.n_values > MAX_VALUES:
+    if len(bags) * served.n_values > _MAX_VALUES:
         raise ValueError(
             f"the answer to {len(bags):,} bags would hold {len(bags) * served.n_values:,} numbers; "
-            f"send at most {max(1, MAX_VALUES // served.n_values):,} bags at a time"
+            f"send at most {max(1, _MAX_VALUES // served.n_values):,} bags at a time"
         )
     with np.errstate(all="ignore"):  # what overflows is refused below
         arrays: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
@@ -127,7 +127,7 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
     return {"model": served.name, **plain(rows)}
 
 
-def warm(model: FittedModel) -> int:
+def warm(model: JobModel) -> int:
     """Predict a bag of one point: kernels are compiled now, not while a client waits.
 
     Returns
@@ -144,8 +144,8 @@ def warm(model: FittedModel) -> int:
 
 def check_n_bags(n: int) -> None:
     """Raise ValueError for more bags than a request may hold."""
-    if n > MAX_BAGS:
-        raise ValueError(f"the body holds {n:,} bags; send at most {MAX_BAGS:,} at a time")
+    if n > MAX_REQUEST_BAGS:
+        raise ValueError(f"the body holds {n:,} bags; send at most {MAX_REQUEST_BAGS:,} at a time")
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _column_names(names: object, n_dims: int) -> Sequence[str]:
     """Return the names of the coordinates of a request; ValueError for anything else."""
     if not isinstance(names, list) or checked_names(names, n_dims) is None:
         raise ValueError(
-            f'"{COLUMNS}" is {shown(names)}; expected a list of {n_dims} texts, the name of each '
-            "coordinate of a point"
+            f'"{BODY_COLUMNS}" is {shown(names)}; expected a list of {n_dims} texts, the name of '
+            "each coordinate of a point"
         )
     return names

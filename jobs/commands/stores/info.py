@@ -14,11 +14,11 @@ from ...terminal import Terminal
 if TYPE_CHECKING:
     from bagbasis import BagStore
 
-    from ..model_place import FittedModel
+    from ...pictures.model_part import JobModel
 
-MAX_CLASSES = 10  # names listed; a report has all of them
+_MAX_CLASSES = 10  # names listed; a report has all of them
 # Of the sizes of bags.
-QUANTILES = {"min": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "max": 1.0}
+_QUANTILES = {"min": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "max": 1.0}
 
 
 class Config(ReportConfig):
@@ -36,7 +36,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
     from ..model_place import open_model
 
-    model: FittedModel | None = None
+    model: JobModel | None = None
     url = normalize_url(config.url)
     if not exists(url):
         raise StoreError(f"{url}: not found")
@@ -53,7 +53,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return report
 
 
-def _show_summary(url: str, model: FittedModel, console: Terminal) -> bool:
+def _show_summary(url: str, model: JobModel, console: Terminal) -> bool:
     """Print what was chosen, how good it is and what to do next; False for a network."""
     from bagbasis.models.base import DoubleBasis
 
@@ -88,7 +88,7 @@ def _without_missing(source: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _short(names: Sequence[str]) -> Sequence[str] | str:
-    if len(names) <= MAX_CLASSES:
+    if len(names) <= _MAX_CLASSES:
         return names
     return f"{len(names):,} classes: {', '.join(names[:3])}, …, {names[-1]}"
 
@@ -130,7 +130,7 @@ def describe_responses(store: BagStore) -> dict[str, Any]:
     }
 
 
-def describe_model(model: FittedModel) -> dict[str, Any]:
+def describe_model(model: JobModel) -> dict[str, Any]:
     """Return what was fitted, to which data, and how large the model is."""
     from bagbasis.models.base import DoubleBasis
 
@@ -179,7 +179,7 @@ def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[in
     values = np.array(sorted(counts))
     up_to = np.cumsum([counts[n] for n in values.tolist()])
     n_bags, n_points = int(up_to[-1]), sum(n * count for n, count in counts.items())
-    at = {name: values[np.searchsorted(up_to, q * n_bags)] for name, q in QUANTILES.items()}
+    at = {name: values[np.searchsorted(up_to, q * n_bags)] for name, q in _QUANTILES.items()}
     return n_bags, {"mean": n_points / n_bags, **{name: int(n) for name, n in at.items()}}
 
 

@@ -17,13 +17,13 @@ from bagbasis.data.storage.files import storage_errors
 from bagbasis.datasets import Dataset
 from bagbasis.datasets.base import LabelledBlock
 
-SIDE = 32
-RECORD = 1 + 3 * SIDE**2  # bytes: the label, then the red, the green and the blue plane
+_SIDE = 32
+RECORD = 1 + 3 * _SIDE**2  # bytes: the label, then the red, the green and the blue plane
 FILES = {
     "train": tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
     "test": ("test_batch.bin",),
 }
-CLASSES = (
+CIFAR_CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
 LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
@@ -51,7 +51,7 @@ class CIFAR10(Dataset):
     """
 
     name: ClassVar[str] = "cifar10"
-    class_names: ClassVar = {"label": CLASSES}
+    class_names: ClassVar = {"label": CIFAR_CLASSES}
 
     folder: str
     split: str = "train"
@@ -62,9 +62,9 @@ class CIFAR10(Dataset):
         object.__setattr__(self, "classes", tuple(self.classes))
         if self.split not in FILES:
             raise ParameterError(f"split is {self.split!r}; expected 'train' or 'test'")
-        unknown = [name for name in self.classes if name not in CLASSES]
+        unknown = [name for name in self.classes if name not in CIFAR_CLASSES]
         if unknown or not self.classes:
-            raise ParameterError(f"classes is {self.classes!r}; expected some of {CLASSES}")
+            raise ParameterError(f"classes is {self.classes!r}; expected some of {CIFAR_CLASSES}")
 
     @property
     def n_dims(self) -> int:
@@ -83,15 +83,15 @@ class CIFAR10(Dataset):
         return len(self._records)
 
     def block_sizes(self, index: int) -> NDArray[np.int64]:
-        return np.full(len(self._block(index)), 2 * SIDE**2, dtype=np.int64)
+        return np.full(len(self._block(index)), 2 * _SIDE**2, dtype=np.int64)
 
     def block(self, index: int) -> LabelledBlock:
         """Return a block; DataError for a file that is not there, or is none of CIFAR-10's."""
         records = self._block(index)
-        planes = records[:, 1:].reshape(-1, 3, SIDE, SIDE)
+        planes = records[:, 1:].reshape(-1, 3, _SIDE, _SIDE)
         grey = np.einsum("ncij,c->nij", planes, np.array(LUMA, dtype=np.float32) / 255)
-        centres = (np.arange(SIDE, dtype=np.float32) + 0.5) / SIDE
-        points = np.empty((len(records), 2, SIDE, SIDE, 3), dtype=np.float32)
+        centres = (np.arange(_SIDE, dtype=np.float32) + 0.5) / _SIDE
+        points = np.empty((len(records), 2, _SIDE, _SIDE, 3), dtype=np.float32)
         points[..., 0] = centres
         points[..., 1] = centres[:, None]
         points[:, 0, ..., 2] = grey
@@ -112,7 +112,7 @@ class CIFAR10(Dataset):
 def records_of(folder: str, split: str, classes: tuple[str, ...]) -> NDArray[np.uint8]:
     """Labels and pixels of the images of some classes, shape (n, 3073)."""
     records = np.concatenate([_file(Path(folder) / name) for name in FILES[split]])
-    return records[np.isin(records[:, 0], [CLASSES.index(name) for name in classes])]
+    return records[np.isin(records[:, 0], [CIFAR_CLASSES.index(name) for name in classes])]
 
 
 def _file(path: Path) -> NDArray[np.uint8]:
@@ -120,7 +120,7 @@ def _file(path: Path) -> NDArray[np.uint8]:
     with storage_errors(path, "cannot be read", remedy, DataError):
         values = np.fromfile(path, dtype=np.uint8)
     records = values[: len(values) - len(values) % RECORD].reshape(-1, RECORD)
-    if len(values) % RECORD or not len(values) or records[:, 0].max() >= len(CLASSES):
+    if len(values) % RECORD or not len(values) or records[:, 0].max() >= len(CIFAR_CLASSES):
         raise DataError(
             f"{path}: is not a file of the binary version of CIFAR-10; download it again"
         )

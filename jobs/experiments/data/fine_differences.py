@@ -15,7 +15,7 @@ from bagbasis.core.arrays import Floats
 N_PUBLISHED = 200  # data sets of a size
 FIRST_SEED = 42  # of the first of them
 PUBLISHED_SIZES = (500, 1000, 1500, 2000, 2500, 3000)  # in the order in which seeds were given
-CENTRE = 20.0  # of the components of a mixture, in each coordinate and of either sign
+_CENTRE = 20.0  # of the components of a mixture, in each coordinate and of either sign
 BUMPS = (1, 2)  # places of a perturbation along a coordinate
 
 
@@ -26,7 +26,7 @@ def mixtures(rng: np.random.Generator, n: int, deviation: float) -> tuple[Floats
     """
     pair = []
     for own in (1.0, deviation):
-        centres = rng.choice([-CENTRE, CENTRE], (n, 2))
+        centres = rng.choice([-_CENTRE, _CENTRE], (n, 2))
         is_other = (centres < 0).all(axis=1)
         noise = rng.standard_normal((n, 2)) * np.where(is_other, own, 1.0)[:, None]
         pair.append(centres + noise)

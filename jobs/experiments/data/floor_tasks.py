@@ -1,4 +1,4 @@
-"""Tasks on bags whose best possible predictions are known: `TASKS` by name.
+"""Tasks on bags whose best possible predictions are known: `FLOOR_TASKS` by name.
 
 The best prediction is the posterior mean, or the posterior probabilities, of the label given the
 points, or, where the label is a number of the bag with noise, that number.
@@ -16,13 +16,13 @@ from scipy import stats
 
 from bagbasis.core.arrays import Floats
 
-GRID = 240  # values of a parameter over which its posterior is summed
+_GRID = 240  # values of a parameter over which its posterior is summed
 
-Draw = Callable[[np.random.Generator, int], "Drawn"]
+_Draw = Callable[[np.random.Generator, int], "DrawnBags"]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnBags:
     """Labelled bags, and what can be known of their labels.
 
     Attributes
@@ -55,7 +55,7 @@ class FloorTask:
         Whether no default may be changed for what is seen on it.
     """
 
-    draw: Draw
+    draw: _Draw
     kind: Literal["regression", "classification"] = "regression"
     judged_on: bool = False
 
@@ -64,15 +64,15 @@ def _posterior(
     draw: Callable[[np.random.Generator, float], Floats],
     log_density: Callable[[Floats, Floats], Floats],
     ends: tuple[float, float],
-) -> Draw:
+) -> _Draw:
     """Return a task whose label is a parameter, uniform between its ends.
 
     ``log_density`` has a row per point and a column per value of the parameter.
     """
     low, high = ends
-    grid = low + (high - low) * (np.arange(GRID) + 0.5) / GRID
+    grid = low + (high - low) * (np.arange(_GRID) + 0.5) / _GRID
 
-    def drawn(rng: np.random.Generator, n: int) -> Drawn:
+    def drawn(rng: np.random.Generator, n: int) -> DrawnBags:
         labels = rng.uniform(low, high, n)
         bags = [draw(rng, label) for label in labels]
         best = []
@@ -80,21 +80,21 @@ def _posterior(
             logs = log_density(bag, grid).sum(axis=0)
             weights = np.exp(logs - logs.max())
             best.append(weights @ grid / weights.sum())
-        return Drawn(bags, labels, np.array(best), labels)
+        return DrawnBags(bags, labels, np.array(best), labels)
 
     return drawn
 
 
 def _of_bag(
     draw: Callable[[np.random.Generator], Floats], label: Callable[[Floats], float], noise: float
-) -> Draw:
+) -> _Draw:
     """Return a task whose label is a number of the bag, with normal noise."""
 
-    def drawn(rng: np.random.Generator, n: int) -> Drawn:
+    def drawn(rng: np.random.Generator, n: int) -> DrawnBags:
         bags = [draw(rng) for _ in range(n)]
         best = np.array([label(bag) for bag in bags])
         labels = best + rng.normal(0, noise, n)
-        return Drawn(bags, labels, best, labels)
+        return DrawnBags(bags, labels, best, labels)
 
     return drawn
 
@@ -105,43 +105,43 @@ def _correlated(rng: np.random.Generator, r: float) -> Floats:
     return points
 
 
-def _one_of_ten(rng: np.random.Generator, n: int) -> Drawn:
+def _one_of_ten(rng: np.random.Generator, n: int) -> DrawnBags:
     """sin(2.5 μ) of the mean μ of the first of ten coordinates, all of whose means vary."""
     means = rng.uniform(-1, 1, (n, 10))
     bags = [mean + rng.normal(size=(50, 10)) for mean in means]
-    grid = -1 + 2 * (np.arange(GRID) + 0.5) / GRID
+    grid = -1 + 2 * (np.arange(_GRID) + 0.5) / _GRID
     sums = np.array([bag[:, 0].mean() for bag in bags])
     weights = np.exp(-25 * (sums[:, None] - grid) ** 2)
     best = weights @ np.sin(2.5 * grid) / weights.sum(axis=1)
     labels = np.sin(2.5 * means[:, 0])
-    return Drawn(bags, labels, best, labels)
+    return DrawnBags(bags, labels, best, labels)
 
 
-def _with_outliers(rng: np.random.Generator, n: int) -> Drawn:
+def _with_outliers(rng: np.random.Generator, n: int) -> DrawnBags:
     """Spreads, of which three in a hundred labels are wrong by about 20."""
     spreads = rng.uniform(0.5, 2, n)
     bags = [rng.normal(0, s, (100, 2)) for s in spreads]
     wild = 20 * rng.normal(size=n) * (rng.random(n) < 0.03)
     best = np.array([np.sqrt((bag**2).mean()) for bag in bags])
-    return Drawn(bags, spreads + 0.05 * rng.normal(size=n) + wild, best, spreads)
+    return DrawnBags(bags, spreads + 0.05 * rng.normal(size=n) + wild, best, spreads)
 
 
 def _classes(
     draws: Sequence[Callable[[np.random.Generator], Floats]],
     fractions: Sequence[float],
     log_densities: Callable[[Floats], list[float]],
-) -> Draw:
+) -> _Draw:
     """Return a task of classes that are drawn by their shares; two bags at least of each."""
     shares = np.array(fractions)
 
-    def drawn(rng: np.random.Generator, n: int) -> Drawn:
+    def drawn(rng: np.random.Generator, n: int) -> DrawnBags:
         codes = rng.choice(len(shares), n, p=shares)
         codes[: 2 * len(shares)] = np.repeat(np.arange(len(shares)), 2)
         bags = [draws[code](rng) for code in codes]
         logs = np.array([log_densities(bag) for bag in bags]) + np.log(shares)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         best = weights / weights.sum(axis=1, keepdims=True)
-        return Drawn(bags, codes, best, codes)
+        return DrawnBags(bags, codes, best, codes)
 
     return drawn
 
@@ -166,7 +166,7 @@ def _normal(location: float, spread: float) -> Callable[[np.random.Generator], F
     return lambda rng: rng.normal(location, spread, (50, 2))
 
 
-TASKS: Mapping[str, FloorTask] = {
+FLOOR_TASKS: Mapping[str, FloorTask] = {
     "spread": FloorTask(
         _posterior(
             lambda rng, s: rng.normal(0, s, (100, 2)),

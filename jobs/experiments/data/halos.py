@@ -17,26 +17,26 @@ from bagbasis.core.arrays import Floats
 
 from .samples import bags_by_owner
 
-Owners = NDArray[np.int64]
+_Owners = NDArray[np.int64]
 """The halo of each galaxy."""
 
 CRITICAL = 2.775e11  # h² M☉/Mpc³; the mean density of a halo is 200 times this
 MASSES = (14.0, 15.3)  # log10 of the mass, uniform: the paper draws rare heavy halos more often
-RICHNESS, SLOPE = 25.0, 0.8  # median number of galaxies at 10^14, and its growth
+_RICHNESS, _SLOPE = 25.0, 0.8  # median number of galaxies at 10^14, and its growth
 MIN_GALAXIES = 10
 COMPLETENESS = 0.6  # deviation of the logarithm of their number: spectra are taken of some only
 EXTENT = 2.0  # R200 to which galaxies are members; nothing ends at R200 itself
 CONCENTRATION = (6.0, -0.085, 0.14)  # at 10^14, its growth with mass, and its scatter in dex
 ANISOTROPY = (-0.1, 0.5)  # β: 1 − tangential / radial variance of velocities; differs by halo
 STRETCH = 0.15  # deviation of the logarithms of a halo's axes, of places and velocities alike
-MERGING, SHARE = 0.25, (0.1, 0.4)  # of halos that have a second clump, and of its galaxies
-BULK, APART = (0.5, 1.5), (0.3, 0.8)  # its velocity over V200, and its distance over R200
+MERGING, _SHARE = 0.25, (0.1, 0.4)  # of halos that have a second clump, and of its galaxies
+BULK, _APART = (0.5, 1.5), (0.3, 0.8)  # its velocity over V200, and its distance over R200
 # The cylinder that is observed: its radius, and the largest |v|.
 APERTURE, LARGEST_VELOCITY = 1.6, 4.0
 FIELD, CROWDING = 20.0, 0.5  # median number of interlopers, deviation of its logarithm
 
-RADII = np.geomspace(1e-3, 1e3, 300)  # over the scale radius: where profiles are tabulated
-BLOCK = 2000  # halos at a time: a table of profiles takes 5 MiB
+TABLE_RADII = np.geomspace(1e-3, 1e3, 300)  # over the scale radius: where profiles are tabulated
+_BLOCK = 2000  # halos at a time: a table of profiles takes 5 MiB
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def clusters(n: int, has_interlopers: bool, rng: np.random.Generator) -> Cluster
     members, field = rng.spawn(2)
     log_mass = members.uniform(*MASSES, n)
     parts = []
-    for start in range(0, n, BLOCK):
-        points, owner = observe(10 ** log_mass[start : start + BLOCK], members)
+    for start in range(0, n, _BLOCK):
+        points, owner = observe(10 ** log_mass[start : start + _BLOCK], members)
         parts.append((points, owner + start))
     points, owner = (np.concatenate(each) for each in zip(*parts, strict=True))
     if has_interlopers:
@@ -77,9 +77,9 @@ def clusters(n: int, has_interlopers: bool, rng: np.random.Generator) -> Cluster
     return Clusters(bags_by_owner(points, owner, n), log_mass)
 
 
-def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, Owners]:
+def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, _Owners]:
     """Return (|v|, R) of the members within the cylinder, and their halos."""
-    expected = RICHNESS * (mass / 1e14) ** SLOPE * rng.lognormal(0, COMPLETENESS, len(mass))
+    expected = _RICHNESS * (mass / 1e14) ** _SLOPE * rng.lognormal(0, COMPLETENESS, len(mass))
     counts = np.maximum(MIN_GALAXIES, rng.poisson(expected))
     owner = np.repeat(np.arange(len(mass)), counts)
     places, velocities = galaxies(mass, owner, rng)
@@ -88,14 +88,14 @@ def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, Owners]:
     return seen[inside], owner[inside]
 
 
-def interlopers(n: int, rng: np.random.Generator) -> tuple[Floats, Owners]:
+def interlopers(n: int, rng: np.random.Generator) -> tuple[Floats, _Owners]:
     """Return galaxies of the field, uniform in n cylinders, and whose they are."""
     owner = np.repeat(np.arange(n), rng.poisson(rng.lognormal(np.log(FIELD), CROWDING, n)))
     radii = APERTURE * rng.random(len(owner)) ** 0.5
     return np.column_stack([LARGEST_VELOCITY * rng.random(len(owner)), radii]), owner
 
 
-def galaxies(mass: Floats, owner: Owners, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def galaxies(mass: Floats, owner: _Owners, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return places and velocities of galaxies relative to their halos, each (n, 3)."""
     radius, speed = virial(mass)
     places, velocities = relaxed(mass, owner, rng)
@@ -104,25 +104,25 @@ def galaxies(mass: Floats, owner: Owners, rng: np.random.Generator) -> tuple[Flo
     logs -= logs.mean(axis=1, keepdims=True)  # the volume stays
     stretch = np.einsum("hik,hk,hjk->hij", axes, np.exp(logs), axes)[owner]
     places, velocities = (np.einsum("gij,gj->gi", stretch, each) for each in (places, velocities))
-    share = np.where(rng.random(len(mass)) < MERGING, rng.uniform(*SHARE, len(mass)), 0.0)
+    share = np.where(rng.random(len(mass)) < MERGING, rng.uniform(*_SHARE, len(mass)), 0.0)
     second = rng.random(len(owner)) < share[owner]
     shrink = np.where(second, share[owner] ** (1 / 3), 1.0)[:, None]  # as M^(1/3) both
-    away = directions(len(mass), rng) * (rng.uniform(*APART, len(mass)) * radius)[:, None]
+    away = directions(len(mass), rng) * (rng.uniform(*_APART, len(mass)) * radius)[:, None]
     bulk = directions(len(mass), rng) * (rng.uniform(*BULK, len(mass)) * speed)[:, None]
     moved = second[:, None]
     return shrink * places + moved * away[owner], shrink * velocities + moved * bulk[owner]
 
 
-def relaxed(mass: Floats, owner: Owners, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def relaxed(mass: Floats, owner: _Owners, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return places and velocities in round halos at rest."""
     radius, speed = virial(mass)
     at14, growth, scatter = CONCENTRATION
     dex = growth * np.log10(mass / 1e14) + scatter * rng.standard_normal(len(mass))
     concentration, beta = at14 * 10**dex, rng.uniform(*ANISOTROPY, len(mass))
     inside = rng.random(len(owner)) * enclosed(EXTENT * concentration)[owner]
-    scaled = np.interp(inside, enclosed(RADII), RADII)
-    table, width = dispersions(concentration, beta), len(RADII)
-    at = np.interp(scaled, RADII, np.arange(width))
+    scaled = np.interp(inside, enclosed(TABLE_RADII), TABLE_RADII)
+    table, width = dispersions(concentration, beta), len(TABLE_RADII)
+    at = np.interp(scaled, TABLE_RADII, np.arange(width))
     low = np.minimum(at.astype(np.int64), width - 2)
     spread = table[owner, low] + (at - low) * (table[owner, low + 1] - table[owner, low])
     outward = directions(len(owner), rng)
@@ -145,13 +145,15 @@ def enclosed(x: Floats) -> Floats:
 
 
 def dispersions(concentration: Floats, beta: Floats) -> Floats:
-    """Return the radial dispersion over V200 at `RADII`, shape (n_halos, len(RADII)).
+    """Return the radial dispersion over V200 at `TABLE_RADII`, shape (n_halos, len(RADII)).
 
     Jeans' equation with constant β: ρ σ_r² r^2β is the integral of ρ r^2β G M / r² from r on.
     """
-    force = RADII ** (2 * beta[:, None] - 3) / (1 + RADII) ** 2 * enclosed(RADII)
-    within = cumulative_trapezoid(force * RADII, np.log(RADII), axis=1, initial=0)
-    squares = RADII ** (1 - 2 * beta[:, None]) * (1 + RADII) ** 2 * (within[:, -1:] - within)
+    force = TABLE_RADII ** (2 * beta[:, None] - 3) / (1 + TABLE_RADII) ** 2 * enclosed(TABLE_RADII)
+    within = cumulative_trapezoid(force * TABLE_RADII, np.log(TABLE_RADII), axis=1, initial=0)
+    squares = (
+        TABLE_RADII ** (1 - 2 * beta[:, None]) * (1 + TABLE_RADII) ** 2 * (within[:, -1:] - within)
+    )
     return np.sqrt(squares * (concentration / enclosed(concentration))[:, None])
 
 

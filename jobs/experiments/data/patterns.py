@@ -14,11 +14,11 @@ from bagbasis import DoubleBasisClassifier, MomentsEmbedding, RandomFourierFeatu
 from bagbasis.core.arrays import Floats
 from bagbasis.search import BagRegions, Field, ProbitRegions, RegionClassifier
 
-NOISE = 0.01  # variance of an observation's error
+_NOISE = 0.01  # variance of an observation's error
 STEEPNESS = 20.0  # c of Φ(c · mean + b)
 RARE = 0.85  # quantile of windows' means that is a plume's level
-N_LEARNT = 120  # places that the kernel's parameters are learnt from, of another field
-N_FEATURES = 64  # D of the classifier of flows
+_N_LEARNT = 120  # places that the kernel's parameters are learnt from, of another field
+_N_FEATURES = 64  # D of the classifier of flows
 SHAPES = ("vortex", "saddle", "shear")
 MIN_WINDOWS = 3  # windows that match: a flow with fewer is drawn again
 THRESHOLD = 0.7  # θ of the paper
@@ -51,14 +51,14 @@ class Pattern:
 
     def measure(self, place: int, rng: np.random.Generator) -> Floats:
         """Return the truth at a place, with noise."""
-        return self.truth[place] + NOISE**0.5 * rng.standard_normal(self.truth.shape[1])
+        return self.truth[place] + _NOISE**0.5 * rng.standard_normal(self.truth.shape[1])
 
 
 PatternProblem = Callable[[int, int, int, int, np.random.Generator], Pattern]
 """From the sides of the field and of a window, the windows' stride, and training windows."""
 
 
-def grid(side: int) -> Floats:
+def _grid(side: int) -> Floats:
     """Return the places of a square, one apart, shape (side², 2)."""
     return np.stack(np.meshgrid(*[np.arange(side, dtype=float)] * 2, indexing="ij"), 2).reshape(
         -1, 2
@@ -74,8 +74,8 @@ def windows(side: int, window: int, stride: int) -> list[NDArray[np.int64]]:
 
 def plumes(side: int, window: int, stride: int, n_train: int, rng: np.random.Generator) -> Pattern:
     """Return a draw of the prior, and windows whose mean is among the highest."""
-    places, regions = grid(side), windows(side, window, stride)
-    field = Field(places, RBF(0.5 * window), NOISE)
+    places, regions = _grid(side), windows(side, window, stride)
+    field = Field(places, RBF(0.5 * window), _NOISE)
     truth = field.draw(1, rng)[0]
     level = float(np.quantile([truth[region].mean() for region in regions], RARE))
     highest = ProbitRegions.of_means(regions, len(places), STEEPNESS, -STEEPNESS * level)
@@ -89,11 +89,11 @@ def vortices(
 
     The kernel's parameters are those of largest likelihood at some places of another flow.
     """
-    places = grid(side)
-    seen = rng.choice(len(places), min(N_LEARNT, len(places)), replace=False)
-    learnt = GaussianProcessRegressor(ConstantKernel(1.0) * RBF(0.3 * window), alpha=NOISE)
+    places = _grid(side)
+    seen = rng.choice(len(places), min(_N_LEARNT, len(places)), replace=False)
+    learnt = GaussianProcessRegressor(ConstantKernel(1.0) * RBF(0.3 * window), alpha=_NOISE)
     learnt.fit(places[seen], flow(places, window, rng)[seen])
-    field = Field(places, learnt.kernel_, NOISE, 2)
+    field = Field(places, learnt.kernel_, _NOISE, 2)
     model = learn(window, n_train, rng)
     classifier = BagRegions(model, windows(side, window, stride), "vortex", places)
     every = np.arange(len(classifier.regions))
@@ -135,7 +135,7 @@ def flow(places: Floats, window: int, rng: np.random.Generator) -> Floats:
 def learn(window: int, n_train: int, rng: np.random.Generator) -> DoubleBasisClassifier:
     """Return a classifier of flows in a window: whether a vortex is in its middle."""
     bags, labels = [], []
-    places = grid(window) - (window - 1) / 2
+    places = _grid(window) - (window - 1) / 2
     for i in range(n_train):
         kind = SHAPES[0] if i % 2 else rng.choice(SHAPES)
         centre = rng.uniform(-0.1, 0.1, 2) * window
@@ -148,7 +148,7 @@ def learn(window: int, n_train: int, rng: np.random.Generator) -> DoubleBasisCla
         velocity += shape(rng.choice(SHAPES), places, aside, _strength(rng), window / 4)
         bags.append(np.column_stack([places, velocity]))
         labels.append("vortex" if i % 2 else "none")
-    features = RandomFourierFeatures(n_features=N_FEATURES, seed=0)
+    features = RandomFourierFeatures(n_features=_N_FEATURES, seed=0)
     return DoubleBasisClassifier(MomentsEmbedding(), features).fit(bags, labels)
 
 

@@ -17,14 +17,17 @@ from bagbasis.core.arrays import Floats
 
 from .samples import bags_by_owner
 
-Owners = NDArray[np.int64]
+_Owners = NDArray[np.int64]
 Lines = Mapping[float, float]
 """Intensities of lines, by energy; only their ratios matter."""
 
-LOWEST, HIGHEST = 30.0, 3000.0  # that are counted
-BOX = (LOWEST**0.5, HIGHEST**0.5)  # of the roots of energies, whose blur is the same everywhere
+_LOWEST, _HIGHEST = 30.0, 3000.0  # that are counted
+ROOT_BOX = (
+    _LOWEST**0.5,
+    _HIGHEST**0.5,
+)  # of the roots of energies, whose blur is the same everywhere
 ELECTRON = 511.0  # energy at rest
-BLUR = 0.07 / 2.355 * 662**0.5  # deviation over the root: 7 % full width at 662, as NaI has it
+_BLUR = 0.07 / 2.355 * 662**0.5  # deviation over the root: 7 % full width at 662, as NaI has it
 PEAK = 0.7  # share of photons of 100 keV that are counted whole; it falls as E^-½
 ASTRAY = 0.5  # of the background's photons that lose energy in ground and air before
 CONTINUUM = 250.0  # mean energy of such a photon, and of those that come from above
@@ -35,9 +38,9 @@ THORIUM: Lines = {239: 43, 338: 11, 583: 30, 911: 26, 969: 16, 2615: 36}
 NATURAL: dict[str, Lines | None] = {
     "potassium": {1461: 1}, "uranium": URANIUM, "thorium": THORIUM, "sky": None,
 }  # fmt: skip
-RATES = (15.0, 30.0, 30.0, 25.0)  # photons per second of each, in the median
+_RATES = (15.0, 30.0, 30.0, 25.0)  # photons per second of each, in the median
 WANDER = (0.4, 0.5, 0.4, 0.1)  # deviations of the logarithms of these rates
-MEMORY = 60.0  # seconds after which the correlation of a rate with itself has fallen by e
+_MEMORY = 60.0  # seconds after which the correlation of a rate with itself has fallen by e
 
 SOURCES: dict[str, Lines] = {
     "Cs-137": {662: 1},
@@ -55,7 +58,7 @@ SOURCES: dict[str, Lines] = {
 
 def background(n: int, rng: np.random.Generator) -> Bags:
     """Return roots of the energies of n seconds that follow each other, in R^1."""
-    counts = rng.poisson(RATES * np.exp(WANDER * wander(n, len(RATES), rng))).T
+    counts = rng.poisson(_RATES * np.exp(WANDER * wander(n, len(_RATES), rng))).T
     parts = [
         _counted(lines, np.repeat(np.arange(n), of), ASTRAY, rng)
         for lines, of in zip(NATURAL.values(), counts, strict=True)
@@ -66,7 +69,7 @@ def background(n: int, rng: np.random.Generator) -> Bags:
 
 def inject(
     bags: Bags, source: str, strengths: Floats, rng: np.random.Generator
-) -> tuple[Bags, Owners]:
+) -> tuple[Bags, _Owners]:
     """Return bags with a source's photons in addition to their own, and how many of these each has.
 
     Parameters
@@ -84,26 +87,26 @@ def inject(
 
 
 def _counted(
-    lines: Lines | None, owners: Owners, astray: float, rng: np.random.Generator
-) -> tuple[Floats, Owners]:
+    lines: Lines | None, owners: _Owners, astray: float, rng: np.random.Generator
+) -> tuple[Floats, _Owners]:
     """Return roots of the energies of those photons that are counted, (n, 1), and their owners."""
     energy = energies(lines, len(owners), astray, rng)
-    counted = (energy >= LOWEST) & (energy <= HIGHEST)
+    counted = (energy >= _LOWEST) & (energy <= _HIGHEST)
     return np.sqrt(energy[counted])[:, None], owners[counted]
 
 
 def energies(lines: Lines | None, n: int, astray: float, rng: np.random.Generator) -> Floats:
     """Return the energies at which n photons of lines arrive, blurred; None: of the continuum."""
     if lines is None:
-        return LOWEST + rng.exponential(CONTINUUM, n)
+        return _LOWEST + rng.exponential(CONTINUUM, n)
     shares = np.array(list(lines.values()), dtype=float)
     emitted = rng.choice(np.array(list(lines), dtype=float), n, p=shares / shares.sum())
     lost = rng.random(n) < astray
-    scattered = LOWEST + rng.exponential(CONTINUUM, n) % (emitted - LOWEST)
+    scattered = _LOWEST + rng.exponential(CONTINUUM, n) % (emitted - _LOWEST)
     energy = np.where(lost, scattered, emitted)
     part = ~lost & (rng.random(n) > PEAK * np.minimum(1, (100 / energy) ** 0.5))
     energy = np.where(part, rng.random(n) * edge(energy), energy)
-    return np.asarray(energy + BLUR * np.sqrt(energy) * rng.standard_normal(n))
+    return np.asarray(energy + _BLUR * np.sqrt(energy) * rng.standard_normal(n))
 
 
 def edge(energy: Floats) -> Floats:
@@ -112,8 +115,8 @@ def edge(energy: Floats) -> Floats:
 
 
 def wander(n: int, k: int, rng: np.random.Generator) -> Floats:
-    """Return k stationary series of n normal numbers of variance 1 with `MEMORY`, (n, k)."""
-    keep = np.exp(-1 / MEMORY)
+    """Return k stationary series of n normal numbers of variance 1 with `_MEMORY`, (n, k)."""
+    keep = np.exp(-1 / _MEMORY)
     steps = rng.standard_normal((n, k))
     steps[1:] *= (1 - keep**2) ** 0.5
     return np.asarray(lfilter([1.0], [1.0, -keep], steps, axis=0))

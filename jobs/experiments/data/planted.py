@@ -7,8 +7,8 @@ import numpy as np
 from bagbasis.core.arrays import Floats
 
 PLANTED = 3  # coordinates the target depends on
-NOISE = 0.3  # standard deviation added to the target's three terms
-COPIED = 0.5  # standard deviation of what copies differ by
+_NOISE = 0.3  # standard deviation added to the target's three terms
+_COPIED = 0.5  # standard deviation of what copies differ by
 
 
 def planted_rows(
@@ -25,7 +25,7 @@ def planted_rows(
     a, b, c = order[:PLANTED].tolist()
     if copies:
         x[:, order[PLANTED : 2 * PLANTED]] = (
-            x[:, [a, b, c]] + COPIED * rng.standard_normal((n, PLANTED))
-        ) / (1 + COPIED**2) ** 0.5
+            x[:, [a, b, c]] + _COPIED * rng.standard_normal((n, PLANTED))
+        ) / (1 + _COPIED**2) ** 0.5
     y = np.sin(2 * x[:, a]) + 0.7 * (x[:, b] ** 2 - 1) + np.sign(x[:, c])
-    return x, y + NOISE * rng.standard_normal(n), (a, b, c)
+    return x, y + _NOISE * rng.standard_normal(n), (a, b, c)

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from bagbasis.core.arrays import Floats
 
-SCALES = np.array([0.0, 0.5, 0.9, 0.99, 0.999])
+_SCALES = np.array([0.0, 0.5, 0.9, 0.99, 0.999])
 LENGTH = 176
 N_VIEWS = 13
 TRUTH_SEED = 2071
@@ -21,9 +21,9 @@ Of 3,000 seeds one of three with which negative values go towards 0, and positiv
 def sru_sequences(n: int, rng: np.random.Generator, length: int = LENGTH) -> Floats:
     """Return sequences (n, length) of the ground truth of 004, §7.3.1, x_1 from N(0, 100²)."""
     fixed = np.random.default_rng(TRUTH_SEED)
-    v = fixed.normal(0, 0.01, (N_VIEWS, 3 * len(SCALES)))
+    v = fixed.normal(0, 0.01, (N_VIEWS, 3 * len(_SCALES)))
     w = fixed.normal(0, 1, N_VIEWS)
-    mu = np.zeros((3, len(SCALES), n))  # of x₊, of x₋, of z; scales; sequences
+    mu = np.zeros((3, len(_SCALES), n))  # of x₊, of x₋, of z; scales; sequences
     z, x = np.zeros(n), rng.normal(0, 100, n)
     out = np.empty((length, n))
     for t in range(length):
@@ -37,7 +37,7 @@ def sru_sequences(n: int, rng: np.random.Generator, length: int = LENGTH) -> Flo
             + _positive(far[1] - farther[1] - 0.05)
         )
         statistics = np.stack([_positive(x), _positive(-x), z])
-        mu = SCALES[None, :, None] * mu + (1 - SCALES)[None, :, None] * statistics[:, None]
+        mu = _SCALES[None, :, None] * mu + (1 - _SCALES)[None, :, None] * statistics[:, None]
         x = x + w @ (v @ mu.reshape(-1, n))
     return out.T
 

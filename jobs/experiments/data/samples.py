@@ -18,18 +18,18 @@ from bagbasis.data.bags.bags import offsets_of
 FIRING = (0.3, 1.2)  # Beta parameters of the rate at which a part makes a filter fire
 STRENGTH = (0.5, 2.0)  # range of a firing response's mean
 GAMMA_SHAPE = 2.0  # of a firing response
-NOISE = 0.25  # standard deviation of a response at rest
-GAIN = 0.5  # standard deviation of the logarithm of an image's contrast
+_NOISE = 0.25  # standard deviation of a response at rest
+_GAIN = 0.5  # standard deviation of the logarithm of an image's contrast
 
 # Of `truncated_mixtures` (001, Appendix A).
-N_COMPONENTS = 5  # of a mixture
+_N_COMPONENTS = 5  # of a mixture
 MEASURED_AT = 100  # midpoints per side
 
 # Of `blobs`.
 SPACING = 10.0  # of the grid of blobs, in standard deviations of a round one
 
 # Of `histograms`.
-WORDS = 0.002  # the sum of the squares of a vector's numbers, about
+_WORDS = 0.002  # the sum of the squares of a vector's numbers, about
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Patches:
         fires = rng.random(rates.shape, dtype=np.float32) < rates
         responses = np.zeros(rates.shape, dtype=np.float32)
         drawn = rng.standard_gamma(GAMMA_SHAPE, int(fires.sum()), dtype=np.float32)
-        responses[fires] = drawn * strengths[fires] * np.float32(np.exp(GAIN * rng.normal()))
-        responses += NOISE * rng.standard_normal(rates.shape, dtype=np.float32)
+        responses[fires] = drawn * strengths[fires] * np.float32(np.exp(_GAIN * rng.normal()))
+        responses += _NOISE * rng.standard_normal(rates.shape, dtype=np.float32)
         return np.asarray(1 / (1 + np.exp(-responses)), dtype=np.float32)
 
 
@@ -110,8 +110,8 @@ def truncated_mixtures(
         At the midpoints of a grid, above 0.
     """
     rng = np.random.default_rng(seed)
-    mean = rng.random((n_mixtures, N_COMPONENTS, 2))
-    scale = rng.uniform(0.05, 0.15, (n_mixtures, N_COMPONENTS, 2))
+    mean = rng.random((n_mixtures, _N_COMPONENTS, 2))
+    scale = rng.uniform(0.05, 0.15, (n_mixtures, _N_COMPONENTS, 2))
     lo, hi = norm.cdf(-mean / scale), norm.cdf((1 - mean) / scale)
     axis = (np.arange(MEASURED_AT) + 0.5) / MEASURED_AT
     at = np.stack([g.ravel() for g in np.meshgrid(axis, axis, indexing="ij")], axis=1)
@@ -119,7 +119,7 @@ def truncated_mixtures(
     for i in range(n_mixtures):
         values = norm.pdf(at, mean[i, :, None], scale[i, :, None]) / (hi - lo)[i, :, None]
         densities[i] = values.prod(axis=2).mean(axis=0)
-    component = rng.integers(0, N_COMPONENTS, (n_mixtures, n_points))
+    component = rng.integers(0, _N_COMPONENTS, (n_mixtures, n_points))
     row = np.arange(n_mixtures)[:, None]
     u = lo[row, component] + (hi - lo)[row, component] * rng.random((n_mixtures, n_points, 2))
     points = mean[row, component] + scale[row, component] * norm.ppf(u)
@@ -157,7 +157,7 @@ def histograms(rng: np.random.Generator, sizes: Sequence[int], d: int) -> list[F
     They resemble histograms of visual words: about 500 words have a large part in a vector (002,
     §4.4).
     """
-    shape = 1 / max(1.0, WORDS * d - 1)
+    shape = 1 / max(1.0, _WORDS * d - 1)
     sets = []
     for n in sizes:
         values = rng.standard_gamma(shape, (n, d)) * np.exp(0.5 * rng.standard_normal(d))

@@ -18,22 +18,22 @@ from bagbasis import Bags
 from bagbasis.core.arrays import Floats
 from bagbasis.data.bags.bags import offsets_of
 
-Labels = NDArray[np.int64]
+_Labels = NDArray[np.int64]
 
 WINDOW, PATCH = 32, 8  # pixels of an image's and of a patch's side
-ROWS, COLUMNS = 2, 4  # places per photograph, of 213 × 160 pixels
+_ROWS, COLUMNS = 2, 4  # places per photograph, of 213 × 160 pixels
 TEXTURES, CANVAS = 12, 128  # textures that all scenes share, and the side of what they are cut from
 EVENNESS = 0.5  # Dirichlet parameter of a scene's shares of textures: small ones differ much
 CLOSENESS = 10.0  # Dirichlet weight of the scene in an image's shares: large ones differ little
 CELLS = 6  # regions of one texture each in an image
 WAVES, BREADTH = (4.0, 16.0), 0.4  # pixels per wave of a texture, and deviation of its logarithm
 TILT = 1.0  # deviations of log amplitudes along and across a texture's direction
-GAIN = 0.2  # deviation of the logarithm of an image's brightness
+_GAIN = 0.2  # deviation of the logarithm of an image's brightness
 N_FITTED = 10_000  # patches that filters are made from
 TENTH = np.log(9.0)  # the squashing gives this .9, and its negative .1
 
 
-def photographs(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, Labels]:
+def photographs(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, _Labels]:
     """Return windows of places in photographs, (n, WINDOW, WINDOW, 3), and the place of each.
 
     Windows of part 0 are from the left half of a place, those of part 1 from its right half: they
@@ -42,15 +42,15 @@ def photographs(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, L
     rng, labels = np.random.default_rng([seed, part]), np.arange(n) % n_classes
     photos = load_photos()
     _, height, width, _ = photos.shape
-    photo, row, column = np.unravel_index(labels, (len(photos), ROWS, COLUMNS))
-    high, half = height // ROWS, width // COLUMNS // 2
+    photo, row, column = np.unravel_index(labels, (len(photos), _ROWS, COLUMNS))
+    high, half = height // _ROWS, width // COLUMNS // 2
     top = row * high + rng.integers(0, high - WINDOW + 1, n)
     left = (2 * column + part) * half + rng.integers(0, half - WINDOW + 1, n)
     cut = zip(photo, top, left, strict=True)
     return np.array([photos[i, y : y + WINDOW, x : x + WINDOW] for i, y, x in cut]), labels
 
 
-def textures(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, Labels]:
+def textures(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, _Labels]:
     """Return generated scenes, (n, WINDOW, WINDOW, 3), and the class of each.
 
     A class has shares of the textures, from which those of an image differ. Each of an image's
@@ -71,7 +71,7 @@ def textures(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, Labe
         cell = ((np.array([y, x]) - centres) ** 2).sum(axis=1).argmin(axis=0)
         top = rng.integers(0, CANVAS - WINDOW + 1)
         left = part * CANVAS // 2 + rng.integers(0, CANVAS // 2 - WINDOW + 1)
-        image[:] = canvases[shown[cell], top + y, left + x] * rng.lognormal(0, GAIN)
+        image[:] = canvases[shown[cell], top + y, left + x] * rng.lognormal(0, _GAIN)
     return images, labels
 
 
@@ -136,7 +136,7 @@ def load_photos() -> Floats:
     return np.array(load_sample_images().images) / 255
 
 
-IMAGES: dict[str, Callable[[int, int, int, int], tuple[Floats, Labels]]] = {
+IMAGE_SOURCES: dict[str, Callable[[int, int, int, int], tuple[Floats, _Labels]]] = {
     "photographs": photographs,
     "textures": textures,
 }

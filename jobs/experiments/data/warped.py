@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter, map_coordinates
 from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import Registration
 
-MARGIN = 24  # pixels around what is seen, so that a moved image is whole
+_MARGIN = 24  # pixels around what is seen, so that a moved image is whole
 
 
 def wave_image(size: int, seed: int) -> Floats:
@@ -31,7 +31,7 @@ def warped_pair(
     ``outliers`` of pixels is replaced by random values.
     """
     rng = np.random.default_rng(seed)
-    whole = wave_image(size + 2 * MARGIN, seed)
+    whole = wave_image(size + 2 * _MARGIN, seed)
     truth = Registration(
         tuple(rng.uniform(-5, 5, 2).tolist()),
         float(rng.uniform(-12, 12)),
@@ -39,12 +39,12 @@ def warped_pair(
         0.0,
         "",
     )
-    fixed = whole[MARGIN:-MARGIN, MARGIN:-MARGIN]
+    fixed = whole[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
     # the reference's pixel x is seen at x'; so the image has at x' what the reference has at x
     back = np.linalg.inv(_matrix(truth))
     centre = (size - 1) / 2
     pixels = np.indices((size, size)).reshape(2, -1) - centre - np.array(truth.shift)[:, None]
-    places = back @ pixels + centre + MARGIN
+    places = back @ pixels + centre + _MARGIN
     moving = map_coordinates(whole, places, order=3).reshape(size, size)
     if not same_intensities:
         moving = np.cos(4 * moving) + 0.3 * moving

@@ -25,17 +25,17 @@ from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import RidgeSolution, solve_validation
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 
-Rows = NDArray[np.float32]
-Pairs = tuple[Rows, Rows]
+_Rows = NDArray[np.float32]
+_Pairs = tuple[_Rows, _Rows]
 """Coefficients of bags and of their responses, on the same functions: (n, s) each."""
 
 AXES = list(permutations(range(3)))
 TURNS = [(0, 1, 2), (1, 2, 0), (2, 0, 1)]  # with mirror images each coefficient once in its class
-CLASSES = (0, 4, 6, 7)  # parities (α₀ α₁ α₂) in binary digits; turned axes make the others
-EXPONENTS = np.arange(-9.0, 0.5, 0.5)  # of penalties per row
-WIDTH = 2.0  # medians of the distance; others make no difference where the penalty is chosen
-BLOCK = 4096  # rows whose features are in memory at a time
-SIGNS = np.array([[(-1) ** (i & j).bit_count() for j in range(8)] for i in range(8)], np.float32)
+SYMMETRY_CLASSES = (0, 4, 6, 7)  # parities (α₀ α₁ α₂) in binary digits; turned axes make the others
+PENALTY_EXPONENTS = np.arange(-9.0, 0.5, 0.5)  # of penalties per row
+_WIDTH = 2.0  # medians of the distance; others make no difference where the penalty is chosen
+_BLOCK = 4096  # rows whose features are in memory at a time
+_SIGNS = np.array([[(-1) ** (i & j).bit_count() for j in range(8)] for i in range(8)], np.float32)
 
 
 def parities(indices: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -59,7 +59,7 @@ class AffineCopy:
     slopes: Floats
 
     @classmethod
-    def of(cls, pairs: Pairs, indices: NDArray[np.int64]) -> Self:
+    def of(cls, pairs: _Pairs, indices: NDArray[np.int64]) -> Self:
         """Return the least squares of pairs."""
         _, alike = np.unique(np.sort(indices, axis=1), axis=0, return_inverse=True)
         a, b = pairs
@@ -68,9 +68,9 @@ class AffineCopy:
             _average(np.where(even, x.mean(axis=0, dtype=np.float64), 0), alike) for x in pairs
         )
         products, squares = np.zeros(len(indices)), np.zeros(len(indices))
-        for start in range(0, len(a), BLOCK):
-            gap = a[start : start + BLOCK] - mean
-            products += (gap * (b[start : start + BLOCK] - answer)).sum(axis=0)
+        for start in range(0, len(a), _BLOCK):
+            gap = a[start : start + _BLOCK] - mean
+            products += (gap * (b[start : start + _BLOCK] - answer)).sum(axis=0)
             squares += (gap**2).sum(axis=0)
         products, squares = _average(products, alike), _average(squares, alike)
         slopes = np.divide(
@@ -78,7 +78,7 @@ class AffineCopy:
         )
         return cls(mean, answer, slopes)
 
-    def predict(self, a: Rows) -> Floats:
+    def predict(self, a: _Rows) -> Floats:
         """Return the copies, shape (n, s)."""
         copies: Floats = self.answer + self.slopes * (a - self.mean)
         return copies
@@ -91,7 +91,7 @@ def _average(values: Floats, groups: NDArray[np.int64]) -> Floats:
 
 @dataclass(frozen=True)
 class SymmetricFeatures:
-    """16 m random features, of the parity classes `CLASSES` those that they share.
+    """16 m random features, of the parity classes `SYMMETRY_CLASSES` those that they share.
 
     Attributes
     ----------
@@ -101,12 +101,12 @@ class SymmetricFeatures:
     """
 
     indices: NDArray[np.int64]
-    frequencies: Rows
+    frequencies: _Rows
 
     @classmethod
     def draw(
         cls,
-        a: Rows,
+        a: _Rows,
         indices: NDArray[np.int64],
         m: int,
         max_norm: float,
@@ -122,22 +122,22 @@ class SymmetricFeatures:
         products = some @ some.T
         norms = products.diagonal()
         distances = norms + norms[:, None] - 2 * products
-        sigma = WIDTH * np.median(distances[np.triu_indices(len(some), 1)]) ** 0.5
+        sigma = _WIDTH * np.median(distances[np.triu_indices(len(some), 1)]) ** 0.5
         drawn = np.random.default_rng(seed).standard_normal((len(indices), m))
         return cls(indices, (drawn * damped[:, None] / sigma).astype(np.float32))
 
-    def rows(self, a: Rows) -> Rows:
-        """Return the features of each of `CLASSES`, shape (4, n, 2 m)."""
+    def rows(self, a: _Rows) -> _Rows:
+        """Return the features of each of `SYMMETRY_CLASSES`, shape (4, n, 2 m)."""
         (_, m), n, classes = self.frequencies.shape, len(a), parities(self.indices)
         phases = np.empty((8, n, m), np.float32)
         for i in range(8):
             of = np.flatnonzero(classes == i)
             np.matmul(a[:, of], self.frequencies[of], out=phases[i])
-        mirrored = SIGNS @ phases.reshape(8, n * m)
-        rows = np.empty((len(CLASSES), n, 2 * m), np.float32)
+        mirrored = _SIGNS @ phases.reshape(8, n * m)
+        rows = np.empty((len(SYMMETRY_CLASSES), n, 2 * m), np.float32)
         for half, wave in enumerate((np.sin, np.cos)):
             columns = slice(half * m, (half + 1) * m)
-            signs = SIGNS[list(CLASSES)] / np.float32((64 * m) ** 0.5)
+            signs = _SIGNS[list(SYMMETRY_CLASSES)] / np.float32((64 * m) ** 0.5)
             rows[:, :, columns] = (signs @ wave(mirrored)).reshape(-1, n, m)
         return rows
 
@@ -151,45 +151,45 @@ class SymmetricRegression:
     solutions: list[RidgeSolution]
 
     @classmethod
-    def fit(cls, train: Pairs, held_out: Pairs, features: SymmetricFeatures) -> Self:
+    def fit(cls, train: _Pairs, held_out: _Pairs, features: SymmetricFeatures) -> Self:
         """Fit what pairs leave of an affine copy; those held out choose each class's penalty."""
         copy = AffineCopy.of(train, features.indices)
         fitted, apart = (_sums(pairs, copy, features) for pairs in (train, held_out))
         solutions = []
         for sums, held in zip(fitted, apart, strict=True):
-            penalties = Penalties(sums.weight * 10**EXPONENTS)
+            penalties = Penalties(sums.weight * 10**PENALTY_EXPONENTS)
             units = np.ones(len(sums.sum_y))
             solutions.append(solve_validation(sums, held, penalties, 0.0, units))
         return cls(copy, features, solutions)
 
-    def predict(self, a: Rows) -> Floats:
+    def predict(self, a: _Rows) -> Floats:
         """Return the mean of predictions from a bag with its axes exchanged, shape (n, s)."""
         indices, coefficients = self.features.indices, self.copy.predict(a)
         classes = parities(indices)
         more, seen = np.zeros_like(coefficients), np.zeros(len(indices))
         for axes in AXES:
             there = exchange(indices, axes)
-            for start in range(0, len(a), BLOCK):
-                block = slice(start, start + BLOCK)
+            for start in range(0, len(a), _BLOCK):
+                block = slice(start, start + _BLOCK)
                 for i, z in enumerate(self.features.rows(a[block][:, there])):
-                    of = there[classes == CLASSES[i]]
+                    of = there[classes == SYMMETRY_CLASSES[i]]
                     solution = self.solutions[i]
                     more[block, of] += z @ solution.coef.T + solution.intercept
-            for c in CLASSES:
+            for c in SYMMETRY_CLASSES:
                 seen[there[classes == c]] += 1
         result: Floats = coefficients + more / seen
         return result
 
 
-def _sums(pairs: Pairs, copy: AffineCopy, features: SymmetricFeatures) -> list[RidgeStatistics]:
-    """Return the sums of each of `CLASSES`, over bags and responses with their axes turned."""
+def _sums(pairs: _Pairs, copy: AffineCopy, features: SymmetricFeatures) -> list[RidgeStatistics]:
+    """Return the sums of each of `SYMMETRY_CLASSES`, over bags and responses in all turns."""
     (a, b), classes, width = pairs, parities(features.indices), 2 * features.frequencies.shape[1]
-    of = [np.flatnonzero(classes == c) for c in CLASSES]
+    of = [np.flatnonzero(classes == c) for c in SYMMETRY_CLASSES]
     builders = [StatisticsBuilder(width, len(columns)) for columns in of]
     for axes in TURNS:
         there = exchange(features.indices, axes)
-        for start in range(0, len(a), BLOCK):
-            block = slice(start, start + BLOCK)
+        for start in range(0, len(a), _BLOCK):
+            block = slice(start, start + _BLOCK)
             residual = (b[block] - copy.predict(a[block]))[:, there]
             rows = features.rows(a[block][:, there])
             for builder, z, columns in zip(builders, rows, of, strict=True):
@@ -203,11 +203,11 @@ def _sums(pairs: Pairs, copy: AffineCopy, features: SymmetricFeatures) -> list[R
     return [sums[0], *odd]
 
 
-def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> Pairs:
+def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> _Pairs:
     """Return the coefficients of all bags that have a response, and of these."""
-    pairs: list[Pairs] = []
-    for start in range(0, store.n_bags, BLOCK):
-        stop = min(start + BLOCK, store.n_bags)
+    pairs: list[_Pairs] = []
+    for start in range(0, store.n_bags, _BLOCK):
+        stop = min(start + _BLOCK, store.n_bags)
         responses, bags = store.responses(start, stop), store.read(start, stop)
         a = np.empty((len(bags), spec.n_features), np.float32)
         b = np.empty((len(responses.positions), spec.n_features), np.float32)
@@ -220,7 +220,7 @@ def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> Pairs:
 
 
 def residual_errors(
-    train: Pairs, test: Pairs, n_last: int, features: SymmetricFeatures
+    train: _Pairs, test: _Pairs, n_last: int, features: SymmetricFeatures
 ) -> dict[str, Any]:
     """Return mean squared errors on test pairs of models that learn what 2LPT leaves.
 
@@ -246,14 +246,14 @@ def residual_errors(
     }
 
 
-def _linear(train: Pairs, held_out: Pairs, new: Rows) -> Floats:
+def _linear(train: _Pairs, held_out: _Pairs, new: _Rows) -> Floats:
     """Return predictions of a ridge on the coefficients alone."""
     sums = []
     for a, b in (train, held_out):
         builder = StatisticsBuilder(a.shape[1], b.shape[1], np.float64)
         builder.add(a, b.astype(np.float64))
         sums.append(builder.finish())
-    penalties = Penalties(len(train[0]) * 10**EXPONENTS)
+    penalties = Penalties(len(train[0]) * 10**PENALTY_EXPONENTS)
     fitted, apart = sums
     solution = solve_validation(fitted, apart, penalties, 0.0, np.ones(train[1].shape[1]))
     predicted: Floats = new @ solution.coef.T + solution.intercept

@@ -26,8 +26,8 @@ from bagbasis.datasets import generate
 
 from ...terminal import Callback
 from ..data.nbody.dataset import NBody
-from ..kit.experiment import Experiment, Measure, Params, Scale, digest
-from ..kit.plots import Bars, Curves, Picture
+from ..kit.experiment import Experiment, Measure, Params, Scale, short_name
+from ..kit.plots import Curves, GroupedBars, Picture
 from ..kit.timing import timed_in_turn
 
 
@@ -55,7 +55,7 @@ class Rectify2LPT(Experiment[Sizes]):
     title = "Rectifying 2LPT simulations"
     source = "004, §3.5.4"
     pictures: ClassVar[Sequence[Picture]] = (
-        Bars(file="errors.png", measure="errors", y="*mse", label="squared L2 distance"),
+        GroupedBars(file="errors.png", measure="errors", y="*mse", label="squared L2 distance"),
         Curves(
             file="times.png", measure="time", x="n_pairs", y="*_single", log="xy", label="seconds"
         ),
@@ -104,13 +104,13 @@ class Rectify2LPT(Experiment[Sizes]):
     def _store(self, split: str, progress: Callback | None = None) -> BagStore:
         """Return the boxes of a split, generated where they are not there."""
         boxes = self._boxes(split)
-        url = self.out_dir / "data" / f"{split}-{digest(boxes.params)}.zarr"
+        url = self.out_dir / "data" / f"{split}-{short_name(boxes.params)}.zarr"
         return generate(boxes, url, progress=progress)
 
     def _model(self, multiplier: float, progress: Callback | None = None) -> TripleBasisRegressor:
         """Return the 3BE of a kernel width, fitted where it is not there."""
         s, params = self.settings, self._model_params(multiplier)
-        url = str(self.out_dir / "models" / f"{digest({**params, 'seed': self.seed})}.zarr")
+        url = str(self.out_dir / "models" / f"{short_name({**params, 'seed': self.seed})}.zarr")
         if exists(url):
             return cast(TripleBasisRegressor, load_model(url))
         model = TripleBasisRegressor(

@@ -13,8 +13,13 @@ from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegr
 
 from ...terminal import Callback
 from ..kit.experiment import Measure, Params
-from ..kit.plots import Bars
-from .cube_symmetries import EXPONENTS, SymmetricFeatures, paired_coefficients, residual_errors
+from ..kit.plots import GroupedBars
+from .cube_symmetries import (
+    PENALTY_EXPONENTS,
+    SymmetricFeatures,
+    paired_coefficients,
+    residual_errors,
+)
 from .rectify_2lpt import Rectify2LPT, Sizes
 
 
@@ -33,7 +38,9 @@ class RectifyResiduals(Rectify2LPT):
     title = "What 2LPT leaves"
     source = "004, §3.5.4"
     kind = ResidualSizes
-    pictures = (Bars(file="r2.png", measure="residuals", y="*_mse", label="squared L2 distance"),)
+    pictures = (
+        GroupedBars(file="r2.png", measure="residuals", y="*_mse", label="squared L2 distance"),
+    )
     settings: ResidualSizes
 
     def measures(self) -> list[Measure]:
@@ -62,7 +69,7 @@ class RectifyResiduals(Rectify2LPT):
             ),
             response_embedding=ProjectionEmbedding(**s.response_embedding),
             alpha="validation",
-            alphas=train.n_bags * 10**EXPONENTS,
+            alphas=train.n_bags * 10**PENALTY_EXPONENTS,
             validation_fraction=1 / s.train_boxes,
             baseline="own",
         ).fit(train, holdout={"fraction": 0, "groups": "box"}, progress=progress)

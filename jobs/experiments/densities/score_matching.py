@@ -21,11 +21,11 @@ from ..data.kernel_scores import closed_form_score
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Curves
 
-APART = 1.5  # half the distance of the modes per coordinate, in their standard deviation
-ALPHA, WIDTH = 0.03, 1.0  # of features and closed form, where they are compared
-LEVEL = 0.05
-TESTS = ("ksd", "fssd")
-GRID = 200  # places of the pictured density
+_APART = 1.5  # half the distance of the modes per coordinate, in their standard deviation
+_ALPHA, _WIDTH = 0.03, 1.0  # of features and closed form, where they are compared
+_LEVEL = 0.05
+_TESTS = ("ksd", "fssd")
+_GRID = 200  # places of the pictured density
 
 
 class Sizes(Scale):
@@ -76,8 +76,8 @@ class ScoreMatching(Experiment[Sizes]):
         return [
             Measure("divergence", self._divergence, "divergence n {n} d {d}",
                     {"d": s.dims, "n": s.n_points}, {**shared, **held}),
-            Measure("level", self._level, "level d {d} {test}", {"d": s.dims_tested, "test": TESTS},
-                    {**tested, **sizes}),
+            Measure("level", self._level, "level d {d} {test}",
+                    {"d": s.dims_tested, "test": _TESTS}, {**tested, **sizes}),
         ]  # fmt: skip
 
     def _divergence(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class ScoreMatching(Experiment[Sizes]):
                 fits = {
                     "features, chosen": ExponentialFamilyDensity(p["n_features"]),
                     "features": ExponentialFamilyDensity(
-                        p["n_features"], bandwidth=WIDTH, alpha=ALPHA
+                        p["n_features"], bandwidth=_WIDTH, alpha=_ALPHA
                     ),
                 }
                 scores = {"normal distribution": normal_score(x)(fresh)}
@@ -102,7 +102,7 @@ class ScoreMatching(Experiment[Sizes]):
                     seconds.setdefault(name, []).append(perf_counter() - started)
                     scores[name] = model.log_density_gradient(fresh)
                 started = perf_counter()
-                scores["closed form"] = closed_form_score(x, WIDTH, ALPHA)(fresh)
+                scores["closed form"] = closed_form_score(x, _WIDTH, _ALPHA)(fresh)
                 seconds.setdefault("closed form", []).append(perf_counter() - started)
                 for name, score in scores.items():
                     gap = ((score - true_score(fresh)) ** 2).sum(axis=1).mean()
@@ -129,20 +129,20 @@ class ScoreMatching(Experiment[Sizes]):
                 own = drawn[i * n : (i + 1) * n]
                 normal = mean + self.rng(i, 3).standard_normal(own.shape) @ root.T
                 options: dict[str, Any] = {"statistic": p["test"], "n_draws": 199, "seed": i}
-                rejected += fit_test(own, model, **options).p_value <= LEVEL
-                noticed += fit_test(normal, model, **options).p_value <= LEVEL
+                rejected += fit_test(own, model, **options).p_value <= _LEVEL
+                noticed += fit_test(normal, model, **options).p_value <= _LEVEL
                 progress(i + 1, p["n_tests"])
         return {"level": rejected / p["n_tests"], "power": noticed / p["n_tests"]}
 
 
 def two_modes(n: int, d: int, rng: np.random.Generator) -> Floats:
     """Return points (n, d) of an even mixture of two normal distributions."""
-    return APART * rng.choice([-1.0, 1.0], (n, 1)) + rng.standard_normal((n, d))
+    return _APART * rng.choice([-1.0, 1.0], (n, 1)) + rng.standard_normal((n, d))
 
 
 def true_score(x: Floats) -> Floats:
     """Return ∇ log of the density of `two_modes`."""
-    return APART * np.tanh(APART * x.sum(axis=1))[:, None] - x
+    return _APART * np.tanh(_APART * x.sum(axis=1))[:, None] - x
 
 
 def normal_score(x: Floats) -> Any:  # noqa: ANN401 - a function
@@ -153,8 +153,8 @@ def normal_score(x: Floats) -> Any:  # noqa: ANN401 - a function
 
 def density_curve(model: ExponentialFamilyDensity) -> dict[str, list[float]]:
     """Return a density in one dimension on a grid, and the truth's."""
-    x = np.linspace(-5, 5, GRID)
+    x = np.linspace(-5, 5, _GRID)
     values = np.exp(model.log_density(x) - model.log_density(x).max())
     values /= values.sum() * (x[1] - x[0])
-    truth = sum(np.exp(-((x - s * APART) ** 2) / 2) for s in (-1, 1)) / (8 * np.pi) ** 0.5
+    truth = sum(np.exp(-((x - s * _APART) ** 2) / 2) for s in (-1, 1)) / (8 * np.pi) ** 0.5
     return {"x": x.tolist(), "model": values.tolist(), "truth": truth.tolist()}

@@ -17,10 +17,10 @@ from bagbasis.datasets import SyntheticMapping as MappedBags, generate
 
 from ....core.arrays import Floats
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale, digest
+from ..kit.experiment import Experiment, Measure, Params, Scale, short_name
 from ..kit.kernel_kernel import (
     N_ROUNDS,
-    Candidates,
+    CandidateGrids,
     KernelDensityEmbedding,
     fit_double_basis,
     fit_kernel_kernel,
@@ -41,7 +41,7 @@ class Sizes(Scale):
     n_test: int
     most_pairs: int
     timed: list[int]
-    candidates: Candidates
+    candidates: CandidateGrids
     n_queries: int = 256
 
     def n_points(self, n_train: int) -> int:
@@ -91,7 +91,7 @@ class SyntheticMappings(Experiment[Sizes]):
             mapping_seed=self.seed,
         )
         n_bags = n_train if train else self.settings.n_test
-        name = f"{split}-{digest({**bags.params, 'n_bags': n_bags})}.zarr"
+        name = f"{split}-{short_name({**bags.params, 'n_bags': n_bags})}.zarr"
         return generate(bags, self.out_dir / "data" / name, n_bags, progress=progress)
 
     def _training(self, n_train: int) -> tuple[Training, Training]:
@@ -103,7 +103,7 @@ class SyntheticMappings(Experiment[Sizes]):
     def _model_url(self, n_train: int) -> str:
         s = self.settings
         params = {"n_train": n_train, "n_points": s.n_points(n_train), "seed": self.seed}
-        name = digest({**params, "candidates": s.candidates.model_dump()})
+        name = short_name({**params, "candidates": s.candidates.model_dump()})
         return str(self.out_dir / "models" / f"{name}.zarr")
 
     def _model(self, n_train: int) -> DoubleBasisRegressor:

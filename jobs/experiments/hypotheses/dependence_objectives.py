@@ -25,11 +25,11 @@ from ..data.mixed_sources import amari, mixed_sources
 from ..data.planted import PLANTED, planted_rows
 from ..data.warped import warped_pair
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.plots import Bars, Curves, Images
+from ..kit.plots import Curves, GroupedBars, Images
 
-CRITERIA = ("mrmr", "hsic_lasso", "permutation")
+_CRITERIA = ("mrmr", "hsic_lasso", "permutation")
 LEAST_SQUARES = "derivative norms"  # of a kernel ridge regression, in addition to the criteria
-MEASURES = ("kcca", "hsic")
+_MEASURES = ("kcca", "hsic")
 PIXELS = 64
 
 
@@ -55,7 +55,9 @@ class DependenceObjectives(Experiment[Sizes]):
     kind = Sizes
     pictures = (
         Curves(file="selection.png", measure="selection", x="n", y="share.*", panels="copies"),
-        Bars(file="subspaces.png", measure="subspaces", x="n", y="amari", label="Amari index"),
+        GroupedBars(
+            file="subspaces.png", measure="subspaces", x="n", y="amari", label="Amari index"
+        ),
         Images(file="registration.png", measure="registration", y="images.*"),
     )
 
@@ -69,23 +71,23 @@ class DependenceObjectives(Experiment[Sizes]):
             Measure("subspaces", self._subspaces, "subspaces {n}", {"n": s.n_points},
                     {"sizes": s.subspaces, "n_mixtures": s.n_mixtures, "seed": self.seed}),
             Measure("registration", self._registration, "registration {measured_by} {outliers}",
-                    {"measured_by": MEASURES, "outliers": s.outliers},
+                    {"measured_by": _MEASURES, "outliers": s.outliers},
                     {"n_pairs": s.n_pairs, "seed": self.seed}),
         ]  # fmt: skip
 
     def _selection(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the fraction of draws in which all planted coordinates are found, by criterion."""
-        counts = dict.fromkeys((*CRITERIA, LEAST_SQUARES), 0)
+        counts = dict.fromkeys((*_CRITERIA, LEAST_SQUARES), 0)
         stability = []
         with use_cores(1):
             for draw in range(p["n_draws"]):
                 x, y, planted = planted_rows(
                     p["n"], p["n_dims"], seed=self.seed + draw, copies=p["copies"]
                 )
-                for criterion in CRITERIA:
+                for criterion in _CRITERIA:
                     chosen = select_coordinates(x, y, PLANTED, criterion=criterion)
                     counts[criterion] += set(chosen.indices.tolist()) == set(planted)
-                    if criterion == CRITERIA[0]:
+                    if criterion == _CRITERIA[0]:
                         stability.append(float(chosen.stability[list(planted)].mean()))
                 steep = derivative_norms(KernelRidge(x, y), rows_as_bags(x), n_draws=1)
                 counts[LEAST_SQUARES] += set(steep.selected(PLANTED).tolist()) == set(planted)
@@ -125,7 +127,7 @@ class DependenceObjectives(Experiment[Sizes]):
                     abs(registration.angle - truth["angle"]),
                     abs(registration.scale / truth["scale"] - 1),
                 ])  # fmt: skip
-                if draw == 0 and p["measured_by"] == MEASURES[0]:
+                if draw == 0 and p["measured_by"] == _MEASURES[0]:
                     back = registration.apply(moving, fixed.shape)
                     images = {"reference": fixed, "image": moving, "brought back": back}
                     first = {k: np.nan_to_num(v, nan=-1)[::2, ::2].round(2).tolist()

@@ -23,13 +23,13 @@ from ..kit.plots import Curves
 from ..kit.rates import shares
 from ..kit.timing import one_thread, timed_in_turn, timed_once
 
-LEVEL = 0.05
-RATIO = 4.0  # ε of errors
-FAST = ("fourier", "fastfood")
-FEW = (*FAST, "mmd_block", "mmd_linear")  # that do not take all pairs
-METHODS = (*FEW, "mmd_u")
+_LEVEL = 0.05
+_RATIO = 4.0  # ε of errors
+_FAST = ("fourier", "fastfood")
+_FEW = (*_FAST, "mmd_block", "mmd_linear")  # that do not take all pairs
+_METHODS = (*_FEW, "mmd_u")
 FREQUENCIES_OF_SPREAD = 1024  # L, as in 002
-ONCE = 10_000  # points of each set from which a call of all pairs is made once
+_ONCE = 10_000  # points of each set from which a call of all pairs is made once
 LONG = 2**32  # products of a call's points, dimensions and frequencies from which it is made once
 
 
@@ -78,18 +78,18 @@ class FastMMD(Experiment[Sizes]):
             file="times.png",
             measure="time",
             x="n_points",
-            y=METHODS,
+            y=_METHODS,
             where={"over": "points"},
             log="xy",
             label="seconds",
         ),
-        Curves(file="tests.png", measure="test", x="ratio", y=METHODS, label="share that rejects"),
+        Curves(file="tests.png", measure="test", x="ratio", y=_METHODS, label="share that rejects"),
     )
 
     def measures(self) -> list[Measure]:
         s = self.settings
         tests = {"n_points": s.n_points, "n_shuffles": s.n_shuffles, "n_tests": s.n_tests}
-        of_ratios = {**tests, "L": s.frequencies_of_ratios, "methods": list(METHODS)}
+        of_ratios = {**tests, "L": s.frequencies_of_ratios, "methods": list(_METHODS)}
         few = {"n_tests": s.n_tests_of_nulls, "ratio": s.power_ratio}
         nulls = [(name, null) for name in ("mmd_b", "fourier") for null in TWO_SAMPLE[name].nulls
                  if null != WILD]  # fmt: skip
@@ -103,7 +103,7 @@ class FastMMD(Experiment[Sizes]):
             Measure("time", self._times, "time N {n_points} d {d}", {"d": s.dims},
                     {"over": "dims", "n_points": s.size_of_dims, "L": s.frequencies_of_dims}),
             Measure("power", self._tests, "power L {L}", {"L": s.power_frequencies},
-                    {**tests, "ratio": s.power_ratio, "methods": list(FAST)}),
+                    {**tests, "ratio": s.power_ratio, "methods": list(_FAST)}),
             Measure("test", self._tests, "test ratio 1", {},
                     {**of_ratios, "ratio": 1.0, "n_tests": s.n_null}),
             Measure("test", self._tests, "test ratio {ratio:g}", {"ratio": s.ratios}, of_ratios),
@@ -117,12 +117,15 @@ class FastMMD(Experiment[Sizes]):
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Measure relative differences from the exact MMD² of one pair of sets."""
         rng = self.rng(0)
-        X, Y = (blobs(rng, p["n_points"], ratio) for ratio in (1.0, RATIO))
+        X, Y = (blobs(rng, p["n_points"], ratio) for ratio in (1.0, _RATIO))
         with one_thread():
-            exact = [compare(X, Y, name).statistic for name in ("mmd_b", "mmd_u")]
+            exact = [compare_statistics(X, Y, name).statistic for name in ("mmd_b", "mmd_u")]
             estimates = []
             for seed in range(p["n_trials"]):
-                both = [compare(X, Y, name, L=p["L"], seed=self.seed + seed) for name in FAST]
+                both = [
+                    compare_statistics(X, Y, name, L=p["L"], seed=self.seed + seed)
+                    for name in _FAST
+                ]
                 estimates.append([[r.details["biased"], r.statistic] for r in both])
                 progress(seed + 1, p["n_trials"])
         errors = np.abs(np.array(estimates) - exact).mean(axis=0) / exact
@@ -130,7 +133,7 @@ class FastMMD(Experiment[Sizes]):
             "exact": {"biased": exact[0], "unbiased": exact[1]},
             **{
                 name: {"biased": b, "unbiased": u}
-                for name, (b, u) in zip(FAST, errors, strict=True)
+                for name, (b, u) in zip(_FAST, errors, strict=True)
             },
         }
 
@@ -138,7 +141,7 @@ class FastMMD(Experiment[Sizes]):
         """Measure means and deviations of unbiased MMD², over frequencies and over orders."""
         X, Y = ring(self.rng(3), 200)
         with one_thread():
-            exact = compare(X, Y, "mmd_u", p["sigma"]).statistic
+            exact = compare_statistics(X, Y, "mmd_u", p["sigma"]).statistic
             spreads = self._repeated(
                 X, Y, p["sigma"], FREQUENCIES_OF_SPREAD, p["n_trials"], progress
             )
@@ -148,25 +151,25 @@ class FastMMD(Experiment[Sizes]):
         self, X: Floats, Y: Floats, sigma: float, L: int, n: int, progress: Callback
     ) -> dict[str, tuple[float, float]]:
         """Return mean and deviation of each MMD² that is drawn, of frequencies or of orders."""
-        rng, values = self.rng(3, 1), np.empty((n, len(FEW)))
+        rng, values = self.rng(3, 1), np.empty((n, len(_FEW)))
         for i in range(n):
             P, Q = rng.permutation(X), rng.permutation(Y)
             seed = int(rng.integers(2**32))
-            values[i] = [compare(P, Q, name, sigma, L, seed).statistic for name in FEW]
+            values[i] = [compare_statistics(P, Q, name, sigma, L, seed).statistic for name in _FEW]
             progress(i + 1, n)
-        spread = zip(FEW, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True)
+        spread = zip(_FEW, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True)
         return {name: (float(mean), float(deviation)) for name, mean, deviation in spread}
 
     def _times(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Time an MMD², with a permutation where it has these, on one thread."""
         n, d, L = p["n_points"], p["d"], p["L"]
         X, Y = uniform(self.rng(4), n, d)
-        calls = {name: partial(compare, X, Y, name, L=L) for name in METHODS}
+        calls = {name: partial(compare_statistics, X, Y, name, L=L) for name in _METHODS}
         exact = {"mmd_u": calls.pop("mmd_u")}
         with one_thread():
             seconds = timed_in_turn(calls, 5 if n * d * L < LONG else 1)
             progress(1, 2)
-            seconds |= timed_in_turn(exact, 3) if n < ONCE else timed_once(exact)
+            seconds |= timed_in_turn(exact, 3) if n < _ONCE else timed_once(exact)
         progress(2, 2)
         return seconds
 
@@ -175,10 +178,10 @@ class FastMMD(Experiment[Sizes]):
 
         def p_value(name: str, i: int) -> float:
             X, Y, seed = self._blobs(p, i)
-            return compare(X, Y, name, L=p["L"], seed=seed, n=p["n_shuffles"]).p_value
+            return compare_statistics(X, Y, name, L=p["L"], seed=seed, n=p["n_shuffles"]).p_value
 
         tests = {name: partial(p_value, name) for name in p["methods"]}
-        return dict(shares(tests, p["n_tests"], LEVEL, progress))
+        return dict(shares(tests, p["n_tests"], _LEVEL, progress))
 
     def _null(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return rejections with one null, without a difference and with one, and time it."""
@@ -186,13 +189,13 @@ class FastMMD(Experiment[Sizes]):
 
         def p_value(ratio: float, i: int) -> float:
             X, Y, seed = self._blobs({**p, "ratio": ratio}, i)
-            result = compare(X, Y, p["method"], L=p["L"], seed=seed, n=p["n_shuffles"],
+            result = compare_statistics(X, Y, p["method"], L=p["L"], seed=seed, n=p["n_shuffles"],
                              null=p["null"])  # fmt: skip
             seconds.append(result.seconds)
             return result.p_value
 
         tests = {"first": partial(p_value, 1.0), "found": partial(p_value, p["ratio"])}
-        rates = shares(tests, p["n_tests"], LEVEL, progress)
+        rates = shares(tests, p["n_tests"], _LEVEL, progress)
         return {**rates, "seconds": float(np.median(seconds))}
 
     def _blobs(self, p: Params, i: int) -> tuple[Floats, Floats, int]:
@@ -206,14 +209,14 @@ class FastMMD(Experiment[Sizes]):
         n = min(p["sizes"])
         sigma = float(np.sqrt(((X[:n] - Y[:n]) ** 2).sum(axis=1).mean()))
         with one_thread():
-            once = {name: compare(X, Y, name, sigma, p["L"]) for name in METHODS}
+            once = {name: compare_statistics(X, Y, name, sigma, p["L"]) for name in _METHODS}
             spreads = self._repeated(X, Y, sigma, p["L"], p["n_repeats"], progress)
         seconds = {name: result.seconds for name, result in once.items()}
         exact = once["mmd_u"].statistic, 0.0
         return {"sigma": sigma, "seconds": seconds, "mmd_u": exact, **spreads}
 
 
-def compare(
+def compare_statistics(
     X: Floats, Y: Floats, name: str, sigma: float = 1.0, L: int = 0, seed: int = 0, n: int = 1,
     null: str | None = None,
 ) -> HypothesisResult:  # fmt: skip
@@ -225,7 +228,7 @@ def compare(
         Permutations, or simulations of a null.
     """
     kind: Any = TWO_SAMPLE[name]
-    statistic = kind(L) if name in FAST else kind()
+    statistic = kind(L) if name in _FAST else kind()
     return two_sample_test(
         X, Y, statistic=statistic, kernel="gaussian", bandwidth=sigma, null=null,
         n_permutations=n, seed=seed, standardize=False,

@@ -19,7 +19,7 @@ from .power_over_sizes import PowerOverSizes, Test
 DIMS = 3
 NORMAL = MixtureScore(np.zeros(DIMS))
 VARIANCE = 1.3  # of the first coordinate
-SHIFT = 0.6  # of both components, each to its side; the covariance stays I
+_SHIFT = 0.6  # of both components, each to its side; the covariance stays I
 
 
 def right(rng: np.random.Generator, n: int) -> Floats:
@@ -40,8 +40,8 @@ def laplace(rng: np.random.Generator, n: int) -> Floats:
 def mixture(rng: np.random.Generator, n: int) -> Floats:
     """Draw of two components, apart along the first coordinate, with covariance I in all."""
     points = right(rng, n)
-    sides = SHIFT * rng.choice([-1.0, 1.0], n)
-    points[:, 0] = sides + (1 - SHIFT**2) ** 0.5 * points[:, 0]
+    sides = _SHIFT * rng.choice([-1.0, 1.0], n)
+    points[:, 0] = sides + (1 - _SHIFT**2) ** 0.5 * points[:, 0]
     return points
 
 

@@ -16,19 +16,19 @@ from bagbasis.hypotheses import NFSIC, independence_test
 from ..kit.plots import Curves
 from .power_over_sizes import PowerOverSizes, Test
 
-Drawn = tuple[Floats, Floats]
+_Drawn = tuple[Floats, Floats]
 
 FREQUENCY = 2.0  # ω of the sinusoid
-SIGNS = 2  # coordinates of x whose signs decide that of y
+_SIGNS = 2  # coordinates of x whose signs decide that of y
 CORRELATION = 0.15
 
 
-def independent(rng: np.random.Generator, n: int) -> Drawn:
+def independent(rng: np.random.Generator, n: int) -> _Drawn:
     """Draw normal x in R² and y in R."""
     return rng.standard_normal((n, 2)), rng.standard_normal(n)
 
 
-def sinusoid(rng: np.random.Generator, n: int) -> Drawn:
+def sinusoid(rng: np.random.Generator, n: int) -> _Drawn:
     """Draw of the density ∝ 1 + sin(ωx) sin(ωy) on [−π, π]², by rejection."""
     drawn = rng.uniform(-np.pi, np.pi, (6 * n + 100, 2))
     accepted = 2 * rng.random(len(drawn)) < 1 + np.sin(FREQUENCY * drawn).prod(axis=1)
@@ -36,20 +36,20 @@ def sinusoid(rng: np.random.Generator, n: int) -> Drawn:
     return x, y
 
 
-def sign(rng: np.random.Generator, n: int) -> Drawn:
+def sign(rng: np.random.Generator, n: int) -> _Drawn:
     """Draw normal x, and y = |normal| · Π sign(x_j): y is independent of each x_j."""
-    x = rng.standard_normal((n, SIGNS))
+    x = rng.standard_normal((n, _SIGNS))
     return x, np.abs(rng.standard_normal(n)) * np.sign(x).prod(axis=1)
 
 
-def correlation(rng: np.random.Generator, n: int) -> Drawn:
+def correlation(rng: np.random.Generator, n: int) -> _Drawn:
     """Draw two normal numbers with a correlation."""
     x, noise = rng.standard_normal((2, n))
     return x, CORRELATION * x + (1 - CORRELATION**2) ** 0.5 * noise
 
 
 def _test(statistic: Any, null: str) -> Test:  # noqa: ANN401 - a name or an instance
-    def p_value(data: Drawn, seed: int) -> float:
+    def p_value(data: _Drawn, seed: int) -> float:
         return independence_test(
             *data, statistic=statistic, null=null, n_permutations=199, seed=seed, standardize=False
         ).p_value

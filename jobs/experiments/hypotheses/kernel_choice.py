@@ -21,10 +21,10 @@ from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Curves
 from ..kit.rates import shares
 
-LEVEL = 0.1  # α, as in 000
-RATIO = 6.0  # ε of blobs
-PROBLEMS = ("variance", "blobs", "none")
-NAMES = {"median": "median", "max_mmd": "MMD", "t": "t̂", "tau": "τ̂"}
+_LEVEL = 0.1  # α, as in 000
+_RATIO = 6.0  # ε of blobs
+_PROBLEMS = ("variance", "blobs", "none")
+_NAMES = {"median": "median", "max_mmd": "MMD", "t": "t̂", "tau": "τ̂"}
 
 
 class Sizes(Scale):
@@ -52,12 +52,12 @@ class KernelChoice(Experiment[Sizes]):
     def measures(self) -> list[Measure]:
         s = self.settings
         fixed = {"n_tests": s.n_tests, "n_permutations": s.n_permutations}
-        problems = [(name, s.n_points[name]) for name in PROBLEMS]
+        problems = [(name, s.n_points[name]) for name in _PROBLEMS]
         return [
             Measure("width", self._rate, "{problem} sigma {bandwidth:.3g}",
                     {"problem n": problems[:2], "bandwidth": s.widths}, fixed),
             Measure("criterion", self._rate, "{problem} by {bandwidth}",
-                    {"problem n": problems, "bandwidth": list(NAMES)}, fixed),
+                    {"problem n": problems, "bandwidth": list(_NAMES)}, fixed),
         ]  # fmt: skip
 
     def _rate(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class KernelChoice(Experiment[Sizes]):
         n = p["n"] * (2 if p["bandwidth"] in KERNEL_CRITERIA else 1)
 
         def p_value(i: int) -> float:
-            X, Y = draw(self.rng(i), p["problem"], n)
+            X, Y = _draw(self.rng(i), p["problem"], n)
             result = two_sample_test(
                 X, Y, bandwidth=p["bandwidth"], n_permutations=p["n_permutations"], seed=i,
                 standardize=False,
@@ -77,15 +77,15 @@ class KernelChoice(Experiment[Sizes]):
             chosen[i] = float(result.kernel.rpartition(" ")[2])
             return result.p_value
 
-        rates = shares({"share": p_value}, p["n_tests"], LEVEL, progress)
+        rates = shares({"share": p_value}, p["n_tests"], _LEVEL, progress)
         low, middle, high = np.quantile(chosen, (0.25, 0.5, 0.75))
         return {**rates, "low": low, "middle": middle, "high": high}
 
 
-def draw(rng: np.random.Generator, problem: str, n: int) -> tuple[Floats, NDArray[np.float64]]:
+def _draw(rng: np.random.Generator, problem: str, n: int) -> tuple[Floats, NDArray[np.float64]]:
     """Draw two samples of n points of a problem."""
     if problem == "blobs":
-        return blobs(rng, n, 1.0), blobs(rng, n, RATIO)
+        return blobs(rng, n, 1.0), blobs(rng, n, _RATIO)
     X, Y = rng.standard_normal((2, n, 2))
     if problem == "variance":
         Y[:, 0] *= 2**0.5

@@ -35,31 +35,31 @@ from bagbasis.operations import DriftDetector
 
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.plots import Bars
-from ..kit.rates import p_values
+from ..kit.plots import GroupedBars
+from ..kit.rates import repeated_p_values
 
-ALPHAS = (0.01, 0.05, 0.1)
+_ALPHAS = (0.01, 0.05, 0.1)
 N_FIRST, N_SECOND = (
     100,
     80,
 )  # points of each sample; pairs, and points of a distribution, are as the first
 N_UNEQUAL = (20, 150)  # points of unequal samples
 MEAN_COUNT = 0.5  # of Poisson's distribution: three of five counts are 0
-N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
+_N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
 N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
-MEMORY = 10.0  # of the wild bootstrap of these
+_MEMORY = 10.0  # of the wild bootstrap of these
 N_BUCKETED = (800, 400)  # points, of which two or more are a unit that permutations move
 N_WATCHED = (2000, 1200)  # rows of a detector's reference, and new ones
 WATCHED_DIMS = 256  # of these: of as many numbers a detector keeps few rows, and sums of buckets
 N_GROUPS = (40, 30)  # of each sample, of 1 to 6 points around a mean of deviation ½
 N_SITES = 5  # labels that shift both variables by normal numbers of deviation 2
-N_LEARNT, FEATURES_LEARNT = 1000, 50  # points that a density is learnt from, and its features
+_N_LEARNT, FEATURES_LEARNT = 1000, 50  # points that a density is learnt from, and its features
 FEW_WAVES, FEW_DRAWS = 16, 99  # frequencies per width, permutations; see `_is_light`
 MANY_SCALES = ("fuse_ranks", "fuse", "agg", "hsic_agg", "hsic_fuse", "ksd_agg")
 DETECTOR = "DriftDetector"
 STATISTICS: Mapping[str, type[Any]] = {**TWO_SAMPLE, **INDEPENDENCE, **FIT}
 BY = " by "  # between a statistic and the choice of its bandwidth, which has the exact null alone
-EXACT = "permutation"
+_EXACT = "permutation"
 
 
 class Sizes(Scale):
@@ -88,7 +88,7 @@ class Levels(Experiment[Sizes]):
     source = "002, §5; 003"
     kind = Sizes
     pictures = (
-        Bars(
+        GroupedBars(
             file="levels.png",
             measure="points",
             y="0.05",
@@ -104,7 +104,7 @@ class Levels(Experiment[Sizes]):
             for name in s.statistics
             for null in _nulls(_split(name)[0])
             if null != WILD or name in FIT
-            if null == EXACT or _split(name)[1] is None
+            if null == _EXACT or _split(name)[1] is None
         ]
         fixed = {"n_tests": s.n_tests}
         tests: dict[str, Sequence[Any]] = {
@@ -131,8 +131,8 @@ class Levels(Experiment[Sizes]):
 
     def _rates(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the fraction of p-values up to each α."""
-        values = p_values(p["n_tests"], lambda i: _p_value(p, self.rng(i), i), progress)
-        return {f"{alpha:g}": float((values <= alpha).mean()) for alpha in ALPHAS}
+        values = repeated_p_values(p["n_tests"], lambda i: _p_value(p, self.rng(i), i), progress)
+        return {f"{alpha:g}": float((values <= alpha).mean()) for alpha in _ALPHAS}
 
 
 def _p_value(p: Params, rng: np.random.Generator, seed: int) -> float:
@@ -169,7 +169,7 @@ def _of_samples(p: Params, rng: np.random.Generator, options: dict[str, Any]) ->
     else:
         a, b = SAMPLES[what](rng)
     options["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
-    options["correlation_length"] = MEMORY if p["null"] == WILD else None
+    options["correlation_length"] = _MEMORY if p["null"] == WILD else None
     # the default of `two_sample_test` is measured as it is called, others in the units of the data
     options["standardize"] = None if p["statistic"] == FuseRanks.name else False
     return two_sample_test(a, b, n_permutations=p["n_permutations"], **options).p_value
@@ -187,7 +187,7 @@ def _of_variables(p: Params, rng: np.random.Generator, options: dict[str, Any]) 
             share = rng.random(N_SITES)[labels]
             variables[1] = np.where(rng.random(N_FIRST) < share, "a", "b")
     else:
-        variables = VARIABLES[what](rng, n)
+        variables = _VARIABLES[what](rng, n)
     return independence_test(
         *variables, n_permutations=p["n_permutations"], standardize=False, **options
     ).p_value
@@ -199,7 +199,7 @@ def _of_a_distribution(p: Params, rng: np.random.Generator, options: dict[str, A
     if what == "series":
         x, density = _series(rng, N_SERIES[0]), MixtureScore([0.0])
     elif what == "learnt":
-        x, others = rng.standard_normal(N_FIRST), rng.standard_normal(N_LEARNT)
+        x, others = rng.standard_normal(N_FIRST), rng.standard_normal(_N_LEARNT)
         density = ExponentialFamilyDensity(FEATURES_LEARNT).fit(others)
     elif what == "groups":
         options["groups"] = labels = _groups(rng, N_GROUPS[0])
@@ -217,7 +217,7 @@ def _statistic(name: str, what: str) -> Any:  # noqa: ANN401 - of three question
     if name in TWO_SAMPLE and what == "buckets":
         fields["exact"] = False  # of so few points kernels of all pairs would be the default
     if name in FIT and what == "series":
-        fields["correlation_length"] = MEMORY
+        fields["correlation_length"] = _MEMORY
     return STATISTICS[name](**fields) if fields else name
 
 
@@ -227,7 +227,7 @@ def _is_light(name: str, what: str) -> bool:
 
 
 def _nulls(name: str) -> tuple[str, ...]:
-    return (EXACT,) if name == DETECTOR else STATISTICS[name].nulls
+    return (_EXACT,) if name == DETECTOR else STATISTICS[name].nulls
 
 
 def _split(row: str) -> tuple[str, str | None]:
@@ -253,7 +253,7 @@ def _bags(rng: np.random.Generator) -> list[list[Floats]]:
             0.5 * rng.standard_normal(2) + rng.standard_normal((rng.integers(10, 31), 2))
             for _ in range(n)
         ]
-        for n in N_BAGS
+        for n in _N_BAGS
     ]
 
 
@@ -284,10 +284,10 @@ SAMPLES: Mapping[str, Any] = {
     "buckets": lambda rng: [rng.standard_normal((n, 2)) for n in N_BUCKETED],
     "series": lambda rng: [_series(rng, n) for n in N_SERIES],
 }
-VARIABLES: Mapping[str, Any] = {
+_VARIABLES: Mapping[str, Any] = {
     "points": lambda rng, n: rng.standard_normal((n, N_FIRST, 2)),
     "heavy": lambda rng, n: [_numbers(rng, "heavy", N_FIRST) for _ in range(n)],
     "ties": lambda rng, n: [_numbers(rng, "ties", N_FIRST) for _ in range(n)],
-    "bags": lambda rng, _: ([*chain(*_bags(rng))], rng.standard_normal(sum(N_BAGS))),
+    "bags": lambda rng, _: ([*chain(*_bags(rng))], rng.standard_normal(sum(_N_BAGS))),
     "series": lambda rng, n: [_series(rng, N_SERIES[0]) for _ in range(n)],
 }

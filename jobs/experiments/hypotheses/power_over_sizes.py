@@ -10,8 +10,8 @@ from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.rates import shares
 
-LEVEL = 0.05
-Draw = Callable[..., Any]
+_LEVEL = 0.05
+_Draw = Callable[..., Any]
 """From a generator and a size to the data of a test."""
 Test = Callable[[Any, int], float]
 """From data and a seed to a p-value."""
@@ -34,7 +34,7 @@ class PowerOverSizes(Experiment[Sizes]):
     """
 
     kind = Sizes
-    problems: ClassVar[Mapping[str, Draw]]
+    problems: ClassVar[Mapping[str, _Draw]]
     methods: ClassVar[Mapping[str, Test]]
 
     def measures(self) -> list[Measure]:
@@ -51,4 +51,4 @@ class PowerOverSizes(Experiment[Sizes]):
             return self.methods[name](draw(self.rng(i), p["n"]), i)
 
         tests = {name: partial(p_value, name) for name in p["methods"]}
-        return shares(tests, p["n_tests"], LEVEL, progress)
+        return shares(tests, p["n_tests"], _LEVEL, progress)

@@ -19,23 +19,23 @@ from bagbasis.hypotheses import two_sample_test
 
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.plots import Bars
-from ..kit.rates import p_values
+from ..kit.plots import GroupedBars
+from ..kit.rates import repeated_p_values
 
-LEVEL = 0.05
-BETWEEN = 0.7  # deviation of the bags' means; it is 1 for a bag's points
+_LEVEL = 0.05
+_BETWEEN = 0.7  # deviation of the bags' means; it is 1 for a bag's points
 CLOSE = 0.2  # that of bags of two sizes, whose means are noise for the most part
-FEW = 20  # points of a bag
+_FEW = 20  # points of a bag
 TrapBags = list[NDArray[np.float64]]
-Draw = Callable[[np.random.Generator, int], tuple[TrapBags, TrapBags]]
+_Draw = Callable[[np.random.Generator, int], tuple[TrapBags, TrapBags]]
 """From a generator and the number of bags of each sample to both samples."""
 
 
 def one_distribution(
     rng: np.random.Generator,
     n_bags: int,
-    sizes: tuple[int, int] = (FEW, FEW),
-    between: float = BETWEEN,
+    sizes: tuple[int, int] = (_FEW, _FEW),
+    between: float = _BETWEEN,
 ) -> tuple[TrapBags, TrapBags]:
     """Draw two samples of bags of one distribution, which differ within a sample."""
     a, b = (
@@ -47,9 +47,9 @@ def one_distribution(
 
 def one_pooled_distribution(rng: np.random.Generator, n_bags: int) -> tuple[TrapBags, TrapBags]:
     """Draw bags whose pooled points have one distribution: its spread within bags, or not."""
-    whole = (1 + BETWEEN**2) ** 0.5
+    whole = (1 + _BETWEEN**2) ** 0.5
     return one_distribution(rng, n_bags)[0], [
-        whole * rng.standard_normal((FEW, 2)) for _ in range(n_bags)
+        whole * rng.standard_normal((_FEW, 2)) for _ in range(n_bags)
     ]
 
 
@@ -59,7 +59,7 @@ class Trap:
 
     Attributes
     ----------
-    draw : see `Draw`
+    draw : see `_Draw`
     test : mapping of arguments of `two_sample_test`
     per_bag : bool
         Whether a group of pooled points is a bag, so that bags are permuted.
@@ -67,7 +67,7 @@ class Trap:
         Whether samples are the first point of each bag.
     """
 
-    draw: Draw
+    draw: _Draw
     test: dict[str, Any] = field(default_factory=dict)
     per_bag: bool = False
     first_points: bool = False
@@ -89,7 +89,7 @@ class Trap:
 
 
 POOLED: dict[str, Any] = {"unit": "point"}
-MEANS = {**POOLED, "statistic": "fourier"}  # whose groups are bags: MMD² of the mean embeddings
+_MEANS = {**POOLED, "statistic": "fourier"}  # whose groups are bags: MMD² of the mean embeddings
 SMALLER, MUCH_LARGER = (
     partial(one_distribution, sizes=sizes, between=CLOSE) for sizes in ((50, 20), (20, 200))
 )
@@ -101,14 +101,14 @@ TRAPS = {
     "MMD-linear, points pooled": Trap(one_distribution, {**POOLED, "statistic": "mmd_linear"}),
     "MMD-linear, a point per bag": Trap(one_distribution, {"statistic": "mmd_linear"},
                                         first_points=True),
-    "one pooled distribution, mean embeddings": Trap(one_pooled_distribution, MEANS, per_bag=True),
+    "one pooled distribution, mean embeddings": Trap(one_pooled_distribution, _MEANS, per_bag=True),
     "one pooled distribution, embeddings of bags": Trap(one_pooled_distribution, {}),
     "50 and 20 points, not thinned": Trap(SMALLER, {"thin": False}),
     "50 and 20 points, thinned": Trap(SMALLER, {}),
-    "50 and 20 points, mean embeddings": Trap(SMALLER, MEANS, per_bag=True),
+    "50 and 20 points, mean embeddings": Trap(SMALLER, _MEANS, per_bag=True),
     "20 and 200 points, not thinned": Trap(MUCH_LARGER, {"thin": False}),
     "20 and 200 points, thinned": Trap(MUCH_LARGER, {}),
-    "20 and 200 points, mean embeddings": Trap(MUCH_LARGER, MEANS, per_bag=True),
+    "20 and 200 points, mean embeddings": Trap(MUCH_LARGER, _MEANS, per_bag=True),
 }  # fmt: skip
 
 
@@ -126,7 +126,7 @@ class Traps(Experiment[Sizes]):
     title = "Traps of testing bags"
     source = "003"
     kind = Sizes
-    pictures = (Bars(file="traps.png", y="share", by="trap", label="share that rejects"),)
+    pictures = (GroupedBars(file="traps.png", y="share", by="trap", label="share that rejects"),)
 
     def measures(self) -> list[Measure]:
         fixed = {"n_tests": self.settings.n_tests, "n_bags": self.settings.n_bags}
@@ -135,7 +135,7 @@ class Traps(Experiment[Sizes]):
     def _rate(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the fraction of data sets that are rejected."""
         trap = TRAPS[p["trap"]]
-        values = p_values(
+        values = repeated_p_values(
             p["n_tests"], lambda i: trap.p_value(self.rng(i), p["n_bags"], i), progress
         )
-        return {"share": float((values <= LEVEL).mean())}
+        return {"share": float((values <= _LEVEL).mean())}

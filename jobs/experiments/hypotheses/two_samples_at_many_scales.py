@@ -27,25 +27,25 @@ from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Curves
 from ..kit.rates import shares
 
-LEVEL = 0.05
+_LEVEL = 0.05
 
-Draw = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+_Draw = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 
-MIXTURE, WIDE = "mixture, std 1.3", "mixture, std 2"
-LINE, PLANE = "perturbed, d = 1", "perturbed, d = 2"
-NOTHING = ("mixture, std 1", "uniform, d = 2")
-PROBLEMS: Mapping[str, Draw] = {
+MIXTURE, _WIDE = "mixture, std 1.3", "mixture, std 2"
+_LINE, PLANE = "perturbed, d = 1", "perturbed, d = 2"
+_NOTHING = ("mixture, std 1", "uniform, d = 2")
+_PROBLEMS: Mapping[str, _Draw] = {
     MIXTURE: partial(mixtures, deviation=1.3),
-    WIDE: partial(mixtures, deviation=2.0),
-    LINE: partial(perturbed_uniforms, n_dims=1, scale=0.2),
+    _WIDE: partial(mixtures, deviation=2.0),
+    _LINE: partial(perturbed_uniforms, n_dims=1, scale=0.2),
     PLANE: partial(perturbed_uniforms, n_dims=2, scale=0.4),
-    NOTHING[0]: partial(mixtures, deviation=1.0),
-    NOTHING[1]: partial(perturbed_uniforms, n_dims=2, scale=0.0),
+    _NOTHING[0]: partial(mixtures, deviation=1.0),
+    _NOTHING[1]: partial(perturbed_uniforms, n_dims=2, scale=0.0),
 }
 PUBLISHED: Mapping[str, Callable[[int, int], tuple[Floats, Floats]]] = {
     PLANE: partial(published_perturbed_uniforms, n_dims=2, scale=0.4),
 }
-DEFAULT, ON_THEIRS = "default", "published"
+_DEFAULT, ON_THEIRS = "default", "published"
 OTHERS = ("agg", "scf", "mmd_u")
 
 
@@ -76,7 +76,7 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         others = {**fixed, "n_permutations": s.n_permutations, "methods": list(OTHERS)}
         blocks = {name: list(range(k)) for name, k in s.n_blocks.items()}
         return [
-            Measure(DEFAULT, self._default, f"default {label}",
+            Measure(_DEFAULT, self._default, f"default {label}",
                     {"block": blocks["default"], "problem n": problems}, fixed),
             Measure(ON_THEIRS, self._on_theirs, f"{ON_THEIRS} {label}",
                     {"problem n block": [(name, int(n), block) for name in PUBLISHED
@@ -92,7 +92,7 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         def p_value(i: int) -> float:
             return two_sample_test(*self._data(p, i), seed=i).p_value
 
-        return dict(shares({DEFAULT: p_value}, p["n_tests"], LEVEL, progress))
+        return dict(shares({_DEFAULT: p_value}, p["n_tests"], _LEVEL, progress))
 
     def _on_theirs(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the fraction of the authors' own data sets, a block of them."""
@@ -101,7 +101,7 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
             number = p["block"] * p["n_tests"] + i
             return two_sample_test(*PUBLISHED[p["problem"]](number, p["n"]), seed=i).p_value
 
-        return dict(shares({ON_THEIRS: p_value}, p["n_tests"], LEVEL, progress))
+        return dict(shares({ON_THEIRS: p_value}, p["n_tests"], _LEVEL, progress))
 
     def _others(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return those of other statistics, of the same data sets."""
@@ -114,8 +114,8 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
             ).p_value
 
         tests = {name: partial(p_value, name) for name in p["methods"]}
-        return dict(shares(tests, p["n_tests"], LEVEL, progress))
+        return dict(shares(tests, p["n_tests"], _LEVEL, progress))
 
     def _data(self, p: Params, i: int) -> tuple[Floats, Floats]:
-        which = [*PROBLEMS].index(p["problem"])
-        return PROBLEMS[p["problem"]](self.rng(which, p["n"], p["block"], i), p["n"])
+        which = [*_PROBLEMS].index(p["problem"])
+        return _PROBLEMS[p["problem"]](self.rng(which, p["n"], p["block"], i), p["n"])

@@ -20,11 +20,11 @@ from bagbasis.densities import estimate_densities
 from ....core.arrays import Floats
 from ...terminal import Callback
 from ..data.samples import truncated_mixtures
-from ..kit.experiment import Experiment, Measure, Params, Scale, digest
-from ..kit.plots import Bars
+from ..kit.experiment import Experiment, Measure, Params, Scale, short_name
+from ..kit.plots import GroupedBars
 
-NAMES = {"js": "JS", "hellinger": "Hellinger", "tv": "TV", "chi2": "χ²"}
-FLOOR = 1e-3  # of densities whose logarithm is taken; the uniform density is 1
+_NAMES = {"js": "JS", "hellinger": "Hellinger", "tv": "TV", "chi2": "χ²"}
+_FLOOR = 1e-3  # of densities whose logarithm is taken; the uniform density is 1
 
 
 class Sizes(Scale):
@@ -44,7 +44,7 @@ class JSGram(Experiment[Sizes]):
     title = "Kernel matrices of densities"
     source = "001, §5.1 and Appendix A"
     kind = Sizes
-    pictures = (Bars(file="agreement.png", y="*.r2", label="R²"),)
+    pictures = (GroupedBars(file="agreement.png", y="*.r2", label="R²"),)
 
     def measures(self) -> list[Measure]:
         first = self.settings.n_seeds * self.seed
@@ -54,19 +54,19 @@ class JSGram(Experiment[Sizes]):
 
     def _agreements(self, p: Params, progress: Callback) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        for done, distance in enumerate(NAMES):
+        for done, distance in enumerate(_NAMES):
             kernels = self._js_kernels if distance == "js" else partial(self.kernels, distance)
             true, estimates = kernels(p["data_seed"])
             values[distance] = {
                 name: agreement(true, estimate) for name, estimate in estimates.items()
             }
-            progress(done + 1, len(NAMES))
+            progress(done + 1, len(_NAMES))
         return values
 
     def _js_kernels(self, data_seed: int) -> tuple[Floats, dict[str, Floats]]:
         """Return `kernels` of JS, kept in ``out_dir``: they are measured, and drawn later."""
         file_name = (
-            self.out_dir / f"kernels-{digest({'seed': data_seed, **dict(self.settings)})}.npz"
+            self.out_dir / f"kernels-{short_name({'seed': data_seed, **dict(self.settings)})}.npz"
         )
         if not file_name.exists():
             true, estimates = self.kernels("js", data_seed)
@@ -138,7 +138,7 @@ def entropy_divergences(bags: Bags) -> Floats:
     estimates = estimate_densities([half for _, half in halves], "kde", box=[(0, 1)] * 2)
     directed = np.empty((len(bags),) * 2)
     for i, (points, _) in enumerate(halves):
-        values = np.maximum(estimates.at(points), FLOOR)
+        values = np.maximum(estimates.at(points), _FLOOR)
         directed[i] = np.log(2 * values[i] / (values[i] + values)).mean(axis=1)
     return 0.5 * (directed + directed.T)
 

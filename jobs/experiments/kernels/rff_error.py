@@ -24,11 +24,11 @@ from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Curves
 
-N_POINTS, WIDEST = 1_000, 5.0  # evenly spaced on [−5, 5], as in 000
+_N_POINTS, _WIDEST = 1_000, 5.0  # evenly spaced on [−5, 5], as in 000
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 RADIUS = 3.0  # b of the interval that 000 gives numbers for
 AT_RADIUS = RADII.index(RADIUS)
-QUANTILES = np.linspace(0, 1, 101)  # of largest errors that are kept for Figure 3.5
+_QUANTILES = np.linspace(0, 1, 101)  # of largest errors that are kept for Figure 3.5
 FORMS = ("paired", "phase")
 
 
@@ -93,7 +93,7 @@ def _summary(errors: Sequence[FeatureErrors]) -> dict[str, Any]:
         "largest_error": within.std(ddof=1) / root,
         "square": square.mean(),
         "square_error": square.std(ddof=1) / root,
-        "quantiles": np.quantile(within, QUANTILES),
+        "quantiles": np.quantile(within, _QUANTILES),
     }
 
 
@@ -118,7 +118,7 @@ class Grid:
 @lru_cache(maxsize=1)
 def grid() -> Grid:
     """Return the grid of 000, §3.5."""
-    points = np.linspace(-WIDEST, WIDEST, N_POINTS)
+    points = np.linspace(-_WIDEST, _WIDEST, _N_POINTS)
     differences = points - points[0]
     within = []
     for radius in RADII:
@@ -143,8 +143,8 @@ def phase_errors(n_features: int, seed: int) -> FeatureErrors:
     of_difference, of_sum = phase_sums(n_features, seed)
     gaps = of_difference - grid().kernel
     mirrored = np.concatenate([gaps[:0:-1], gaps])
-    of_pairs = sliding_window_view(mirrored, N_POINTS)[::-1]  # at |i − j|, as a view
-    f = np.abs(of_pairs + sliding_window_view(of_sum, N_POINTS))  # at i + j
+    of_pairs = sliding_window_view(mirrored, _N_POINTS)[::-1]  # at |i − j|, as a view
+    f = np.abs(of_pairs + sliding_window_view(of_sum, _N_POINTS))  # at i + j
     inside = [f[within, within] for within in grid().within]
     return FeatureErrors(
         np.array([part.max() for part in inside]), float((inside[AT_RADIUS] ** 2).mean())
@@ -162,8 +162,8 @@ def phase_sums(n_features: int, seed: int) -> tuple[Floats, Floats]:
     sampler.fit(points[:, None])
     omega, phase = sampler.random_weights_[0], sampler.random_offset_
     step = float(points[1] - points[0])
-    of_difference = cosine_sums(omega, np.zeros_like(omega), step, N_POINTS)
-    of_sum = cosine_sums(omega, 2 * (omega * points[0] + phase), step, 2 * N_POINTS - 1)
+    of_difference = cosine_sums(omega, np.zeros_like(omega), step, _N_POINTS)
+    of_sum = cosine_sums(omega, 2 * (omega * points[0] + phase), step, 2 * _N_POINTS - 1)
     return of_difference / n_features, of_sum / n_features
 
 

@@ -104,10 +104,10 @@ class Scale(JobConfig):
     """The sizes of an experiment: a section of its YAML file, validated as a job's config is."""
 
 
-S = TypeVar("S", bound=Scale)
+_S = TypeVar("_S", bound=Scale)
 
 
-class Experiment(ABC, Generic[S]):
+class Experiment(ABC, Generic[_S]):
     """One of the papers' experiments at one scale.
 
     Attributes
@@ -135,7 +135,7 @@ class Experiment(ABC, Generic[S]):
     kind: ClassVar[type[Any]]
     pictures: ClassVar[Sequence[Picture]] = ()
     alone: ClassVar[bool] = False
-    settings: S
+    settings: _S
 
     def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
         self.scale = scale
@@ -170,7 +170,7 @@ def scales(name: str) -> dict[str, Any]:
     return read_yaml(Path(str(files("bagbasis"))) / "configs" / "experiments" / f"{name}.yaml")
 
 
-def digest(values: Params) -> str:
+def short_name(values: Params) -> str:
     """Return a short name of parameters: equal for equal values, whatever their order."""
     text = json.dumps(plain(values), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -11,7 +11,7 @@ import pandas as pd
 from .experiment import Result, ResultTable
 
 REPEATS = ("repeat", "data_seed")  # parameters over which a table has medians
-MAX_COLUMNS = 10  # columns of values in a table; further ones stand below each other
+_MAX_COLUMNS = 10  # columns of values in a table; further ones stand below each other
 
 
 def select(results: Sequence[Result], **params: object) -> list[Result]:
@@ -62,15 +62,15 @@ def summary(results: Sequence[Result], measure: str = "") -> ResultTable:
         medians = values.groupby(index, sort=False, dropna=False).median()
     else:
         medians = values.median().to_frame().T
-    if len(medians.columns) > MAX_COLUMNS:
+    if len(medians.columns) > _MAX_COLUMNS:
         long = pd.Series(medians.stack(future_stack=True))
         medians = long.rename_axis([*medians.index.names, "number"]).dropna().to_frame("value")
     rows = medians.reset_index() if index or "value" in medians else medians
     rows = rows.drop(columns=[name for name in rows if name in ("index", "level_0", None)])
-    return table_of(measure.capitalize() or "Results", rows)
+    return as_table(measure.capitalize() or "Results", rows)
 
 
-def table_of(title: str, rows: pd.DataFrame) -> ResultTable:
+def as_table(title: str, rows: pd.DataFrame) -> ResultTable:
     """Return a frame as a table: missing numbers are None."""
     cells = [[_cell(cell) for cell in row] for row in rows.itertuples(index=False)]
     return ResultTable(title, [str(name) for name in rows], cells)

@@ -30,10 +30,10 @@ from .timing import least_in_turn
 QUERIES_PER_CALL = 256  # of the smoother: its exponents stay in the cache
 ROWS_PER_READ = 8192  # training bags that a lean smoother embeds at a time
 N_ROUNDS = 15  # of timing
-REACH = 2.65  # in units of 1 / πh: functions that are damped to 3 % and more are kept
+_REACH = 2.65  # in units of 1 / πh: functions that are damped to 3 % and more are kept
 
 
-class Candidates(Section):
+class CandidateGrids(Section):
     """What both estimators may choose from.
 
     Attributes
@@ -73,7 +73,7 @@ class Fitted:
     choice: dict[str, Any]
 
 
-def fit_double_basis(training: Training, few: Training, c: Candidates, seed: int) -> Fitted:
+def fit_double_basis(training: Training, few: Training, c: CandidateGrids, seed: int) -> Fitted:
     """Return the 2BE of the best first basis, kernel width and penalty."""
     begun = time.perf_counter()
     learner = Learner(DoubleBasisRegressor, seed, "gcv", c.precision)
@@ -91,7 +91,7 @@ def fit_double_basis(training: Training, few: Training, c: Candidates, seed: int
     return Fitted(model, choice)
 
 
-def fit_kernel_kernel(training: Training, few: Training, c: Candidates) -> Fitted:
+def fit_kernel_kernel(training: Training, few: Training, c: CandidateGrids) -> Fitted:
     """Return the Kernel-Kernel estimator of the best bandwidths; embeddings are kept in memory."""
     begun = time.perf_counter()
     scores = []
@@ -195,6 +195,6 @@ class KernelDensityEmbedding(Embedding[ProjectionSpec]):
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
         # nothing is chosen from the sample
-        reach = REACH / (np.pi * self.bandwidth)
+        reach = _REACH / (np.pi * self.bandwidth)
         common: Any = {"out_of_box": out_of_box, "box": box}
         return ProjectionSpec("cosine", None, reach, self.bandwidth, **common)

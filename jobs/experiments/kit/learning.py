@@ -38,7 +38,7 @@ AROUND = (0.1, 10**-0.5, 1.0, 10**0.5)  # of the penalty per bag that few bags c
 
 
 @dataclass(frozen=True)
-class Choice:
+class _Choice:
     """What was chosen.
 
     Attributes
@@ -94,7 +94,7 @@ class Learner:
         few: Training,
         n_features: int,
         alphas: Sequence[float] | Floats = ALPHAS,
-    ) -> Choice:
+    ) -> _Choice:
         """Return the embedding, σ and λ of least error on few bags, compared with ``n_features``.
 
         Parameters
@@ -110,9 +110,9 @@ class Learner:
             score = float(model.alpha_scores_.min())
             scored.append((score, embedding, multiplier, model.alpha_ / count(few[0])))
         score, embedding, multiplier, alpha = min(scored, key=lambda each: each[0])
-        return Choice(embedding, multiplier, float(alpha), score, time.perf_counter() - begun)
+        return _Choice(embedding, multiplier, float(alpha), score, time.perf_counter() - begun)
 
-    def fit_choice(self, choice: Choice, training: Training, n_features: int) -> Model:
+    def fit_choice(self, choice: _Choice, training: Training, n_features: int) -> Model:
         """Return the model of a choice; λ, which goes with bags and features, is chosen anew."""
         alphas = choice.alpha_a_bag * np.array(AROUND)
         return self.fit(choice.embedding, choice.multiplier, training, n_features, alphas)
@@ -212,7 +212,7 @@ def mean_squares(predicted: Floats, truth: Floats) -> dict[str, float]:
 
 
 @lru_cache(maxsize=2)
-def draw_bags(dataset: Dataset, n_bags: int | None = None) -> tuple[Bags, Floats]:
+def draw_from(dataset: Dataset, n_bags: int | None = None) -> tuple[Bags, Floats]:
     """Return the first bags of a dataset, or all, and their targets; one column as a vector."""
     n = dataset.n_bags if n_bags is None else n_bags
     assert n is not None

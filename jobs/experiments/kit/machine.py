@@ -9,7 +9,7 @@ from typing import Any
 from bagbasis.core.versions import version
 from bagbasis.execution.worker_threads import worker_cores
 
-PACKAGES = (
+_PACKAGES = (
     "bagbasis", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr",
 )  # fmt: skip
 
@@ -39,7 +39,7 @@ def cpu_name() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package and of those that do the work."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
 
 
 def peak_memory() -> int:

@@ -17,13 +17,13 @@ from ...terminal import Callback
 from .experiment import Experiment, Measure, Params, Scale
 from .kernel_kernel import (
     N_ROUNDS,
-    Candidates,
+    CandidateGrids,
     fit_double_basis,
     fit_kernel_kernel,
     measure_times,
     smooth,
 )
-from .learning import draw_bags, mean_squares
+from .learning import draw_from, mean_squares
 
 
 class Sizes(Scale):
@@ -46,7 +46,7 @@ class Sizes(Scale):
     n_train: int
     n_test: int
     n_classical: int
-    candidates: Candidates
+    candidates: CandidateGrids
     n_queries: int = 256
 
 
@@ -99,8 +99,8 @@ class OverSizes(Experiment[Sizes]):
 
     def _learned(self, p: Params, progress: Callback) -> dict[str, Any]:
         s, n_few = self.settings, self.settings.candidates.n_choose
-        train = draw_bags(self.dataset(p["n_points"], 2 * self.seed), s.n_train)
-        bags, y = draw_bags(self.test_set(p["n_points"]), s.n_test)
+        train = draw_from(self.dataset(p["n_points"], 2 * self.seed), s.n_train)
+        bags, y = draw_from(self.test_set(p["n_points"]), s.n_test)
         few = train[0][:n_few], train[1][:n_few]
         double = fit_double_basis(train, few, s.candidates, self.seed)
         kernel = fit_kernel_kernel(train, few, s.candidates)

@@ -1,7 +1,7 @@
 """Pictures of an experiment's frame, declared by the names of its columns.
 
-An experiment lists its `Curves`, `Bars` and `Images`; each draws one file. Repeats are drawn as
-their median, with their range where there are several.
+An experiment lists its `Curves`, `GroupedBars` and `Images`; each draws one file. Repeats are drawn
+as their median, with their range where there are several.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Curves(Picture):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bars(Picture):
+class GroupedBars(Picture):
     """Bars of columns in groups by the values of ``x``; without it a bar for each column."""
 
     x: str = ""

@@ -12,11 +12,11 @@ from bagbasis.execution.worker_threads import use_cores
 
 from ...terminal import Callback
 
-Test = Callable[[int], float]
+_Test = Callable[[int], float]
 """From the number of a data set to a p-value."""
 
 
-def p_values(n_tests: int, test: Test, progress: Callback) -> Floats:
+def repeated_p_values(n_tests: int, test: _Test, progress: Callback) -> Floats:
     """Return the p-values of tests 0, 1, …, shape (n_tests,).
 
     It uses one core: with so few rows, more threads would only wait for each other.
@@ -30,11 +30,13 @@ def p_values(n_tests: int, test: Test, progress: Callback) -> Floats:
 
 
 def shares(
-    tests: Mapping[str, Test], n_tests: int, level: float, progress: Callback
+    tests: Mapping[str, _Test], n_tests: int, level: float, progress: Callback
 ) -> dict[str, float]:
     """Return the fraction of data sets 0, 1, … whose p-value is at most the level, by test."""
     rates = {}
     for k, (name, test) in enumerate(tests.items()):
-        values = p_values(n_tests, test, part_of(progress, k * n_tests, len(tests) * n_tests))
+        values = repeated_p_values(
+            n_tests, test, part_of(progress, k * n_tests, len(tests) * n_tests)
+        )
         rates[name] = float((values <= level).mean())
     return rates

@@ -21,11 +21,11 @@ from ...files import plain, write_report
 from ...markdown import markdown_table
 from ...pictures.evaluation import save_figure
 from ...terminal import Terminal
-from .experiment import Experiment, Measure, Point, Result, ResultTable, digest
+from .experiment import Experiment, Measure, Point, Result, ResultTable, short_name
 from .frame import frame, summary
 from .machine import machine, versions
 
-RESULT, TABLE, POINTS = "result.json", "table.md", "points"
+RESULT, TABLE, _POINTS = "result.json", "table.md", "points"
 
 
 def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def point_path(experiment: Experiment[Any], point: Point, where: Mapping[str, An
     """Return the file of a point; its name is made from all that decides the result."""
     key = {"experiment": experiment.name, "seed": experiment.seed, "params": point.params, **where}
     slug = re.sub(r"[^a-z0-9]+", "-", point.label.lower()).strip("-")
-    return experiment.out_dir / POINTS / f"{slug}-{digest(key)}.json"
+    return experiment.out_dir / _POINTS / f"{slug}-{short_name(key)}.json"
 
 
 def read_point(path: Path, point: Point) -> Result | None:
@@ -113,7 +113,7 @@ def read_report(folder: Path) -> tuple[dict[str, Any], list[Result]]:
     return report, points
 
 
-def render(
+def _render(
     experiment: Experiment[Any], tables: Sequence[ResultTable], report: Mapping[str, Any]
 ) -> str:
     """Render tables, links to the pictures, and where it was measured."""
@@ -166,7 +166,7 @@ def _report(
     }
     write_report(experiment.out_dir / RESULT, report)
     with writing(experiment.out_dir / TABLE) as temporary:
-        temporary.write_text(render(experiment, tables, report))
+        temporary.write_text(_render(experiment, tables, report))
     for table in tables:
         console.table(table.title, table.columns, table.rows)
     for path in [*pictures, experiment.out_dir / TABLE, experiment.out_dir / RESULT]:

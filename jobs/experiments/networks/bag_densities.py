@@ -16,11 +16,11 @@ from bagbasis.core.arrays import Floats
 
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.plots import Bars
+from ..kit.plots import GroupedBars
 
-METHODS = ("BagDensity", "Triple-Basis", "smoother", "truth")
+_METHODS = ("BagDensity", "Triple-Basis", "smoother", "truth")
 MIN_DENSITY = 1e-3  # density that a series is lifted to, in units of the uniform one
-BOX = 4.0  # each way
+_BOX = 4.0  # each way
 TENSOR_DIMS = 3  # up to which a series has all products of cosines; beyond, those of norm up to 2
 
 
@@ -43,7 +43,7 @@ class BagDensities(Experiment[Sizes]):
     source = "004, §8.4.5"
     kind = Sizes
     pictures = (
-        Bars(
+        GroupedBars(
             file="likelihoods.png",
             x="d",
             y=("BagDensity", "Triple-Basis", "smoother", "truth"),
@@ -62,7 +62,7 @@ class BagDensities(Experiment[Sizes]):
         from bagbasis.neural import BagDensity
 
         rng, half = self.rng(p["d"]), p["n_points"] // 2
-        family = Family(p["d"], p["n_train"] + p["n_test"], rng)
+        family = _Family(p["d"], p["n_train"] + p["n_test"], rng)
         bags = [family.draw(i, p["n_points"], rng) for i in range(family.n)]
         first, second = [b[:half] for b in bags], [b[half:] for b in bags]
         cut = p["n_train"]
@@ -71,8 +71,8 @@ class BagDensities(Experiment[Sizes]):
             n_steps=p["n_steps"], validate_every=max(1, p["n_steps"] // 20), seed=self.seed,
         )  # fmt: skip
         model.fit(first[:cut], second[:cut], progress=progress)
-        by_method: dict[str, list[float]] = {name: [] for name in METHODS}
-        embedding = series_of(p["d"])
+        by_method: dict[str, list[float]] = {name: [] for name in _METHODS}
+        embedding = _series_of(p["d"])
         series: dict[str, TripleBasisRegressor | KernelSmoother] = {
             "Triple-Basis": TripleBasisRegressor(embedding, response_embedding=embedding),
             "smoother": KernelSmoother(embedding, response_embedding=embedding),
@@ -84,21 +84,21 @@ class BagDensities(Experiment[Sizes]):
             by_method["BagDensity"].append(float(model.log_density([first[i]], x).mean()))
             by_method["truth"].append(float(family.log_density(i, x).mean()))
             for name, estimator in series.items():
-                values = estimator.predict_density([first[i]], at=x)[0] * (2 * BOX) ** p["d"]
+                values = estimator.predict_density([first[i]], at=x)[0] * (2 * _BOX) ** p["d"]
                 logs = np.log(np.maximum(values, MIN_DENSITY))
-                by_method[name].append(float(logs.mean() - p["d"] * np.log(2 * BOX)))
+                by_method[name].append(float(logs.mean() - p["d"] * np.log(2 * _BOX)))
         return by_method
 
 
-def series_of(d: int) -> ProjectionEmbedding:
+def _series_of(d: int) -> ProjectionEmbedding:
     """Return the series of both bags and responses."""
-    box = [(-BOX, BOX)] * d
+    box = [(-_BOX, _BOX)] * d
     if d <= TENSOR_DIMS:
         return ProjectionEmbedding(n_per_dim=8 if d < TENSOR_DIMS else 6, box=box)
     return ProjectionEmbedding(max_norm=2, box=box)
 
 
-class Family:
+class _Family:
     """Mixtures of two normal distributions whose distance and direction differ from bag to bag."""
 
     def __init__(self, d: int, n: int, rng: np.random.Generator) -> None:
@@ -112,7 +112,7 @@ class Family:
         """Return m points of distribution i, within the box."""
         side = rng.choice([-1.0, 1.0], (m, 1))
         points = side * self.offsets[i] + self.scales[i] * rng.standard_normal((m, self.d))
-        return np.clip(points, -BOX, BOX)
+        return np.clip(points, -_BOX, _BOX)
 
     def log_density(self, i: int, x: Floats) -> Floats:
         """Return log p of distribution i at points."""

@@ -18,27 +18,27 @@ from bagbasis import Bags
 from ...files import write_report
 from ...terminal import Callback
 from ..data.recurrent import pixel_sequences, sru_sequences
-from ..kit.experiment import Experiment, Measure, Params, Scale, digest
-from ..kit.plots import Bars, Curves
+from ..kit.experiment import Experiment, Measure, Params, Scale, short_name
+from ..kit.plots import Curves, GroupedBars
 
 UNITS = ("sru", "gru", "lstm")
-RAW, SCALED = "as they are", "of variance 1"
-VALUES = {RAW: False, SCALED: True}  # whether the estimator standardises them
+RAW, _SCALED = "as they are", "of variance 1"
+VALUES = {RAW: False, _SCALED: True}  # whether the estimator standardises them
 NEARLY_ALL = (0.99999,)  # one scale, at which all points weigh nearly the same
-SHORT = (0.0, 0.5, 0.9)
+_SHORT = (0.0, 0.5, 0.9)
 PARTS: dict[str, dict[str, Any]] = {
     "full": {},
     "iid": {"n_recurrent": 0, "scales": NEARLY_ALL},
     "recur": {"scales": NEARLY_ALL},
     "multi": {"n_recurrent": 0},
-    "scales to .9": {"scales": SHORT},
-    "scales to .99": {"scales": (*SHORT, 0.99)},
+    "scales to .9": {"scales": _SHORT},
+    "scales to .99": {"scales": (*_SHORT, 0.99)},
     "tanh": {"activation": "tanh"},
     "r_dims 5": {"n_recurrent": 5},
     "statistics 10": {"n_stats": 10},
     "units 10": {"n_units": 10},
 }
-N_PICTURED = 25
+_N_PICTURED = 25
 
 
 class Sizes(Scale):
@@ -77,7 +77,7 @@ class RecurrentNetworks(Experiment[Sizes]):
             panels="values",
             log="xy",
         ),
-        Bars(file="digits.png", measure="digits", x="part", y="error", label="error rate"),
+        GroupedBars(file="digits.png", measure="digits", x="part", y="error", label="error rate"),
     )
 
     def measures(self) -> list[Measure]:
@@ -99,7 +99,7 @@ class RecurrentNetworks(Experiment[Sizes]):
     def _trial(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the validation error of one learning rate and size, and keep it for `_carried`."""
         key = {name: value for name, value in p.items() if name != "measure"}
-        trial_file = self.out_dir / "trials" / f"{digest(key)}.json"
+        trial_file = self.out_dir / "trials" / f"{short_name(key)}.json"
         if not trial_file.exists():
             model, parts = self._fitted(p, p["trial_steps"], progress)
             write_report(trial_file, {"validation": -model.score(parts[1])})
@@ -112,7 +112,7 @@ class RecurrentNetworks(Experiment[Sizes]):
         trials.sort(key=lambda trial: float(self._trial(trial, progress)["validation"]))
         chosen = trials[p["place"] - 1]
         model, parts = self._fitted(chosen, p["n_steps"], progress)
-        pictured = list(parts[2])[:N_PICTURED] if p["place"] == 1 else []
+        pictured = list(parts[2])[:_N_PICTURED] if p["place"] == 1 else []
         return {
             "validation": -model.score(parts[1]),
             "test": -model.score(parts[2]),

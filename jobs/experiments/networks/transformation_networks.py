@@ -17,11 +17,11 @@ from sklearn.metrics import average_precision_score
 from ...terminal import Callback
 from ..data.correlated_points import DISTRIBUTIONS
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.plots import Bars
+from ..kit.plots import GroupedBars
 
 N_COMPONENTS_PCA = 8
 USUAL, STRANGE = (0, 1, 2, 3, 4), (8,)
-SHARE = 0.1
+_SHARE = 0.1
 
 
 class Sizes(Scale):
@@ -46,7 +46,7 @@ class TransformationNetworks(Experiment[Sizes]):
     source = "004, ch. 8"
     kind = Sizes
     pictures = (
-        Bars(
+        GroupedBars(
             file="densities.png",
             measure="density",
             x="conditional",
@@ -114,7 +114,7 @@ class TransformationNetworks(Experiment[Sizes]):
             usual = rng.permutation(np.flatnonzero(np.isin(classes, USUAL)))
             strange = rng.permutation(np.flatnonzero(np.isin(classes, STRANGE)))
             half = len(usual) // 2
-            chosen = strange[: round(SHARE * half)]
+            chosen = strange[: round(_SHARE * half)]
             test = np.concatenate([usual[half:], chosen])
             planted = np.isin(test, chosen)
             pca = PCA(N_COMPONENTS_PCA, random_state=0).fit(images[usual[:half]])

@@ -27,15 +27,15 @@ from bagbasis.datasets import Digits
 
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.learning import draw_bags
-from ..kit.plots import Bars
+from ..kit.learning import draw_from
+from ..kit.plots import GroupedBars
 
-OURS = ("leverage", "Mahalanobis of features", "Mahalanobis of coefficients")
-PEERS = ("one-class SVM, our Gram", "isolation forest, moments")
-ALPHA = 1e-3  # λ per bag, of the leverage
-N_POINTS = 50
-N_PICTURED = 6  # strangest bags
-DIGITS = 10
+_OURS = ("leverage", "Mahalanobis of features", "Mahalanobis of coefficients")
+_PEERS = ("one-class SVM, our Gram", "isolation forest, moments")
+_ALPHA = 1e-3  # λ per bag, of the leverage
+_N_POINTS = 50
+_N_PICTURED = 6  # strangest bags
+_DIGITS = 10
 
 
 class Sizes(Scale):
@@ -57,21 +57,23 @@ class Anomalies(Experiment[Sizes]):
     title = "Collective anomalies among bags"
     source = "000, ch. 1, and 004, §8.4.4"
     kind = Sizes
-    pictures = (Bars(file="precision.png", x="data", y="precision.*", label="average precision"),)
+    pictures = (
+        GroupedBars(file="precision.png", x="data", y="precision.*", label="average precision"),
+    )
 
     def measures(self) -> list[Measure]:
-        over = {"data": list(DATA), "repeat": range(self.settings.n_repeats)}
+        over = {"data": list(_DATA), "repeat": range(self.settings.n_repeats)}
         shared = {"seed": self.seed, **dict(self.settings)}
         return [Measure("", self._scores, "{data} {repeat}", over, shared)]
 
     def _scores(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the average precision of each method, and the strangest bags."""
-        s, rng = self.settings, self.rng(p["repeat"], list(DATA).index(p["data"]))
+        s, rng = self.settings, self.rng(p["repeat"], list(_DATA).index(p["data"]))
         parts = [rng.permutation(n) < round(s.share * n) for n in (s.n_train, s.n_test)]
-        planted, bags = parts[1], DATA[p["data"]](np.concatenate(parts), rng)
+        planted, bags = parts[1], _DATA[p["data"]](np.concatenate(parts), rng)
         train, test = bags[: s.n_train], bags[s.n_train :]
         scores = score_bags(train, test, s, self.seed)
-        worst = np.argsort(-scores[OURS[0]])[: N_PICTURED if p["repeat"] == 0 else 0]
+        worst = np.argsort(-scores[_OURS[0]])[: _N_PICTURED if p["repeat"] == 0 else 0]
         return {
             "precision": {
                 n: average_precision_score(planted, method_scores)
@@ -88,7 +90,7 @@ def score_bags(train: Bags, test: Bags, sizes: Sizes, seed: int) -> dict[str, Fl
     """Return how strange each test bag is, by methods fitted to the training bags alone."""
     first = ProjectionEmbedding(n_per_dim=sizes.n_per_dim, box=[(0, 1)] * train.n_dims)
     second = RandomFourierFeatures(n_features=sizes.n_features, seed=seed)
-    fixed: dict[str, Any] = {"alpha": ALPHA * len(train), "uncertainty": True}
+    fixed: dict[str, Any] = {"alpha": _ALPHA * len(train), "uncertainty": True}
     nothing = np.zeros(len(train))  # neither score looks at labels
     of_features = DoubleBasisRegressor(first, second, **fixed).fit(train, nothing)
     of_coefficients = DoubleBasisRegressor(first, False, **fixed).fit(train, nothing)
@@ -101,7 +103,7 @@ def score_bags(train: Bags, test: Bags, sizes: Sizes, seed: int) -> dict[str, Fl
     )
     return dict(
         zip(
-            (*OURS, *PEERS),
+            (*_OURS, *_PEERS),
             (
                 scores.leverage,
                 scores.mahalanobis,
@@ -127,12 +129,12 @@ def _moved(planted: Planted, rng: np.random.Generator) -> Bags:
     angle = rng.uniform(0, 2 * np.pi, len(planted))
     radius = np.where(planted, rng.uniform(0, 0.12, len(planted)), 0.25)
     centres = 0.5 + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return _around(centres, 0.08 * rng.standard_normal((len(planted), N_POINTS, 2)))
+    return _around(centres, 0.08 * rng.standard_normal((len(planted), _N_POINTS, 2)))
 
 
 def _dependence(planted: Planted, rng: np.random.Generator) -> Bags:
     """Coordinates depend on each other, with either sign; those of planted ones do not."""
-    points = rng.standard_normal((len(planted), N_POINTS, 2))
+    points = rng.standard_normal((len(planted), _N_POINTS, 2))
     slope = np.where(planted, 0.0, 0.9 * rng.choice([-1, 1], len(planted)))[:, None]
     points[..., 1] = slope * points[..., 0] + np.sqrt(1 - slope**2) * points[..., 1]
     return _around(_centres(planted, rng), 0.1 * points)
@@ -140,7 +142,7 @@ def _dependence(planted: Planted, rng: np.random.Generator) -> Bags:
 
 def _shape(planted: Planted, rng: np.random.Generator) -> Bags:
     """Points of a normal distribution; planted ones have its mean and covariance, on a ring."""
-    points = rng.standard_normal((len(planted), N_POINTS, 2))
+    points = rng.standard_normal((len(planted), _N_POINTS, 2))
     ring = points / np.linalg.norm(points, axis=2, keepdims=True) * np.sqrt(2)
     points = np.where(planted[:, None, None], ring, points)
     return _around(_centres(planted, rng), 0.1 * points)
@@ -148,7 +150,7 @@ def _shape(planted: Planted, rng: np.random.Generator) -> Bags:
 
 def _mixed(planted: Planted, rng: np.random.Generator) -> Bags:
     """Points about one of two places; those of planted bags about both."""
-    side = np.repeat(rng.choice([-1, 1], (len(planted), 1)), N_POINTS, axis=1)
+    side = np.repeat(rng.choice([-1, 1], (len(planted), 1)), _N_POINTS, axis=1)
     side = np.where(planted[:, None], rng.choice([-1, 1], side.shape), side)
     places = 0.18 * np.stack([side, np.zeros_like(side)], axis=2)
     noise = 0.1 * rng.standard_normal(places.shape)
@@ -157,8 +159,8 @@ def _mixed(planted: Planted, rng: np.random.Generator) -> Bags:
 
 def _digits(planted: Planted, rng: np.random.Generator) -> Bags:
     """Pixels of handwritten digits; planted ones are of a class that others are not."""
-    bags, classes = draw_bags(Digits())
-    strange = rng.integers(DIGITS)
+    bags, classes = draw_from(Digits())
+    strange = rng.integers(_DIGITS)
     chosen = np.empty(len(planted), dtype=np.int64)
     for is_planted in (True, False):
         pool = np.flatnonzero((classes == strange) == is_planted)
@@ -176,7 +178,7 @@ def _around(centres: Floats, points: Floats) -> Bags:
 
 
 # By what people see: bags of which those that the mask says are planted
-DATA: dict[str, Callable[[Planted, np.random.Generator], Bags]] = {
+_DATA: dict[str, Callable[[Planted, np.random.Generator], Bags]] = {
     "moved": _moved,
     "dependence": _dependence,
     "shape": _shape,

@@ -25,8 +25,8 @@ from ..kit.plots import Curves
 from ..kit.timing import least_in_turn
 
 N_CATEGORIES = 3  # the paper does not say how many
-MAX_STEPS, MAX_HALVINGS = 100, 40  # of Newton's method, and of one step
-TOLERANCE = 1e-8  # of a parameter, relative
+_MAX_STEPS, _MAX_HALVINGS = 100, 40  # of Newton's method, and of one step
+_TOLERANCE = 1e-8  # of a parameter, relative
 
 
 class DirichletParameters(OverSizes):
@@ -90,11 +90,11 @@ def fit_dirichlets(proportions: Floats, offsets: NDArray[np.int64]) -> Floats:
     variances = np.add.reduceat(proportions**2, offsets[:-1]) / n - means**2
     alpha = _by_moments(means, np.maximum(variances, np.finfo(np.float64).tiny))
     moving = np.arange(len(alpha))
-    for _ in range(MAX_STEPS):
+    for _ in range(_MAX_STEPS):
         before = alpha[moving]
         after = _step(before, mean_logs[moving])
         alpha[moving] = after
-        moving = moving[(np.abs(after - before) > TOLERANCE * before).any(axis=1)]
+        moving = moving[(np.abs(after - before) > _TOLERANCE * before).any(axis=1)]
         if not len(moving):
             break
     return alpha
@@ -124,7 +124,7 @@ def _step(alpha: Floats, mean_logs: Floats) -> Floats:
     least -= 1e-12 * np.abs(least)
     after = alpha - step
     worse = np.arange(len(alpha))
-    for _ in range(MAX_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         positive = (after[worse] > 0).all(axis=1)
         accepted = np.zeros(len(worse), dtype=bool)
         inside = worse[positive]

@@ -38,17 +38,17 @@ from ...configs.sections import section_of
 from ...terminal import Callback
 from ..data.samples import Patches
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.learning import draw_bags
-from ..kit.plots import Bars
+from ..kit.learning import draw_from
+from ..kit.plots import GroupedBars
 
-Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
+_Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
 """Bags, targets and groups."""
 
-AUTO, PEERS, LEARNED = "auto", ("random forest", "gradient boosting"), "deep sets"
+_AUTO, _PEERS, _LEARNED = "auto", ("random forest", "gradient boosting"), "deep sets"
 SINGLES = ("moments", "mean map", "js", "sliced", "ridge on means")  # as `Search.auto` has them
-N_FILTERS, N_CLASSES = 8, 5
-PER_GROUP, SPREAD = 3, 0.5  # bags of a group, and the deviation of its effect
-VALIDATION = 0.3  # of the bags: few are held out otherwise
+_N_FILTERS, N_CLASSES = 8, 5
+PER_GROUP, _SPREAD = 3, 0.5  # bags of a group, and the deviation of its effect
+_VALIDATION = 0.3  # of the bags: few are held out otherwise
 
 
 class Sizes(Scale):
@@ -69,7 +69,9 @@ class Embeddings(Experiment[Sizes]):
     title = "Which embedding, chosen by bags held out"
     source = "Not in the papers"
     kind = Sizes
-    pictures = (Bars(file="embeddings.png", y="methods.*.error", panels="data", label="error"),)
+    pictures = (
+        GroupedBars(file="embeddings.png", y="methods.*.error", panels="data", label="error"),
+    )
 
     def measures(self) -> list[Measure]:
         shared = {"seed": self.seed, **dict(self.settings)}
@@ -82,14 +84,14 @@ class Embeddings(Experiment[Sizes]):
         n_train = len(bags) * s.n_train // (s.n_train + s.n_test)  # there are 1,797 digits
         train, test = slice(n_train), slice(n_train, None)
         kind = DoubleBasisClassifier if is_class else DoubleBasisRegressor
-        base = kind(validation_fraction=VALIDATION)
+        base = kind(validation_fraction=_VALIDATION)
         url = self.out_dir / "stores" / f"{p['data'].replace(' ', '-')}.zarr"
         store = BagStore.create(url, bags.n_dims, ["y", "group"], box_of_bags(bags), overwrite=True)
         store = store.append(bags[train], np.column_stack([y, groups])[train])
         search = replace(Search.auto(), scale_multipliers=s.multipliers)
         holdout = {"fraction": 0.0, "groups": "group"}
         tuned = tune(base, store, search=search, target="y", holdout=holdout, progress=progress)
-        predicted = {AUTO: tuned.model.predict(bags[test])}
+        predicted = {_AUTO: tuned.model.predict(bags[test])}
         alone = replace(search, join=False, heads=None, choose=False)
         base.set_params(random_features=NystroemFeatures(n_features=min(s.n_features, n_train)))
         singles = tune(base, store, search=alone, target="y", holdout=holdout, progress=progress)
@@ -98,12 +100,12 @@ class Embeddings(Experiment[Sizes]):
             model: Any = singles.candidates[last[place]].estimator(base)
             predicted[name] = model.fit(store, target="y").predict(bags[test])
         rows = MomentsEmbedding(dtype="float64").fit(bags[train])
-        for name, peer in zip(PEERS, _peers(is_class, s.n_trees, self.seed), strict=True):
+        for name, peer in zip(_PEERS, _peers(is_class, s.n_trees, self.seed), strict=True):
             peer.fit(rows.transform(bags[train]), y[train])
             predicted[name] = peer.predict(rows.transform(bags[test]))
         network = _network(is_class, s.network_steps, self.seed)
         network.fit(store, target="y", holdout=holdout, progress=progress)
-        predicted[LEARNED] = network.predict(bags[test])
+        predicted[_LEARNED] = network.predict(bags[test])
         losses = {
             n: _losses(prediction.ravel(), y[test], is_class) for n, prediction in predicted.items()
         }
@@ -116,7 +118,7 @@ class Embeddings(Experiment[Sizes]):
                 name: dict(
                     zip(
                         ("behind", "se"),
-                        difference(losses[AUTO], method_losses, groups[test]),
+                        difference(losses[_AUTO], method_losses, groups[test]),
                         strict=True,
                     ),
                     error=float(method_losses.values.mean()),
@@ -159,24 +161,24 @@ def _constant(train: NDArray[np.float64], test: NDArray[np.float64], is_class: b
     return float(((test - train.mean()) ** 2).mean())
 
 
-def _digits(n: int, seed: int) -> Labelled:
+def _digits(n: int, seed: int) -> _Labelled:
     digits = Digits(seed=seed)
-    bags, y = draw_bags(digits, min(n, digits.n_bags))
+    bags, y = draw_from(digits, min(n, digits.n_bags))
     return bags, y, np.arange(len(y))
 
 
-def _mixtures(n: int, seed: int) -> Labelled:
-    bags, y = draw_bags(GMMComponents(n_points=100, seed=seed), n)
+def _mixtures(n: int, seed: int) -> _Labelled:
+    bags, y = draw_from(GMMComponents(n_points=100, seed=seed), n)
     return bags, y, np.arange(n)
 
 
-def _filters(n: int, seed: int) -> Labelled:
-    sizes = {"n_classes": N_CLASSES, "n_filters": N_FILTERS, "n_points": 60}
+def _filters(n: int, seed: int) -> _Labelled:
+    sizes = {"n_classes": N_CLASSES, "n_filters": _N_FILTERS, "n_points": 60}
     bags, y = Patches(**sizes, dependent=False, seed=seed).images(n, 0)
     return bags, y.astype(float), np.arange(n)
 
 
-def _grouped(n: int, seed: int) -> Labelled:
+def _grouped(n: int, seed: int) -> _Labelled:
     """Bags of 20 points in R²: what their groups add to target and place hides the shape."""
     rng = np.random.default_rng(seed)
     groups = np.arange(n) // PER_GROUP
@@ -186,11 +188,11 @@ def _grouped(n: int, seed: int) -> Labelled:
     for g, a, r in zip(effect, angle, length, strict=True):
         side = rng.choice([-1, 1], (20, 1)) * r * np.array([np.cos(a), np.sin(a)])
         bags.append((0.5 + 0.05 * g + side + 0.02 * rng.standard_normal((20, 2))).clip(0, 1))
-    return Bags.from_list(bags), np.cos(2 * angle) + 10 * length + SPREAD * effect, groups
+    return Bags.from_list(bags), np.cos(2 * angle) + 10 * length + _SPREAD * effect, groups
 
 
 # By what people see: (bags, targets and groups of a number and a seed; whether targets are classes)
-DATA: dict[str, tuple[Callable[[int, int], Labelled], bool]] = {
+DATA: dict[str, tuple[Callable[[int, int], _Labelled], bool]] = {
     "digits": (_digits, True),
     "mixture counting": (_mixtures, False),
     "filters": (_filters, True),

@@ -18,14 +18,14 @@ from ....core.arrays import Floats
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.gram_peer import GramPeer
-from ..kit.learning import Geometries, Learner, describe_all, draw_bags, errors
+from ..kit.learning import Geometries, Learner, describe_all, draw_from, errors
 from ..kit.plots import Curves
 from .mixture_order import CRITERIA, orders_by_criteria
 
-MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
-BOX = [(-10, 10)] * 2  # of the dataset
+_MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
+DATASET_BOX = [(-10, 10)] * 2  # of the dataset
 
-Labelled = tuple[Bags, Floats]
+_Labelled = tuple[Bags, Floats]
 
 
 class Sizes(Scale):
@@ -45,7 +45,7 @@ class Sizes(Scale):
     @property
     def methods(self) -> dict[str, list[Any]]:
         """The embeddings to choose from, by method."""
-        return self.geometries.methods({"box": BOX}, {}, {"n_per_dim": 10, "grid": 40}, 512)
+        return self.geometries.methods({"box": DATASET_BOX}, {}, {"n_per_dim": 10, "grid": 40}, 512)
 
 
 class ComponentCounting(Experiment[Sizes]):
@@ -83,11 +83,11 @@ class ComponentCounting(Experiment[Sizes]):
             Measure("em", self._by_em, "AIC and BIC, n {n_points}", em, data),
         ]  # fmt: skip
 
-    def _data(self, p: Params) -> tuple[Labelled, Labelled]:
+    def _data(self, p: Params) -> tuple[_Labelled, _Labelled]:
         """Training and test bags, which come first; their numbers of components."""
         n, n_test = p["n_points"], p["n_test"]
         seed = 2 * self.seed + (n != self.settings.n_points[0])
-        bags, y = draw_bags(GMMComponents(n_points=n, seed=seed), n_test + p["largest"])
+        bags, y = draw_from(GMMComponents(n_points=n, seed=seed), n_test + p["largest"])
         return (bags[n_test:], y[n_test:]), (bags[:n_test], y[:n_test])
 
     def _constant(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class ComponentCounting(Experiment[Sizes]):
         n, (_, test) = p["n_em"], self._data(p)
         begun, orders = time.perf_counter(), []
         for i in range(n):
-            orders.append(orders_by_criteria(test[0][i], MAX_COMPONENTS, self.seed))
+            orders.append(orders_by_criteria(test[0][i], _MAX_COMPONENTS, self.seed))
             progress(i + 1, n)
         seconds = time.perf_counter() - begun
         scores = {

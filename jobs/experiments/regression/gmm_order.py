@@ -16,13 +16,13 @@ from bagbasis.datasets import GMMComponents
 
 from ...terminal import Callback
 from ..kit.experiment import Params
-from ..kit.learning import draw_bags, mean_squares
+from ..kit.learning import draw_from, mean_squares
 from ..kit.over_sizes import OverSizes
 from ..kit.plots import Curves
 from .mixture_order import order_by_cross_validation, orders_by_criteria
 
-MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
-N_FOLDS = 5  # of cross-validation
+_MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
+_N_FOLDS = 5  # of cross-validation
 
 
 class GMMOrder(OverSizes):
@@ -38,18 +38,18 @@ class GMMOrder(OverSizes):
         return GMMComponents(n_points=n_points, seed=seed, variant="004")
 
     def classical_params(self) -> dict[str, Any]:
-        return {"n_folds": N_FOLDS}
+        return {"n_folds": _N_FOLDS}
 
     def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Fit EM by scikit-learn, one bag after the other; AIC and BIC share their fits."""
         n_bags = p["n_classical"]
-        bags, y = draw_bags(self.test_set(p["n_points"]), n_bags)
+        bags, y = draw_from(self.test_set(p["n_points"]), n_bags)
         fits, seconds = [], []
         with threadpool_limits(1):  # threads only cost time where matrices are this small
             for i in range(n_bags):
-                criteria, once = _timed(orders_by_criteria, bags[i], MAX_COMPONENTS, 0)
+                criteria, once = _timed(orders_by_criteria, bags[i], _MAX_COMPONENTS, 0)
                 crossed, often = _timed(
-                    order_by_cross_validation, bags[i], MAX_COMPONENTS, N_FOLDS, 0
+                    order_by_cross_validation, bags[i], _MAX_COMPONENTS, _N_FOLDS, 0
                 )
                 fits.append((criteria["aic"], criteria["bic"], crossed))
                 seconds.append((once, once, often))

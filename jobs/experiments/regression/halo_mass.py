@@ -19,10 +19,10 @@ from ..data.halos import APERTURE, LARGEST_VELOCITY, Clusters, clusters
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.gram_peer import GramPeer
 from ..kit.learning import Learner
-from ..kit.plots import Bars
+from ..kit.plots import GroupedBars
 
-JS, L2, JOINT = OURS = ("JS, |v|", "L2, |v|", "JS, |v| and R")
-POWER, CLEANED, RICHNESS, BOOSTING, BOTH, GRAM = PEERS = (
+JS, _L2, JOINT = _OURS = ("JS, |v|", "L2, |v|", "JS, |v| and R")
+POWER, CLEANED, _RICHNESS, _BOOSTING, _BOTH, GRAM = _PEERS = (
     "power law",
     "power law, interlopers modelled",
     "power law, modelled, and richness",
@@ -30,10 +30,10 @@ POWER, CLEANED, RICHNESS, BOOSTING, BOTH, GRAM = PEERS = (
     "gradient boosting, |v| and R",
     "sKL by neighbours, |v|",
 )
-KINDS = {"members alone": False, "with interlopers": True}
-ALPHAS = tuple(10.0 ** np.arange(-8.0, 0.5, 0.5))  # per bag: often the least of the usual ones
-QUANTILES = np.arange(0.05, 1, 0.1)  # of each coordinate, for gradient boosting
-RATE = 0.1  # of its trees' shares
+_KINDS = {"members alone": False, "with interlopers": True}
+_ALPHAS = tuple(10.0 ** np.arange(-8.0, 0.5, 0.5))  # per bag: often the least of the usual ones
+_QUANTILES = np.arange(0.05, 1, 0.1)  # of each coordinate, for gradient boosting
+_RATE = 0.1  # of its trees' shares
 N_STEPS = 200  # of expectation maximisation
 # Least σ_v: the likelihood has no bound if a normal distribution narrows around one galaxy.
 MIN_DISPERSION = 0.3
@@ -64,7 +64,7 @@ class Sizes(Scale):
             JS: [
                 HDDEmbedding("js", n_per_dim=k, bandwidth=h, box=box[:1]) for h in self.bandwidths
             ],
-            L2: [ProjectionEmbedding(n_per_dim=n, box=box[:1]) for n in self.functions],
+            _L2: [ProjectionEmbedding(n_per_dim=n, box=box[:1]) for n in self.functions],
             JOINT: [
                 HDDEmbedding("js", n_per_dim=self.joint_functions, bandwidth=2 * h, box=box)
                 for h in self.bandwidths
@@ -79,16 +79,16 @@ class HaloMass(Experiment[Sizes]):
     title = "Masses of dark-matter halos"
     source = "000, §5.1"
     kind = Sizes
-    pictures = (Bars(file="errors.png", y="rmse.*", panels="kind", label="RMSE, dex"),)
+    pictures = (GroupedBars(file="errors.png", y="rmse.*", panels="kind", label="RMSE, dex"),)
 
     def measures(self) -> list[Measure]:
-        over = {"repeat": range(self.settings.n_repeats), "kind": list(KINDS)}
+        over = {"repeat": range(self.settings.n_repeats), "kind": list(_KINDS)}
         shared = {"seed": self.seed, **self.settings.model_dump(exclude={"n_repeats"})}
         return [Measure("", self._errors, "{kind} {repeat}", over, shared)]
 
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return errors of each method in dex: root mean square, and half the width of 68 %."""
-        s, has_interlopers = self.settings, KINDS[p["kind"]]
+        s, has_interlopers = self.settings, _KINDS[p["kind"]]
         every = clusters(s.n_train + s.n_test, has_interlopers, self.rng(p["repeat"]))
         train, test = every[: s.n_train], every[s.n_train :]
         predicted = {
@@ -100,10 +100,10 @@ class HaloMass(Experiment[Sizes]):
         for done, (name, candidates) in enumerate(s.methods.items()):
             bags, queries = (c.bags if name == JOINT else c.velocities for c in (train, test))
             few, training = s.choose_features, (bags, train.log_mass)
-            choice = learner.choose(candidates, s.multipliers, training, few, ALPHAS)
+            choice = learner.choose(candidates, s.multipliers, training, few, _ALPHAS)
             predicted[name] = learner.fit_choice(choice, training, s.n_features).predict(queries)
-            progress(done + 1, len(OURS))
-        errors = {name: predicted[name] - test.log_mass for name in (*OURS, *PEERS)}
+            progress(done + 1, len(_OURS))
+        errors = {name: predicted[name] - test.log_mass for name in (*_OURS, *_PEERS)}
         return {
             "rmse": {name: np.sqrt(np.mean(e**2)) for name, e in errors.items()},
             "width": {name: np.ptp(np.quantile(e, CENTRAL)) / 2 for name, e in errors.items()},
@@ -116,7 +116,7 @@ def by_power_laws(train: Clusters, test: Clusters, has_interlopers: bool) -> dic
         (velocity_spread(c.bags, False), velocity_spread(c.bags, has_interlopers), c.bags.sizes)
         for c in (train, test)
     ]
-    columns = {POWER: [0], CLEANED: [1], RICHNESS: [1, 2]}
+    columns = {POWER: [0], CLEANED: [1], _RICHNESS: [1, 2]}
     x, new = (np.log10(np.column_stack(each)) for each in spreads)
     return {
         name: LinearRegression().fit(x[:, of], train.log_mass).predict(new[:, of])
@@ -149,13 +149,13 @@ def velocity_spread(bags: Bags, has_interlopers: bool) -> Floats:
 def by_boosting(train: Clusters, test: Clusters, n_trees: int, seed: int) -> dict[str, Floats]:
     """Predict by gradient boosting from quantiles of |v|, and of R too."""
     x, new = (
-        np.array([np.quantile(bag, QUANTILES, axis=0).T.ravel() for bag in c.bags])
+        np.array([np.quantile(bag, _QUANTILES, axis=0).T.ravel() for bag in c.bags])
         for c in (train, test)
     )
     predicted = {}
-    for name, n in ((BOOSTING, len(QUANTILES)), (BOTH, 2 * len(QUANTILES))):
+    for name, n in ((_BOOSTING, len(_QUANTILES)), (_BOTH, 2 * len(_QUANTILES))):
         trees = HistGradientBoostingRegressor(
-            learning_rate=RATE, max_iter=n_trees, random_state=seed
+            learning_rate=_RATE, max_iter=n_trees, random_state=seed
         )
         predicted[name] = trees.fit(x[:, :n], train.log_mass).predict(new[:, :n])
     return predicted

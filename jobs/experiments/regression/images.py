@@ -26,11 +26,11 @@ from ...terminal import Callback
 from ..data.cifar10 import CIFAR10
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.gram_peer import GramPeer
-from ..kit.learning import Geometries, Learner, describe_all, draw_bags
+from ..kit.learning import Geometries, Learner, describe_all, draw_from
 from ..kit.plots import Curves
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
-Labelled = tuple[Bags, Floats]
+_Labelled = tuple[Bags, Floats]
 
 
 class Task(Section):
@@ -108,7 +108,7 @@ class ImageClasses(Experiment[Tasks]):
         self,
         p: Params,
         n_splits: int,
-        measure: Callable[[Labelled, Labelled], dict[str, Any]],
+        measure: Callable[[_Labelled, _Labelled], dict[str, Any]],
         progress: Callback,
     ) -> dict[str, Any]:
         """Measure accuracies and choices of each split, and medians of seconds."""
@@ -124,12 +124,12 @@ class ImageClasses(Experiment[Tasks]):
             "n_test": len(test[1]),
         }
 
-    def split_of(self, task: Task, split: int) -> tuple[Labelled, Labelled]:
+    def split_of(self, task: Task, split: int) -> tuple[_Labelled, _Labelled]:
         """Training images in random order, and test images; only the digits' depend on the seed."""
         seed, folder = 100 * self.seed + split, str(cifar_folder())
         digits = task.images == "digits"
         train, test = (
-            draw_bags(Digits(split=s, seed=seed) if digits else CIFAR10(folder=folder, split=s))
+            draw_from(Digits(split=s, seed=seed) if digits else CIFAR10(folder=folder, split=s))
             for s in ("train", "test")
         )
         order = np.random.default_rng(seed).permutation(len(train[1]))
@@ -139,7 +139,7 @@ class ImageClasses(Experiment[Tasks]):
         """Embedding and σ are chosen with ``n_choose`` training images and fewer features."""
         task, learner = self.tasks[p["images"]], Learner(DoubleBasisClassifier, self.seed)
 
-        def one(train: Labelled, test: Labelled) -> dict[str, Any]:
+        def one(train: _Labelled, test: _Labelled) -> dict[str, Any]:
             few = train[0][: task.n_choose], train[1][: task.n_choose]
             candidates = task.methods[p["method"]]
             choice = learner.choose(candidates, task.multipliers, few, task.choose_features)
@@ -163,8 +163,8 @@ class ImageClasses(Experiment[Tasks]):
         task = self.tasks[p["images"]]
         n = task.n_train[0]
 
-        def one(train: Labelled, test: Labelled) -> dict[str, Any]:
-            bags, queries = spread(train[0], 0), spread(test[0], 1)
+        def one(train: _Labelled, test: _Labelled) -> dict[str, Any]:
+            bags, queries = _spread(train[0], 0), _spread(test[0], 1)
             classes, codes = np.unique(train[1][:n], return_inverse=True)
             begun = time.perf_counter()
             scores, choice = GramPeer().predict(bags[:n], np.eye(len(classes))[codes], queries)
@@ -175,7 +175,7 @@ class ImageClasses(Experiment[Tasks]):
         return self._over_splits(p, task.kl_splits, one, progress)
 
 
-def spread(bags: Bags, seed: int) -> Bags:
+def _spread(bags: Bags, seed: int) -> Bags:
     """Return the digits, with each point uniform in the cell of which it was the centre."""
     cells = np.array([1 / SIDE, 1 / SIDE, 1 / MAX_INTENSITY])
     moved = np.random.default_rng(seed).uniform(-0.5, 0.5, bags.points.shape) * cells

@@ -23,10 +23,10 @@ from bagbasis.datasets import Digits, GMMComponents
 
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.learning import ALPHAS, Learner, Model, draw_bags
-from ..kit.plots import Bars, Curves
+from ..kit.learning import ALPHAS, Learner, Model, draw_from
+from ..kit.plots import Curves, GroupedBars
 
-MEDIAN, TUNED, LEARNED = METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
+_MEDIAN, _TUNED, _LEARNED = _METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the median that the second one is chosen from
 SYNTHETIC = "6.4.1"
 TRUE_FREQUENCIES = 250  # that the synthetic responses are made of
@@ -64,19 +64,19 @@ class LearnedSpectrum(Experiment[Sizes]):
     source = "004, §6.4"
     kind = Sizes
     pictures = (
-        Bars(file="errors.png", x="data", y="error.*", label="error"),
+        GroupedBars(file="errors.png", x="data", y="error.*", label="error"),
         Curves(file="kernel.png", y="drawn.*", where={"data": SYNTHETIC}),
     )
 
     def measures(self) -> list[Measure]:
-        over = {"data": list(DATA), "repeat": range(self.settings.n_repeats)}
+        over = {"data": list(_DATA), "repeat": range(self.settings.n_repeats)}
         shared = {"seed": self.seed, **dict(self.settings)}
         return [Measure("", self._errors, "{data} {repeat}", over, shared)]
 
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the error of each method on bags held out, over a constant's."""
-        rng = self.rng(p["repeat"], list(DATA).index(p["data"]))
-        problem = DATA[p["data"]](self.settings, rng)
+        rng = self.rng(p["repeat"], list(_DATA).index(p["data"]))
+        problem = _DATA[p["data"]](self.settings, rng)
         models = fit_all(problem, self.settings, self.seed + p["repeat"])
         errors = {n: _error(problem, model.predict(problem.test)) for n, model in models.items()}
         measured: dict[str, Any] = {"error": errors}
@@ -106,9 +106,9 @@ def fit_all(problem: SpectrumProblem, sizes: Sizes, seed: int) -> dict[str, Mode
         precision="float64",
     )
     return {
-        MEDIAN: learner.fit(problem.embedding, 1.0, training, d, ALPHAS),
-        TUNED: learner.fit(problem.embedding, width, training, d, ALPHAS),
-        LEARNED: learned.fit(*training),
+        _MEDIAN: learner.fit(problem.embedding, 1.0, training, d, ALPHAS),
+        _TUNED: learner.fit(problem.embedding, width, training, d, ALPHAS),
+        _LEARNED: learned.fit(*training),
     }
 
 
@@ -178,7 +178,7 @@ def _of_points(
 
 def _mixtures(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
     data = GMMComponents(n_points=100, seed=int(rng.integers(2**31)))
-    bags, y = draw_bags(data, sizes.n_bags + sizes.n_test)
+    bags, y = draw_from(data, sizes.n_bags + sizes.n_test)
     n = sizes.n_bags
     return SpectrumProblem(
         ProjectionEmbedding(n_per_dim=6, box=data.box), bags[:n], y[:n], bags[n:], y[n:]
@@ -186,14 +186,14 @@ def _mixtures(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
 
 
 def _digits(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
-    bags, y = draw_bags(Digits(seed=int(rng.integers(2**31))))
+    bags, y = draw_from(Digits(seed=int(rng.integers(2**31))))
     n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(y)))
     first = ProjectionEmbedding(n_per_dim=6, box=[(0, 1)] * bags.n_dims)
     return SpectrumProblem(first, bags[:n], y[:n], bags[n:], y[n:], is_class=True)
 
 
 # By what people see: a problem of sizes and a generator
-DATA: dict[str, Callable[[Sizes, np.random.Generator], SpectrumProblem]] = {
+_DATA: dict[str, Callable[[Sizes, np.random.Generator], SpectrumProblem]] = {
     SYNTHETIC: _synthetic,
     "mixture counting": _mixtures,
     "digits": _digits,

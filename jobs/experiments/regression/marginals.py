@@ -22,11 +22,11 @@ from ...terminal import Callback
 from ..data.samples import Patches
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.learning import Geometries, Learner, describe, describe_all
-from ..kit.plots import Bars
+from ..kit.plots import GroupedBars
 
 Labelled = tuple[Bags, NDArray[np.int64]]
 
-N_FILTERS = 64  # dimensions; the paper has 512
+_N_FILTERS = 64  # dimensions; the paper has 512
 FILTERS = {"independent": False, "dependent": True}
 LINEAR_ALPHAS = 10.0 ** np.arange(-3.0, 2.5, 0.5)  # of embeddings of unit variance
 
@@ -43,7 +43,7 @@ class Sizes(Scale):
     choose_features: int
     multipliers: list[float]
     geometries: Geometries
-    n_filters: ClassVar[int] = N_FILTERS
+    n_filters: ClassVar[int] = _N_FILTERS
 
     @property
     def methods(self) -> dict[str, list[Any]]:
@@ -66,7 +66,7 @@ class MarginalGeometries(Experiment[Sizes]):
     source = "001, §5.4"
     kind = Sizes
     pictures = (
-        Bars(
+        GroupedBars(
             file="marginals.png",
             x="method",
             y=("linear", "rbf"),

@@ -16,29 +16,29 @@ from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis.core.arrays import Floats
 
 from ...terminal import Callback
-from ..data.photons import BOX, SOURCES, background, energies, inject
+from ..data.photons import ROOT_BOX, SOURCES, background, energies, inject
 from ..data.samples import bags_by_owner
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.learning import Learner, Model
-from ..kit.plots import Bars
+from ..kit.plots import GroupedBars
 
-LIST_MODE, SHARE = OURS = ("list mode regression", "share of source photons")
-COUNTS, WINDOWS, COMPONENTS, FILTER = PEERS = (
+LIST_MODE, _SHARE = _OURS = ("list mode regression", "share of source photons")
+_COUNTS, WINDOWS, COMPONENTS, FILTER = _PEERS = (
     "total counts",
     "censored energy windows",
     "principal components",
     "matched filter",
 )
-METHODS = (*OURS, *PEERS)
-RATES = (1e-3, 1e-2, 1e-1)  # of false alarms
-N_BINS = 128  # of spectra, alike in roots of energies: a blur's deviation there is one bin
-N_COMPONENTS = 5  # of spectra; the background is made of four
+_METHODS = (*_OURS, *_PEERS)
+_RATES = (1e-3, 1e-2, 1e-1)  # of false alarms
+_N_BINS = 128  # of spectra, alike in roots of energies: a blur's deviation there is one bin
+_N_COMPONENTS = 5  # of spectra; the background is made of four
 FLOOR = 1e-3  # photons per bin and second, where the background has next to none
-PENALTIES = 10.0 ** np.arange(0, 6)  # of regressions on counts, chosen by leave-one-out errors
+_PENALTIES = 10.0 ** np.arange(0, 6)  # of regressions on counts, chosen by leave-one-out errors
 N_KNOWN = 20_000  # photons of a source that its spectrum is known from
 MIN_PHOTONS = 0.5  # photons predicted at least, so that scores are finite
-MULTIPLIERS = (1.0, 4.0)  # σ over the median distance, to choose from
-QUIET = 0.3  # share of the training seconds without a source, of those that learn its share
+_MULTIPLIERS = (1.0, 4.0)  # σ over the median distance, to choose from
+_QUIET = 0.3  # share of the training seconds without a source, of those that learn its share
 
 
 class Sizes(Scale):
@@ -64,7 +64,7 @@ class Radiation(Experiment[Sizes]):
     source = "000, §5.4"
     kind = Sizes
     pictures = (
-        Bars(file="detection.png", x="source", y="power.*", label="share that is detected"),
+        GroupedBars(file="detection.png", x="source", y="power.*", label="share that is detected"),
     )
 
     def measures(self) -> list[Measure]:
@@ -83,11 +83,11 @@ class Radiation(Experiment[Sizes]):
         rng = self.rng(p["repeat"], 3, key)
         detectors = Detectors(train, source, s, self.seed, rng)
         alarms = {
-            name: np.quantile(scores, 1 - np.array(RATES))
+            name: np.quantile(scores, 1 - np.array(_RATES))
             for name, scores in detectors.scores(quiet).items()
         }
         progress(1, 1 + len(s.strengths))
-        powers: dict[str, list[list[float]]] = {name: [] for name in METHODS}
+        powers: dict[str, list[list[float]]] = {name: [] for name in _METHODS}
         for done, strength in enumerate(s.strengths, 2):
             bags, _ = inject(test, source, np.full(len(test), strength), rng)
             for name, scores in detectors.scores(bags).items():
@@ -103,17 +103,17 @@ class Detectors:
         self, train: Bags, source: str, sizes: Sizes, seed: int, rng: np.random.Generator
     ) -> None:
         known = energies(SOURCES[source], N_KNOWN, 0.0, rng)
-        template = np.histogram(known, np.linspace(*BOX, N_BINS + 1) ** 2)[0] / N_KNOWN
+        template = np.histogram(known, np.linspace(*ROOT_BOX, _N_BINS + 1) ** 2)[0] / N_KNOWN
         counts = spectra(train)
         mean = counts.mean(axis=0)
         self.window = choose_window(template, mean)
         within = counts[:, self.window].sum(axis=1)
-        self._by_windows = RidgeCV(PENALTIES).fit(counts[:, ~self.window], within)
+        self._by_windows = RidgeCV(_PENALTIES).fit(counts[:, ~self.window], within)
         scale = (mean + FLOOR) ** -0.5  # counts in units of their own deviations
-        basis = np.linalg.svd(counts * scale, full_matrices=False)[2][:N_COMPONENTS]
+        basis = np.linalg.svd(counts * scale, full_matrices=False)[2][:_N_COMPONENTS]
         residual = template * scale
         self._by_components = scale * (residual - basis.T @ (basis @ residual))
-        covariance = np.cov(counts.T) + FLOOR * np.eye(N_BINS)
+        covariance = np.cov(counts.T) + FLOOR * np.eye(_N_BINS)
         self._mean, self._filter = mean, np.linalg.solve(covariance, template)
         learner = Learner(DoubleBasisRegressor, seed, "gcv")
         others = self._outside(train)
@@ -129,8 +129,8 @@ class Detectors:
         within, outside = counts[:, self.window].sum(axis=1), counts[:, ~self.window]
         return {
             LIST_MODE: excess(within, self._list_mode.predict(others) * others.sizes),
-            SHARE: self._share.predict(bags) * np.sqrt(bags.sizes),
-            COUNTS: bags.sizes.astype(float),
+            _SHARE: self._share.predict(bags) * np.sqrt(bags.sizes),
+            _COUNTS: bags.sizes.astype(float),
             WINDOWS: excess(within, self._by_windows.predict(outside)),
             COMPONENTS: counts @ self._by_components,
             FILTER: (counts - self._mean) @ self._filter,
@@ -143,12 +143,12 @@ class Detectors:
 
     def _strengths(self, n: int, sizes: Sizes, rng: np.random.Generator) -> Floats:
         drawn = rng.uniform(0, 2 * sizes.typical, n)
-        return np.where(rng.random(n) < QUIET, 0.0, drawn)
+        return np.where(rng.random(n) < _QUIET, 0.0, drawn)
 
     def _learn(self, learner: Learner, bags: Bags, y: Floats, sizes: Sizes) -> Model:
-        first = ProjectionEmbedding(n_per_dim=sizes.n_per_dim, box=[BOX])
+        first = ProjectionEmbedding(n_per_dim=sizes.n_per_dim, box=[ROOT_BOX])
         few, n = (bags[: sizes.n_choose], y[: sizes.n_choose]), sizes.n_features
-        choice = learner.choose([first], MULTIPLIERS, few, n // 2)
+        choice = learner.choose([first], _MULTIPLIERS, few, n // 2)
         return learner.fit_choice(choice, (bags, y), n)
 
 
@@ -174,8 +174,8 @@ def choose_window(template: Floats, mean: Floats) -> NDArray[np.bool_]:
 
 def bins(bags: Bags) -> NDArray[np.int64]:
     """Return the bin of each photon."""
-    at = (bags.points[:, 0] - BOX[0]) / (BOX[1] - BOX[0]) * N_BINS
-    return np.minimum(at.astype(np.int64), N_BINS - 1)
+    at = (bags.points[:, 0] - ROOT_BOX[0]) / (ROOT_BOX[1] - ROOT_BOX[0]) * _N_BINS
+    return np.minimum(at.astype(np.int64), _N_BINS - 1)
 
 
 def owners(bags: Bags) -> NDArray[np.int64]:
@@ -185,8 +185,8 @@ def owners(bags: Bags) -> NDArray[np.int64]:
 
 def spectra(bags: Bags) -> Floats:
     """Return the numbers of photons per bin, shape (n_bags, N_BINS)."""
-    flat = np.bincount(owners(bags) * N_BINS + bins(bags), minlength=len(bags) * N_BINS)
-    return flat.reshape(len(bags), N_BINS).astype(float)
+    flat = np.bincount(owners(bags) * _N_BINS + bins(bags), minlength=len(bags) * _N_BINS)
+    return flat.reshape(len(bags), _N_BINS).astype(float)
 
 
 @lru_cache(maxsize=3)

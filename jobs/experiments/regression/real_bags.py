@@ -27,19 +27,19 @@ from ...terminal import Callback
 from ..data.real.recipe import LabelledSet
 from ..data.real.registered import HELD_BACK, RECIPES
 from ..kit.experiment import Experiment, Measure, Params, Result, ResultTable, Scale
-from ..kit.plots import Bars
+from ..kit.plots import GroupedBars
 from .real_bags_peers import PEERS, folds
-from .real_bags_verdicts import CONSTANT, DEFAULT, METHODS, TUNED, verdicts
+from .real_bags_verdicts import COMPARED, CONSTANT, DEFAULT, TUNED, verdicts
 from .tasks_with_floors import JUDGED_ON, TUNED_ON
 
-DIGITS = 5  # of a loss that is kept
+_DIGITS = 5  # of a loss that is kept
 
 
 class Sizes(Scale):
     """See ``configs/experiments/real-bags.yaml``."""
 
     sets: list[str] = Field(default_factory=lambda: list(RECIPES))
-    methods: list[str] = Field(default_factory=lambda: list(METHODS))
+    methods: list[str] = Field(default_factory=lambda: list(COMPARED))
     most_bags: int
     n_folds: int
     n_repeats: int
@@ -55,7 +55,7 @@ class RealBags(Experiment[Sizes]):
     source = "Not in the papers"
     kind = Sizes
     pictures = (
-        Bars(file="losses.png", x="data", y="losses", by="method", where={"use": JUDGED_ON},
+        GroupedBars(file="losses.png", x="data", y="losses", by="method", where={"use": JUDGED_ON},
              label="mean loss"),
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ class RealBags(Experiment[Sizes]):
         _, places, counts = np.unique(groups, return_inverse=True, return_counts=True)
         row |= {"seconds": time.process_time() - begun, "chosen": [c for c in chosen if c]}
         means = np.bincount(places, losses) / counts
-        return {**row, "counts": counts.tolist(), "losses": means.round(DIGITS).tolist()}
+        return {**row, "counts": counts.tolist(), "losses": means.round(_DIGITS).tolist()}
 
     def _predict(
         self, p: Params, train: LabelledSet, test: Bags, name: str

@@ -38,7 +38,7 @@ from ..data.real.recipe import Kind, LabelledSet
 Splits = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 INNER_FOLDS = 3
-BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 5}  # sets are small
+_BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 5}  # sets are small
 MAX_CONCEPTS = 400  # training points that MILES compares bags with
 CONCEPT_WIDTHS = (0.1, 0.3, 1.0)  # over the median distance of points
 
@@ -99,7 +99,7 @@ def _boosted(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int
     is_class = kind == "classification"
     made = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
     rows = MomentsAndExtremes(test.n_dims)
-    model = made(**BOOSTING, random_state=seed).fit(rows.of(train.bags), train.labels)
+    model = made(**_BOOSTING, random_state=seed).fit(rows.of(train.bags), train.labels)
     predicted: Floats = model.predict(rows.of(test))
     return predicted
 

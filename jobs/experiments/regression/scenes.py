@@ -13,24 +13,24 @@ import numpy as np
 
 from bagbasis import MomentsEmbedding
 
-from ..data.scenes import IMAGES, Filters
-from ..kit.plots import Bars
+from ..data.scenes import IMAGE_SOURCES, Filters
+from ..kit.plots import GroupedBars
 from .marginals import Labelled, MarginalGeometries, Sizes
 
-N_FILTERS = 24
-MEANS = "means"
+_N_FILTERS = 24
+_MEANS = "means"
 
 
 class SceneSizes(Sizes):
     """See ``configs/experiments/scenes.yaml``."""
 
-    n_filters: ClassVar[int] = N_FILTERS
+    n_filters: ClassVar[int] = _N_FILTERS
 
     @property
     def methods(self) -> dict[str, list[Any]]:
         """Those of `marginals`, and the mean response of each filter."""
-        means = MomentsEmbedding(covariance=False, box=[(0, 1)] * N_FILTERS, standardize=False)
-        return {**super().methods, MEANS: [means]}
+        means = MomentsEmbedding(covariance=False, box=[(0, 1)] * _N_FILTERS, standardize=False)
+        return {**super().methods, _MEANS: [means]}
 
 
 class Scenes(MarginalGeometries):
@@ -40,7 +40,7 @@ class Scenes(MarginalGeometries):
     title = "Scenes by the patches of their images"
     kind = SceneSizes
     pictures = (
-        Bars(
+        GroupedBars(
             file="scenes.png",
             x="method",
             y=("linear", "rbf"),
@@ -50,7 +50,7 @@ class Scenes(MarginalGeometries):
     )
     axis = "images"
     shown = "{images}"
-    images = tuple(IMAGES)
+    images = tuple(IMAGE_SOURCES)
 
     def draw_images(self, kind: str, repeat: int) -> tuple[Labelled, Labelled]:
         """Return training and test images; filters are those of the former."""
@@ -64,9 +64,9 @@ def _drawn(
 ) -> tuple[Labelled, Labelled]:
     rng = np.random.default_rng([seed, 3])
     parts = [
-        IMAGES[kind](n * n_classes, n_classes, part, seed)
+        IMAGE_SOURCES[kind](n * n_classes, n_classes, part, seed)
         for part, n in enumerate((n_train, n_test))
     ]
-    filters = Filters.of(parts[0][0], N_FILTERS, rng)
+    filters = Filters.of(parts[0][0], _N_FILTERS, rng)
     train, test = ((filters.bags(images, n_points, rng), labels) for images, labels in parts)
     return train, test

@@ -26,21 +26,21 @@ from bagbasis.core.arrays import Floats
 from bagbasis.models.bag_summaries import MomentsAndExtremes
 
 from ...terminal import Callback
-from ..data.floor_tasks import TASKS, FloorTask
+from ..data.floor_tasks import FLOOR_TASKS, FloorTask
 from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.plots import Bars
+from ..kit.plots import GroupedBars
 
 JUDGED_ON, TUNED_ON = "judged on", "tuned on"
-MIN_PROBABILITY = 1e-6  # in the log loss of every method
+_MIN_PROBABILITY = 1e-6  # in the log loss of every method
 MIN_LEAF = 2  # bags per leaf
-PENALTIES = np.logspace(-4, 4, 17)
-N_FOLDS = 3  # of the logistic regression
+_PENALTIES = np.logspace(-4, 4, 17)
+_N_FOLDS = 3  # of the logistic regression
 
 
 class Sizes(Scale):
     """See ``configs/experiments/tasks-with-floors.yaml``."""
 
-    tasks: list[str] = Field(default_factory=lambda: list(TASKS))
+    tasks: list[str] = Field(default_factory=lambda: list(FLOOR_TASKS))
     n_train: list[int]
     n_test: int
     n_repeats: int
@@ -55,13 +55,15 @@ class TasksWithFloors(Experiment[Sizes]):
     source = "Not in the papers"
     kind = Sizes
     pictures = (
-        Bars(file="ratios.png", x="task", y="over floor.*", label="error / the least possible"),
+        GroupedBars(
+            file="ratios.png", x="task", y="over floor.*", label="error / the least possible"
+        ),
     )
 
     def measures(self) -> list[Measure]:
         s = self.settings
         over: dict[str, Sequence[Any]] = {
-            "task use": [(name, _use_of(TASKS[name])) for name in s.tasks],
+            "task use": [(name, _use_of(FLOOR_TASKS[name])) for name in s.tasks],
             "n_train": s.n_train,
             "repeat": range(s.n_repeats),
         }
@@ -73,7 +75,7 @@ class TasksWithFloors(Experiment[Sizes]):
 
         ``default / best`` compares with the better of forest and ridge.
         """
-        task = TASKS[p["task"]]
+        task = FLOOR_TASKS[p["task"]]
         rng = self.rng(p["repeat"], p["n_train"], *p["task"].encode())
         train, test = task.draw(rng, p["n_train"]), task.draw(rng, p["n_test"])
         known, new = Bags.from_list(train.bags), Bags.from_list(test.bags)
@@ -116,7 +118,7 @@ def _error_of(task: FloorTask, truth: Floats) -> Any:  # noqa: ANN401 - a functi
 
     def logarithmic(predicted: Floats) -> float:
         of_true = predicted[np.arange(len(truth)), truth.astype(int)]
-        return float(-np.log(of_true.clip(MIN_PROBABILITY, 1)).mean())
+        return float(-np.log(of_true.clip(_MIN_PROBABILITY, 1)).mean())
 
     return squared if _is_number(task) else logarithmic
 
@@ -128,9 +130,9 @@ def _peers(task: FloorTask, n_trees: int, seed: int) -> dict[str, Any]:
         return {
             "forest": RandomForestRegressor(n_trees, max_features=0.5, **trees),
             "extra trees": ExtraTreesRegressor(n_trees, **trees),
-            "ridge": make_pipeline(StandardScaler(), RidgeCV(PENALTIES)),
+            "ridge": make_pipeline(StandardScaler(), RidgeCV(_PENALTIES)),
         }
-    logistic = LogisticRegressionCV(Cs=8, cv=N_FOLDS, max_iter=500)
+    logistic = LogisticRegressionCV(Cs=8, cv=_N_FOLDS, max_iter=500)
     return {
         "forest": RandomForestClassifier(n_trees, **trees),
         "extra trees": ExtraTreesClassifier(n_trees, **trees),

@@ -19,14 +19,14 @@ from ..data.patterns import PROBLEMS, THRESHOLD, Pattern
 from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.plots import Curves
 
-OURS, LEVELS, UNCERTAIN, RANDOM = METHODS = (
+_OURS, LEVELS, UNCERTAIN, RANDOM = _METHODS = (
     "expected reward",
     "level sets",
     "uncertainty",
     "random",
 )
 BETA, EPSILON = 6.25, 0.1  # of level sets, as the paper has them
-N_DRAWS = 60  # draws of f, for the chances by which windows are flagged
+_N_DRAWS = 60  # draws of f, for the chances by which windows are flagged
 EACH = 5  # queries after which they are
 
 
@@ -67,26 +67,26 @@ class ActiveSearch(Experiment[Sizes]):
         for place in first.tolist():
             begun = begun.observe(place, pattern.measure(place, rng))
         recalls = {}
-        for k, method in enumerate(METHODS):
+        for k, method in enumerate(_METHODS):
             search = self._search(method, pattern, begun, self.rng(*key, 2, k))
             recalls[method] = follow(search, pattern, s.n_queries, self.rng(*key, 1, k))
-            progress(k + 1, len(METHODS))
+            progress(k + 1, len(_METHODS))
         return {**recalls, "n_matching": int(matching(pattern).sum())}
 
     def _search(
         self, method: str, pattern: Pattern, field: Field, rng: np.random.Generator
     ) -> FieldSearch | PatternSearch:
-        if method == OURS:
+        if method == _OURS:
             n = None if pattern.is_exact else self.settings.n_candidates
             return PatternSearch(
                 field,
                 pattern.classifier,
                 threshold=THRESHOLD,
                 n_candidates=n,
-                n_draws=N_DRAWS,
+                n_draws=_N_DRAWS,
                 seed=self.seed,
             )
-        scores: dict[str, Score] = {
+        scores: dict[str, _Score] = {
             LEVELS: LevelSets(pattern),
             UNCERTAIN: lambda field: field.variance,
             RANDOM: lambda field: rng.random(field.n_places),
@@ -94,14 +94,14 @@ class ActiveSearch(Experiment[Sizes]):
         return FieldSearch(field, scores[method])
 
 
-Score = Callable[[Field], Floats]
+_Score = Callable[[Field], Floats]
 """How much each place is worth observing, shape (n_places,)."""
 
 
 class FieldSearch:
     """The baselines: the place of the largest score, with `PatternSearch`'s methods."""
 
-    def __init__(self, field: Field, score: Score) -> None:
+    def __init__(self, field: Field, score: _Score) -> None:
         self.field, self._score = field, score
 
     def suggest(self) -> int:
@@ -152,7 +152,7 @@ def follow(
         place = search.suggest()
         search.observe(place, pattern.measure(place, rng))
         if query % EACH == 0:
-            chances = pattern.classifier.chances(search.field, every, N_DRAWS, rng)
+            chances = pattern.classifier.chances(search.field, every, _N_DRAWS, rng)
             flagged |= chances > THRESHOLD
             recalls.append(float(flagged[match].mean()))
     return {"recall": recalls, "precision": float(match[flagged].mean()) if flagged.any() else 1.0}

@@ -21,10 +21,10 @@ from bagbasis.execution.worker_threads import worker_cores
 
 from ....core.arrays import Floats
 
-ROWS_PER_BLOCK = 2048  # of kernel values
+FALKON_ROWS = 2048  # of kernel values
 KEPT_BYTES = 2**31  # of kernel values: with more they are computed anew in each iteration
-CONSTANT = 1.0  # constant in the kernel: an intercept, whose penalty does not matter
-JITTER = 1e-13  # per centre, on the diagonal of their kernel before its decomposition
+_CONSTANT = 1.0  # constant in the kernel: an intercept, whose penalty does not matter
+_JITTER = 1e-13  # per centre, on the diagonal of their kernel before its decomposition
 CONVERGED = 1e-14  # relative residual: rounding
 
 
@@ -48,9 +48,10 @@ class FalkonModel:
 
     def predict(self, X: NDArray[Any]) -> Floats:
         """Predictions, shape (n,), for rows of shape (n, s)."""
-        parts = range(0, len(X), ROWS_PER_BLOCK)
+        parts = range(0, len(X), FALKON_ROWS)
         values = [
-            kernel(X[i : i + ROWS_PER_BLOCK], self.centres, self.gamma) @ self.coef for i in parts
+            falkon_kernel(X[i : i + FALKON_ROWS], self.centres, self.gamma) @ self.coef
+            for i in parts
         ]
         return np.concatenate(values) + self.intercept
 
@@ -101,18 +102,18 @@ def preconditioner(centres: NDArray[Any], gamma: float, penalty: float) -> tuple
     """Upper Cholesky factors T of the centres' kernel, and A of T Tᵀ / M + λ (Falkon 2017, §3)."""
     m = len(centres)
     doubles = centres.astype(np.float64)
-    T = cholesky(kernel(doubles, doubles, gamma) + JITTER * m * np.eye(m))
+    T = cholesky(falkon_kernel(doubles, doubles, gamma) + _JITTER * m * np.eye(m))
     return T, cholesky(T @ T.T / m + penalty * np.eye(m))
 
 
-def kernel(X: NDArray[Any], centres: NDArray[Any], gamma: float) -> NDArray[Any]:
+def falkon_kernel(X: NDArray[Any], centres: NDArray[Any], gamma: float) -> NDArray[Any]:
     """1 + exp(−γ‖x − c‖²), shape (n, M), in the dtype of both: one product, one exponential."""
     values: NDArray[Any] = X @ (2 * gamma * centres).T
     values -= gamma * np.einsum("ij,ij->i", X, X)[:, None]
     values -= gamma * np.einsum("ij,ij->i", centres, centres)
     np.minimum(values, 0, out=values)
     np.exp(values, out=values)
-    values += CONSTANT
+    values += _CONSTANT
     return values
 
 
@@ -124,10 +125,10 @@ class NormalProducts:
     """
 
     def __init__(self, X: NDArray[Any], centres: NDArray[Any], gamma: float) -> None:
-        self._block: Callable[[int], NDArray[Any]] = lambda i: kernel(
-            X[i : i + ROWS_PER_BLOCK], centres, gamma
+        self._block: Callable[[int], NDArray[Any]] = lambda i: falkon_kernel(
+            X[i : i + FALKON_ROWS], centres, gamma
         )
-        self._starts = range(0, len(X), ROWS_PER_BLOCK)
+        self._starts = range(0, len(X), FALKON_ROWS)
         self._keeps = len(X) * len(centres) * X.itemsize <= KEPT_BYTES
         self._kept: dict[int, NDArray[Any]] = {}
 
@@ -154,7 +155,7 @@ class NormalProducts:
             if u is not None:
                 sums += values @ u.astype(values.dtype)
             if v is not None:
-                sums += v[start : start + ROWS_PER_BLOCK].astype(values.dtype)
+                sums += v[start : start + FALKON_ROWS].astype(values.dtype)
             product: Floats = (sums @ values).astype(np.float64)
             return product
 

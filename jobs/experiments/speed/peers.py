@@ -14,9 +14,9 @@ from typing import Any
 from bagbasis.core.errors import ConfigError
 
 from ..kit.experiment import Experiment, Measure, Scale
-from ..kit.plots import Bars, Curves
+from ..kit.plots import Curves, GroupedBars
 from .peers_measures import measure_mmd, measure_projection, measure_transport
-from .peers_regression import BASES, KERNELS, measure_regression
+from .peers_regression import BASIS_PEERS, KERNELS, measure_regression
 
 EXTRA = {
     "finufft": "finufft",
@@ -54,10 +54,12 @@ class Peers(Experiment[Sizes]):
     source = "Not in the papers"
     kind = Sizes
     pictures = (
-        Bars(
+        GroupedBars(
             file="regression.png", measure="regression", x="peer", y="ratio", by="n_train", log="y"
         ),
-        Bars(file="projection.png", measure="projection", x="n_points", y="sizes.ratio", log="y"),
+        GroupedBars(
+            file="projection.png", measure="projection", x="n_points", y="sizes.ratio", log="y"
+        ),
         Curves(file="distances.png", measure="mmd", x="n_points", y="*.ratio", log="xy"),
     )
     alone = True
@@ -83,7 +85,7 @@ class Peers(Experiment[Sizes]):
         regression = partial(measure_regression, seed=seed, out_dir=self.out_dir)
         return [
             Measure("regression", regression, label,
-                    {"n_train n_rounds": list(s.n_train.items()), "peer": list(BASES)},
+                    {"n_train n_rounds": list(s.n_train.items()), "peer": list(BASIS_PEERS)},
                     {**fits, "precision": "float32"}),
             Measure("regression", regression, label, {"n_train n_rounds peer": kernels}, fits),
             Measure("projection", partial(measure_projection, seed=seed),

@@ -21,30 +21,30 @@ from bagbasis.datasets import GMMComponents
 
 from ...terminal import Callback
 from ..data.samples import blobs
-from ..hypotheses.fastmmd import compare
+from ..hypotheses.fastmmd import compare_statistics
 from ..kit.experiment import Params
 from ..kit.gram_peer import GramPeer
-from ..kit.learning import Learner, draw_bags, errors
+from ..kit.learning import Learner, draw_from, errors
 from ..kit.timing import in_turn, one_thread, timed_in_turn
-from ..regression.gmm_components import BOX
+from ..regression.gmm_components import DATASET_BOX
 from .peers_regression import bag_features
 
 SETTINGS = {"upsampfac 2": (2.0, 1e-6), "upsampfac 1.25": (1.25, 1e-4)}
 """Factors of finufft, and the least tolerance that each has in float32 without a warning."""
 DIRECT_ROWS = 2048  # points at a time of sums in double: some MiB of cosines
 DIRECT_BAGS = 2  # that errors are measured on: sums in double take long
-SIGMA, RATIO = 1.0, 4.0  # of the kernel, and of the second set's blobs
-OURS = ("JS embedding", "projection", "KL matrix")
-PEERS = ("sliced Wasserstein", "Wasserstein (emd2)")
+_SIGMA, _RATIO = 1.0, 4.0  # of the kernel, and of the second set's blobs
+_OURS = ("JS embedding", "projection", "KL matrix")
+_PEERS = ("sliced Wasserstein", "Wasserstein (emd2)")
 N_PROJECTIONS = 50  # POT's default
-MULTIPLIERS = (0.5, 1.0, 2.0, 4.0)  # σ over the median distance, of embeddings
+_MULTIPLIERS = (0.5, 1.0, 2.0, 4.0)  # σ over the median distance, of embeddings
 
-Array = NDArray[Any]
-Labelled = tuple[Bags, Floats]
-Distance = Callable[[Any, Any], float]
+_Array = NDArray[Any]
+_Labelled = tuple[Bags, Floats]
+_Distance = Callable[[Any, Any], float]
 
 
-def finufft_coefficients(bags: Bags, n_per_dim: int, setting: str) -> Array:
+def finufft_coefficients(bags: Bags, n_per_dim: int, setting: str) -> _Array:
     """Cosine coefficients of bags in [0, 1]^d, shape (n_bags, n_per_dim^d), float32.
 
     One type-1 transform per bag, planned once for all: Σ_j exp(i k πx_j) for |k| < n_per_dim in
@@ -67,7 +67,7 @@ def finufft_coefficients(bags: Bags, n_per_dim: int, setting: str) -> Array:
     return folded
 
 
-def fold(spectra: Array, n_per_dim: int) -> Array:
+def fold(spectra: _Array, n_per_dim: int) -> _Array:
     """Return sums of orthonormal cosines' products, shape (n_bags, n_per_dim^d), from Fourier sums.
 
     Parameters
@@ -85,7 +85,7 @@ def fold(spectra: Array, n_per_dim: int) -> Array:
     return values.reshape(len(spectra), -1)
 
 
-def direct_coefficients(points: Array, n_per_dim: int) -> Array:
+def direct_coefficients(points: _Array, n_per_dim: int) -> _Array:
     """Return cosine coefficients of one bag in double precision, by numpy."""
     sums = np.zeros(n_per_dim ** points.shape[1])
     for start in range(0, len(points), DIRECT_ROWS):
@@ -110,7 +110,7 @@ def measure_projection(params: Params, progress: Callback, seed: int) -> dict[st
 def _size(bags: Bags, n_per_dim: int, n_rounds: int) -> dict[str, Any]:
     embedding = ProjectionEmbedding(n_per_dim=n_per_dim, box=[(0, 1)] * bags.n_dims).fit(bags)
     setting = _quicker(bags, n_per_dim)
-    calls: dict[str, Callable[[], Array]] = {
+    calls: dict[str, Callable[[], _Array]] = {
         "ours": lambda: embedding.transform(bags),
         "peer": lambda: finufft_coefficients(bags, n_per_dim, setting),
     }
@@ -133,7 +133,7 @@ def _size(bags: Bags, n_per_dim: int, n_rounds: int) -> dict[str, Any]:
 def _quicker(bags: Bags, n_per_dim: int) -> str:
     """Return finufft's better setting for these bags, which it does not always choose by itself."""
 
-    def call(setting: str) -> Callable[[], Array]:
+    def call(setting: str) -> Callable[[], _Array]:
         return lambda: finufft_coefficients(bags, n_per_dim, setting)
 
     seconds = timed_in_turn({setting: call(setting) for setting in SETTINGS}, 1)
@@ -143,7 +143,7 @@ def _quicker(bags: Bags, n_per_dim: int) -> str:
 def hyppo_statistic(X: Floats, Y: Floats) -> float:
     """`hyppo.ksample.MMD`, biased, of the kernel exp(−‖x − y‖² / 2σ²), without permutations."""
     ksample: Any = import_module("hyppo.ksample")
-    return float(ksample.MMD("gaussian", bias=True, gamma=1 / (2 * SIGMA**2)).statistic(X, Y))
+    return float(ksample.MMD("gaussian", bias=True, gamma=1 / (2 * _SIGMA**2)).statistic(X, Y))
 
 
 def mmd_of_statistic(statistic: float, X: Floats, Y: Floats) -> float:
@@ -156,7 +156,7 @@ def mmd_of_statistic(statistic: float, X: Floats, Y: Floats) -> float:
     n, m = len(X), len(Y)
     N = n + m
     points = np.concatenate([X, Y])
-    kernel = rbf_kernel(points, gamma=1 / (2 * SIGMA**2))
+    kernel = rbf_kernel(points, gamma=1 / (2 * _SIGMA**2))
     means = kernel.mean(axis=0)
     kernel -= means
     kernel -= means[:, None] - means.mean()
@@ -168,12 +168,12 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
     """Time MMD² on one thread, in turn, and compare with MMD² in double precision."""
     n = params["n_points"]
     rng = np.random.default_rng([seed, n])
-    X, Y = blobs(rng, n, 1.0), blobs(rng, n, RATIO)
+    X, Y = blobs(rng, n, 1.0), blobs(rng, n, _RATIO)
     calls: dict[str, Callable[[], float]] = {
-        "all pairs": lambda: compare(X, Y, "mmd_b", SIGMA).statistic,
-        "random features": lambda: compare(X, Y, "fourier", SIGMA, params["L"], seed).details[
-            "biased"
-        ],
+        "all pairs": lambda: compare_statistics(X, Y, "mmd_b", _SIGMA).statistic,
+        "random features": lambda: compare_statistics(
+            X, Y, "fourier", _SIGMA, params["L"], seed
+        ).details["biased"],
         "hyppo": lambda: hyppo_statistic(X, Y),
     }
     with one_thread():
@@ -199,27 +199,27 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Predictions:
+class _Predictions:
     """Predictions for test bags, and seconds per pair; None where pairs are not compared."""
 
     values: Floats
     seconds_a_pair: float | None = None
 
 
-def sliced_distance(seed: int) -> Distance:
+def sliced_distance(seed: int) -> _Distance:
     """POT's squared sliced Wasserstein distance, with the same directions for all pairs."""
     ot: Any = import_module("ot")
     directions = ot.sliced.get_random_projections(2, N_PROJECTIONS, seed)
     return lambda X, Y: ot.sliced_wasserstein_distance(X, Y, projections=directions) ** 2
 
 
-def transport_distance() -> Distance:
+def transport_distance() -> _Distance:
     """POT's squared Wasserstein distance: an exact transport plan per pair."""
     ot: Any = import_module("ot")
     return lambda X, Y: ot.emd2([], [], ot.dist(X, Y))
 
 
-def distance_matrix(rows: Bags, columns: Bags | None, distance: Distance) -> Floats:
+def distance_matrix(rows: Bags, columns: Bags | None, distance: _Distance) -> Floats:
     """Compute distances, shape (n_rows, n_columns); without columns each pair of rows once."""
     first = [bag.astype(np.float64) for bag in rows]
     if columns is not None:
@@ -232,7 +232,7 @@ def distance_matrix(rows: Bags, columns: Bags | None, distance: Distance) -> Flo
     return matrix
 
 
-def by_transport(train: Labelled, test: Bags, distance: Distance) -> Predictions:
+def by_transport(train: _Labelled, test: Bags, distance: _Distance) -> _Predictions:
     """Kernel ridge regression with exp(−D / 2σ²), σ and λ chosen as for the KL matrix."""
     begun = time.perf_counter()
     own = distance_matrix(train[0], None, distance)
@@ -240,34 +240,34 @@ def by_transport(train: Labelled, test: Bags, distance: Distance) -> Predictions
     n = len(train[0])
     seconds = (time.perf_counter() - begun) / (n * (n - 1) // 2 + n * len(test))
     values, _ = GramPeer().predict_from(own, cross, train[1][:, None])
-    return Predictions(values[:, 0], seconds)
+    return _Predictions(values[:, 0], seconds)
 
 
 def by_embedding(
-    train: Labelled, test: Bags, candidates: Sequence[Any], n_features: int, seed: int
-) -> Predictions:
+    train: _Labelled, test: Bags, candidates: Sequence[Any], n_features: int, seed: int
+) -> _Predictions:
     """Double-Basis regression, the embedding, σ and λ chosen by a tenth of the training bags."""
     learner = Learner(DoubleBasisRegressor, seed)
-    chosen = learner.choose(candidates, MULTIPLIERS, train, n_features)
+    chosen = learner.choose(candidates, _MULTIPLIERS, train, n_features)
     model = learner.fit_choice(chosen, train, n_features)
-    return Predictions(model.predict(test))
+    return _Predictions(model.predict(test))
 
 
-def by_kl(train: Labelled, test: Bags) -> Predictions:
+def by_kl(train: _Labelled, test: Bags) -> _Predictions:
     """Our full matrix of k-NN divergences, whose pairs are not timed alone."""
     values, _ = GramPeer().predict(train[0], train[1][:, None], test)
-    return Predictions(values[:, 0])
+    return _Predictions(values[:, 0])
 
 
 def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str, Any]:
     """Time choosing, fitting and predicting on one thread, in turn, and measure RMSE."""
     n_train, n_test, D = params["n_train"], params["n_test"], params["D"]
     dataset = GMMComponents(n_points=params["n_points"], seed=2 * seed + 1)
-    bags, y = draw_bags(dataset, n_train + n_test)
+    bags, y = draw_from(dataset, n_train + n_test)
     train, test = (bags[:n_train], y[:n_train]), bags[n_train:]
-    js = [HDDEmbedding("js", bandwidth=h, box=BOX) for h in (0.03, 0.05)]
-    projections = [ProjectionEmbedding(n_per_dim=k, box=BOX) for k in (6, 8, 10)]
-    calls: dict[str, Callable[[], Predictions]] = {
+    js = [HDDEmbedding("js", bandwidth=h, box=DATASET_BOX) for h in (0.03, 0.05)]
+    projections = [ProjectionEmbedding(n_per_dim=k, box=DATASET_BOX) for k in (6, 8, 10)]
+    calls: dict[str, Callable[[], _Predictions]] = {
         "JS embedding": lambda: by_embedding(train, test, js, D, seed),
         "projection": lambda: by_embedding(train, test, projections, D, seed),
         "KL matrix": lambda: by_kl(train, test),
@@ -275,7 +275,7 @@ def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str
         "Wasserstein (emd2)": lambda: by_transport(train, test, transport_distance()),
     }
     with one_thread():
-        for name in OURS:
+        for name in _OURS:
             calls[name]()
         progress(1, 2)
         rounds = in_turn(calls, params["n_rounds"])
@@ -289,6 +289,6 @@ def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str
             }
             for name, last in rounds.last.items()
         },
-        "pairs": {ours: {peer: rounds.compared(ours, peer) for peer in PEERS} for ours in OURS},
+        "pairs": {ours: {peer: rounds.compared(ours, peer) for peer in _PEERS} for ours in _OURS},
         "constant": errors(np.full(n_test, train[1].mean()), truth)["rmse"],
     }

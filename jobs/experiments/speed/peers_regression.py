@@ -39,23 +39,23 @@ from bagbasis.datasets import generate, make_dataset
 
 from ...terminal import Callback
 from ..kit.experiment import Params
-from ..kit.learning import draw_bags, errors
+from ..kit.learning import draw_from, errors
 from ..kit.timing import in_turn
 from .falkon import fit_falkon
 
-FUNCTIONS = 10  # per dimension
-N_POINTS = 200  # per bag
+_FUNCTIONS = 10  # per dimension
+_N_POINTS = 200  # per bag
 N_FEW, D_FEW = 300, 256  # of fits that are not timed
-SIGMA, ALPHA_PER_BAG = 2.0, 1e-4  # best for `DoubleBasisRegressor` at N = 10,000, D = 2,048
-GAMMA = 1 / (2 * SIGMA**2)
-BAGS_PER_BLOCK = 5000  # a million points: some 100 MiB of cosines
+_SIGMA, ALPHA_PER_BAG = 2.0, 1e-4  # best for `DoubleBasisRegressor` at N = 10,000, D = 2,048
+GAMMA = 1 / (2 * _SIGMA**2)
+_BAGS_PER_BLOCK = 5000  # a million points: some 100 MiB of cosines
 ITERATIONS = 20  # of FALKON
 
-Array = NDArray[Any]
-Predict = Callable[[Array], Array]  # of embeddings, shape (n, s)
+_Array = NDArray[Any]
+Predict = Callable[[_Array], _Array]  # of embeddings, shape (n, s)
 
 
-def bag_features(points: Array, n_per_dim: int = FUNCTIONS) -> Array:
+def bag_features(points: _Array, n_per_dim: int = _FUNCTIONS) -> _Array:
     """Cosine coefficients of bags of one size in [0, 1]^d, n_per_dim^d functions, in numpy.
 
     Parameters
@@ -74,7 +74,7 @@ def bag_features(points: Array, n_per_dim: int = FUNCTIONS) -> Array:
     return sums.reshape(*points.shape[:-2], -1) / points.shape[-2]
 
 
-def read_features(url: str, start: int, stop: int) -> Array:
+def read_features(url: str, start: int, stop: int) -> _Array:
     """Features of bags start … stop − 1 of a store whose box is [−10, 10]², float32.
 
     Bags of one size are projected at once, ragged ones one after the other.
@@ -89,19 +89,19 @@ def read_features(url: str, start: int, stop: int) -> Array:
     return np.stack([bag_features(points[a:b]) for a, b in itertools.pairwise(offsets)])
 
 
-def read_targets(url: str, n_bags: int) -> Array:
+def read_targets(url: str, n_bags: int) -> _Array:
     """Return the first target of the first bags of a store, shape (n_bags,)."""
     group: Any = zarr.open_group(url, mode="r")
-    targets: Array = group["targets"][:n_bags, 0]
+    targets: _Array = group["targets"][:n_bags, 0]
     return targets
 
 
 def fit_sklearn(url: str, n_bags: int, sampler: TransformerMixin, alpha: float) -> Pipeline:
     """Fit features, then random features (a transformer) and Ridge in memory, all in float32."""
     targets = read_targets(url, n_bags)
-    parts = range(0, n_bags, BAGS_PER_BLOCK)
+    parts = range(0, n_bags, _BAGS_PER_BLOCK)
     embeddings = np.concatenate(
-        [read_features(url, a, min(n_bags, a + BAGS_PER_BLOCK)) for a in parts]
+        [read_features(url, a, min(n_bags, a + _BAGS_PER_BLOCK)) for a in parts]
     )
     return make_pipeline(sampler, Ridge(alpha=alpha)).fit(embeddings, targets.astype(np.float32))
 
@@ -110,19 +110,19 @@ def fit_sklearn(url: str, n_bags: int, sampler: TransformerMixin, alpha: float) 
 class FourierRidge:
     """What `fit_dask` finds: √(2/D) cos(aᵀω + b) of embeddings a, times coefficients."""
 
-    frequencies: Array
-    phases: Array
-    coef: Array
+    frequencies: _Array
+    phases: _Array
+    coef: _Array
     intercept: float
 
-    def predict(self, embeddings: Array) -> Array:
+    def predict(self, embeddings: _Array) -> _Array:
         """Predictions, shape (n,), for embeddings of shape (n, s)."""
         return fourier(embeddings, self.frequencies, self.phases) @ self.coef + self.intercept
 
 
-def fourier(embeddings: Array, frequencies: Array, phases: Array) -> Array:
+def fourier(embeddings: _Array, frequencies: _Array, phases: _Array) -> _Array:
     """Random Fourier features in the phase form, shape (n, D)."""
-    waves: Array = embeddings @ frequencies
+    waves: _Array = embeddings @ frequencies
     waves += phases
     np.cos(waves, out=waves)
     waves *= waves.dtype.type(np.sqrt(2 / frequencies.shape[1]))
@@ -137,14 +137,14 @@ def fit_dask(
     With an intercept, as all others have it: products are centred. Only the solve is in double.
     """
     rng = np.random.default_rng(0)
-    frequencies = rng.normal(scale=np.sqrt(2 * gamma), size=(FUNCTIONS**2, n_features))
+    frequencies = rng.normal(scale=np.sqrt(2 * gamma), size=(_FUNCTIONS**2, n_features))
     frequencies = frequencies.astype(np.float32)
     phases = rng.uniform(0, 2 * np.pi, n_features).astype(np.float32)
-    step = BAGS_PER_BLOCK // 2
+    step = _BAGS_PER_BLOCK // 2
     blocks = [
         da.from_delayed(
             dask.delayed(read_features)(url, a, min(n_bags, a + step)),
-            shape=(min(n_bags, a + step) - a, FUNCTIONS**2),
+            shape=(min(n_bags, a + step) - a, _FUNCTIONS**2),
             dtype=np.float32,
         )
         for a in range(0, n_bags, step)
@@ -169,7 +169,7 @@ def fit_dask(
 
 def fit_ours(store: BagStore, n_features: int, alpha: float, seed: int) -> DoubleBasisRegressor:
     """Return the Double-Basis estimator with the same projection, σ and penalty."""
-    second = RandomFourierFeatures(n_features=n_features, scale=SIGMA, seed=seed)
+    second = RandomFourierFeatures(n_features=n_features, scale=_SIGMA, seed=seed)
     return DoubleBasisRegressor(ProjectionEmbedding(), second, alpha=alpha).fit(store)
 
 
@@ -196,9 +196,9 @@ def _with_kernel_ridge(
     kernel = centre.fit_transform(rbf_kernel(embeddings, gamma=GAMMA))
     model = KernelRidge(alpha=alpha, kernel="precomputed").fit(kernel, y - y.mean())
 
-    def predict(rows: Array) -> Array:
+    def predict(rows: _Array) -> _Array:
         values = centre.transform(rbf_kernel(rows, embeddings, gamma=GAMMA))
-        predictions: Array = model.predict(values) + y.mean()
+        predictions: _Array = model.predict(values) + y.mean()
         return predictions
 
     return predict
@@ -212,13 +212,13 @@ def _with_falkon(
     return lambda rows: model.predict(rows.astype(np.float32))
 
 
-def _in_memory(store: BagStore) -> tuple[Array, Array]:
+def _in_memory(store: BagStore) -> tuple[_Array, _Array]:
     """Our embeddings of all bags, float32, and their targets."""
     embeddings = np.asarray(features(store, ProjectionEmbedding()).compute(scheduler="threads"))
     return embeddings, read_targets(store.url, store.n_bags)
 
 
-BASES: dict[str, Callable[..., Predict]] = {
+BASIS_PEERS: dict[str, Callable[..., Predict]] = {
     "RBFSampler + Ridge": _with_sampler(RBFSampler),
     "Nystroem + Ridge": _with_sampler(Nystroem),
     "dask.array": _with_dask,
@@ -231,7 +231,7 @@ KERNELS: dict[str, Callable[..., Predict]] = {
 """Peers that begin with our projection."""
 
 
-def gap_error(ours: Array, peer: Array, y: Array) -> float:
+def gap_error(ours: _Array, peer: _Array, y: _Array) -> float:
     """Return standard error of the difference of both RMSE, which are of the same bags."""
     gaps = (ours - y) ** 2 - (peer - y) ** 2
     rmse = np.sqrt(np.mean((ours - y) ** 2))
@@ -243,12 +243,14 @@ def measure_regression(
 ) -> dict[str, Any]:
     """Time whole fits from the store, in turn, and measure RMSE on test bags of both."""
     n_bags, D = params["n_train"], params["D"]
-    dataset = make_dataset("gmm_components", seed=2 * seed, n_points=N_POINTS)
+    dataset = make_dataset("gmm_components", seed=2 * seed, n_points=_N_POINTS)
     store = generate(dataset, out_dir / f"bags-{n_bags}.zarr", n_bags)
-    unseen = make_dataset("gmm_components", seed=2 * seed + 1, n_points=N_POINTS)
-    test, y = draw_bags(unseen, params["n_test"])
-    rows = bag_features((test.points.astype(np.float64).reshape(len(test), N_POINTS, -1) + 10) / 20)
-    alpha, fit_peer = ALPHA_PER_BAG * n_bags, {**BASES, **KERNELS}[params["peer"]]
+    unseen = make_dataset("gmm_components", seed=2 * seed + 1, n_points=_N_POINTS)
+    test, y = draw_from(unseen, params["n_test"])
+    rows = bag_features(
+        (test.points.astype(np.float64).reshape(len(test), _N_POINTS, -1) + 10) / 20
+    )
+    alpha, fit_peer = ALPHA_PER_BAG * n_bags, {**BASIS_PEERS, **KERNELS}[params["peer"]]
     workers = params["peer"] == "dask.array"
     few = generate(dataset, out_dir / "bags-few.zarr", N_FEW)
     progress(0, 1)

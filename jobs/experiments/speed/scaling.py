@@ -26,7 +26,7 @@ from .scaling_measures import (
 
 MEMORY_OVER = ("n", "d", "s")  # besides N and D
 MEMORY_POINTS = 16  # of a bag, in memory over D: few, for they do not matter
-SIZE = "N {N} D {D} n {n} d {d} s {s}"
+_SIZE = "N {N} D {D} n {n} d {d} s {s}"
 
 
 class Sizes(Scale):
@@ -101,13 +101,13 @@ class Scaling(Experiment[Sizes]):
         graphs = [s.middle.but(N=N, D=D) for D in s.graph_features for N in s.graph_bags]
         loads = {"n_workers task_seconds": [(int(n), seconds) for n, seconds in s.simulated]}
         return [
-            Measure("fit", partial(fit_seconds, seed=seed, parent=parent), f"fit {SIZE}",
+            Measure("fit", partial(fit_seconds, seed=seed, parent=parent), f"fit {_SIZE}",
                     _axis(sorted(sizes, key=Size.key)), {"n_rounds": s.n_rounds}),
             Measure("solve", partial(solve_seconds, seed=seed), "solve D {D}",
                     {"D gcv": solves}, {"n_rounds": s.n_rounds}),
-            *(Measure("memory", peaks, f"memory over {over} {SIZE}", _axis(each),
+            *(Measure("memory", peaks, f"memory over {over} {_SIZE}", _axis(each),
                       {"over": over, **rounds}) for over, each in memory.items()),
-            Measure("graph", partial(graph_of, parent=parent), f"graph {SIZE}",
+            Measure("graph", partial(graph_of, parent=parent), f"graph {_SIZE}",
                     _axis(graphs)),
             Measure("workers", partial(fit_on_workers, seed=seed, parent=parent),
                     "workers {n_workers}", {"n_workers": s.workers},

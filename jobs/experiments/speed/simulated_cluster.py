@@ -35,9 +35,9 @@ from bagbasis.execution.clusters.tls import closed_http
 LOOPBACK = "127.0.0.1"
 PROCESSES = 2  # that the workers share
 AT_A_TIME = 50  # workers that are started together
-NUMBERS = 128  # of a simulated partial result
-SECONDS_BETWEEN_REPORTS = 0.5  # of a sleeping task, more often than a real one
-QUIET = {  # what each worker does for itself, which would only take the cores
+_NUMBERS = 128  # of a simulated partial result
+_SECONDS_BETWEEN_REPORTS = 0.5  # of a sleeping task, more often than a real one
+_QUIET = {  # what each worker does for itself, which would only take the cores
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "10s",
     "distributed.admin.tick.limit": "1h",
@@ -61,8 +61,8 @@ class Sleep:
         begun = time.monotonic()
         while (passed := time.monotonic() - begun) < self.seconds:
             report(int(100 * passed / self.seconds))
-            time.sleep(min(SECONDS_BETWEEN_REPORTS, self.seconds - passed))
-        return np.full(NUMBERS, float(task))
+            time.sleep(min(_SECONDS_BETWEEN_REPORTS, self.seconds - passed))
+        return np.full(_NUMBERS, float(task))
 
 
 @contextmanager
@@ -140,7 +140,7 @@ async def _scheduler() -> None:
 async def _workers(address: str, n_workers: int) -> None:
     threads: Any = import_module("bagbasis.execution.worker_threads")
     threads.TURN = nullcontext()  # each stands for a process, which would run a task of its own
-    with dask.config.set(QUIET), tempfile.TemporaryDirectory() as folder:
+    with dask.config.set(_QUIET), tempfile.TemporaryDirectory() as folder:
         options: dict[str, Any] = {
             "host": LOOPBACK,
             "nthreads": 1,

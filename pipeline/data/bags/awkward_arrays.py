@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from awkward import Array
 
 
-def library() -> ModuleType:
+def _library() -> ModuleType:
     """Return the library awkward; DataError if it is not installed."""
     try:
         import awkward  # noqa: PLC0415 - an extra
@@ -36,7 +36,7 @@ def split_lists(array: object) -> tuple[NDArray[np.generic], Integers, list[str]
         If the argument is not an awkward array, a bag or number is missing, or points differ in
         dimension.
     """
-    ak = library()
+    ak = _library()
     if not isinstance(array, ak.Array):
         raise DataError(f"array is {shown(array)}; expected an awkward array")
     try:
@@ -55,5 +55,5 @@ def split_lists(array: object) -> tuple[NDArray[np.generic], Integers, list[str]
 
 def join_lists(points: NDArray[np.generic], sizes: Integers) -> Array:
     """Return one list of points, shape (n_i, d), per bag; the numbers are not copied."""
-    ak = library()
+    ak = _library()
     return ak.unflatten(ak.from_numpy(points, regulararray=True), sizes)

@@ -15,10 +15,11 @@ from ...core.errors import DataError, ParameterError, shown
 
 BOUNDS = ListOf(Pair(Real(), Real()), 1)
 MAX_DIMS = 10_000  # a box then has 20,000 numbers in JSON; nothing here learns from so many
-MARGIN = 0.01  # fraction of the data's range, on each side of a measured box
+_MARGIN = 0.01  # fraction of the data's range, on each side of a measured box
 QUANTILE = 0.001  # fraction of the points on each side of the central range of a measured box
 MAX_REACH = 0.25  # largest reach of a box beyond the quantiles, as a fraction of their distance
 SAMPLE_VALUES = 2**18  # coordinates from which quantiles are estimated: some MiB …
+SHOWN_DIMS = 3  # coordinates of a box in a message
 VECTOR_LENGTH = 512  # numbers of a row that are compared at once, by vector instructions
 SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
 
@@ -133,7 +134,7 @@ class Box:
             low = np.where(cut, np.maximum(low, first - reach), low)
             high = np.where(cut, np.minimum(high, last + reach), high)
         flat = np.maximum(0.5, 1e-3 * np.abs(low))
-        margin = np.where(high > low, MARGIN * (high - low), flat)
+        margin = np.where(high > low, _MARGIN * (high - low), flat)
         return cls(tuple((low - margin).tolist()), tuple((high + margin).tolist()))
 
     def in_order(self, order: Integers | None) -> Box:

@@ -8,7 +8,7 @@ import numpy as np
 from ...core.compiling import kernel
 
 LAST = np.uint16(65534)  # the fraction 1; 0 is the fraction 0
-MISSING = np.uint16(65535)  # a point that was never written, or was deleted
+_MISSING = np.uint16(65535)  # a point that was never written, or was deleted
 
 
 @kernel()
@@ -47,4 +47,4 @@ def decode_fractions(codes, lo, step, out):
         part, to = codes[start : start + wide], out[start : start + wide]
         for j in range(len(part)):
             value = np.float32(lo[j] + part[j] * step[j])
-            to[j] = value if part[j] != MISSING else np.float32(np.nan)
+            to[j] = value if part[j] != _MISSING else np.float32(np.nan)

@@ -29,22 +29,28 @@ if TYPE_CHECKING:
 Frame = Any
 """A table of another library."""
 
-GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
-TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")  # what tables have
+_GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
+_TABLES = (
+    "__dataframe__",
+    "collect_schema",
+    "scanner",
+    "data_vars",
+    "read_all",
+)  # what tables have
 MICROSECONDS_PER_DAY = 86_400_000_000.0
 COUNTS = "sample_dimension"  # the attribute of CF's counts
 
 
 def is_groups(data: object) -> bool:
     """Return whether data are a groupby of pandas or polars."""
-    modules = ((sys.modules.get(module), name) for module, name in GROUPS)
+    modules = ((sys.modules.get(module), name) for module, name in _GROUPS)
     return any(module and isinstance(data, getattr(module, name)) for module, name in modules)
 
 
 def is_table(data: object) -> bool:
     """Return whether data are a table of some library, and not a list."""
     is_list = isinstance(data, (list, tuple, np.ndarray))
-    return not is_list and any(hasattr(data, name) for name in TABLES)
+    return not is_list and any(hasattr(data, name) for name in _TABLES)
 
 
 def check_no_table(data: object) -> None:

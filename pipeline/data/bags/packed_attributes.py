@@ -37,8 +37,8 @@ IGNORED = {
     "flag_values, flag_meanings": "codes stay numbers",
     "long_name, standard_name, axis": "they change no values",
 }
-KEYS = ("_FillValue", "missing_value", "valid_range", "valid_min", "valid_max")
-SCALES = ("scale_factor", "add_offset")
+_KEYS = ("_FillValue", "missing_value", "valid_range", "valid_min", "valid_max")
+_SCALES = ("scale_factor", "add_offset")
 CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 DAY = np.timedelta64(1, "D")
 
@@ -63,7 +63,7 @@ XARRAY_RULES = FormatRules(
 def has_meaning(attributes: Mapping[str, Any]) -> bool:
     """Return whether attributes change stored numbers."""
     return (
-        any(name in attributes for name in (*KEYS, *SCALES, "_Unsigned"))
+        any(name in attributes for name in (*_KEYS, *_SCALES, "_Unsigned"))
         or " since " in f"{attributes.get('units', '')}"
     )
 
@@ -90,9 +90,9 @@ def unpacked(
         If an attribute has another type than the values, or a calendar has no dates.
     """
     values = _signed(values, attributes)
-    scales = [_number(name, attributes, rules, place) for name in SCALES]
+    scales = [_number(name, attributes, rules, place) for name in _SCALES]
     mask = np.zeros(values.shape, dtype=bool)
-    for name in KEYS[:2]:
+    for name in _KEYS[:2]:
         for fill in np.ravel(attributes.get(name, ())):
             mask |= _equal(values, fill, name, rules, place)
     is_scaled = any(scale is not None for scale in scales)
@@ -134,7 +134,7 @@ def decoded_dataset(dataset: Dataset) -> Dataset:
             continue
         attributes = _of_stored(variable)
         values = unpacked(np.asarray(variable.values), attributes, XARRAY_RULES, place)
-        removed = {*KEYS, *SCALES, "_Unsigned"}
+        removed = {*_KEYS, *_SCALES, "_Unsigned"}
         if values.dtype.kind == "M":
             removed |= {"units", "calendar"}
         others = {key: value for key, value in variable.attrs.items() if key not in removed}
@@ -190,11 +190,11 @@ def _check_kind(variable: Variable, place: str) -> None:
 def _of_stored(variable: Variable) -> dict[str, Any]:
     """Return attributes that fit the current values, for variables that are already decoded."""
     attributes, packing = dict(variable.attrs), variable.encoding
-    scales = {name: packing[name] for name in SCALES if name in packing}
-    if not scales or any(name in attributes for name in SCALES):
+    scales = {name: packing[name] for name in _SCALES if name in packing}
+    if not scales or any(name in attributes for name in _SCALES):
         return attributes
     packed = np.dtype(packing.get("dtype", variable.dtype)).kind in "iu"
-    for name in KEYS[2:]:
+    for name in _KEYS[2:]:
         if name in attributes and not (packed and np.asarray(attributes[name]).dtype.kind == "f"):
             bounds = np.asarray(attributes[name], np.float64) * scales.get("scale_factor", 1.0)
             bounds = bounds + scales.get("add_offset", 0.0)
@@ -261,7 +261,7 @@ def _valid_range(attributes: Mapping[str, Any], rules: FormatRules, place: str) 
         pair = np.ravel(attributes.get("valid_range", ()))
         is_wrong = limit.size > 1 or pair.size not in (0, 2)
         if is_wrong or limit.dtype.kind not in "iuf" or pair.dtype.kind not in "iuf":
-            shown = {key: attributes[key] for key in KEYS[2:] if key in attributes}
+            shown = {key: attributes[key] for key in _KEYS[2:] if key in attributes}
             raise rules.refusal("attribute of another type", place, f"there is {shown}")
         end = limit if limit.size else pair[j : j + 1]
         ends.append(end[0].item() if end.size else None)

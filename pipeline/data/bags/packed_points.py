@@ -21,8 +21,8 @@ from .checks import IdsLike, bag_name
 FRACTIONS = np.dtype(np.uint16)
 WHOLE = np.dtype(np.uint8)
 PACKED = (FRACTIONS, WHOLE)
-LARGEST = 255  # whole number of 8 bits
-ROWS_AT_ONCE = 128  # rows decoded in one loop
+_LARGEST = 255  # whole number of 8 bits
+_ROWS_AT_ONCE = 128  # rows decoded in one loop
 GIVE_BOX = "give the box of points and of responses, before any is written"
 
 
@@ -37,7 +37,7 @@ def box_of(
 ) -> Box:
     """Return `Box.of`; without a box, whole numbers get a box from 0 to 255."""
     if box is None and np.dtype(stored) == WHOLE:
-        box = [(0.0, float(LARGEST))] * n_dims
+        box = [(0.0, float(_LARGEST))] * n_dims
     return Box.of(box, n_dims, name)
 
 
@@ -62,7 +62,7 @@ def encode(
             codes = points.astype(WHOLE)
         wrong = (codes != points).any(axis=1)
         row = int(np.argmax(wrong)) if wrong.any() else -1
-        reason = f"no point of whole numbers from 0 to {LARGEST}, which dtype uint8 holds"
+        reason = f"no point of whole numbers from 0 to {_LARGEST}, which dtype uint8 holds"
     else:
         from .fraction_kernels import encode_fractions  # noqa: PLC0415 - others need no Numba
 
@@ -88,7 +88,7 @@ def decode(codes: NDArray[Any], box: Box) -> NDArray[np.float32]:
     from .fraction_kernels import LAST, decode_fractions  # noqa: PLC0415
 
     points = np.empty(codes.shape, np.float32)
-    lo, width = (np.tile(side, ROWS_AT_ONCE) for side in _sides(box))
+    lo, width = (np.tile(side, _ROWS_AT_ONCE) for side in _sides(box))
     decode_fractions(codes.reshape(-1), lo, width / LAST, points.reshape(-1))
     return points
 

@@ -19,7 +19,7 @@ from .frames import names_of_table
 from .ids import as_ids
 from .precision import IntegerRange, check_array_apart
 
-MAX_BAGS = 2**28  # made at once: their offsets take 2 GiB
+_MAX_BAGS = 2**28  # made at once: their offsets take 2 GiB
 
 
 class Responses(Ragged):
@@ -62,7 +62,7 @@ class Responses(Ragged):
     OWNER: ClassVar[str] = "the response of "
 
     @classmethod
-    @checked(n_bags=Integer(0, MAX_BAGS), n_dims=Integer(1, MAX_DIMS))
+    @checked(n_bags=Integer(0, _MAX_BAGS), n_dims=Integer(1, MAX_DIMS))
     def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
         """Make the empty responses of bags without any response."""
         dtype = check_dtype("dtype", dtype)

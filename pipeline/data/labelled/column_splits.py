@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Integers
 from .columns import Column
-from .splits import hash_values
+from .splits import N_FOLDS, hash_values
 
-FOLD_SEED = 6  # differs from the seeds in `splits`
-N_FOLDS = 5
+_FOLD_SEED = 6  # differs from the seeds in `splits`
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class GroupFolds:
 
     column: Column
     n_folds: int = N_FOLDS
-    seed: int = FOLD_SEED
+    seed: int = _FOLD_SEED
 
     @classmethod
     def of_column(cls, column: Column) -> GroupFolds:

@@ -15,7 +15,7 @@ from ..bags.bags import Bags
 from ..store.store import BagStore
 from .alignment import aligned
 
-ROWS_PER_READ = 2**20  # bags whose values are read at a time
+_ROWS_PER_READ = 2**20  # bags whose values are read at a time
 MAX_HELD_BAGS = 2**17  # bags whose values travel with every task: 1 MiB
 MAX_GAP = 2**14  # bags between two runs that are read separately
 
@@ -106,8 +106,8 @@ class Column:
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, NDArray[Any]]]:
         """Yield ranges of bags and their values."""
-        for first in range(start, stop, ROWS_PER_READ):
-            last = min(stop, first + ROWS_PER_READ)
+        for first in range(start, stop, _ROWS_PER_READ):
+            last = min(stop, first + _ROWS_PER_READ)
             yield first, last, self.members(first, last)
 
 

@@ -21,8 +21,8 @@ from .columns import Column
 from .labelled import LabelledBags
 from .splits import HOLDOUT_SEED, VALIDATION_SEED, Membership, Split, hash_values
 
-KEYS = ("fraction", "groups", "after", "time", "below", "mask")
-EXPECTED = (
+_KEYS = ("fraction", "groups", "after", "time", "below", "mask")
+_EXPECTED = (
     'a fraction, {"fraction": fraction, "groups": column} or '
     '{"after": date or number, "time": column}'
 )
@@ -67,9 +67,9 @@ class Holdout:
             return holdout
         if not isinstance(holdout, Mapping):
             return cls(FractionOrZero.check("holdout", holdout))
-        unknown = sorted(map(str, set(holdout) - set(KEYS)))
+        unknown = sorted(map(str, set(holdout) - set(_KEYS)))
         if unknown or not holdout:
-            raise ParameterError(f"holdout is {shown(holdout)}; expected {EXPECTED}")
+            raise ParameterError(f"holdout is {shown(holdout)}; expected {_EXPECTED}")
         made = cls(**holdout)
         if made.mask is not None:
             made.places()

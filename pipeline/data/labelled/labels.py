@@ -17,8 +17,10 @@ from ..store.plan import Range
 from ..store.reading import pair_partitions, partitions
 from ..store.store import BagStore
 
-FEW_BAGS = 3  # a fit with fewer labelled bags issues a warning
-ROUNDING = 1e-14  # squared spread of labels relative to their mean: a smaller one counts as zero
+_FEW_BAGS = 3  # a fit with fewer labelled bags issues a warning
+_MIN_RELATIVE_VARIANCE = (
+    1e-14  # squared spread of labels relative to their mean: a smaller one counts as zero
+)
 
 LabelBlock = TypeVar("LabelBlock")
 """The labels of a range of bags: an array, or `Responses`."""
@@ -145,7 +147,7 @@ class ResponseBags:
 
 def warn_of_few(n_bags: int, url: str | None) -> bool:
     """Warn about a fit to one or two labelled bags; return whether there are so few."""
-    if n_bags >= FEW_BAGS:
+    if n_bags >= _FEW_BAGS:
         return False
     bags = "1 labelled bag" if n_bags == 1 else f"{n_bags} labelled bags"
     warn(
@@ -157,7 +159,7 @@ def warn_of_few(n_bags: int, url: str | None) -> bool:
 
 def warn_of_alike(n_bags: int, variance: Floats, mean: Floats, names: Sequence[str]) -> None:
     """Warn about targets, shape (k,), whose labels are equal in all fitted bags."""
-    alike = np.flatnonzero(variance <= ROUNDING * mean**2)
+    alike = np.flatnonzero(variance <= _MIN_RELATIVE_VARIANCE * mean**2)
     if not len(alike):
         return
     what = "y" if len(variance) == 1 else f"column {alike[0]} of y"

@@ -14,7 +14,7 @@ from .labels import Targets
 
 MEMORY_SAMPLE = RunSample(32, 32)  # bags in memory that are compared with their labels
 STORE_SAMPLE = RunSample(4, 8)  # bags of a store: a few reads next to those of the fit
-MIN_LABELS = 5  # fewer distinct labels may lie on a line by chance: they are counts or classes
+_MIN_LABELS = 5  # fewer distinct labels may lie on a line by chance: they are counts or classes
 LEAK_CORRELATION = 1 - 1e-8  # correlation of a float32 coordinate with a linear function of it
 
 
@@ -62,7 +62,7 @@ def _link(values: NDArray[Any], y: NDArray[Any], are_classes: bool) -> str | Non
         n_pairs = len(np.unique(np.column_stack([values, y]), axis=0))
         is_named = n_pairs == len(np.unique(values)) == len(np.unique(y))
         return "has one value per class of" if is_named else None
-    if len(np.unique(y)) > MIN_LABELS and abs(np.corrcoef(values, y)[0, 1]) > LEAK_CORRELATION:
+    if len(np.unique(y)) > _MIN_LABELS and abs(np.corrcoef(values, y)[0, 1]) > LEAK_CORRELATION:
         return "is a linear function of"
     return None
 

@@ -14,7 +14,8 @@ from ...core.saved import Saved
 
 HOLDOUT_SEED = 1  # for the bags that no model is fitted to
 VALIDATION_SEED = 2  # for the bags on which a penalty is chosen
-FOLD_SEED = 7  # for the folds of prediction intervals; those of groups have another seed
+_FOLD_SEED = 7  # for the folds of prediction intervals; those of groups have another seed
+N_FOLDS = 5  # unless a number is asked for
 
 
 class Membership(Protocol):
@@ -77,7 +78,7 @@ class IndexFolds(Saved):
     """
 
     n_folds: int
-    seed: int = FOLD_SEED
+    seed: int = _FOLD_SEED
 
     def of(self, index: Integers) -> Integers:
         """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""

@@ -111,7 +111,7 @@ class Weights:
         return replace(self, column=Column.of(data, "sample_weight", self.column.name))
 
 
-MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # except weight 0: sums of float32 end at 3e38
+_MIN_WEIGHT, MAX_WEIGHT = 1e-30, 1e30  # except weight 0: sums of float32 end at 3e38
 
 
 def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
@@ -123,11 +123,11 @@ def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
     if bad.any():
         i = int(bad.argmax())
         raise DataError(f"{name}: the weight of bag {index[i]} is {weights[i]:g}; expected ≥ 0")
-    far = (weights > 0) & ~((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))
+    far = (weights > 0) & ~((weights >= _MIN_WEIGHT) & (weights <= MAX_WEIGHT))
     if far.any():
         i = int(far.argmax())
         raise DataError(
             f"{name}: the weight of bag {index[i]} is {weights[i]:g}; expected 0, or from "
-            f"{MIN_WEIGHT:g} to {MAX_WEIGHT:g}: divide all by their mean"
+            f"{_MIN_WEIGHT:g} to {MAX_WEIGHT:g}: divide all by their mean"
         )
     return weights

@@ -19,10 +19,10 @@ from .labelled import LABELS_PER_READ, LabelledBags
 from .labels import ResponseBags
 
 SAMPLE = RunSample(32, 8)  # 256 bags say how far bags usually reach
-MIN_BAGS = 8  # with fewer bags, no bag is typical
+_MIN_BAGS = 8  # with fewer bags, no bag is typical
 MAX_TIMES_WIDER = 100.0  # times as far as the others: heavy tails rarely reach that
 UNNAMED_BAG = "one bag"  # a bag of a store that is not in the sample
-MAX_POINTS_READ = 10_000_000  # points read from a store: some seconds
+_MAX_POINTS_READ = 10_000_000  # points read from a store: some seconds
 BAGS_PER_WIDE = 100  # one in so many bags may be among those that are much wider
 # Times as far as all labelled bags, whose differences are then a tenth of the box.
 MIN_WIDENING = 10.0
@@ -46,7 +46,7 @@ def warn_of_wide_bag(source: LabelledBags, box: Box) -> None:
     if source.labels is not None and _warn_of_unlabelled(source, box):
         return
     places, low, high = _ends(source)
-    if len(places) < MIN_BAGS or _warn_of_code(source, low, high):
+    if len(places) < _MIN_BAGS or _warn_of_code(source, low, high):
         return
     middle = np.median((low + high) / 2, axis=0)
     reach = np.sort(np.maximum(high - middle, middle - low), axis=0)
@@ -139,7 +139,7 @@ def warn_of_wide_response(source: LabelledBags, box: Box) -> None:
 
 def _warn_of_unlabelled(source: LabelledBags, box: Box) -> bool:
     """Warn about unlabelled bags much wider than all labelled bags; return whether it did."""
-    if not source.in_memory and source.n_points > MAX_POINTS_READ:
+    if not source.in_memory and source.n_points > _MAX_POINTS_READ:
         return False
     counts = np.empty(source.n_bags, dtype=bool)
     for first in range(source.start, source.end, LABELS_PER_READ):
@@ -218,7 +218,7 @@ def _widening(
 
     ``counts`` and ``others`` have shape (n_bags,); the points of these bags are read once.
     """
-    if counts.sum() < MIN_BAGS or not others.any():
+    if counts.sum() < _MIN_BAGS or not others.any():
         return None
     lo, hi, places = _reached(source, source.start + np.flatnonzero(others))
     low, high, _ = _reached(source, source.start + np.flatnonzero(counts))

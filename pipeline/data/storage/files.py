@@ -34,7 +34,7 @@ PAGE = (
     "try again"
 )
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 # ------------------------------------------------------------------ errors
 
@@ -275,14 +275,14 @@ def json_bytes(
 
 def read_json(
     url: str | os.PathLike[str],
-    parse: Callable[[dict[str, Any]], T],
+    parse: Callable[[dict[str, Any]], _T],
     *,
     read: Callable[[str], bytes | None] = read_bytes,
     format: Format | None = None,
     kind: type[BagbasisError] = StoreError,
     damaged: str = "damaged",
     remedy: str = "",
-) -> T | None:
+) -> _T | None:
     """Read and parse a JSON object; return None if nothing is stored.
 
     Parameters

@@ -27,7 +27,7 @@ from .generations import writing_generation
 from .partials import partial_path, put_back, replaced_path
 from .urls import filesystem, local_path, normalize_url
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def _replace_in_two_steps(fresh: Path, path: Path) -> None:
     discard(old.rename(partial_path(path)))  # never to be put back
 
 
-def read_one(url: str | os.PathLike[str], read: Callable[[], T], *, last: str) -> T:
+def read_one(url: str | os.PathLike[str], read: Callable[[], _T], *, last: str) -> _T:
     """Return ``read()`` of a folder, entirely from the old folder or from the new one.
 
     A reader opens files one after the other. If the folder is replaced meanwhile, the reader could

@@ -18,14 +18,14 @@ from pathlib import Path
 
 STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
 NAME_BYTES = 200  # filesystems take names of 255; `replaced_path` adds 43
-PARTIAL, REPLACED = ".partial", ".replaced"
-DIGITS = re.compile(r"[0-9a-f]{32}")
+_PARTIAL, REPLACED = ".partial", ".replaced"
+_DIGITS = re.compile(r"[0-9a-f]{32}")
 PARTIAL_NAME = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`, and of Zarr's own
 
 
 def partial_path(path: Path) -> Path:
     """Return a fresh name next to ``path`` for a file that is not finished yet."""
-    return path.with_name(f".{_shortened(path.name)}.{uuid.uuid4().hex}{PARTIAL}")
+    return path.with_name(f".{_shortened(path.name)}.{uuid.uuid4().hex}{_PARTIAL}")
 
 
 def replaced_path(path: Path) -> Path:
@@ -51,7 +51,7 @@ def is_partial(name: str) -> bool:
 def sweep(path: Path) -> None:
     """Delete what killed writers of ``path`` left next to it, once it is a day old."""
     put_back(path)
-    _delete_old(_beside(path, PARTIAL, REPLACED))
+    _delete_old(_beside(path, _PARTIAL, REPLACED))
 
 
 def sweep_within(folder: Path) -> None:
@@ -89,5 +89,5 @@ def _beside(path: Path, *suffixes: str) -> list[Path]:
         for name in names
         if name.startswith(start)
         and name.endswith(suffixes)
-        and DIGITS.fullmatch(Path(name).stem, len(start))
+        and _DIGITS.fullmatch(Path(name).stem, len(start))
     ]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 BRANCH = "main"
 BRANCH_FILE = f"refs/branch.{BRANCH}/ref.json"  # object that makes a place a repository
-LOCK_NAME = "commit.lock"  # lock file of a repository on local files
+COMMIT_LOCK = "commit.lock"  # lock file of a repository on local files
 COMMITTING = ("committing failed", NOTHING_COMMITTED)
 OUTCOME_UNKNOWN = (
     "committing failed",
@@ -45,7 +45,7 @@ WRITER_KEY = "writer"  # key of the writer's mark in the metadata of a commit
 NO_STORE = "exists and is not a bag store; remove it or choose another place"
 
 
-def exists(url: str) -> bool:
+def repository_exists(url: str) -> bool:
     """Whether a repository, or anything else on local files, is there.
 
     Raises
@@ -60,7 +60,7 @@ def exists(url: str) -> bool:
         return _has_repository(url)
 
 
-def is_empty(url: str) -> bool:
+def repository_is_empty(url: str) -> bool:
     """Whether nothing was ever committed to the repository, because its maker was killed.
 
     An empty local folder counts too: its maker was killed even earlier.
@@ -86,7 +86,7 @@ def latest(url: str) -> str:
         return str(_repository(url).lookup_branch(BRANCH))
 
 
-def delete_history(url: str, before: datetime) -> None:
+def delete_snapshots(url: str, before: datetime) -> None:
     """Delete the snapshots committed before a time, except the last, and their objects.
 
     A writer that began before this time and has not committed yet is refused when it commits: its
@@ -191,7 +191,7 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
         path.mkdir(parents=True, exist_ok=True)  # where that fails, Icechunk panics
     if make and not _has_repository(url):
         _make(url)
-    if not exists(url):  # Icechunk would make the folder
+    if not repository_exists(url):  # Icechunk would make the folder
         check_answers(url.removeprefix(ICECHUNK))
         raise StoreError(f"{url}: not found")
     if path is not None and not path.is_dir():  # there Icechunk panics
@@ -235,7 +235,7 @@ def _make(url: str) -> None:
     try:
         icechunk.Repository.create(_storage(url))
     except icechunk.IcechunkError:
-        if not exists(url) and not _finish(url):
+        if not repository_exists(url) and not _finish(url):
             raise
 
 
@@ -313,6 +313,6 @@ def _one_commit_at_a_time(url: str) -> Iterator[None]:
     if path is None:
         yield
         return
-    with lock_file(path / LOCK_NAME, url) as fd:
+    with lock_file(path / COMMIT_LOCK, url) as fd:
         take_lock(fd, url, wait=True)
         yield

@@ -12,7 +12,7 @@ import fsspec
 from ...core.credentials import NO_CREDENTIALS, cut_url, has_credentials
 from ...core.errors import ParameterError, StoreError, shown
 
-MAX_NAME_BYTES = 255  # longest file name in the filesystems of Linux
+_MAX_NAME_BYTES = 255  # longest file name in the filesystems of Linux
 ICECHUNK = "icechunk+"  # begins the URL of a store that Icechunk keeps
 
 
@@ -44,8 +44,8 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
         )
     if is_remote:
         return text.rstrip("/")
-    if any(len(part.encode("utf-8", "replace")) > MAX_NAME_BYTES for part in text.split("/")):
-        raise ParameterError(f"{shown(text)}: a name in a path has at most {MAX_NAME_BYTES} bytes")
+    if any(len(part.encode("utf-8", "replace")) > _MAX_NAME_BYTES for part in text.split("/")):
+        raise ParameterError(f"{shown(text)}: a name in a path has at most {_MAX_NAME_BYTES} bytes")
     try:
         path = Path(text).expanduser()
     except RuntimeError as error:

@@ -34,8 +34,8 @@ from ...core.errors import StoreError
 from .files import PAGE, check_regular, is_page
 
 MAX_CHUNK_BYTES = 2**31 - 2**16  # Blosc compresses no larger buffer at once
-MAX_CHUNKS = 2**20  # chunks in one object: its index takes 16 bytes for each
-MAX_RATIO = 256  # highest compression ratio of text by LZ4: one byte stands for up to 255
+_MAX_CHUNKS = 2**20  # chunks in one object: its index takes 16 bytes for each
+_MAX_RATIO = 256  # highest compression ratio of text by LZ4: one byte stands for up to 255
 CHECKED_ZSTD = (ZstdCodec(), Crc32cCodec())  # of written arrays: a flipped bit fails the checksum
 BLOSC_HEADER, ZSTD_MAGIC = 16, b"\x28\xb5\x2f\xfd"
 
@@ -80,7 +80,7 @@ class CheckedBlosc(BloscCodec):
             if chunk is not None:
                 head = chunk[:BLOSC_HEADER].to_bytes()
                 stated = int.from_bytes(head[4:8], "little") if len(head) == BLOSC_HEADER else None
-                _check_stated(stated, spec, MAX_RATIO * len(chunk))
+                _check_stated(stated, spec, _MAX_RATIO * len(chunk))
         return await super().decode(chunks)
 
 
@@ -179,7 +179,7 @@ def _check_chunks(array: zarr.Array) -> None:
     )
     if not fits or math.prod(chunks) * array.dtype.itemsize > MAX_CHUNK_BYTES:
         raise ValueError(f"{array.path!r} has chunks of shape {chunks}, not from bagbasis")
-    if math.prod(shards) // max(1, math.prod(chunks)) > MAX_CHUNKS:
+    if math.prod(shards) // max(1, math.prod(chunks)) > _MAX_CHUNKS:
         raise ValueError(f"{array.path!r} has {shards} rows in an object of chunks {chunks}")
 
 

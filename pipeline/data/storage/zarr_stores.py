@@ -103,7 +103,7 @@ def current_snapshot(url: str) -> str | None:
 def delete_history(url: str, before: datetime) -> None:
     """Delete the snapshots committed before a time, and the data that only they hold."""
     if is_transactional(url):
-        transactions.delete_history(url, before)
+        transactions.delete_snapshots(url, before)
 
 
 def exists(url: str) -> bool:
@@ -117,7 +117,7 @@ def exists(url: str) -> bool:
         Nobody can tell: an unknown protocol, no permission, no answer.
     """
     if is_transactional(url):
-        return transactions.exists(url)
+        return transactions.repository_exists(url)
     place = local_path(url)
     if place is not None:
         put_back(place)
@@ -145,7 +145,7 @@ def is_empty(url: str) -> bool:
     if not exists(url):
         return True
     if is_transactional(url):
-        return transactions.is_empty(url)
+        return transactions.repository_is_empty(url)
     path = local_path(url)
     if path is None:
         names = names_in(url)

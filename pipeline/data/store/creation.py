@@ -37,7 +37,7 @@ from .schema import (
 )
 from .writer import WRITING
 
-NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARRAYS, CHANGES))])
+_NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARRAYS, CHANGES))])
 
 
 @checked(
@@ -117,7 +117,7 @@ def check_place(url: str, overwrite: bool) -> None:
             f"{url}: exists already; remove it, replace it with overwrite=True, "
             "or add to it: BagStore.open(url).append, or mode='append' of ingestion"
         )
-    check_no_foreign_files(url, NODES)
+    check_no_foreign_files(url, _NODES)
 
 
 def create_store(

@@ -15,7 +15,7 @@ PARTITION_BYTES = 2**25  # points read at a time: half a second from an object s
 # Coordinates whose reading is cheaper than starting another read, which takes 2 ms.
 GAP_VALUES = 2**17
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def partitions(
@@ -39,7 +39,7 @@ def pair_partitions(
     return [(start + a, start + b) for a, b in ranges]
 
 
-def prefetch(load: Callable[[Range], T], ranges: Sequence[Range]) -> Generator[T, None, None]:
+def prefetch(load: Callable[[Range], _T], ranges: Sequence[Range]) -> Generator[_T, None, None]:
     """Yield ``load`` of each range in order; one thread loads the next while the caller works."""
     if not ranges:
         return

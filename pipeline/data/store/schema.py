@@ -41,7 +41,7 @@ from ..storage.lazy_zarr import zarr, zarr_buffer, zarr_reading, zarr_sync
 from ..storage.zarr_stores import exists, is_empty, zarr_store
 from .checksums import checksum_of_rows, checksum_of_values
 
-FORMAT = Format("bag store", 1, (2,))
+STORE_FORMAT = Format("bag store", 1, (2,))
 WITH_RESPONSES = Format("bag store", 2, (1,))  # readers that do not know responses refuse it
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 # keys of `StoreMeta.source`: names of the coordinates of points, and of points of responses
@@ -51,8 +51,8 @@ STORE_KEY = "bagbasis"  # the one attribute of the group that bagbasis writes
 CHUNK_BYTES = 2**21  # points that are read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
 ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag; fewer where rows are wide
-CHECKSUM = "checksum"  # attribute with the checksum of all other attributes of bagbasis
-MAX_ROWS = 2**62  # rows of an array
+STORE_CHECKSUM = "checksum"  # attribute with the checksum of all other attributes of bagbasis
+_MAX_ROWS = 2**62  # rows of an array
 # by kind of dtype: missing rows never read as a value; of packed points it is the largest code
 FILLS = {"f": np.nan, "i": -1, "T": ""}
 
@@ -125,7 +125,7 @@ class StoreMeta(Saved):
             values["response_box"] = self.response_box.bounds
             return {STORE_KEY: _with_checksum(WITH_RESPONSES.stamp(values))}
         fields = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
-        return {STORE_KEY: _with_checksum(FORMAT.stamp(fields))}
+        return {STORE_KEY: _with_checksum(STORE_FORMAT.stamp(fields))}
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
@@ -146,10 +146,10 @@ class StoreMeta(Saved):
             raise InterruptedStoreError(
                 f"{url}: a bag store whose creation was interrupted; make it again"
             )
-        version = values.get(FORMAT.key)
-        checksum = values.pop(CHECKSUM, None)
+        version = values.get(STORE_FORMAT.key)
+        checksum = values.pop(STORE_CHECKSUM, None)
         expected = checksum_of_values(values)
-        values = FORMAT.strip(values, url, StoreError)
+        values = STORE_FORMAT.strip(values, url, StoreError)
         unknown = sorted(values.keys() - {field.name for field in fields(cls)})
         if unknown:
             newer = NewerError(unknown)
@@ -172,7 +172,7 @@ class StoreMeta(Saved):
                 raise ValueError(f"responses in format {version}")
             check_ranges(values.get("ranges", {}), values["n_dims"], values.get("response_dims"))
             for name in counts:
-                Integer(0, MAX_ROWS).check(name, values[name])
+                Integer(0, _MAX_ROWS).check(name, values[name])
             meta = cls(**values)
             check_ranges(meta.ranges, meta.n_dims, meta.response_dims)
             meta._check_consistent()
@@ -198,7 +198,7 @@ class StoreMeta(Saved):
             raise ValueError("points are both fractions and whole numbers")
 
 
-_COUNT = Integer(0, MAX_ROWS)
+_COUNT = Integer(0, _MAX_ROWS)
 FIELDS: dict[str, Constraint[Any]] = {  # what each may be, as JSON has it
     "n_dims": Integer(1, MAX_DIMS),
     "response_dims": Integer(1, MAX_DIMS),
@@ -224,7 +224,7 @@ FIELDS: dict[str, Constraint[Any]] = {  # what each may be, as JSON has it
 
 def _with_checksum(values: dict[str, Any]) -> dict[str, Any]:
     """Return attributes of ours, and behind them the checksum of them all."""
-    return {**values, CHECKSUM: checksum_of_values(values)}
+    return {**values, STORE_CHECKSUM: checksum_of_values(values)}
 
 
 def medians_of(meta: StoreMeta, url: str) -> dict[str, float]:

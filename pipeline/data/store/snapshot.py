@@ -43,7 +43,7 @@ from .schema import (
 if TYPE_CHECKING:
     from zarr.abc.store import Store
 
-BAGS_PER_BLOCK = 2**20  # bags whose offsets are read at a time: 8 MiB
+_BAGS_PER_BLOCK = 2**20  # bags whose offsets are read at a time: 8 MiB
 
 
 class Snapshot(Stored):
@@ -371,9 +371,9 @@ class Snapshot(Stored):
         if not len(removed):
             return 0
         if self._removed[0] != self.meta:
-            n, blocks = 0, np.unique(removed // BAGS_PER_BLOCK) * BAGS_PER_BLOCK
+            n, blocks = 0, np.unique(removed // _BAGS_PER_BLOCK) * _BAGS_PER_BLOCK
             for start in blocks.tolist():
-                stop = min(self.n_bags, start + BAGS_PER_BLOCK)
+                stop = min(self.n_bags, start + _BAGS_PER_BLOCK)
                 sizes = np.diff(self._offsets(POINTS, start, stop))
                 n += int(sizes[~self.changes.present(start, stop)].sum())
             self._removed = self.meta, n

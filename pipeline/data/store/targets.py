@@ -30,7 +30,7 @@ class DataFrame(Protocol):
 
 
 TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
-MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
+_MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
 
 
 def targets_in_order(targets: TargetsLike, ids: BagIds) -> TargetsLike:
@@ -164,7 +164,7 @@ def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers")
 
 def is_missing(label: object) -> bool:
     """Return whether a label is missing: None, NaN, NaT, pandas' NA, or empty text."""
-    return not label if isinstance(label, (str, bytes)) else str(label) in MISSING
+    return not label if isinstance(label, (str, bytes)) else str(label) in _MISSING
 
 
 def warn_of_blank(labels: NDArray[Any], what: str, classes: Sequence[str] = ()) -> None:

@@ -15,7 +15,7 @@ from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, StoreError, warn
 from ..bags.alignment import has_index, in_order_of, responses_in_order
 from ..bags.bags import AnyRagged, Bags
-from ..bags.box import Box, measured_box, range_of
+from ..bags.box import SHOWN_DIMS, Box, measured_box, range_of
 from ..bags.checks import IdsLike, check_finite
 from ..bags.ids import LARGEST_ID, BagIds, TakenIds, as_ids, check_not_blank
 from ..bags.packed_points import GIVE_BOX, PACKED, encode, points_dtype
@@ -49,8 +49,7 @@ from .targets import TargetsLike, targets_in_order, targets_matrix
 
 # Fraction of an append's points outside the box, above which the box belongs to other data.
 FOREIGN_FRACTION = 0.5
-SHOWN_DIMS = 3  # coordinates of a box in a message
-FIRST_POINTS = 4096  # stored points from which the range of a store is estimated
+FIRST_POINTS = 4096  # points of a store that are read before an append: they show its range
 WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
 
 ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None

@@ -18,10 +18,10 @@ from .neighbour_estimates import BY_KERNEL, DivergenceSpec
 from .resources import require_memory
 
 MAX_SCALE = 1e150  # its square still fits into a double
-SCALE = Real(gt=0, le=MAX_SCALE) | OneOf("median")
+_SCALE = Real(gt=0, le=MAX_SCALE) | OneOf("median")
 
 
-@checked(scale=SCALE)
+@checked(scale=_SCALE)
 def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     """Turn squared distances into a Gaussian kernel matrix.
 
@@ -178,7 +178,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self, X: BagsInMemory, y: object = None, progress: Progress | None = None
     ) -> DivergenceKernel:
         """Store the training bags; scale="median" also computes the divergences of all pairs."""
-        scale = SCALE.check("scale", self.scale)
+        scale = _SCALE.check("scale", self.scale)
         if isinstance(scale, str):
             self.fit_transform(X, y, progress)
         else:
@@ -197,7 +197,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         BagError, DataError, ParameterError
             If `divergence_matrix` raises one of these errors.
         """
-        scale = SCALE.check("scale", self.scale)
+        scale = _SCALE.check("scale", self.scale)
         self._keep(X)
         divergences = self._divergences(self.bags_, None, progress)
         if self._spec().is_directed:

@@ -10,7 +10,7 @@ from .nearest_kernels import kth_distances
 
 MANY_DIMS = 10  # from here on, trees of some thousand points visit most of them
 PRODUCTS_AT_ONCE = 3 << 17  # single-precision products: about what one core's cache holds
-PANEL = 16  # queries at a time, and multiples: BLAS is no faster with fewer
+_QUERY_PANEL = 16  # queries at a time, and multiples: BLAS is no faster with fewer
 LARGEST = 1e15  # squares of coordinates beyond do not fit in single precision with their products
 
 
@@ -40,7 +40,9 @@ class AllDistances:
         """Return the distance of each query to the k-th of as many points or more, (n_queries,)."""
         out = np.empty(len(queries))
         d = queries.shape[1]
-        n_rows = max(PANEL, PRODUCTS_AT_ONCE // len(self._points) // PANEL * PANEL)
+        n_rows = max(
+            _QUERY_PANEL, PRODUCTS_AT_ONCE // len(self._points) // _QUERY_PANEL * _QUERY_PANEL
+        )
         n_rows = min(n_rows, len(queries))
         single = np.finfo(np.float32)
         # reused: a new array of this size would be new pages of memory each time

@@ -8,34 +8,34 @@ from numpy.typing import NDArray
 
 from ...core.compiling import kernel
 
-LANES = 32  # products that are compared at a time
+_LANES = 32  # products that are compared at a time
 HALVINGS = 20  # halvings of the range of a bound: a millionth of it remains
 # Blocks beyond k that a bound may let through: visiting them is cheaper than another halving.
 EXTRA_BLOCKS = 3
-FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
+_FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=_FAST)
 def least_of_blocks(
     products: NDArray[np.float32], halves: NDArray[np.float32], least: NDArray[np.float32]
 ) -> None:
-    """Write the least ½‖p‖² − q·p of every `LANES` points p."""
+    """Write the least ½‖p‖² − q·p of every `_LANES` points p."""
     n = len(halves)
-    whole = n // LANES
+    whole = n // _LANES
     for block in range(whole):  # of constant length: instructions take several products each
-        start = block * LANES
+        start = block * _LANES
         smallest = np.float32(np.inf)
-        for j in range(LANES):
+        for j in range(_LANES):
             smallest = min(smallest, halves[start + j] - products[start + j])
         least[block] = smallest
     if whole < len(least):
         smallest = np.float32(np.inf)
-        for j in range(whole * LANES, n):
+        for j in range(whole * _LANES, n):
             smallest = min(smallest, halves[j] - products[j])
         least[whole] = smallest
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=_FAST)
 def extremes(values: NDArray[np.float32]) -> tuple[np.float32, np.float32]:
     """Return the least and the greatest value."""
     least = greatest = values[0]
@@ -45,7 +45,7 @@ def extremes(values: NDArray[np.float32]) -> tuple[np.float32, np.float32]:
     return least, greatest
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=_FAST)
 def count_up_to(values: NDArray[np.float32], bound: np.float32) -> int:
     """Return how many values are no greater."""
     n = 0
@@ -118,7 +118,7 @@ def kth_distances(
     left, mostly one, distances in double decide.
     """
     n, d = points.shape
-    least = np.empty((n + LANES - 1) // LANES, dtype=np.float32)
+    least = np.empty((n + _LANES - 1) // _LANES, dtype=np.float32)
     # a place more than there are points: what is not kept is written there, too
     blocks = np.empty(len(least) + 1, dtype=np.int64)
     near = np.empty(n + 1, dtype=np.int64)
@@ -136,7 +136,7 @@ def kth_distances(
             blocks[n_blocks] = block
             n_blocks += least[block] <= bound
         for block in blocks[:n_blocks]:
-            for j in range(block * LANES, min((block + 1) * LANES, n)):
+            for j in range(block * _LANES, min((block + 1) * _LANES, n)):
                 value = halves[j] - products[i, j]
                 near[n_near] = j
                 nearness[n_near] = value

@@ -17,7 +17,7 @@ from ...data.bags.bags import Bags
 from .nearest import LARGEST, MANY_DIMS, AllDistances
 from .resources import PairCount, bag_blocks, for_each
 
-ROUNDING = 1 + 1e-12  # distances within rounding of a radius are not beyond it
+_RADIUS_ROUNDING = 1 + 1e-12  # distances within rounding of a radius are not beyond it
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def directed_matrix(
 
 def points_within(tree: KDTree, points: Floats, radii: Floats) -> Integers:
     """Points of a tree no farther than a radius, ties included."""
-    return tree.query_ball_point(points, ROUNDING * radii, return_length=True)
+    return tree.query_ball_point(points, _RADIUS_ROUNDING * radii, return_length=True)
 
 
 def floored_log(distances: Floats, log_floor: float) -> Floats:

@@ -17,10 +17,10 @@ from .resources import require_memory
 REPAIRS = ("clip", "flip", "shift", "square")
 REMOVED_TIMES = {"clip": 1.0, "flip": 2.0}  # times the negative part
 NYSTROEM_METHODS = ("standard", "flip", "clip")
-MIN_EIGENVALUE = 1e-6  # relative to the largest eigenvalue; kernels computed in float32 stay above
+_MIN_EIGENVALUE = 1e-6  # relative to the largest eigenvalue; kernels computed in float32 stay above
 EIGEN_MATRICES = 5  # an overwritten copy, the vectors, two arrays of LAPACK, and a result
 SYMMETRY = 1e-8  # tolerated asymmetry, relative to the largest entry
-SLACK = 10  # factor for errors of LAPACK and sums of errors of the entries
+_SLACK = 10  # factor for errors of LAPACK and sums of errors of the entries
 
 
 class KernelDecomposition(TransformerMixin, BaseEstimator):
@@ -210,7 +210,7 @@ class PrecomputedNystroem(KernelDecomposition):
         matrix, precision = check_square(self, X, "the anchors' kernel")
         values, vectors = eigendecomposition(matrix)
         tolerance = rounding(values, precision)
-        if self.method == "standard" and values[0] < -max(tolerance, MIN_EIGENVALUE * values[-1]):
+        if self.method == "standard" and values[0] < -max(tolerance, _MIN_EIGENVALUE * values[-1]):
             raise DataError(
                 f"the anchors' kernel has an eigenvalue {values[0]:.6g} and is indefinite; use "
                 "method='flip' or 'clip'"
@@ -263,4 +263,4 @@ def eigendecomposition(matrix: Floats) -> tuple[Floats, Floats]:
 
 def rounding(values: Floats, precision: float) -> float:
     """Size up to which an eigenvalue cannot be told from zero."""
-    return float(SLACK * len(values) * precision * np.abs(values).max())
+    return float(_SLACK * len(values) * precision * np.abs(values).max())

@@ -16,7 +16,7 @@ import math
 from ...core.compiling import subkernel
 
 # Without "nnan" and "ninf": a NaN that reaches a kernel must come out as NaN.
-FAST = {"reassoc", "contract", "arcp", "nsz"}
+REASSOCIATING = {"reassoc", "contract", "arcp", "nsz"}
 
 _SINE = tuple(
     (-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(9)
@@ -40,7 +40,7 @@ def _sine_terms(table):
     )
 
 
-@subkernel(fastmath=FAST, inline="always")
+@subkernel(fastmath=REASSOCIATING, inline="always")
 def _sin_quarter(t, c):
     """sin(πt/2) for 0 ≤ t ≤ ½ (error of the nine terms < 2e-17)."""
     u = t * t
@@ -55,7 +55,7 @@ def _sin_quarter(t, c):
     return p * t
 
 
-@subkernel(fastmath=FAST)
+@subkernel(fastmath=REASSOCIATING)
 def fill_cosine(x, m, table, scratch):
     """Write cos(kπx).
 
@@ -94,7 +94,7 @@ def fill_cosine(x, m, table, scratch):
                 row[b] = value[b]
 
 
-@subkernel(fastmath=FAST)
+@subkernel(fastmath=REASSOCIATING)
 def fill_trigonometric(x, m, table, scratch):
     """1, cos(2πx), sin(2πx), cos(4πx), … by the same recurrence, folded to a quarter turn."""
     n_functions = table.shape[0]
@@ -145,7 +145,7 @@ def fill_trigonometric(x, m, table, scratch):
                 row[b] = sine[b] * mirror[b] if k % 2 == 1 else sine[b] * mirror[b] * parity[b]
 
 
-@subkernel(fastmath=FAST)
+@subkernel(fastmath=REASSOCIATING)
 def fill_legendre(x, m, table, scratch):
     """P_k(2x − 1) by (k+1) P_{k+1} = (2k+1) t P_k − k P_{k−1}."""
     n_functions = table.shape[0]

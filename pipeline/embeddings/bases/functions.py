@@ -11,7 +11,7 @@ from ...core import Integer, OneOf, checked
 from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError
 
-FARTHEST = 1e6  # largest |x|; beyond, phases have no correct digits
+_FARTHEST = 1e6  # largest |x|; beyond, phases have no correct digits
 
 MAX_FUNCTIONS = 200_000  # the float64 coefficients of a bag take 1.6 MB
 BASIS = OneOf("cosine", "trigonometric", "legendre")
@@ -53,7 +53,7 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
            [ 1.   , -1.414,  1.414]])
     """
     u = as_array("x", x, np.float64).reshape(-1, 1)
-    if (np.abs(u) > FARTHEST).any():
+    if (np.abs(u) > _FARTHEST).any():
         raise DataError(f"x holds {np.abs(u).max():g}; expected numbers from 0 to 1")
     k = np.arange(n_functions)
     if basis == "cosine":

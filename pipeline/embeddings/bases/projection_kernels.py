@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from ...core.compiling import UNSIGNED as _U, kernel, subkernel
-from .function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
+from .function_kernels import REASSOCIATING, fill_cosine, fill_legendre, fill_trigonometric
 
-BLOCK = 256  # points; scratch for 2 × 10 functions in float32 stays in a 48 KiB L1 cache
-LANES = 16  # a block is padded to a multiple: the vector loops then need no scalar remainder
+SUMMED_POINTS = 256  # points; scratch for 2 × 10 functions in float32 stays in a 48 KiB L1 cache
+_LANES = 16  # a block is padded to a multiple: the vector loops then need no scalar remainder
 
 COSINE, TRIGONOMETRIC, LEGENDRE = 0, 1, 2
 
 
-@subkernel(fastmath=FAST)
+@subkernel(fastmath=REASSOCIATING)
 def load_block(points, start, m, columns, lo, inverse, drop, x):
     """Scale a block to [0, 1] and transpose it; returns points kept and points outside."""
     of = x.dtype.type
@@ -64,7 +64,7 @@ def load_block(points, start, m, columns, lo, inverse, drop, x):
     return n_kept, outside
 
 
-@subkernel(fastmath=FAST)
+@subkernel(fastmath=REASSOCIATING)
 def _add_products(tables, padded, prefixes, counts, changed, products, sums):
     """Add a block's Σ_b Π_j φ_{α_j}(x_b) to ``sums``, in index order; tables hold φ_k(x_b).
 
@@ -167,7 +167,7 @@ def _write_means(sums, scales, total, out):
 def _make_projection(basis: int) -> Callable[..., Any]:
     """Return `project_bags` for one basis: the other recurrences are not compiled with it."""
 
-    @kernel(fastmath=FAST)
+    @kernel(fastmath=REASSOCIATING)
     def project_bags(
         begin,
         end,
@@ -215,10 +215,10 @@ def _make_projection(basis: int) -> Callable[..., Any]:
         """
         n_groups, g = groups.shape
         s = len(scales)
-        tables = np.empty((g, n_functions, BLOCK), out.dtype)
-        x = np.empty((g, BLOCK), out.dtype)
-        scratch = np.empty((7, BLOCK), out.dtype)
-        products = np.empty((g, BLOCK), out.dtype)
+        tables = np.empty((g, n_functions, SUMMED_POINTS), out.dtype)
+        x = np.empty((g, SUMMED_POINTS), out.dtype)
+        scratch = np.empty((7, SUMMED_POINTS), out.dtype)
+        products = np.empty((g, SUMMED_POINTS), out.dtype)
         sums = np.empty(s, np.float64)
         for i in range(begin, end):
             n_outside[i] = 0
@@ -226,9 +226,9 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                 sums[:] = 0.0
                 total = np.int64(0)  # a plain 0 is a constant, for which all is compiled anew
                 outside = 0
-                for start in range(offsets[i], offsets[i + 1], BLOCK):
+                for start in range(offsets[i], offsets[i + 1], SUMMED_POINTS):
                     remaining = offsets[i + 1] - start
-                    m = remaining if remaining < BLOCK else BLOCK
+                    m = remaining if remaining < SUMMED_POINTS else SUMMED_POINTS
                     n_kept, beyond = load_block(
                         points, start, m, groups[group], lo, inverse, drop, x
                     )
@@ -236,7 +236,7 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                     total += n_kept
                     if n_kept == 0:
                         continue
-                    padded = (n_kept + LANES - 1) // LANES * LANES
+                    padded = (n_kept + _LANES - 1) // _LANES * _LANES
                     for j in range(g):
                         for b in range(n_kept, padded):
                             x[j, b] = 0

@@ -30,10 +30,10 @@ from .index_sets import index_set, norms
 
 KIND = OneOf("series", "kde")
 SHAPE = OneOf("ball", "tensor")
-WIDEST = 1e6  # sides of the box: a wider Gaussian leaves nothing but the mean either
+_WIDEST = 1e6  # sides of the box: a wider Gaussian leaves nothing but the mean either
 MAX_CHOSEN_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a chosen series: the second basis sees them all
 BANDWIDTHS = np.geomspace(0.005, 0.3, 42)  # 10 % apart
-MAX_WORK = 2**32  # points times functions: seconds
+_MAX_WORK = 2**32  # points times functions: seconds
 BAGS_PER_PART = 256  # of each part of a sample, that a bandwidth is chosen from
 # Bags whose coefficients are in memory at a time, some megabytes: a bandwidth needs more functions.
 BAGS_PER_SERIES_BLOCK, BAGS_PER_KERNEL_BLOCK = 128, 32
@@ -156,7 +156,7 @@ def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:
         A fraction of the box's side.
     """
     turn = 2 * np.pi if basis == "trigonometric" else np.pi
-    width = np.minimum(bandwidth, WIDEST)
+    width = np.minimum(bandwidth, _WIDEST)
     return np.exp(-0.5 * (turn * width * norms(indices, basis)) ** 2)
 
 
@@ -224,7 +224,7 @@ def choose_bandwidth(
     box: Box,
     n_coefficients: int,
     drop: bool = False,
-    max_work: float = MAX_WORK,
+    max_work: float = _MAX_WORK,
 ) -> float:
     """Return the bandwidth with the lowest score, averaged over bags and marginals (2.30-2.32).
 

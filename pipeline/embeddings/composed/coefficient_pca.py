@@ -39,7 +39,7 @@ from .row_moments import (
 
 # Smallest deviations, relative to the largest one and to the mean. Smaller deviations come from
 # rounding of float32 coefficients, which whitening would amplify.
-MIN_DEVIATION = 1e-5, 1e-7
+_MIN_DEVIATION = 1e-5, 1e-7
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         rows = partial(_finite_rows, spec, sample.mapped)
         mean, variances, axes = _principal(source, rows, spec, wanted, ranges, sample.progress)
         deviations = np.sqrt(variances)
-        least = max(np.array(MIN_DEVIATION) * (deviations[0], np.abs(mean).max()))
+        least = max(np.array(_MIN_DEVIATION) * (deviations[0], np.abs(mean).max()))
         rank = int((deviations > least).sum())
         n_kept = count_axes(variances, wanted) if isinstance(wanted, float) else wanted
         components = axes[: max(1, min(n_kept, rank))]

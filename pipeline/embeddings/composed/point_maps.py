@@ -25,9 +25,9 @@ from ...data.bags.bags import Bags
 from .row_moments import RowMoments, count_axes, principal_axes, signed
 
 EPS = float(np.finfo(np.float64).eps)
-MIN_DEVIATION = 1e-7  # relative to the largest: whitening would amplify rounding errors below it
+_MIN_DEVIATION = 1e-7  # relative to the largest: whitening would amplify rounding errors below it
 # By the names that saved models and configs have of them.
-FUNCTIONS: dict[str, Any] = {
+_FUNCTIONS: dict[str, Any] = {
     kind.__name__: kind for kind in (np.log, np.log1p, np.log10, np.sqrt, np.cbrt, np.arcsinh)
 }
 TRANSFORMERS = {
@@ -37,12 +37,12 @@ TRANSFORMERS = {
 PARAMS: dict[str, dict[str, Constraint[Any]]] = {
     "StandardScaler": {"with_mean": Boolean, "with_std": Boolean},
     "PCA": {"n_components": Integer(1) | Fraction | None_, "whiten": Boolean},
-    "FunctionTransformer": {"func": OneOf(*FUNCTIONS) | None_},
+    "FunctionTransformer": {"func": OneOf(*_FUNCTIONS) | None_},
     "ColumnTransformer": {"columns": ListOf(Integer(0), 1)},
 }
 SUPPORTED = (
     "StandardScaler, PCA, FunctionTransformer of numpy's "
-    f"{', '.join(FUNCTIONS)}, a ColumnTransformer that passes columns through, or a Pipeline of "
+    f"{', '.join(_FUNCTIONS)}, a ColumnTransformer that passes columns through, or a Pipeline of "
     "these"
 )
 
@@ -56,7 +56,7 @@ class PointStep(Saved):
     columns : tuple of int or None
         Coordinates that are kept, in this order.
     function : str or None
-        f, one of `FUNCTIONS`.
+        f, one of `_FUNCTIONS`.
     axes : tuple of tuples of float, or None
         A row per coordinate of the result.
     center : tuple of float or None
@@ -78,7 +78,7 @@ class PointStep(Saved):
             points = points[:, self.columns]
         if self.function is not None:
             with np.errstate(invalid="ignore", divide="ignore"):  # refused by who asks
-                points = FUNCTIONS[self.function](points)
+                points = _FUNCTIONS[self.function](points)
         if self.center is not None:
             points = points - self.center
         if self.axes is not None:
@@ -114,7 +114,7 @@ class PointStep(Saved):
         known = {field.name for field in fields(cls)}
         if not isinstance(values, Mapping) or not set(values) <= known:
             raise ParameterError(f"a step of the transformation is {shown(values)}")
-        if values.get("function") not in (None, *FUNCTIONS):
+        if values.get("function") not in (None, *_FUNCTIONS):
             raise ParameterError(f"a step's function is {shown(values['function'])}")
         center, axes, scale = (values.get(name) for name in ("center", "axes", "scale"))
         columns = values.get("columns")
@@ -161,11 +161,11 @@ class PointMap:
         return Bags.trusted(np.ascontiguousarray(points), bags.offsets)
 
 
-Measure = Callable[[tuple[PointStep, ...], bool], RowMoments]
+_Measure = Callable[[tuple[PointStep, ...], bool], RowMoments]
 """Takes a pass: the moments of all points after some steps, and whether axes are made of them."""
 
 
-def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
+def fit_steps(transformer: object, measure: _Measure) -> tuple[PointStep, ...]:
     """Fit scikit-learn's transformer, from the moments of the points alone.
 
     Parameters
@@ -263,7 +263,7 @@ def transformer_of(values: Sequence[Mapping[str, Any]]) -> BaseEstimator:
         params = dict(written)
         kind = TRANSFORMERS[params.pop("name")]
         if params.get("func") is not None:
-            params["func"] = FUNCTIONS[params["func"]]
+            params["func"] = _FUNCTIONS[params["func"]]
         made.append(kind(**params) if kind is not ColumnTransformer else keeping(**params))
     return made[0] if len(made) == 1 else make_pipeline(*made)
 
@@ -295,14 +295,14 @@ def _columns_of(transformer: ColumnTransformer) -> tuple[int, ...]:
 def _name_of(transformer: FunctionTransformer) -> str | None:
     """Return the name of a function that is applied to points; None for none."""
     applied = transformer.func
-    for name, function in FUNCTIONS.items():
+    for name, function in _FUNCTIONS.items():
         if applied is function and not transformer.kw_args:
             return name
     if applied is None:
         return None
     raise ParameterError(
         f"the FunctionTransformer's func is {shown(applied)}, which cannot be saved without "
-        f"pickle; expected one of numpy's {', '.join(FUNCTIONS)}, without kw_args"
+        f"pickle; expected one of numpy's {', '.join(_FUNCTIONS)}, without kw_args"
     )
 
 
@@ -329,7 +329,7 @@ def _components(pca: PCA, moments: RowMoments) -> PointStep:
         asked = count_axes(variances, Fraction.check("n_components", asked))
     n_axes = Integer(1, most).check("n_components", most if asked is None else asked)
     deviations = np.sqrt(variances[:n_axes])
-    alike = deviations <= MIN_DEVIATION * deviations[0]  # no division by rounding
+    alike = deviations <= _MIN_DEVIATION * deviations[0]  # no division by rounding
     return PointStep(
         center=tuple(moments.mean.tolist()),
         axes=tuple(map(tuple, signed(axes[:n_axes]).tolist())),

@@ -35,8 +35,8 @@ from .row_moments import RowMoments, measure_moments, seconds_per_row
 # With more coordinates, only variances are computed if no step rotates: the scatter of 2,212 points
 # of 5,863 coordinates took six seconds. With fewer, results have the bits of earlier versions.
 VARIANCES_ALONE = 1024
-POINTS_AT_ONCE = 2**14  # number of transformed points in memory at a time
-SECONDS_PER_NUMBER = 5e-9  # for copying, mapping and checking a coordinate
+_POINTS_AT_ONCE = 2**14  # number of transformed points in memory at a time
+_SECONDS_PER_NUMBER = 5e-9  # for copying, mapping and checking a coordinate
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class PointTransformerSpec(EmbeddingSpec):
         return self.embedding.cost + Cost(
             seconds_per_point=_seconds(self.steps, self.n_dims),
             bytes_per_bag=8,  # its offset
-            bytes_per_task=4 * 8 * widest * POINTS_AT_ONCE,
+            bytes_per_task=4 * 8 * widest * _POINTS_AT_ONCE,
         )
 
     @override
@@ -147,7 +147,7 @@ class PointTransformerSpec(EmbeddingSpec):
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        for start, stop in plan_partitions(bags.offsets, 1, POINTS_AT_ONCE):
+        for start, stop in plan_partitions(bags.offsets, 1, _POINTS_AT_ONCE):
             try:
                 mapped = self.mapped(bags[start:stop])
             except BagError as error:
@@ -366,4 +366,4 @@ def _points(mapped: PointMap, bags: Bags) -> NDArray[Any]:
 def _seconds(steps: Sequence[PointStep], n_dims: int) -> float:
     """Return the seconds of one core per point for the steps, in order of magnitude."""
     products = sum(2 * n_dims * len(step.axes or ()) for step in steps)
-    return products * SECONDS_PER_PRODUCT + (1 + len(steps)) * n_dims * SECONDS_PER_NUMBER
+    return products * SECONDS_PER_PRODUCT + (1 + len(steps)) * n_dims * _SECONDS_PER_NUMBER

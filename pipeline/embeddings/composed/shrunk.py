@@ -23,7 +23,7 @@ from ..projection import ProjectionEmbedding
 from ..remembering import fill_once
 from .inner import ITEM, InnerSpec
 
-SECONDS_PER_NUMBER = 4e-9  # for shrinking one feature of an embedding
+_SECONDS_PER_NUMBER = 4e-9  # for shrinking one feature of an embedding
 ARRAYS_HELD = 4  # arrays of the size of the embeddings that exist at once while they are shrunk
 SEED = 4004  # for drawing the halves; differs from the seeds of embeddings
 
@@ -78,7 +78,7 @@ class ShrunkSpec(InnerSpec):
     def cost(self) -> Cost:
         # weights are in memory together with the output
         s = self.n_features
-        own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=ARRAYS_HELD * ITEM * s)
+        own = Cost(seconds_per_bag=s * _SECONDS_PER_NUMBER, bytes_per_bag=ARRAYS_HELD * ITEM * s)
         return self.embedding.cost + own
 
     @override

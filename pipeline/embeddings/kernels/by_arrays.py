@@ -24,7 +24,7 @@ from .hdd_kernels import POWERS
 from .mean_map_kernels import MEAN_MAPS
 from .moments_kernels import moments
 from .same_bits import (
-    NUMBERS_AT_ONCE,
+    INTERMEDIATE_NUMBERS,
     count_outside,
     moments_by_arrays,
     quantiles_by_arrays,
@@ -33,15 +33,15 @@ from .same_bits import (
 from .sliced_kernels import sliced_quantiles
 from .spread_kernels import spread_bags
 
-MAX_POINTS = 200_000  # largest sample that is embedded by arrays; times the coordinates beyond ten
-MANY_DIMS = 10
+_MAX_POINTS = 200_000  # largest sample that is embedded by arrays; times the coordinates beyond ten
+_MANY_DIMS = 10
 # of sin x / x − 1 in powers of x², the last one first: what follows is below 1e-16 up to π/4
 SINE_SERIES = [(-1.0) ** k / factorial(2 * k + 1) for k in range(7, 0, -1)]
 
 
 def is_small(n_points: int, n_dims: int) -> bool:
     """Return whether so many points are embedded by arrays, where a choice is made."""
-    return n_points * max(1.0, n_dims / MANY_DIMS) <= MAX_POINTS
+    return n_points * max(1.0, n_dims / _MANY_DIMS) <= _MAX_POINTS
 
 
 @contextmanager
@@ -263,7 +263,7 @@ def _most(beyond: NDArray[np.bool_], edges: Integers, groups: Integers) -> Integ
 
 def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
     """Cut a range of rows of so many numbers into blocks that fit a cache."""
-    step = max(1, NUMBERS_AT_ONCE // width)
+    step = max(1, INTERMEDIATE_NUMBERS // width)
     for first in range(start, stop, step):
         yield first, min(first + step, stop)
 

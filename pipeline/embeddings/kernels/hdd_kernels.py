@@ -13,9 +13,9 @@ from ...core.sine_kernels import FAST, sine_cosine_of
 
 _F = np.float32
 # ln 2 in parts: the leading one has trailing zero bits, so that q · part is exact
-LN2_1, LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
-L1, L2, L3, L4 = _F(2 / 3), _F(2 / 5), _F(2 / 7), _F(2 / 9)
-ONE, TWO, HALF, SQRT2 = _F(1), _F(2), _F(0.5), _F(1.4142135)
+_LN2_1, _LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
+L1, _L2, L3, L4 = _F(2 / 3), _F(2 / 5), _F(2 / 7), _F(2 / 9)
+_ONE, _TWO, _HALF, SQRT2 = _F(1), _F(2), _F(0.5), _F(1.4142135)
 MANTISSA, EXPONENT_OF_ONE = np.int32(0x007FFFFF), np.int32(0x3F800000)
 
 
@@ -38,16 +38,16 @@ def _roots_and_logs(density, floor, exponent, root, log):
         p = root[j]
         m = np.int32((bits[j] & MANTISSA) | EXPONENT_OF_ONE).view(np.float32)
         large = m > SQRT2
-        m = m * HALF if large else m
-        e = e + ONE if large else e
-        s = (m - ONE) / (m + ONE)
+        m = m * _HALF if large else m
+        e = e + _ONE if large else e
+        s = (m - _ONE) / (m + _ONE)
         u = s * s
-        series = s * (TWO + u * (L1 + u * (L2 + u * (L3 + u * L4))))
-        log[j] = e * LN2_1 + (e * LN2_2 + series)
-    if exponent == HALF:
+        series = s * (_TWO + u * (L1 + u * (_L2 + u * (L3 + u * L4))))
+        log[j] = e * _LN2_1 + (e * _LN2_2 + series)
+    if exponent == _HALF:
         for j in range(len(root)):
             root[j] = np.sqrt(root[j])
-    elif exponent != ONE:
+    elif exponent != _ONE:
         for j in range(len(root)):
             root[j] = root[j] ** exponent
 

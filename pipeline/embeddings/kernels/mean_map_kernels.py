@@ -18,14 +18,14 @@ import numpy as np
 from ...core.compiling import kernel
 from ...core.sine_kernels import FAST, half_turn
 
-BLOCK = 256  # points summed in the working precision before they are added in double
+_BLOCK = 256  # points summed in the working precision before they are added in double
 
 # Taylor's, whose rest is below 1e-16
 _PI = math.pi
 D0, D1, D2, D3, D4, D5, D6, D7, D8, D9, D10 = (
     (-1) ** k * _PI ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(11)
 )
-E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = (
+_E1, _E2, _E3, _E4, _E5, E6, E7, E8, E9, E10, E11 = (
     (-1) ** k * _PI ** (2 * k) / math.factorial(2 * k) for k in range(1, 12)
 )
 
@@ -73,12 +73,12 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
                 sums[0, j] = 0.0
                 sums[1, j] = 0.0
             n_kept, outside = 0, 0
-            for first in range(offsets[i], offsets[i + 1], BLOCK):
+            for first in range(offsets[i], offsets[i + 1], _BLOCK):
                 for j in range(n_frequencies):
                     products[j] = 0
                     squares[j] = 0
                 last = offsets[i + 1]
-                for row in range(first, last if last < first + BLOCK else first + BLOCK):
+                for row in range(first, last if last < first + _BLOCK else first + _BLOCK):
                     inside = True
                     for j in range(len(columns)):  # as `confine_kernels.confine`
                         c = columns[j]
@@ -110,7 +110,7 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
                             s = D0 + w * (D1 + w * (D2 + w * (D3 + w * (D4 + w * (D5 + w * s)))))
                             s = r * s
                             c = E6 + w * (E7 + w * (E8 + w * (E9 + w * (E10 + w * E11))))
-                            c = E1 + w * (E2 + w * (E3 + w * (E4 + w * (E5 + w * c))))
+                            c = _E1 + w * (_E2 + w * (_E3 + w * (_E4 + w * (_E5 + w * c))))
                             c = 1.0 + w * c
                         products[j] += s * c
                         squares[j] += s * s

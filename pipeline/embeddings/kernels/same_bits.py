@@ -17,9 +17,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...core.arrays import EitherPrecision, Floats, Integers
 
-ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
-NUMBERS_AT_ONCE = 2**17  # numbers of an intermediate array: it stays in one core's cache
-MAX_BYTES = 96 * NUMBERS_AT_ONCE  # all intermediate arrays, and the pieces that are cached
+RANK_ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
+INTERMEDIATE_NUMBERS = 2**17  # numbers of an intermediate array: it stays in one core's cache
+INTERMEDIATE_BYTES = (
+    96 * INTERMEDIATE_NUMBERS
+)  # all intermediate arrays, and the pieces that are cached
 MAX_CACHED = 512  # numbers of points, and of intervals, whose pieces are cached
 
 
@@ -31,7 +33,7 @@ def are_few_points(
     *others: object,
 ) -> bool:
     """Return whether the points of some bags are few numbers."""
-    return int(offsets[end] - offsets[begin]) * points.shape[1] <= NUMBERS_AT_ONCE
+    return int(offsets[end] - offsets[begin]) * points.shape[1] <= INTERMEDIATE_NUMBERS
 
 
 def are_few_values(
@@ -50,7 +52,7 @@ def are_few_values(
 ) -> bool:
     """Return whether the points of each bag are few numbers along the directions, too."""
     longest = int(np.diff(offsets[begin : end + 1]).max(initial=0))
-    few = max(longest, 4 * n_intervals) * directions.shape[1] <= NUMBERS_AT_ONCE
+    few = max(longest, 4 * n_intervals) * directions.shape[1] <= INTERMEDIATE_NUMBERS
     return few and are_few_points(begin, end, points, offsets)
 
 
@@ -131,7 +133,7 @@ def quantiles_by_arrays(
                 totals += values[:, taken] * weights
             rows[i] = (scale * totals / n).ravel()
         else:
-            ranks = np.ceil(shares * n - ROUNDING).astype(np.int64) - 1
+            ranks = np.ceil(shares * n - RANK_ROUNDING).astype(np.int64) - 1
             rows[i] = (scale * values[:, np.maximum(ranks, 0)]).ravel()
 
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .confine_kernels import confine
-from .same_bits import ROUNDING, are_few_values, quantiles_by_arrays
+from .same_bits import RANK_ROUNDING, are_few_values, quantiles_by_arrays
 
-LANES = 16  # directions that are sorted together, by vector instructions
+_LANES = 16  # directions that are sorted together, by vector instructions
 FEW_DIRECTIONS = 8  # with fewer directions, vectors run over points where they are projected
-VALUES_AT_ONCE = 2**14  # values sorted together: they stay in the fastest caches
+_VALUES_AT_ONCE = 2**14  # values sorted together: they stay in the fastest caches
 
 
 @kernel(quantiles_by_arrays, are_few_values)
@@ -67,10 +67,10 @@ def sliced_quantiles(
         longest = size if size > longest else longest
     point = np.empty(len(columns), np.float64)
     unit = np.empty((len(columns), longest), np.float64)
-    size = VALUES_AT_ONCE if longest * LANES > VALUES_AT_ONCE else longest * LANES
+    size = _VALUES_AT_ONCE if longest * _LANES > _VALUES_AT_ONCE else longest * _LANES
     values = np.empty(size if size > longest else longest, np.float64)
-    merged = np.empty(longest if longest > VALUES_AT_ONCE else 0, np.float64)
-    totals = np.empty(LANES, np.float64)
+    merged = np.empty(longest if longest > _VALUES_AT_ONCE else 0, np.float64)
+    totals = np.empty(_LANES, np.float64)
     n_directions = directions.shape[1]
     for i in range(begin, end):
         outside = 0
@@ -87,15 +87,15 @@ def sliced_quantiles(
         n_outside[i] = outside
         if n_kept == 0:
             quantiles[:] = np.nan
-        together = VALUES_AT_ONCE // n_kept if n_kept > 0 and VALUES_AT_ONCE // n_kept > 1 else 1
-        together = together if together < LANES else LANES
+        together = _VALUES_AT_ONCE // n_kept if n_kept > 0 and _VALUES_AT_ONCE // n_kept > 1 else 1
+        together = together if together < _LANES else _LANES
         for k in range(0, n_directions if n_kept > 0 else 0, together):
             lanes = together if together < n_directions - k else n_directions - k
             _project(unit, directions, k, n_kept, lanes, values)
-            for start in range(0, n_kept, VALUES_AT_ONCE):
-                rows = VALUES_AT_ONCE if n_kept - start > VALUES_AT_ONCE else n_kept - start
+            for start in range(0, n_kept, _VALUES_AT_ONCE):
+                rows = _VALUES_AT_ONCE if n_kept - start > _VALUES_AT_ONCE else n_kept - start
                 _sort_columns(values, start, rows, lanes)
-            if n_kept > VALUES_AT_ONCE:
+            if n_kept > _VALUES_AT_ONCE:
                 _merge(values, n_kept, merged)
             if n_intervals > 0:
                 _interval_means(values, n_kept, lanes, n, scale, totals, quantiles, k * n)
@@ -154,8 +154,8 @@ def _sort_columns(values, begin, n, lanes):
 
 @subkernel()
 def _merge(values, n, merged):
-    """Sort n values of which each `VALUES_AT_ONCE` are sorted, in place; ``merged`` is scratch."""
-    width = VALUES_AT_ONCE
+    """Sort n values of which each `_VALUES_AT_ONCE` are sorted, in place; ``merged`` is scratch."""
+    width = _VALUES_AT_ONCE
     while width < n:
         for start in range(0, n, 2 * width):
             middle = start + width if start + width < n else n
@@ -197,7 +197,7 @@ def _interval_means(values, n, lanes, m, scale, totals, out, first):
 def _values_at(values, n, lanes, shares, scale, out, first):
     """Write sorted values at ranks; none is interpolated."""
     for j in range(len(shares)):
-        rank = np.int64(np.ceil(shares[j] * n - ROUNDING)) - 1
+        rank = np.int64(np.ceil(shares[j] * n - RANK_ROUNDING)) - 1
         rank = rank if rank > 0 else 0
         for lane in range(lanes):
             out[first + lane * len(shares) + j] = scale * values[rank * lanes + lane]

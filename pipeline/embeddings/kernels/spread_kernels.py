@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.compiling import UNSIGNED as _U, kernel, subkernel
-from ..bases.projection_kernels import BLOCK, load_block
+from ...core.sine_kernels import FAST
+from ..bases.projection_kernels import SUMMED_POINTS, load_block
 from ..random_features.kernels.landmark_kernels import decay
 
-FAST = {"contract", "nsz"}
 CHUNK = 8  # midpoints of the last coordinate that are written in one unrolled loop
 
 
@@ -121,21 +121,21 @@ def spread_bags(
     n_cells, n = n_grid**g, n_grid + 2 * half
     # bags of fewer than three dimensions have weights of 1 in the first
     widths = (1 if g < 3 else 2 * half, 1 if g < 2 else 2 * half, 2 * half)
-    tables = np.empty((3, 2 * half, BLOCK), out.dtype)
+    tables = np.empty((3, 2 * half, SUMMED_POINTS), out.dtype)
     tables[:] = 1
-    first = np.empty((3, BLOCK), np.int64)
+    first = np.empty((3, SUMMED_POINTS), np.int64)
     first[:] = 0
-    x = np.empty((g, BLOCK), out.dtype)
-    scratch = np.empty((4, BLOCK), out.dtype)
+    x = np.empty((g, SUMMED_POINTS), out.dtype)
+    scratch = np.empty((4, SUMMED_POINTS), out.dtype)
     sums = np.empty(n**g, np.float64)
     for i in range(begin, end):
         n_outside[i] = 0
         for group in range(n_groups):
             sums[:] = 0.0
             total, outside = 0, 0
-            for start in range(offsets[i], offsets[i + 1], BLOCK):
+            for start in range(offsets[i], offsets[i + 1], SUMMED_POINTS):
                 remaining = offsets[i + 1] - start
-                m = remaining if remaining < BLOCK else BLOCK
+                m = remaining if remaining < SUMMED_POINTS else SUMMED_POINTS
                 n_kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
                 outside += beyond
                 total += n_kept

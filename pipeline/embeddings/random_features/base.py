@@ -30,7 +30,7 @@ from .spectrum_evidence import SpectrumSums
 SCALE_BOUNDS = 1e-30, 1e30  # outside, embeddings divided by the width may overflow float32
 KernelWidth = Annotated[float, Real(*SCALE_BOUNDS)]
 
-FEWER = "take fewer features, or transform fewer rows at a time"
+_FEWER = "take fewer features, or transform fewer rows at a time"
 
 SampleRows = Callable[[int], NDArray[Any]]
 """Function that returns about n rows; called only to choose open parameters."""
@@ -236,7 +236,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
         rows = validated(self, X, dtype=[np.float32, np.float64], reset=False)
         cost = self.spec_.cost_in(rows.dtype.name)
         needed = cost.bytes_per_task + len(rows) * rows.itemsize * self.spec_.n_features
-        check_memory(f"{self.spec_.n_features:,} features of {len(rows):,} rows", needed, FEWER)
+        check_memory(f"{self.spec_.n_features:,} features of {len(rows):,} rows", needed, _FEWER)
         out = np.empty((len(rows), self.spec_.n_features), dtype=rows.dtype)
         self.spec_.transform(rows, out)
         return out

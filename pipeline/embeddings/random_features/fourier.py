@@ -32,8 +32,8 @@ from .kernels.fourier_kernels import sine_cosine
 from .kernels.hadamard_kernels import structured_products
 from .registered import random_features
 
-SECONDS_PER_SINE = 2e-9  # for a sine and its cosine
-SECONDS_PER_SUM = 3e-9  # for all steps of a value of a Hadamard product
+_SECONDS_PER_SINE = 2e-9  # for a sine and its cosine
+_SECONDS_PER_SUM = 3e-9  # for all steps of a value of a Hadamard product
 STRUCTURED_INPUTS = 64  # with fewer inputs, Hadamard products are far from Gaussian
 BLOCK_KEYS = 2**63  # first key for seeds of blocks, larger than keys of frequencies
 
@@ -110,7 +110,7 @@ class FourierSpec(FeatureSpec):
         if not self.blocks:
             _multiply(rows, drawn[0], out)
         for (_, inputs, places), frequencies in zip(
-            split_blocks(self), drawn, strict=bool(self.blocks)
+            _split_blocks(self), drawn, strict=bool(self.blocks)
         ):
             _multiply(np.ascontiguousarray(rows[:, inputs]), frequencies, out[:, places])
 
@@ -202,7 +202,7 @@ def complete_sines(out: NDArray[Any]) -> None:
     """Replace phases, the first half of the columns, by √(2/D) [sin, cos] of them."""
     half, amplitude = out.shape[1] // 2, np.sqrt(2.0 / out.shape[1])
     if out.dtype == np.float32:
-        edges = even_edges(len(out), SECONDS_PER_SINE * half)
+        edges = even_edges(len(out), _SECONDS_PER_SINE * half)
         run_kernel(sine_cosine, edges, out, np.float32(amplitude))
     else:
         phases = out[:, :half]
@@ -214,7 +214,7 @@ def complete_sines(out: NDArray[Any]) -> None:
 def frequency_bytes(spec: FourierSpec, dtype: DTypeLike) -> int:
     """Return the bytes of the frequencies in this dtype, including memory for drawing them."""
     if spec.blocks:
-        return sum(frequency_bytes(part, dtype) for part, _, _ in split_blocks(spec))
+        return sum(frequency_bytes(part, dtype) for part, _, _ in _split_blocks(spec))
     s, half = spec.n_inputs, spec.n_features // 2
     if spec.structure == "hadamard":
         return 4 * np.dtype(dtype).itemsize * (half + hadamard_order(s))
@@ -223,7 +223,7 @@ def frequency_bytes(spec: FourierSpec, dtype: DTypeLike) -> int:
 
 
 @lru_cache(maxsize=4)
-def split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
+def _split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
     """Return the features, the inputs and the positions of the frequencies of each block.
 
     The inputs of a block of weight w are multiplied by √w in `EmbeddingUnion`, so that the width of
@@ -256,7 +256,7 @@ def _share_out(n: int, weights: Sequence[float]) -> list[int]:
 @lru_cache(maxsize=4)
 def _drawn(spec: FourierSpec, dtype: str) -> list[Any]:
     """Return the frequencies of each block, or of all inputs if there are no blocks."""
-    return [_draw(part, dtype) for part, _, _ in split_blocks(spec)] or [_draw(spec, dtype)]
+    return [_draw(part, dtype) for part, _, _ in _split_blocks(spec)] or [_draw(spec, dtype)]
 
 
 def _draw(spec: FourierSpec, dtype: str) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
@@ -280,7 +280,7 @@ def _multiply(rows: NDArray[Any], drawn: Any, out: NDArray[Any]) -> None:  # noq
     if not isinstance(drawn, tuple):
         multiply(rows, drawn, out)
         return
-    edges = even_edges(len(rows), SECONDS_PER_SUM * drawn[0].size)
+    edges = even_edges(len(rows), _SECONDS_PER_SUM * drawn[0].size)
     run_kernel(structured_products, edges, np.ascontiguousarray(rows), *drawn, out)
 
 

@@ -28,7 +28,7 @@ FREQUENCIES_PER_BLOCK = 256  # drawn by one counter-based generator; part of the
 # A matrix of this order is decomposed whole however few of its columns are used: saved models of
 # so many inputs keep the bits of earlier versions. It takes .2 s; of 5,863 inputs it took 30.
 DECOMPOSED_WHOLE = 1024
-NUMBERS_AT_ONCE = 2**22  # numbers drawn and held, of a matrix of which a few columns are used
+DRAWN_AT_ONCE = 2**22  # numbers drawn and held, of a matrix of which a few columns are used
 
 
 def draw_frequencies(
@@ -123,7 +123,7 @@ def _orthogonal(generator: np.random.Generator, n_inputs: int, n_used: int) -> F
 
 def _first_columns(generator: np.random.Generator, n_inputs: int, n_used: int) -> Floats:
     """Return columns of a square matrix of normal numbers, all of which are drawn."""
-    rows = max(1, NUMBERS_AT_ONCE // n_inputs)
+    rows = max(1, DRAWN_AT_ONCE // n_inputs)
     parts = [
         generator.standard_normal((min(rows, n_inputs - start), n_inputs))[:, :n_used].copy()
         for start in range(0, n_inputs, rows)

@@ -9,7 +9,7 @@ from scipy.linalg import blas
 
 from ...core.arrays import Floats, Integers
 
-LANDMARKS = ("rpcholesky", "kmeans++")
+LANDMARK_METHODS = ("rpcholesky", "kmeans++")
 PROPOSALS = 128  # per block: large enough for matrix products, and few of them are rejected
 
 

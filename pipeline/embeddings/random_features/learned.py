@@ -14,6 +14,7 @@ from ...core import Integer, OneOf, Real, check_parameters
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import validated
+from ...data.labelled.labelled import ROWS_PER_BLOCK
 from ...data.store.sampling import spread_rows
 from ...execution.checkpoint_stores import CheckpointedState, StateCheckpoints
 from ...execution.passes import check_memory
@@ -24,15 +25,20 @@ from .frequencies import draw_frequencies
 from .learned_spec import LearnedSpec
 from .registered import random_features
 from .spectral_mixture import FAMILIES, Mixture
-from .spectrum_evidence import PENALTIES, SpectrumSums, accept_in_turn, draw_penalty, log_evidence
+from .spectrum_evidence import (
+    ROW_PENALTIES,
+    SpectrumSums,
+    accept_in_turn,
+    draw_penalty,
+    log_evidence,
+)
 
 logger = logging.getLogger(__name__)
 
 # Multiples of the given width. Sweeps start from the multiple with the largest evidence, because
 # they hardly change a poor width.
-WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+_MEDIAN_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 MAX_FULL_INPUTS = 100  # with more inputs, a covariance has more entries than frequencies
-ROWS_PER_BLOCK = 4096  # rows of a block in `fit`
 # Fields of a generator's state, in addition to its arrays.
 STATE_KEYS = ("buffer_pos", "has_uint32", "uinteger")
 SWEEP = "sweep"  # name of a checkpoint
@@ -300,11 +306,11 @@ class LearnedFourierFeatures(RandomFeatures):
     def _best_width(self, omega: Floats, labelled: LabelledSums) -> float:
         """Return the multiple of the width with the largest evidence."""
         evidences = []
-        for width in WIDTHS:
+        for width in _MEDIAN_FACTORS:
             spec = LearnedSpec(np.ascontiguousarray(omega.T / width), 1.0)
             sums = labelled(spec, self.n_bags, f"width {width:g}")
-            evidences.append(log_evidence(sums, PENALTIES * sums.n).max())
-        return WIDTHS[int(np.argmax(evidences))]
+            evidences.append(log_evidence(sums, ROW_PENALTIES * sums.n).max())
+        return _MEDIAN_FACTORS[int(np.argmax(evidences))]
 
 
 def _pack(generator: np.random.BitGenerator) -> NDArray[np.uint64]:

@@ -33,12 +33,12 @@ from .registered import random_features
 SAMPLED_PER_LANDMARK = 2  # number of sampled rows for each landmark
 # Fraction of the trace of the landmarks' kernel that is added to its diagonal. Smaller eigenvalues
 # come from rounding of float32 kernel values, and whitening would amplify them.
-SHIFT = 1e-7
+_SHIFT = 1e-7
 # Bytes of float64 kernel values in a block. A quarter of this size stays in the cache and takes one
 # thread 8 % less time. Two threads then take twice the time, because they wait more often.
-BLOCK_BYTES = 2**25
-SECONDS_PER_VALUE = 1e-9  # for the exponential of a kernel value
-SECONDS_PER_GAP = 1e-9  # per coordinate of a distance that is not a matrix product
+_BLOCK_BYTES = 2**25
+_SECONDS_PER_VALUE = 1e-9  # for the exponential of a kernel value
+_SECONDS_PER_GAP = 1e-9  # per coordinate of a distance that is not a matrix product
 # Whitening is deferred to the sums for all but the first landmarks. There must be enough first
 # landmarks: the mean square of the residual kernel must be far below its smallest eigenvalue.
 # Float32 sums are then about as exact as sums of whitened features.
@@ -48,7 +48,7 @@ MAX_SQUARE = 0.1  # relative to the smallest eigenvalue
 MIN_DEFERRED = 256  # with fewer landmarks, whitening takes no time
 PROBES = 32  # columns of the residual kernel from which its mean square is estimated
 POWER_STEPS = 8  # power iterations for its smallest eigenvalue
-FARTHEST = 1e15  # in widths; squares of larger distances would exceed float32
+_FARTHEST = 1e15  # in widths; squares of larger distances would exceed float32
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ class LandmarkKernel:
             return
         multiply(a, b.T, out)
         squares = (np.einsum("ij,ij->i", x, x) / 2 for x in (a, b))
-        run_kernel(gaussian_values, even_edges(len(out), SECONDS_PER_VALUE * len(b)), out, *squares)
+        run_kernel(
+            gaussian_values, even_edges(len(out), _SECONDS_PER_VALUE * len(b)), out, *squares
+        )
 
     def _is_gaussian(self, a: NDArray[Any]) -> bool:
         """Return whether a compiled kernel exists for these rows."""
@@ -173,11 +175,11 @@ class NystroemSpec(ArraySpec):
         m, itemsize = len(self.landmarks), np.dtype(precision).itemsize
         # for incomplete features: at most a quarter of the whitening
         seconds = m * (2 * self.n_inputs + m / 4) * SECONDS_PER_PRODUCT
-        seconds += m * SECONDS_PER_VALUE
+        seconds += m * _SECONDS_PER_VALUE
         if self.kernel.metric_by_gaps:
-            seconds += m * self.n_inputs * SECONDS_PER_GAP
+            seconds += m * self.n_inputs * _SECONDS_PER_GAP
         # kernel values of a block, also in float64, and temporary arrays of Matérn kernels
-        blocks = 6 * max(BLOCK_BYTES, 8 * max(self.landmarks.shape))
+        blocks = 6 * max(_BLOCK_BYTES, 8 * max(self.landmarks.shape))
         held = 2 * itemsize * (self.landmarks.size + self.whitening.size)
         held += 8 * 3 * self.whitening.size  # the factor, and the completed products
         return Cost(
@@ -201,7 +203,7 @@ class NystroemSpec(ArraySpec):
     def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:
         typed = _typed(self, out.dtype.name)
         first = len(typed.head)
-        step = max(1, min(len(out), BLOCK_BYTES // (8 * max(self.landmarks.shape))))
+        step = max(1, min(len(out), _BLOCK_BYTES // (8 * max(self.landmarks.shape))))
         # one buffer for all blocks: allocating new pages takes longer than the computation
         buffer = np.empty((step, len(typed.tail)), out.dtype)
         for start in range(0, len(out), step):
@@ -219,7 +221,7 @@ class NystroemSpec(ArraySpec):
     def _write_values(self, rows: NDArray[Any], typed: _Typed, out: NDArray[Any]) -> None:
         """Write k(a, L), shape (n, n_landmarks)."""
         scaled = ((rows - typed.centre) / self.scale).astype(typed.landmarks.dtype)
-        np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+        np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled)
         self.kernel.write(scaled, typed.landmarks, out)
 
     @property
@@ -343,14 +345,14 @@ class NystroemFeatures(RandomFeatures):
             return choose_spread(rows, n_landmarks, self.seed)
         return choose_by_cholesky(
             lambda a, b: kernel(rows[a], rows[b]),
-            *(len(rows), n_landmarks, self.seed, SHIFT),
+            *(len(rows), n_landmarks, self.seed, _SHIFT),
         )
 
 
 def _whitening(kernel: LandmarkKernel, landmarks: Floats) -> Floats:
     """Return the inverse Cholesky factor of the kernel of landmarks in units of the width."""
     shifted = kernel(landmarks, landmarks)
-    shifted[np.diag_indices(len(shifted))] += SHIFT * len(shifted)
+    shifted[np.diag_indices(len(shifted))] += _SHIFT * len(shifted)
     # the transposed array has the memory order of LAPACK, which then works in place
     factor = cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
     whitening: Floats = lapack.dtrtri(factor, lower=1, overwrite_c=1)[0].T

@@ -25,7 +25,7 @@ MIN_STEP = 0.03  # length of a short step, in units of a component's width; the 
 MIN_STICK = 1e-12  # a remainder of GEM(α) below it is given to the last component
 
 
-class Family(Protocol):
+class _Family(Protocol):
     """Gaussians of one kind of covariance, with their conjugate prior."""
 
     def log_prior(self, omega: Floats) -> Floats:
@@ -107,7 +107,7 @@ class Full:
         return normal @ root.T
 
 
-FAMILIES: dict[str, Callable[[float], Family]] = {"diagonal": Diagonal, "full": Full}
+FAMILIES: dict[str, Callable[[float], _Family]] = {"diagonal": Diagonal, "full": Full}
 
 
 def _log_student(squares: Floats, d: int, tightness: float) -> Floats:
@@ -119,7 +119,7 @@ def _log_student(squares: Floats, d: int, tightness: float) -> Floats:
     return log_values
 
 
-def log_density(family: Family, omega: Floats, mean: Floats, root: Floats) -> Floats:
+def log_density(family: _Family, omega: Floats, mean: Floats, root: Floats) -> Floats:
     """Return log N(ω | μ, Σ) of rows (n, d), shape (n,)."""
     scaled, log_width = family.whiten(omega - mean, root)
     density: Floats = -0.5 * (scaled**2 + np.log(2 * np.pi)).sum(axis=1) - log_width
@@ -141,7 +141,7 @@ class Mixture:
         Square roots of the covariances, as the family has them.
     """
 
-    family: Family
+    family: _Family
     concentration: float
     labels: Integers
     means: list[Floats]

@@ -25,8 +25,8 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from ...core.arrays import Floats, Integers
 from .kernels.exchange_kernels import drop_first, solve_columns
 
-SHAPE, RATE = 1e-3, 1e-3  # a₀ and b₀, of targets with variance 1: hardly any prior of the noise
-PENALTIES = np.geomspace(1e-8, 1.0, 49)  # values of λ per row: sums allow no smaller ones
+_SHAPE, _RATE = 1e-3, 1e-3  # a₀ and b₀, of targets with variance 1: hardly any prior of the noise
+ROW_PENALTIES = np.geomspace(1e-8, 1.0, 49)  # values of λ per row: sums allow no smaller ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +84,14 @@ def log_evidence(sums: SpectrumSums, penalties: Floats) -> Floats:
 
 def _evidence(log_det: Floats | float, explained: Floats, sums: SpectrumSums) -> Floats:
     """Return the log evidence by log|G/λ + I| and cᵀ(G + λI)⁻¹c, shape (…, q)."""
-    rates = RATE + 0.5 * np.maximum(sums.n - explained, 0.0)
+    rates = _RATE + 0.5 * np.maximum(sums.n - explained, 0.0)
     complexity: Floats = -0.5 * explained.shape[-1] * np.asarray(log_det)
-    return sums.share * (complexity - (SHAPE + (sums.n - 1) / 2) * np.log(rates).sum(axis=-1))
+    return sums.share * (complexity - (_SHAPE + (sums.n - 1) / 2) * np.log(rates).sum(axis=-1))
 
 
 def draw_penalty(sums: SpectrumSums, generator: np.random.Generator) -> tuple[float, float]:
     """Draw λ from its posterior on a grid, all as likely before; return it and its evidence."""
-    penalties = PENALTIES * sums.n
+    penalties = ROW_PENALTIES * sums.n
     evidences = log_evidence(sums, penalties)
     chances = np.exp(evidences - evidences.max())
     i = generator.choice(len(penalties), p=chances / chances.sum())

@@ -91,7 +91,7 @@ def _line(value: str) -> str:
 
 Word = Annotated[str, AfterValidator(_word)]
 OneLine = Annotated[str, AfterValidator(_line)]
-Count = Annotated[int, Field(ge=1, le=100_000)]  # of workers, cores, pods
+_Count = Annotated[int, Field(ge=1, le=100_000)]  # of workers, cores, pods
 Seconds = Annotated[float, Field(gt=0)]
 Memory = Annotated[str, AfterValidator(_memory)]
 Walltime = Annotated[str, AfterValidator(_walltime)]
@@ -111,8 +111,8 @@ class LocalProfile(_Profile):
     """
 
     cluster: Literal["local"] = "local"
-    n_workers: Count | None = None
-    cores_per_worker: Count | None = None
+    n_workers: _Count | None = None
+    cores_per_worker: _Count | None = None
     memory_limit: Memory | None = None
     dashboard: bool = False
 
@@ -129,7 +129,7 @@ class _Waiting(_Profile):
     """
 
     timeout: Seconds = 30.0
-    min_workers: Count = 1
+    min_workers: _Count = 1
 
 
 class _Tls(_Waiting):
@@ -188,8 +188,8 @@ class JobQueueProfile(_Tls):
     """
 
     cluster: Literal["slurm", "pbs"]
-    n_workers: Count
-    cores_per_worker: Count
+    n_workers: _Count
+    cores_per_worker: _Count
     memory_limit: Memory
     walltime: Walltime
     timeout: Seconds = 3600.0
@@ -217,7 +217,7 @@ class GatewayProfile(_Waiting):
     address: str
     proxy_address: str | None = None
     auth: Literal["basic", "kerberos", "jupyterhub"] | None = None
-    n_workers: Count
+    n_workers: _Count
     options: dict[str, Any] = {}
     timeout: Seconds = 600.0
 
@@ -247,7 +247,7 @@ class KubernetesProfile(_Tls):
     cluster_spec: str
     namespace: str = "default"
     name: str | None = None
-    n_workers: Count | None = None
+    n_workers: _Count | None = None
     address: str | None = None
     tls_ca_file: str
     tls_cert: str

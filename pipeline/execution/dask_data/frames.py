@@ -18,21 +18,21 @@ from ..progress import Progress, ProgressTally, listening, worker_report
 from ..tasks import RETRIES
 from ..waiting import gathered
 
-T = TypeVar("T")
-R = TypeVar("R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 def shuffle_frames(
-    read: Callable[[T], pd.DataFrame],
-    pieces: Sequence[T],
-    finish: Callable[[pd.DataFrame], R],
+    read: Callable[[_T], pd.DataFrame],
+    pieces: Sequence[_T],
+    finish: Callable[[pd.DataFrame], _R],
     *,
     by: str,
     divisions: Sequence[Any],
     meta: pd.DataFrame,
     sizes: Sequence[int],
     progress: Progress,
-) -> Generator[R, None, None]:
+) -> Generator[_R, None, None]:
     """Sort rows by a column on the cluster, and yield ``finish(frame)`` of each range in order.
 
     Dask's peer-to-peer shuffle moves the rows between the workers and keeps them in files. Results
@@ -89,7 +89,7 @@ def shuffle_frames(
             client.cancel(list(futures))
 
 
-def _read(piece: T, task: int, read: Callable[[T], pd.DataFrame], topic: str) -> pd.DataFrame:
+def _read(piece: _T, task: int, read: Callable[[_T], pd.DataFrame], topic: str) -> pd.DataFrame:
     frame = read(piece)
     worker_report(topic, task)(len(frame))
     return frame

@@ -30,7 +30,7 @@ from ..two_samples.fused import (
 )
 from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 
-WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of each variable
+BANDWIDTH_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of each variable
 EXACT_PAIRS = 2048  # ten matrices of 32 MiB, for any number of permutations
 
 
@@ -61,14 +61,16 @@ class ManyWidths(DependenceStatistic):
     def _grams(self, pairs: Pairs, i: int) -> Floats:
         """Return the U-centred matrix of each width, shape (5, n, n)."""
         kernel, rows = pairs.kernels[i], pairs.rows[i]
-        return np.array([CentredGram.of(kernel, rows / width, True).whole() for width in WIDTHS])
+        return np.array(
+            [CentredGram.of(kernel, rows / width, True).whole() for width in BANDWIDTH_FACTORS]
+        )
 
     def _waves(self, pairs: Pairs, i: int) -> Floats:
         """Return e^{iωx} of centred rows, shape (R, n, 5): complex."""
         kernel, rows = pairs.kernels[i], pairs.rows[i] - pairs.rows[i].mean(axis=0)
         seed = (pairs.seed + i) % 2**64
         phases = rows @ kernel.frequencies(rows.shape[1], self.n_frequencies, seed)
-        waves: Floats = np.exp(1j * phases.T[:, :, None] / np.array(WIDTHS))
+        waves: Floats = np.exp(1j * phases.T[:, :, None] / np.array(BANDWIDTH_FACTORS))
         return waves
 
     def _draw(self, pairs: Pairs) -> tuple[Floats, Floats]:
@@ -204,10 +206,10 @@ def dependence(X: Floats, Y: Floats) -> Floats:
 
 def pairs_of_widths(pairs: Pairs) -> dict[str, list[float]]:
     """Return the bandwidths of both variables, pair by pair, for a report."""
-    x, y = ([float(kernel.bandwidth * w) for w in WIDTHS] for kernel in pairs.kernels)
+    x, y = ([float(kernel.bandwidth * w) for w in BANDWIDTH_FACTORS] for kernel in pairs.kernels)
     return {
-        "bandwidth_of_x": np.repeat(x, len(WIDTHS)).tolist(),
-        "bandwidth_of_y": y * len(WIDTHS),
+        "bandwidth_of_x": np.repeat(x, len(BANDWIDTH_FACTORS)).tolist(),
+        "bandwidth_of_y": y * len(BANDWIDTH_FACTORS),
     }
 
 

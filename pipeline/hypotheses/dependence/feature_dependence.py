@@ -25,9 +25,9 @@ from ..registry import Measured
 from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs, product_null
 from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
-MIN_SHARE = 1e-6  # fraction of a direction of KCCA: smaller ones change no correlation
+_MIN_SHARE = 1e-6  # fraction of a direction of KCCA: smaller ones change no correlation
 # Relative to RDC's largest singular value: smaller ones are powers that n rows do not resolve.
-MIN_SINGULAR_VALUE = 1e-4
+_MIN_SINGULAR_VALUE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class KCCA(Correlation):
         for kernel, rows in zip(pairs.kernels, pairs.rows, strict=True):
             values, vectors = eigh(CentredGram.of(kernel, rows).whole(), overwrite_a=True)
             shares = values / (values + n * self.ridge / 2)
-            strong = shares > MIN_SHARE
+            strong = shares > _MIN_SHARE
             if not strong.any():
                 raise ParameterError(
                     f"ridge is {self.ridge:g}, which leaves nothing of a kernel: take less"
@@ -340,7 +340,7 @@ class RDC(Correlation):
             weights = generator.standard_normal((ranks.shape[1], self.n_features))
             features = np.sin(self.scale / ranks.shape[1] * ranks @ weights)
             vectors, values, _ = svd(features - features.mean(axis=0), full_matrices=False)
-            sides.append(vectors[:, values > MIN_SINGULAR_VALUE * values[0]] * n**0.5)
+            sides.append(vectors[:, values > _MIN_SINGULAR_VALUE * values[0]] * n**0.5)
         return RowPair(sides[0], sides[1], correlation=True)
 
 

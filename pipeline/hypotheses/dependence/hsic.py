@@ -22,7 +22,7 @@ from .pairs import INDEPENDENCE, DependenceStatistic, Pairs, product_null
 # count like 2 to 14 values of equal size, and p ≤ .05 in 12 % of tests; 50 normal values count like
 # 24 or more. With 30 instead of 60, 200 values of Student's t with 2 or 3 degrees of freedom give
 # 7 or 8 %; with 60 they give 5 %.
-MIN_PAIRS, MIN_SHARE = 60, 1 / 3
+_MIN_PAIRS, _MIN_SHARE = 60, 1 / 3
 MIN_BLOCK = 4  # rows of an unbiased HSIC
 
 
@@ -175,7 +175,7 @@ class DistanceCovariance(HSICb):
         # with heavy tails, a few pairs have nearly all of the distances
         own = np.diagonal(gram)
         many = own.sum() ** 2 / max(float((own**2).sum()), np.finfo(float).tiny)
-        if many < min(MIN_PAIRS, MIN_SHARE * len(gram)):
+        if many < min(_MIN_PAIRS, _MIN_SHARE * len(gram)):
             raise DataError(
                 f"a few of the {len(pairs)} pairs have nearly all of the distances, as if there "
                 f"were {many:.0f}: the distribution of null 'spectral' is not theirs; take "

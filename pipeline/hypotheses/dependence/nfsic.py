@@ -31,18 +31,18 @@ from ..registry import Measured
 from ..samples.held_out import climb, kernel_gradient, split_units
 from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs
 
-SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
-RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
+_SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
+NFSIC_RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
 # Ridge of the search: without it bandwidths shrink until a few pairs alone are near a location,
 # whose number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7
 # %, by the distribution of Σ̂ alone.
-LEARNING_RIDGE = 1e-2
+_LEARNING_RIDGE = 1e-2
 MAX_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 29 % of tests of 100 pairs of rare zeros and ones
 # From so many bags of a store on the χ² distribution is near enough, and takes one pass. Of
 # points in memory permutations are exact: of 60 samples of 100 pairs that depend on each other they
 # find 75 %, the χ² distribution 63 %.
 MANY_BAGS = 1000
-MIN_VARIANCE = 1e-12  # variance of a product of kernels; below it there is only rounding
+_MIN_VARIANCE = 1e-12  # variance of a product of kernels; below it there is only rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Locations(Saved):
         n_locations = len(self.v)
         width = self.v.shape[1] + self.w.shape[1]
         return Cost(
-            seconds_per_bag=n_locations * width * SECONDS_PER_VALUE,
+            seconds_per_bag=n_locations * width * _SECONDS_PER_VALUE,
             bytes_per_bag=64 * n_locations,
             bytes_per_task=3 * 8 * (3 * n_locations) ** 2,
         )
@@ -128,18 +128,18 @@ class LocationSums(Sums):
         crossed = np.outer(M @ self.s, c)
         return u, (M @ self.ss @ M.T + crossed + crossed.T) / n + np.outer(c, c)
 
-    def contributions(self, ridge: float = RIDGE) -> Floats:
+    def contributions(self, ridge: float = NFSIC_RIDGE) -> Floats:
         """Return the contribution of each location to λ̂, n û_j ((Σ̂ + γI)⁻¹ û)_j, shape (J,)."""
         u, covariance = self.covariances()
         covariance[np.diag_indices_from(covariance)] += ridge
         shares: Floats = self.n * u * cho_solve(cho_factor(covariance), u)
         return shares
 
-    def statistic(self, ridge: float = RIDGE) -> float:
+    def statistic(self, ridge: float = NFSIC_RIDGE) -> float:
         """λ̂, χ²(J) without dependence."""
         return float(self.contributions(ridge).sum())
 
-    def null(self, ridge: float = RIDGE) -> Null:
+    def null(self, ridge: float = NFSIC_RIDGE) -> Null:
         """Return the null distribution of λ̂, Σ w_j χ²_1, the more conservative of two.
 
         In one w = σ / (σ + γ) of the eigenvalues σ of Σ̂. Where all are far above γ this is χ²(J).
@@ -162,7 +162,7 @@ class LocationSums(Sums):
         joint = self.ss / n - np.outer(mean, mean)
         independent = joint[J : 2 * J, J : 2 * J] * joint[2 * J :, 2 * J :]
         expected = float(np.trace(independent))
-        if values[-1] < MIN_VARIANCE or expected > MAX_EXPECTED * values.sum():
+        if values[-1] < _MIN_VARIANCE or expected > MAX_EXPECTED * values.sum():
             raise DataError(
                 f"too few of the {n} pairs are near the locations for null 'chi_square'; take "
                 "null='permutation'"
@@ -177,7 +177,7 @@ class LocationSums(Sums):
 
 
 def nfsic_of_orders(
-    K: Floats, L: Floats, orders: Iterator[NDArray[np.int64]], ridge: float = RIDGE
+    K: Floats, L: Floats, orders: Iterator[NDArray[np.int64]], ridge: float = NFSIC_RIDGE
 ) -> Floats:
     """Return λ̂ with the rows of L permuted, for blocks (m, n) of orders, shape (n_orders,)."""
     return np.array(
@@ -186,7 +186,7 @@ def nfsic_of_orders(
 
 
 def learn_locations(
-    start: Locations, X: Floats, Y: Floats, ridge: float = LEARNING_RIDGE
+    start: Locations, X: Floats, Y: Floats, ridge: float = _LEARNING_RIDGE
 ) -> Locations:
     """Return the locations and bandwidths that maximise λ̂ on rows that the test does not use.
 
@@ -203,7 +203,7 @@ def learn_locations(
 
 
 def nfsic_gradient(
-    locations: Locations, X: Floats, Y: Floats, ridge: float = RIDGE
+    locations: Locations, X: Floats, Y: Floats, ridge: float = NFSIC_RIDGE
 ) -> tuple[float, Floats]:
     """λ̂ and its gradient in (v, w, log σ_x, log σ_y), shape (J d_x + J d_y + 2,)."""
     K, L = locations.kernels(X, Y)

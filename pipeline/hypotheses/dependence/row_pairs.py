@@ -15,7 +15,7 @@ from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
 
 # Relative to the largest: Nyström features leave out directions that are rounding.
-MIN_EIGENVALUE = 1e-10
+_MIN_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def nystroem_rows(gram: Floats, columns: Floats) -> Floats:
         Kernel values of the rows and the landmarks.
     """
     values, vectors = eigh(gram)
-    positive = values > MIN_EIGENVALUE * values[-1]
+    positive = values > _MIN_EIGENVALUE * values[-1]
     return columns @ (vectors[:, positive] / np.sqrt(values[positive]))
 
 
@@ -144,7 +144,7 @@ def _turned(rows: Floats) -> tuple[Floats, Floats]:
     rows = rows - rows.mean(axis=0)
     n, p = rows.shape
     values, vectors = eigh((rows @ rows.T if n < p else rows.T @ rows) / n)
-    positive = values > MIN_EIGENVALUE * values[-1]
+    positive = values > _MIN_EIGENVALUE * values[-1]
     values, vectors = values[positive], vectors[:, positive]
     return vectors * np.sqrt(n * values) if n < p else rows @ vectors, values
 

@@ -23,7 +23,7 @@ from .scores import Scored
 
 WAVE_ROWS = 4096  # rows whose waves are in memory: 4 MiB of 64 frequencies
 # Added to the criterion's deviation, so that the ratio is finite where both vanish.
-MIN_DEVIATION = 1e-3
+_MIN_DEVIATION = 1e-3
 
 
 def stein_kernel(x: Scored, y: Scored, bandwidth: float) -> Floats:
@@ -223,7 +223,7 @@ def fssd_gradient(scored: Scored, v: Floats, bandwidth: float) -> tuple[float, F
     deviation = variance**0.5
     by_value = 2 * (total - tau) / (n * (n - 1))
     by_variance = 8 / n * (np.outer(along, mean) + (along @ tau / n - 2 * (mean @ mean) * mean))
-    scale = deviation + MIN_DEVIATION
+    scale = deviation + _MIN_DEVIATION
     by_tau = by_value / scale
     if deviation:
         by_tau = by_tau - value / scale**2 * by_variance / (2 * deviation)

@@ -20,7 +20,7 @@ from ...embeddings.random_features.frequencies import draw_frequencies
 from ...embeddings.random_features.kernel_profiles import LAPLACIAN, kernel_profile
 from ..declared import KERNEL, KERNEL_WIDTH
 
-TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
+_TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,6 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     return Kernel(name, median)
 
 
-def tiles(n_rows: int, tile: int = TILE) -> Iterator[slice]:
+def tiles(n_rows: int, tile: int = _TILE) -> Iterator[slice]:
     """Yield the slices of up to ``tile`` rows that make up ``n_rows``."""
     return (slice(start, min(start + tile, n_rows)) for start in range(0, n_rows, tile))

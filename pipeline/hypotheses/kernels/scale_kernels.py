@@ -9,7 +9,7 @@ from ...core.compiling import kernel
 from ...core.sine_kernels import FAST, half_turn
 
 _F = np.float32
-ONE, TWO = _F(1), _F(2)
+_ONE, _TWO = _F(1), _F(2)
 
 
 @kernel(fastmath=FAST)
@@ -37,8 +37,8 @@ def add_waves(turns, scale, units, out):
         for j in range(h):
             t = row[j] * scale
             s, c = half_turn(_F(t - np.rint(t)))
-            sines[j] += np.float64(TWO * s * c)
-            cosines[j] += np.float64(ONE - TWO * s * s)
+            sines[j] += np.float64(_TWO * s * c)
+            cosines[j] += np.float64(_ONE - _TWO * s * s)
 
 
 @kernel()

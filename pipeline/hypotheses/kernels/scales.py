@@ -27,8 +27,8 @@ from .scale_kernels import add_waves
 
 N_WIDTHS = 10  # per kernel: neighbours differ by a factor of about 1.5
 # Of the distances: bandwidths range from half the first to twice the second.
-QUANTILES = (0.05, 0.95)
-BLOCK = 1024  # rows whose phases are in memory: 1 MiB of 128 frequencies
+_QUANTILES = (0.05, 0.95)
+_BLOCK = 1024  # rows whose phases are in memory: 1 MiB of 128 frequencies
 SECONDS_PER_WAVE = 1.5e-9  # of a sine and its cosine at one scale, on one core
 SECONDS_PER_PHASE = 1e-10  # of a product in double precision
 MAX_UNITS = 1024  # units whose sums a pass holds
@@ -84,7 +84,7 @@ class Scales(Saved):
                     )
                 apart = np.where(distances > 0, distances, np.median(positive))
             with np.errstate(over="ignore", invalid="ignore"):
-                low, high = np.nan_to_num(np.quantile(apart, QUANTILES), nan=np.inf)
+                low, high = np.nan_to_num(np.quantile(apart, _QUANTILES), nan=np.inf)
             # the Laplacian kernel of MMD-FUSE is exp(−√2 ‖Δ‖₁ / λ), ours exp(−‖Δ‖₁ / σ)
             unit = 2**-0.5 if name == LAPLACIAN else 1.0
             if not (2 * WIDTH_RANGE[0] <= low * unit and high <= WIDTH_RANGE[1] / 2):
@@ -138,10 +138,10 @@ class Scales(Saved):
         base, scales, family = _waves(self, len(self.centre))
         length, amplitude = len(rows), self.n_frequencies**-0.5
         sums = np.zeros_like(out)
-        for start in range(0, length, BLOCK):
-            block = np.asarray(rows[start : start + BLOCK], np.float64) - self.centre
+        for start in range(0, length, _BLOCK):
+            block = np.asarray(rows[start : start + _BLOCK], np.float64) - self.centre
             turns = [block @ frequencies for frequencies in base]
-            of = units[start : start + BLOCK]
+            of = units[start : start + _BLOCK]
 
             def add_scale(k: int, turns: list[Floats] = turns, of: Integers = of) -> None:
                 add_waves(turns[family[k]], scales[k], of, sums[k])

@@ -19,7 +19,7 @@ from .permutation import p_values
 
 N_QUANTILES = 999  # quantiles of a known distribution: enough for a histogram
 # Relative to the largest weight of a mixture: smaller ones change no digit of a p-value.
-MIN_WEIGHT = 1e-9
+_MIN_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def mixture_null(
     shift : float
         −Σ w_i for unbiased statistics, which are 0 on average.
     """
-    weights = weights[weights > MIN_WEIGHT * max(0.0, float(weights.max(initial=0.0)))]
+    weights = weights[weights > _MIN_WEIGHT * max(0.0, float(weights.max(initial=0.0)))]
     generator = generator_of(seed, "simulation")
     values = generator.chisquare(1.0, (n_draws, len(weights))) @ weights + shift
     return Null("spectral", float(p_values(observed, values)), np.sort(values))

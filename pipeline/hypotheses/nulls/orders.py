@@ -10,7 +10,7 @@ from ...core.arrays import Integers
 from ...core.errors import DataError
 from .draws import generator_of
 
-VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
+_VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
 
 
 def permuted_orders(
@@ -73,5 +73,5 @@ def shifted_orders(n: int, n_orders: int, seed: int) -> Iterator[Integers]:
 
 
 def _blocks(n: int, n_orders: int) -> Iterator[int]:
-    step = max(1, VALUES_PER_BLOCK // n)
+    step = max(1, _VALUES_PER_BLOCK // n)
     return (min(step, n_orders - start) for start in range(0, n_orders, step))

@@ -12,7 +12,9 @@ from .variable_features import Moments, alignments
 
 LASSO_STEPS = 60  # penalties of the path, from one that selects nothing down to 10⁻⁴ of it
 SWEEPS = 50  # sweeps of coordinate descent, for each penalty
-RIDGE = 1e-3  # penalty of the additive model per row; features have about this variance, 1 / 2 L
+_ADDITIVE_RIDGE = (
+    1e-3  # penalty of the additive model per row; features have about this variance, 1 / 2 L
+)
 
 Scores = tuple[list[int], Floats]
 """The variables in the order in which they were selected, and a score of all of them."""
@@ -72,7 +74,7 @@ def permutation(moments: Moments, folds: Sequence[int], blocks: Sequence[slice],
     for fold in folds:
         _, covariance, _ = moments.centred([other for other in folds if other != fold])
         gram = covariance[inputs, inputs]
-        ridge = RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+        ridge = _ADDITIVE_RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
         weights = solve(gram + ridge, covariance[inputs, target], assume_a="pos")
         _, held_out, n = moments.centred([fold])
         gram = held_out[inputs, inputs]

@@ -16,7 +16,9 @@ from ...core.errors import DataError
 from ...execution.worker_threads import kernel_threads
 from .variable_features import VariableFeatures
 
-RIDGE = 1e-3  # penalty of the canonical correlation, of features whose variance is about 1 / 2L
+_CORRELATION_RIDGE = (
+    1e-3  # penalty of the canonical correlation, of features whose variance is about 1 / 2L
+)
 # Fraction of the reference's pixels: a smaller overlap can look dependent by chance.
 MIN_OVERLAP = 0.3
 MAX_PIXELS = 2**14  # pixels of the reference that are compared, evenly spread
@@ -206,10 +208,10 @@ class Overlap:
         if inside.mean() < MIN_OVERLAP:
             return 1.0
         values = map_coordinates(self.moving, places[:, inside], order=1)
-        return -dependence(self.fixed[inside], self.features(values[:, None]), self.measure)
+        return -_dependence(self.fixed[inside], self.features(values[:, None]), self.measure)
 
 
-def dependence(x: Floats, y: Floats, measure: str) -> float:
+def _dependence(x: Floats, y: Floats, measure: str) -> float:
     """Return the canonical correlation, or the alignment, of features of pairs, from 0 to 1."""
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     xx, yy, xy = (a.T @ b / len(x) for a, b in ((x, x), (y, y), (x, y)))
@@ -217,7 +219,7 @@ def dependence(x: Floats, y: Floats, measure: str) -> float:
         scale = np.linalg.norm(xx) * np.linalg.norm(yy)
         return float((xy**2).sum() / max(scale, 1e-300))
     for gram in (xx, yy):
-        gram[np.diag_indices_from(gram)] += RIDGE / len(gram)
+        gram[np.diag_indices_from(gram)] += _CORRELATION_RIDGE / len(gram)
     squares = eigh(xy @ np.linalg.solve(yy, xy.T), xx, eigvals_only=True)
     return float(max(squares[-1], 0.0) ** 0.5)
 

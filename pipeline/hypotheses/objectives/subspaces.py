@@ -26,7 +26,7 @@ from .variable_features import Moments, VariableFeatures, alignments
 
 MAX_ITERATIONS = 1000  # iterations of FastICA
 # Relative to the largest: smaller ones belong to coordinates that others determine.
-MIN_SINGULAR_VALUE = 1e-10
+_MIN_SINGULAR_VALUE = 1e-10
 MIN_ALIGNMENT = 4.0  # times the alignment that independent components have by chance
 
 
@@ -153,7 +153,7 @@ def _sizes(dims: int | list[int] | None, d: int) -> list[int] | None:
 
 def _components(x: Floats, seed: int) -> tuple[Floats, Floats]:
     values = svdvals(x - x.mean(axis=0))
-    if values[-1] <= MIN_SINGULAR_VALUE * values[0]:
+    if values[-1] <= _MIN_SINGULAR_VALUE * values[0]:
         raise DataError("coordinates of X determine each other: leave one out")
     with warnings.catch_warnings():
         # within a subspace FastICA may not converge; any rotation of the components will do

@@ -17,7 +17,7 @@ Criterion = Callable[[Sequence[Floats], Sequence[float]], tuple[float, Floats]]
 """From locations and bandwidths to a value, and its gradient in (locations, log σ), flat."""
 
 MIN_UNITS = 4  # units to learn on, or to test
-MAX_STEPS = 100  # steps of the search, each two passes over the rows that it learns from
+_MAX_STEPS = 100  # steps of the search, each two passes over the rows that it learns from
 MAX_WIDTH_FACTOR = 10.0  # a learnt bandwidth differs from the first one by at most this factor
 
 
@@ -71,7 +71,7 @@ def climb(
     bounds = [(None, None)] * int(ends[-1]) + [(log - reach, log + reach) for log in logs]
     optimum: Any = minimize(
         loss, np.concatenate([*(v.ravel() for v in locations), logs]), jac=True,
-        method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_STEPS},
+        method="L-BFGS-B", bounds=bounds, options={"maxiter": _MAX_STEPS},
     )  # fmt: skip
     return unpacked(optimum.x)
 

@@ -21,7 +21,7 @@ from ...data.store.sampling import CHOICE_SAMPLE
 from ...data.store.store import BagStore
 
 LEFT_OUT = 0.05  # of a set's bags, at most
-MAX_VALUES = 2**24  # coordinates held, of both sets together
+MAX_HELD_VALUES = 2**24  # coordinates held, of both sets together
 
 
 ComparedBags = BagStore | Bags | Sequence[ArrayLike] | tuple[BagStore, int, int]
@@ -136,7 +136,7 @@ def thinning_size(sizes: Sequence[NDArray[np.int64]]) -> int:
 def held_size(sizes: Sequence[NDArray[np.int64]], n_dims: int) -> int:
     """Return `thinning_size`, or less: the bags of all sets fill at most 2^24 coordinates."""
     n_bags = sum(len(of_set) for of_set in sizes)
-    return max(1, min(thinning_size(sizes), MAX_VALUES // (n_bags * n_dims)))
+    return max(1, min(thinning_size(sizes), MAX_HELD_VALUES // (n_bags * n_dims)))
 
 
 def thin_bags(bags: Bags, size: int | None, seed: int) -> Bags:

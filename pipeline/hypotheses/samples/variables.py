@@ -28,7 +28,7 @@ VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStor
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
 
 MIN_PAIRED_ROWS = 4  # which the unbiased HSIC needs
-MAX_CLASSES = 1024  # classes of a variable: one column each
+_MAX_CLASSES = 1024  # classes of a variable: one column each
 
 
 def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed: int) -> list[Any]:
@@ -138,9 +138,9 @@ def _utc(moment: datetime) -> datetime:
 
 def class_columns(classes: Sequence[Any] | NDArray[Any], codes: NDArray[Any], name: str) -> Floats:
     """Return a column of 0 and 1 per class; NaN where the code is NaN."""
-    if len(classes) > MAX_CLASSES:
+    if len(classes) > _MAX_CLASSES:
         raise DataError(
-            f"{name} has {len(classes):,} classes; at most {MAX_CLASSES:,} are compared"
+            f"{name} has {len(classes):,} classes; at most {_MAX_CLASSES:,} are compared"
         )
     columns = np.equal.outer(codes, np.arange(len(classes))).astype(np.float64)
     columns[np.isnan(codes)] = np.nan

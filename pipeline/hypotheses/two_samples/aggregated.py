@@ -21,10 +21,9 @@ from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, permutation_null
 from ..registry import Measured
+from ..result import LEVEL
 from .comparison import TWO_SAMPLE, TwoSamples
 from .fused import MIN_FEATURE_SPREAD, ManyScales
-
-LEVEL = 0.05  # level at which the report counts the bandwidths that reject
 
 
 @TWO_SAMPLE.register

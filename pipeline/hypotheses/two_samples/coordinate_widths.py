@@ -26,10 +26,10 @@ STARTS = (
 )  # times the median distance: a fine difference is no slope of a wide kernel
 # Ratio of a bandwidth to the standard deviation of its coordinate, and its inverse.
 MAX_WIDTH_RATIO = 100.0
-MAX_STEPS = 60
-ROUNDING = 1e-24  # a variance: kernels so narrow that no row sees another have none
-MAX_COORDINATES = 16  # coordinates with the narrowest kernels: the others are left out
-MAX_NAMED = 3  # coordinates in the report's line
+_MAX_STEPS = 60
+_MIN_KERNEL_VARIANCE = 1e-24  # a variance: kernels so narrow that no row sees another have none
+_MAX_COORDINATES = 16  # coordinates with the narrowest kernels: the others are left out
+_MAX_NAMED = 3  # coordinates in the report's line
 
 
 def choose_widths(samples: TwoSamples) -> tuple[Floats, float]:
@@ -55,7 +55,7 @@ def choose_widths(samples: TwoSamples) -> tuple[Floats, float]:
         begin = np.full(scaled.shape[1], np.log(start * median))
         optimum: Any = minimize(
             loss, begin, jac=True, method="L-BFGS-B", bounds=[(-reach, reach)] * len(begin),
-            options={"maxiter": MAX_STEPS},
+            options={"maxiter": _MAX_STEPS},
         )  # fmt: skip
         if best is None or optimum.fun < best.fun:
             best = optimum
@@ -76,7 +76,7 @@ def power_slopes(samples: TwoSamples, rows: Floats, logs: Floats) -> tuple[float
     share, pairs = _shares(samples)
     mmd = float(np.vdot(pairs, gram))
     residuals = _residuals(samples, gram @ share)
-    variance = 4 * float(residuals @ residuals) + ROUNDING
+    variance = 4 * float(residuals @ residuals) + _MIN_KERNEL_VARIANCE
     error = variance**0.5
     # of the variance in each row's witness: residuals are linear in the sums of units
     of_rows = 8 * _transposed(samples, residuals)[samples.units]
@@ -97,7 +97,7 @@ def lost_without(samples: TwoSamples, coordinates: Integers) -> Floats:
     def power(squares: Floats) -> float:
         gram = np.exp(-0.5 * squares)
         residuals = _residuals(samples, gram @ share)
-        error = (4 * float(residuals @ residuals) + ROUNDING) ** 0.5
+        error = (4 * float(residuals @ residuals) + _MIN_KERNEL_VARIANCE) ** 0.5
         return float(np.vdot(pairs, gram)) / error
 
     whole = power(distances)
@@ -160,10 +160,10 @@ def coordinate_details(widths: Floats, spread: Floats, tested: TwoSamples) -> di
         Samples that the bandwidths were not chosen on, divided by the bandwidths.
     """
     seen = (spread / widths) ** 2
-    order = np.argsort(-seen, kind="stable")[:MAX_COORDINATES]
+    order = np.argsort(-seen, kind="stable")[:_MAX_COORDINATES]
     lost = np.zeros(len(widths))
     lost[order] = lost_without(tested, order)
-    named = [k for k in np.argsort(-lost, kind="stable")[:MAX_NAMED] if lost[k] > 0]
+    named = [k for k in np.argsort(-lost, kind="stable")[:_MAX_NAMED] if lost[k] > 0]
     names = tested.first.names
     differing = [f"{names[k] if names else k}: {lost[k]:.0%}" for k in named]
     coordinates: dict[str, Any] = {"bandwidth": widths.tolist(), "lost_without": lost.tolist()}

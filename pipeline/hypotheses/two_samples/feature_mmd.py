@@ -22,8 +22,8 @@ from ..nulls.wild_bootstrap import WILD, wild_null
 from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 
-MIN_SPREAD = 1e-6  # features of norm 1 in single precision: less is rounding
-MAX_FREQUENCIES = 2**16  # a permutation then takes half a megabyte
+_MIN_WITHIN = 1e-6  # features of norm 1 in single precision: less is rounding
+_MAX_FREQUENCIES = 2**16  # a permutation then takes half a megabyte
 
 
 @TWO_SAMPLE.register
@@ -62,7 +62,7 @@ class FourierMMD(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     fast: ClassVar[bool] = False
-    n_frequencies: Annotated[int, Integer(1, MAX_FREQUENCIES)] = 256
+    n_frequencies: Annotated[int, Integer(1, _MAX_FREQUENCIES)] = 256
 
     @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
@@ -99,7 +99,7 @@ class FourierMMD(TwoSampleStatistic):
             statistic=float(values[0]),
             null=null,
             standard_error=samples.standard_error(sums @ difference, float(null.values.var())),
-            effect=float(values[0]) / within if within > MIN_SPREAD else float("nan"),
+            effect=float(values[0]) / within if within > _MIN_WITHIN else float("nan"),
             details={"biased": biased, "error_of_frequencies": float(squares.std() / n**0.5)},
         )
 

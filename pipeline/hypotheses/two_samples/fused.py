@@ -43,14 +43,16 @@ EXACT_ROWS = 400  # for `fuse_rows`, whose callers say how many frequencies ther
 # finds 41 %, 1 finds 36 %; in mixtures and on the line they find as many (of 40 each).
 SHARPNESS = 4.0
 CHOICE_ROWS = 512  # rows on which widths and norms are chosen: 130,000 distances
-MAX_FREQUENCIES = 4096  # per kernel: a permutation then takes 1.3 MB
+_MAX_FREQUENCIES = 4096  # per kernel: a permutation then takes 1.3 MB
 # Units where up to a million permutations follow: buckets then cost no visible power.
 STAGED_UNITS = 256
 # Sharpness of the soft maximum of standard scores. That of MMD-FUSE, √(n(n − 1)) over norms, is
 # about √2 for scores. In 50 samples of 200 pairs whose sines of two periods depend, √2 finds 41 and
 # this 48; for lines, circles, spreads and eight dimensions both find as many.
 SHARPNESS_OF_SCORES = 4 * 2**0.5
-MIN_SPREAD = 1e-12  # over permutations, of statistics of kernels of size 1: less is rounding
+_MIN_STATISTIC_SPREAD = (
+    1e-12  # over permutations, of statistics of kernels of size 1: less is rounding
+)
 MIN_FEATURE_SPREAD = 1e-6  # features of norm 1 in single precision: less is rounding
 
 
@@ -72,7 +74,7 @@ class ManyScales(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     kernels: ClassVar[tuple[str, ...]] = (BOTH, "gaussian", "laplacian", "matern")
     has_widths: ClassVar[bool] = True
-    n_frequencies: Annotated[int, Integer(1, MAX_FREQUENCIES)] = 128
+    n_frequencies: Annotated[int, Integer(1, _MAX_FREQUENCIES)] = 128
     exact: bool | None = None
 
     @property
@@ -244,7 +246,9 @@ def fused(values: Floats, norms: Floats, temperature: float) -> Floats:
 def standard_scores(every: Floats) -> Floats:
     """Return columns less their means, over their standard deviations; 0 where these are 0."""
     spread = every.std(axis=0)
-    scores: Floats = (every - every.mean(axis=0)) / np.where(spread > MIN_SPREAD, spread, np.inf)
+    scores: Floats = (every - every.mean(axis=0)) / np.where(
+        spread > _MIN_STATISTIC_SPREAD, spread, np.inf
+    )
     return scores
 
 

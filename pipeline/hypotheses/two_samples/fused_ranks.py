@@ -36,9 +36,9 @@ from .fused import (
 )
 from .marginals import MarginalDifferences
 
-PARTS = ("kernels by norm", "kernels by deviation", "coordinates")
+_RANKED_PARTS = ("kernels by norm", "kernels by deviation", "coordinates")
 # Half of the level is for the first, whose differences no other part detects: waves of the plane.
-WEIGHTS = (0.5, 0.25, 0.25)
+_WEIGHTS = (0.5, 0.25, 0.25)
 
 
 @TWO_SAMPLE.register
@@ -103,7 +103,7 @@ class FuseRanks(ManyScales):
             joined.append(marginals.largest)
             details["largest_of_coordinates"] = marginals.described
         table = np.column_stack(joined)
-        best = aggregate(table[0], table[1:], samples.null, WEIGHTS[: len(joined)])
+        best = aggregate(table[0], table[1:], samples.null, _WEIGHTS[: len(joined)])
         by_norm = softmax(temperature * values / norms)
         weights = by_norm if best.top == 0 else softmax(SHARPNESS_OF_SCORES * scores[0])
         return Measured(
@@ -111,7 +111,7 @@ class FuseRanks(ManyScales):
             null=best.null,
             effect=effect_of(values, weights, sums.spread_within()),
             details={
-                "best_of_three" if len(joined) == 3 else "best_of_two": PARTS[best.top],
+                "best_of_three" if len(joined) == 3 else "best_of_two": _RANKED_PARTS[best.top],
                 **details,
                 **scale_details(scales, values, weights),
             },

@@ -11,8 +11,8 @@ from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 
 # Relative to the squares of features: smaller variances are those of equal features.
-ROUNDING = 1e-12
-RIDGE = 1e-9  # relative to the mean variance: T² stays finite for dependent features
+_MIN_RELATIVE_TRACE = 1e-12
+_VARIANCE_RIDGE = 1e-9  # relative to the mean variance: T² stays finite for dependent features
 # With both samples' covariance: directions of less variance are those of a few rows, whose mean is
 # not normal. With it p ≤ .05 in 3 to 6 % of tests of ten features of 20 Cauchy numbers against 40
 # and of 30 against 150, without it in 2 to 7 % (400 or 500 data sets each).
@@ -95,12 +95,12 @@ def hotelling(
     joint = covariances[0] + covariances[1]
     J = difference.shape[1]
     trace = np.trace(joint, axis1=1, axis2=2)
-    if trace[0] <= ROUNDING * squares:
+    if trace[0] <= _MIN_RELATIVE_TRACE * squares:
         raise DataError(
             "the features at the locations are the same for all rows of a sample, in both: take "
             "a wider bandwidth, or locations nearer to the rows"
         )
-    ridge = (POOLED_RIDGE if pooled else RIDGE) * trace / J + np.finfo(float).tiny
+    ridge = (POOLED_RIDGE if pooled else _VARIANCE_RIDGE) * trace / J + np.finfo(float).tiny
     variances = np.maximum(np.linalg.eigvalsh(joint[0]), 0.0)
     joint += ridge[:, None, None] * np.eye(J)
     shares = difference * np.linalg.solve(joint, difference[:, :, None])[..., 0]

@@ -16,6 +16,7 @@ from ...core.arrays import Floats
 from ...data.store.sampling import spread_rows
 from ..kernels.kernels import Kernel, resolve_kernel
 from ..nulls.permutation import draw_splits
+from ..result import LEVEL
 from ..samples.samples import Sample
 from .comparison import TwoSamples
 from .coordinate_widths import choose_widths, coordinate_details, in_widths, spread_of
@@ -23,11 +24,10 @@ from .exact_mmd import PairSums, null_variance, u_centred
 
 KERNEL_CRITERIA = ("max_mmd", "t", "tau")
 ARD = "ard"
-WIDTHS = np.logspace(-1.5, 1.5, 13)  # times the median distance
-CHOICE_ROWS = 1024  # units of each sample that choose, at most, and about as many rows
+MEDIAN_FACTORS = np.logspace(-1.5, 1.5, 13)  # times the median distance
+_CHOICE_ROWS = 1024  # units of each sample that choose, at most, and about as many rows
 ARD_ROWS = 512  # rows that choose a bandwidth per coordinate: a step takes a tenth of a second
 N_PERMUTATIONS = 200  # permutations of which τ's threshold is a quantile
-LEVEL = 0.05  # level of that threshold
 
 
 def choose_kernel(
@@ -44,7 +44,7 @@ def choose_kernel(
     chosen_on, tested_on = samples.split(0.5)
     few = replace(chosen_on, first=_few(chosen_on.first), second=_few(chosen_on.second))
     median = resolve_kernel(name, "median", few.sampled_rows)
-    kernels = [median.with_bandwidth(float(median.bandwidth * width)) for width in WIDTHS]
+    kernels = [median.with_bandwidth(float(median.bandwidth * width)) for width in MEDIAN_FACTORS]
     values = _criteria(criterion, few, kernels)
     best = kernels[int(np.argmax(values))]
     details = {
@@ -107,7 +107,7 @@ def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) ->
     return np.array(criteria)
 
 
-def _few(sample: Sample, most: int = CHOICE_ROWS) -> Sample:
+def _few(sample: Sample, most: int = _CHOICE_ROWS) -> Sample:
     """Return a sample of few of its units, and of large units each so many-th row."""
     chosen = spread_rows(np.arange(sample.n_units), most)
     rows = np.flatnonzero(np.isin(sample.units, chosen))

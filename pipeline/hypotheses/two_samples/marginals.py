@@ -14,6 +14,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 
 from ...core.arrays import Floats
+from ...data.labelled.labelled import ROWS_PER_BLOCK
 from ...execution.pool import run_parts
 from ..kernels.scales import MAX_UNITS
 from ..nulls.permutation import split_blocks
@@ -22,8 +23,7 @@ from .unit_sums import bucket_labels, choose_rows, plan_units
 
 ASPECTS = ("location", "spread", "skewness", "tails")  # by degree, from 1
 N_RANKED = 512  # rows among which ranks are taken: an error of .02 of a rank, read from a cache
-ROWS_PER_BLOCK = 4096
-CONSTANT = 1e-9  # of a variance of ranks between −1 and 1: less is rounding
+_CONSTANT = 1e-9  # of a variance of ranks between −1 and 1: less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class MarginalDifferences:
         # the variance of a sum of n_first units that are drawn without replacement
         variances = n_first * (n - n_first) / (n * max(1, n - 1)) * (centred**2).sum(axis=0)
         rows_per_unit = (len(samples.first) + len(samples.second)) / n
-        varies = variances > CONSTANT * n * rows_per_unit**2
+        varies = variances > _CONSTANT * n * rows_per_unit**2
         scaled = centred / np.sqrt(np.where(varies, variances, np.inf))
         is_first = np.arange(n) < n_first
         scores = scaled[is_first].sum(axis=0)

@@ -17,8 +17,8 @@ from ..kernels.scale_kernels import add_pairs
 from ..kernels.split_kernels import mirror
 
 TILE = 256  # rows: the distances of a pair of tiles, and a kernel of them, stay in one core's cache
-SECONDS_PER_VALUE = 3e-9  # of a kernel, and to add it to the sum of its units; on one core
-SECONDS_PER_GAP = 5e-10  # of a coordinate of the distance of two rows, of one metric
+_SECONDS_PER_VALUE = 3e-9  # of a kernel, and to add it to the sum of its units; on one core
+_SECONDS_PER_GAP = 5e-10  # of a coordinate of the distance of two rows, of one metric
 
 
 def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Kernel]) -> Floats:
@@ -60,6 +60,6 @@ def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Ke
 
 def seconds_of_pairs(n_rows: int, n_dims: int, kernels: Sequence[Kernel]) -> float:
     """Return about how long `unit_grams` takes one core."""
-    per_pair = len(kernels) * SECONDS_PER_VALUE
-    per_pair += len({kernel.name for kernel in kernels}) * n_dims * SECONDS_PER_GAP
+    per_pair = len(kernels) * _SECONDS_PER_VALUE
+    per_pair += len({kernel.name for kernel in kernels}) * n_dims * _SECONDS_PER_GAP
     return n_rows**2 / 2 * per_pair

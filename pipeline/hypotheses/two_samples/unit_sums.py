@@ -27,7 +27,7 @@ from ..samples.samples import Sample
 from .comparison import TwoSamples
 from .unit_grams import unit_grams
 
-ROWS_PER_READ = 4096  # of an array, converted at a time
+_ROWS_PER_READ = 4096  # of an array, converted at a time
 SPLITS_PER_BLOCK = 1000  # whose sums of one scale are in memory: some MiB
 
 
@@ -289,8 +289,8 @@ def _unit_sums(
         return _stored_sums(sample, scales, length, count)
     labels = bucket_labels(sample, length, count, seed)
     sums = np.zeros((len(scales.kernels), count + 1, 2 * scales.n_frequencies))
-    for start in range(0, len(sample), ROWS_PER_READ):
-        part = slice(start, start + ROWS_PER_READ)
+    for start in range(0, len(sample), _ROWS_PER_READ):
+        part = slice(start, start + _ROWS_PER_READ)
         scales.add(sample.rows[part], labels[part], sums)
     return sums, np.bincount(labels, minlength=count + 1).astype(np.float64)
 

@@ -27,11 +27,11 @@ from .anndata_files import (
     Cells,
     is_by_genes,
     matrix_columns,
+    matrix_rows,
     open_cells,
-    reading,
-    rows_of,
+    reading_cells,
 )
-from .frames import RowsIngest, arrow_errors, ingest_rows, labels_of
+from .frames import RowsIngest, arrow_errors, ingest_rows, label_settings
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -60,7 +60,7 @@ ANNDATA_RULES = FormatRules(
 
 logger = logging.getLogger(__name__)
 
-MAX_CELLS = 65_536  # per batch
+CELLS_PER_BATCH = 65_536  # per batch
 CELL_SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 30, less than a GiB
 VALUES_PER_BATCH = 2**25  # of a matrix, which may be sparse: 128 MiB where it is dense
 
@@ -147,7 +147,7 @@ def ingest_anndata(
     2
     """
     asked = [coordinates] if isinstance(coordinates, str) else list(coordinates)
-    labels = labels_of(id_column, targets, parameters)
+    labels = label_settings(id_column, targets, parameters)
     with open_cells(cells) as opened:
         for name in labels:
             if name not in opened.columns:
@@ -231,7 +231,7 @@ def _log_places(cells: Cells, name: str) -> None:
 def _part(cells: Cells, name: str, genes: tuple[str, str]) -> _Part:
     _log_places(cells, name)
     if name in cells.matrices:
-        with reading(cells.place, f"obsm[{name!r}] cannot be read"):
+        with reading_cells(cells.place, f"obsm[{name!r}] cannot be read"):
             shape = cells.matrix("obsm", name).shape
         if len(shape) != 2:
             raise DataError(f"{cells.place}: obsm[{name!r}] has shape {shape}; expected (n, k)")
@@ -272,7 +272,7 @@ def _blocks(cells: Cells, parts: Sequence[_Part]) -> Iterator[_Block]:
         of = [part for part in parts if (part.kind, part.name) == (kind, name)]
         numbers = np.concatenate([part.numbers for part in of])
         names = [coordinate for part in of for coordinate in part.names]
-        with reading(cells.place, f"{place} cannot be read"):
+        with reading_cells(cells.place, f"{place} cannot be read"):
             matrix = cells.matrix(kind, name)
             if getattr(matrix, "shape", (None,))[0] != cells.n_obs:
                 raise DataError(f"{cells.place}: {place} is missing, or has no row per cell")
@@ -286,17 +286,17 @@ def _batches(
     cells: Cells, labels: Sequence[str], parts: Sequence[_Part], progress: Progress | None
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the labels and coordinates of some cells at a time."""
-    with reading(cells.place, "obs cannot be read"):
+    with reading_cells(cells.place, "obs cannot be read"):
         of_obs = [part.name for part in parts if part.kind == "obs"]
         columns = {name: cells.column(name) for name in dict.fromkeys([*labels, *of_obs])}
     blocks = list(_blocks(cells, parts))
     step = _cells_per_batch([block.matrix for block in blocks])
     for start in range(0, cells.n_obs, step):
         rows = slice(start, min(cells.n_obs, start + step))
-        with reading(cells.place, f"cells {rows.start} to {rows.stop} cannot be read"):
+        with reading_cells(cells.place, f"cells {rows.start} to {rows.stop} cannot be read"):
             frame = {name: column(rows) for name, column in columns.items()}
             for block in blocks:
-                values = rows_of(block.matrix, rows, block.numbers)
+                values = matrix_rows(block.matrix, rows, block.numbers)
                 frame.update(zip(block.names, values.T, strict=True))
         place = f"{cells.place}: cells {rows.start} to {rows.stop - 1}"
         with arrow_errors(place):
@@ -308,7 +308,7 @@ def _batches(
 
 def _cells_per_batch(matrices: Sequence[CellMatrix]) -> int:
     """Return the rows to read at a time: whole chunks of the first matrix that has chunks."""
-    step = MAX_CELLS
+    step = CELLS_PER_BATCH
     for matrix in matrices:
         step = max(1, min(step, VALUES_PER_BATCH // max(1, matrix.shape[1])))
     for matrix in matrices:

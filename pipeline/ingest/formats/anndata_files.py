@@ -27,8 +27,8 @@ from ...data.storage.zarr_stores import zarr_store
 if TYPE_CHECKING:
     from anndata import AnnData
 
-HDF5 = (".h5ad", ".h5", ".hdf5")
-MAX_BYTES = 2**29  # size of the selected genes of a matrix that is stored by genes
+_HDF5 = (".h5ad", ".h5", ".hdf5")
+MAX_GENES_BYTES = 2**29  # size of the selected genes of a matrix that is stored by genes
 RUNS_CODE = "pickle"  # a codec of Zarr's format 2 that runs what a file holds
 
 
@@ -96,13 +96,13 @@ def open_cells(cells: AnnData | str | os.PathLike[str]) -> Iterator[Cells]:
     with needing_extra("anndata", url):
         import anndata  # noqa: F401, PLC0415 - says at once what is missing
     with _opened(url) as group:
-        with reading(url, "cannot be read as .h5ad or AnnData-Zarr"):
+        with reading_cells(url, "cannot be read as .h5ad or AnnData-Zarr"):
             opened = _of_group(group, url)
         yield opened
 
 
 @contextmanager
-def reading(place: str, what: str) -> Iterator[None]:
+def reading_cells(place: str, what: str) -> Iterator[None]:
     """Re-raise errors of HDF5, Zarr, networks and anndata about a damaged file as a DataError."""
     try:
         yield
@@ -114,7 +114,7 @@ def reading(place: str, what: str) -> Iterator[None]:
         raise DataError(f"{place}: {what} ({reason})") from error
 
 
-def rows_of(matrix: CellMatrix, rows: slice, columns: Any = slice(None)) -> NDArray[Any]:
+def matrix_rows(matrix: CellMatrix, rows: slice, columns: Any = slice(None)) -> NDArray[Any]:
     """Return columns of some cells of a dense, sparse or lazy matrix as a NumPy array."""
     part: Any = matrix.iloc[rows] if isinstance(matrix, pd.DataFrame) else matrix[rows]
     part = part.compute() if hasattr(part, "compute") else part
@@ -161,10 +161,10 @@ def matrix_columns(matrix: Any, numbers: NDArray[np.int64], place: str) -> NDArr
     Raises
     ------
     DataError
-        If the columns take more than `MAX_BYTES`.
+        If the columns take more than `MAX_GENES_BYTES`.
     """
     size = matrix.shape[0] * len(numbers) * matrix.dtype.itemsize
-    if size > MAX_BYTES:
+    if size > MAX_GENES_BYTES:
         raise DataError(
             f"{place}: {len(numbers)} genes of {matrix.shape[0]} cells are stored by genes (CSC) "
             f"and take {size / 2**20:,.0f} MiB at once; store them by cells: "
@@ -210,20 +210,20 @@ def _opened(url: str) -> Iterator[Any]:
 
     check_local(url, DataError)
     path, failed = local_path(url), "cannot be read as .h5ad or AnnData-Zarr"
-    is_hdf5 = url.lower().endswith(HDF5) if path is None else not path.is_dir()
+    is_hdf5 = url.lower().endswith(_HDF5) if path is None else not path.is_dir()
     if not is_hdf5:
-        with reading(url, failed):
+        with reading_cells(url, failed):
             group = zarr.open_group(zarr_store(url, read_only=True), mode="r")
         yield group
         return
-    with reading(url, failed):
+    with reading_cells(url, failed):
         if path is None:
             fs, remote = filesystem(url)
             stream = fs.open(remote, "rb")  # blocks of it, as they are asked for
         else:
             stream = path.open("rb")
     with stream:
-        with reading(url, failed):
+        with reading_cells(url, failed):
             file = h5py.File(stream, "r")
         with file:
             yield file

@@ -16,7 +16,17 @@ from ...data.bags.box import Box
 from ...data.store.store import BagStore
 from ..arrays import check_mode, ingest_arrays
 from ..calls import check_known_ids
-from ..declared import ChunkPoints, Files, KnownIds, Mode, Names, Place, ReadAs, Reports, SourcePath
+from ..declared import (
+    ChunkPoints,
+    Files,
+    KnownIds,
+    Mode,
+    Place,
+    ReadAs,
+    Reports,
+    SourcePath,
+    TextList,
+)
 from ..registry import FileFormat
 from .folders import bag_files, targets_of_files
 
@@ -35,7 +45,7 @@ class FileIngest(FileFormat):
     _: KW_ONLY
     target_table: SourcePath | Mapping[str, Any] | pd.DataFrame | None = None
     target_id_column: Annotated[str, Text] = "file"
-    targets: Names | None = None
+    targets: TextList | None = None
     read: ReadAs | None = None
     box: Box | Sequence[Sequence[float]] | None = None
     dtype: Any = None

@@ -27,9 +27,9 @@ from ...data.store.store import BagStore
 from ..declared import SourcePath
 from ..registry import FORMATS
 from ..tables import reader_of
-from .frames import RowsIngest, ingest_frame, labels_of
+from .frames import RowsIngest, ingest_frame, label_settings
 
-HDF5 = (".h5", ".hdf5", ".hdf", ".he5")
+_HDF5 = (".h5", ".hdf5", ".hdf", ".he5")
 FITS = (".fits", ".fit", ".fts", ".fits.gz", ".fits.fz")
 ROWS_AT_ONCE = 65_536
 
@@ -180,18 +180,18 @@ def ingest_catalogue(
     2
     """
     where = str(local_path(normalize_url(path)) or "")
-    if not where.lower().endswith(HDF5 + FITS):
-        kinds = ", ".join(HDF5 + FITS)
+    if not where.lower().endswith(_HDF5 + FITS):
+        kinds = ", ".join(_HDF5 + FITS)
         raise ParameterError(f"path is {shown(path)}; expected a local file, one of {kinds}")
-    names = list(dict.fromkeys([*labels_of(id_column, targets, parameters), *coordinates]))
+    names = list(dict.fromkeys([*label_settings(id_column, targets, parameters), *coordinates]))
     check_regular(Path(where), DataError)
-    opened = _open_hdf5 if where.lower().endswith(HDF5) else _open_fits
+    opened = _open_hdf5 if where.lower().endswith(_HDF5) else _open_fits
     with opened(where, table, names) as there:
         columns = {name: _column(there, name, where) for name in names}
         lengths = {name: column.shape[0] for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"{where}: columns differ in length: {shown(lengths)}")
-        for name in dict.fromkeys(labels_of(id_column, targets, parameters)):
+        for name in dict.fromkeys(label_settings(id_column, targets, parameters)):
             if name in columns and _axes(columns[name]) not in ((), (1,)):
                 raise DataError(
                     f"{where}: {name!r} has {columns[name].shape[1]} values in a row; ids and "

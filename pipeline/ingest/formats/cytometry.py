@@ -22,11 +22,11 @@ from .bag_files import FileIngest
 from .folders import check_finite_rows, reading_bag
 
 SPILLOVER = ("spillover", "spill")  # keys of the matrix, as FlowIO has them
-WIDTHS = ("8", "16", "32")  # bits of integers that FlowIO reads
+_INTEGER_BITS = ("8", "16", "32")  # bits of integers that FlowIO reads
 BYTE_ORDERS = ("1,2,3,4", "4,3,2,1", "1,2", "2,1")  # FlowIO takes any other for this machine's
-MAX_NAMED = 9  # channels in a line of the log
+_MAX_NAMED = 9  # channels in a line of the log
 
-RULES = FormatRules(
+FCS_RULES = FormatRules(
     name="FCS files",
     calls=("ingest_fcs",),
     honoured={
@@ -160,7 +160,7 @@ class FcsIngest(FileIngest):
 
     name: ClassVar[str] = "fcs"
     endings: ClassVar[tuple[str, ...]] = (".fcs",)
-    rules: ClassVar[FormatRules] = RULES
+    rules: ClassVar[FormatRules] = FCS_RULES
 
     coordinates: Annotated[Sequence[str], ListOf(Text, 1)] | None = None
     cofactor: (
@@ -243,7 +243,7 @@ class _Events:
             if j in self.amplified:
                 name = self.names[j]
                 problem = f"channel {name!r} has floating-point numbers and a logarithmic $PnE"
-                raise RULES.refusal("$PnE", self.url, problem)
+                raise FCS_RULES.refusal("$PnE", self.url, problem)
 
 
 def is_stained(name: str, marker: str = "", kind: str = "") -> bool:
@@ -286,8 +286,8 @@ def _log_channels(
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(names[:MAX_NAMED]) + more if names else "none"
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more if names else "none"
 
 
 def _read(url: str, compensate: bool) -> _Events:
@@ -301,7 +301,7 @@ def _read(url: str, compensate: bool) -> _Events:
             _check_text(FlowData(BytesIO(content), only_text=True).text, delimiter, url)
             data = FlowData(BytesIO(content))
         except MultipleDataSetsError:
-            raise RULES.refusal(
+            raise FCS_RULES.refusal(
                 "$NEXTDATA", url, "there are several data sets in the file"
             ) from None
         if not data.event_count:
@@ -309,7 +309,7 @@ def _read(url: str, compensate: bool) -> _Events:
         numbers = data.as_array()
         if len(numbers) != data.event_count:
             problem = f"$TOT is {data.event_count}, but there are {len(numbers)} events"
-            raise RULES.refusal("$TOT", url, problem)
+            raise FCS_RULES.refusal("$TOT", url, problem)
         names, markers = list(data.pnn_labels), list(data.pns_labels)
         kinds = [data.text.get(f"p{j}type", "") for j in range(1, len(names) + 1)]
         stained = [
@@ -327,24 +327,24 @@ def _check_text(text: Mapping[str, str], delimiter: str, url: str) -> None:
     """Refuse keywords that would make FlowIO read wrong numbers."""
     kind, order = text["datatype"].strip().upper(), text["byteord"].replace(" ", "")
     if text["mode"].strip().upper() != "L":
-        raise RULES.refusal(
+        raise FCS_RULES.refusal(
             "$MODE", url, f"$MODE is {text['mode']!r}, a histogram, not a list of events"
         )
     if kind not in ("I", "F", "D"):
-        raise RULES.refusal("$DATATYPE", url, f"$DATATYPE is {text['datatype']!r}")
+        raise FCS_RULES.refusal("$DATATYPE", url, f"$DATATYPE is {text['datatype']!r}")
     is_read = order == text["byteord"] or order.startswith("1")  # FlowIO knows no blanks
     if order not in BYTE_ORDERS or not is_read:
-        raise RULES.refusal("$BYTEORD", url, f"$BYTEORD is {text['byteord']!r}")
+        raise FCS_RULES.refusal("$BYTEORD", url, f"$BYTEORD is {text['byteord']!r}")
     for key, value in text.items():
         if re.fullmatch(r"p\d+datatype", key) and value.strip().upper() != kind:
-            raise RULES.refusal(
+            raise FCS_RULES.refusal(
                 "$PnDATATYPE", url, f"${key.upper()} is {value!r}, $DATATYPE is {kind!r}"
             )
         # two delimiters stand for one within a word: a keyword without a value swallows the next
         empty, *hidden = key.split(delimiter)
         if hidden and re.fullmatch(r"p\d+[a-z]+|timestep|spill(over)?", hidden[0]):
             problem = f"${empty.upper()} has no value, which hides ${hidden[0].upper()}"
-            raise RULES.refusal("empty values", url, problem)
+            raise FCS_RULES.refusal("empty values", url, problem)
     if kind == "I":
         for j in range(1, int(text["par"]) + 1):
             _check_integers({key: text.get(f"p{j}{key}", "").strip() for key in "bgre"}, j, url)
@@ -353,15 +353,15 @@ def _check_text(text: Mapping[str, str], delimiter: str, url: str) -> None:
 def _check_integers(channel: Mapping[str, str], j: int, url: str) -> None:
     """Refuse widths, ranges and gains with which FlowIO would read wrong numbers or none."""
     bits, gain, limit, decades = (channel[key] for key in "bgre")
-    if bits not in WIDTHS:
-        raise RULES.refusal("$PnB", url, f"$P{j}B is {bits!r}, the bits of an integer")
+    if bits not in _INTEGER_BITS:
+        raise FCS_RULES.refusal("$PnB", url, f"$P{j}B is {bits!r}, the bits of an integer")
     if not (limit.isdigit() and 1 <= int(limit) <= 2 ** int(bits)):
         problem = f"$P{j}R is {limit!r}, the range of an integer of {bits} bits"
-        raise RULES.refusal("$PnR", url, problem)
+        raise FCS_RULES.refusal("$PnR", url, problem)
     is_logarithmic = decades.split(",")[0].strip().strip("0.") != ""
     if is_logarithmic and gain not in ("", "0") and float(gain) != 1:
         problem = f"$P{j}G is {gain!r}, and $P{j}E is {decades!r}"
-        raise RULES.refusal("$PnG", url, problem)
+        raise FCS_RULES.refusal("$PnG", url, problem)
 
 
 def _compensate(numbers: Floats, names: Sequence[str], text: Mapping[str, str], url: str) -> None:
@@ -376,7 +376,7 @@ def _compensate(numbers: Floats, names: Sequence[str], text: Mapping[str, str], 
     channels = parts[1 : n + 1]
     if not n or len(parts) != 1 + n + n * n or not set(channels) <= set(names):
         problem = "no spillover matrix of its channels"
-        raise RULES.refusal("$COMP, $DFCnTOm", url, problem)
+        raise FCS_RULES.refusal("$COMP, $DFCnTOm", url, problem)
     matrix = np.array(parts[n + 1 :], np.float64).reshape(n, n)
     at = [names.index(name) for name in channels]
     numbers[:, at] = np.linalg.solve(matrix.T, numbers[:, at].T).T

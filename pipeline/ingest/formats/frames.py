@@ -30,10 +30,10 @@ from ..declared import (
     ChunkPoints,
     KnownIds,
     Mode,
-    Names,
     Place,
     Reports,
     SourcePath,
+    TextList,
 )
 from ..earlier_keys import refuse_gone
 from ..registry import FileFormat
@@ -79,9 +79,9 @@ FRAME_RULES = FormatRules(
     ignored={"attrs, metadata": "they change no values"},
 )
 
-ROWS_AT_ONCE = 1000  # rows of a data set, as in HuggingFace's own batches
+_ROWS_AT_ONCE = 1000  # rows of a data set, as in HuggingFace's own batches
 ROW_ID = "row"  # the id of a bag without one
-TABLES = {"points": "points", "target_table": "targets", "responses": "responses"}
+_TABLES = {"points": "points", "target_table": "targets", "responses": "responses"}
 
 
 @checked()
@@ -172,7 +172,7 @@ def ingest_rows(
     frames = {"points": points, **parameters}
     parameters = {"coordinates": coordinates, "id_column": id_column, **parameters}
     with spill_folder() as folder, _renamed(folder):
-        for role, file in TABLES.items():
+        for role, file in _TABLES.items():
             if frames.get(role) is None and role != "points":
                 continue
             path = f"{folder}/{file}.parquet"
@@ -200,7 +200,7 @@ class RowsIngest(FileFormat):
     _: KW_ONLY
     id_column: ColumnNames
     coordinates: ColumnNames
-    targets: Names | None = None
+    targets: TextList | None = None
     target_types: TargetTypes | None = None
     target_rules: TargetRules | None = None
     missing: Missing = "refuse"
@@ -223,7 +223,7 @@ class RowsIngest(FileFormat):
         return self.ingest(**{item.name: getattr(self, item.name) for item in fields(self)})
 
 
-def labels_of(
+def label_settings(
     id_column: str | Sequence[str],
     targets: Sequence[str] | None,
     parameters: Mapping[str, Any],
@@ -293,7 +293,7 @@ def _reader(frame: Frame, role: str, folder: str) -> FrameBatches:
 def _blocks(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield a HuggingFace data set, some rows in memory at a time."""
     start = 0
-    for table in frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE):
+    for table in frame.with_format("arrow").iter(batch_size=_ROWS_AT_ONCE):
         place = f"rows {start} to {start + len(table) - 1}"
         start += len(table)
         for batch in table.to_batches():
@@ -347,7 +347,7 @@ def _renamed(folder: str) -> Iterator[None]:
         text = str(error)
         if folder not in text:
             raise
-        for file in TABLES.values():
+        for file in _TABLES.values():
             text = text.replace(f"{folder}/{file}.parquet", f"table of {file}")
         text = text.replace(OF_ALL_FILES, "")  # a frame has no files
         raise type(error)(text) from None  # the cause names files that nobody else sees

@@ -23,12 +23,12 @@ from ...data.storage.urls import local_path, normalize_url
 from ...data.store.store import BagStore
 from ..arrays import ingest_arrays
 
-ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
+_ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
 OPAQUE = 255
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0  # a tag of TIFF, and its value
 LARGEST_OF_12_BITS = 4095
 
-RULES = FormatRules(
+IMAGE_RULES = FormatRules(
     name="Images",
     calls=("ingest_images",),
     honoured={
@@ -154,7 +154,7 @@ def ingest_images(
     folder = _folder(images)
     files = sorted(str(path.relative_to(folder)) for path in _files_in(folder))
     if not files:
-        raise DataError(f"{folder}: no images; expected files such as {', '.join(ENDINGS[:4])}")
+        raise DataError(f"{folder}: no images; expected files such as {', '.join(_ENDINGS[:4])}")
     read = ((str(folder / file), _read(folder / file, grey)) for file in files)
     if box is None:
         n_dims = patch**2 * (1 if grey else 3) + 2 * positions
@@ -180,14 +180,14 @@ def _points_of(
         raise DataError(f"{name} has {what}; expected numbers of (height, width[, channels])")
     if image.ndim == 3 and image.shape[0] in (1, 3, 4) and image.shape[2] > 4:
         problem = f"the shape {image.shape} is read as (height, width, channels)"
-        RULES.warn("channels first", name, problem)
+        IMAGE_RULES.warn("channels first", name, problem)
     rows, columns = (side // patch for side in image.shape[:2])
     if not rows * columns:
         raise DataError(f"{name} has shape {image.shape}, smaller than a patch of {patch} pixels")
     if image.dtype.kind in "iu" and not whole:
         if image.dtype.kind == "i" or image.dtype.itemsize > 2:
             problem = f"integers are of 32 bits or more, or signed ({image.dtype})"
-            raise RULES.refusal("32-bit and signed integers", name, problem)
+            raise IMAGE_RULES.refusal("32-bit and signed integers", name, problem)
         image = image / np.float32(np.iinfo(image.dtype).max)
     cropped = image[: rows * patch, : columns * patch]
     blocks = cropped.reshape(rows, patch, columns, patch, -1).swapaxes(1, 2)
@@ -211,7 +211,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
     """Yield the images in a folder, without hidden files."""
     files = visible_files((path.as_posix() for path in folder.rglob("*")), folder.as_posix())
     for path in map(Path, files):
-        if path.suffix.lower() in ENDINGS and path.is_file():
+        if path.suffix.lower() in _ENDINGS and path.is_file():
             yield path
 
 
@@ -231,7 +231,7 @@ def _read(path: Path, grey: bool) -> NDArray[Any]:
             if upright.has_transparency_data:
                 alpha = np.asarray(upright.convert("RGBA").getchannel("A"))
                 if alpha.min() < OPAQUE:
-                    RULES.warn("transparency", str(path), "some pixels are transparent")
+                    IMAGE_RULES.warn("transparency", str(path), "some pixels are transparent")
             return np.asarray(upright.convert("L" if grey else "RGB"))
     except DataError:
         raise
@@ -246,16 +246,18 @@ def _check_image(image: Any, place: str) -> str:
     """Refuse images whose pixels Pillow would change; return the raw mode."""
     n_pages = getattr(image, "n_frames", 1)
     if n_pages > 1 and image.format != "MPO":  # a photo with its preview
-        raise RULES.refusal("pages and frames", place, f"there are {n_pages} pictures in the file")
+        raise IMAGE_RULES.refusal(
+            "pages and frames", place, f"there are {n_pages} pictures in the file"
+        )
     arguments = image.tile[0][3] if image.tile else ""
     raw_mode = str(arguments[0] if isinstance(arguments, tuple) and arguments else arguments)
     if ";16" in raw_mode and not image.mode.startswith("I"):
         problem = f"colours have 16 bits ({raw_mode}), of which Pillow reads 8"
-        raise RULES.refusal("16-bit colour", place, problem)
+        raise IMAGE_RULES.refusal("16-bit colour", place, problem)
     is_deep = image.mode.startswith("I") or image.mode == "F"
     if is_deep and getattr(image, "tag_v2", {}).get(PHOTOMETRIC) == WHITE_IS_ZERO:
         problem = "0 is white (PhotometricInterpretation 0)"
-        raise RULES.refusal("white is 0, of more than 8 bits", place, problem)
+        raise IMAGE_RULES.refusal("white is 0, of more than 8 bits", place, problem)
     return raw_mode
 
 
@@ -265,14 +267,14 @@ def _levels(values: NDArray[Any], mode: str, raw_mode: str, place: str) -> NDArr
         lo, hi = float(values.min()), float(values.max())
         if not (lo >= 0 and hi <= 1):  # nor NaN
             problem = f"floating-point values run from {lo:g} to {hi:g}, not from 0 to 1"
-            raise RULES.refusal("floating-point values", place, problem)
+            raise IMAGE_RULES.refusal("floating-point values", place, problem)
         return values
     if raw_mode.endswith(";12"):
         return values / np.float32(LARGEST_OF_12_BITS)
     has_16_bits = ";16" in raw_mode or (mode == "I" and not raw_mode.startswith("I;32"))
     if not has_16_bits or raw_mode.endswith("S"):
         problem = f"integers are of 32 bits or signed ({raw_mode})"
-        raise RULES.refusal("32-bit and signed integers", place, problem)
+        raise IMAGE_RULES.refusal("32-bit and signed integers", place, problem)
     return values.astype(np.uint16)
 
 

@@ -15,7 +15,7 @@ from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, null_condition
 from .values import MEDIAN, Value, alias, inputs_of
 
 INTEGER = "[+-]?[0-9]+"
-EMPTY = (
+_EMPTY = (
     "the bag is empty: its lists of coordinates have no items or are missing; remove the row, or "
     "set missing to drop_point or drop_bag"
 )
@@ -95,7 +95,7 @@ def problems_of(scan: Scan) -> list[RowProblem]:
     no_id_text = "the bag id is missing, or a number that is not whole; give every row its bag's id"
     problems: list[RowProblem] = [(no_id if scan.columns.ids else "false", lambda *_: no_id_text)]
     if scan.files[0].lists and scan.columns.missing in ("refuse", MEDIAN):
-        problems.append((f"{ITEMS} = 0", lambda *_: EMPTY))
+        problems.append((f"{ITEMS} = 0", lambda *_: _EMPTY))
     for j, column in enumerate(scan.columns.coordinates):
         problems += _of_cells(scan, column, f"coordinate {column.name!r}")
         problems += _of_coordinate(scan, j, column, f"coordinate {column.name!r}")

@@ -18,7 +18,7 @@ from .surveys import CheckedTable
 from .values import MEDIAN, Columns
 
 
-class LabelledRows(NamedTuple):
+class JoinedRows(NamedTuple):
     """Whole bags, ascending by id, with their rows of the other tables.
 
     ``ids``, shape (n_bags,), are int64 or text. ``targets``, shape (n_bags, n_targets), are NaN if
@@ -32,13 +32,13 @@ class LabelledRows(NamedTuple):
     responses: Responses | None = None
     n_without_row: int = 0
 
-    def choose(self, chosen: NDArray[np.bool_]) -> LabelledRows:
+    def choose(self, chosen: NDArray[np.bool_]) -> JoinedRows:
         """Return some of the bags, by a mask."""
         answers = None if self.responses is None else self.responses[chosen]
         ids, bags, targets = self.ids[chosen], self.bags[chosen], self.targets[chosen]
         return self._replace(ids=ids, bags=bags, targets=targets, responses=answers)
 
-    def without_missing(self, missing: str) -> LabelledRows:
+    def without_missing(self, missing: str) -> JoinedRows:
         """Drop the points that lack a coordinate, or the bags that have such points.
 
         ``missing`` is the parameter of `TableIngest`.
@@ -106,7 +106,7 @@ def join_tables(
     classes: Mapping[str, Sequence[str]],
     rows: Mapping[str, SortedRows],
     unknown: UnknownIds,
-) -> Iterator[LabelledRows]:
+) -> Iterator[JoinedRows]:
     """Yield all bags, each with its rows of the other tables.
 
     Parameters
@@ -126,7 +126,7 @@ def join_tables(
         is not skipped. The message names the bag, or the file and the row.
     """
 
-    def join(bags: LabelledRows, last: int | str | None) -> LabelledRows:
+    def join(bags: JoinedRows, last: int | str | None) -> JoinedRows:
         for role, add in (("targets", _add_targets), ("responses", _add_responses)):
             if role in tables:
                 bags = add(bags, rows[role].take_until(last), tables[role], unknown)
@@ -161,7 +161,7 @@ def _matrix(rows: pa.Table, prefix: str) -> NDArray[Any]:
 
 def _group_rows(
     rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence[str]]
-) -> LabelledRows:
+) -> JoinedRows:
     """Return the bags of the rows, with the targets that the table of points holds."""
     ids = _ids_of(rows)
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
@@ -185,7 +185,7 @@ def _group_rows(
             "in another; it must be the same in all rows of a bag, or set target_rules="
             f"{{{targets[j]!r}: {rule!r}}}"
         )
-    return LabelledRows(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
+    return JoinedRows(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
 
 
 def _count(values: Floats, offsets: Integers) -> Floats:
@@ -212,8 +212,8 @@ RULES = {"mean": _mean, "any": _any, "last": _last, "count": _count}  # of the r
 
 
 def _add_targets(
-    bags: LabelledRows, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
-) -> LabelledRows:
+    bags: JoinedRows, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
+) -> JoinedRows:
     """Return the bags with the targets of the rows of a target table."""
     targets = np.full((len(bags.ids), len(table.columns.targets)), np.nan)
     if rows is None:
@@ -232,8 +232,8 @@ def _add_targets(
 
 
 def _add_responses(
-    bags: LabelledRows, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
-) -> LabelledRows:
+    bags: JoinedRows, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
+) -> JoinedRows:
     """Return the bags with the rows of a table of responses."""
     n_bags, n_dims = len(bags.ids), len(table.columns.coordinates)
     if rows is not None:
@@ -246,7 +246,7 @@ def _add_responses(
 
 
 def _positions(
-    bags: LabelledRows, rows: pa.Table, what: str, table: CheckedTable, unknown: UnknownIds
+    bags: JoinedRows, rows: pa.Table, what: str, table: CheckedTable, unknown: UnknownIds
 ) -> tuple[pa.Table, Integers]:
     """Return the rows of another table whose bags exist, with the position of the bag of each."""
     ids = _ids_of(rows)

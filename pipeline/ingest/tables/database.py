@@ -21,13 +21,13 @@ from .values import LOCKED
 QueryReport = Callable[[float], None]  # the fraction of a query that is done
 
 BATCH_ROWS = 2**17  # rows fetched from DuckDB at once: some MiB
-SECONDS_BETWEEN_REPORTS = 0.5
+_SECONDS_BETWEEN_REPORTS = 0.5
 MIN_BYTES = 2**28  # memory of DuckDB, however little is free: each thread needs some to sort
 NO_MEMORY = "bad allocation"  # the system's message; beyond its own limit DuckDB spills, or says so
 DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
 # DuckDB takes both from the machine, and functions of a time with a zone follow them
 CLOCK = {"TimeZone": "UTC", "Calendar": "gregorian"}
-WORDS = (r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2")
+_WORDS = (r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2")
 
 
 class Database:
@@ -86,7 +86,7 @@ class Database:
         try:
             self.fetch(query)
         except DataError as error:
-            return reason_of(str(error.__cause__))
+            return _reason_of(str(error.__cause__))
         return ""
 
     @contextmanager
@@ -96,7 +96,7 @@ class Database:
             with self._connection.cursor() as cursor:
                 yield cursor
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            reason = reason_of(str(error))
+            reason = _reason_of(str(error))
             if NO_MEMORY in str(error):
                 refuse_exhaustion("tables", MemoryError(reason))
             if any(words in str(error) for words in DISK_FULL):
@@ -122,7 +122,7 @@ def _watching(cursor: duckdb.DuckDBPyConnection, report: QueryReport | None) -> 
     over = Event()
 
     def watch() -> None:
-        while not over.wait(SECONDS_BETWEEN_REPORTS):
+        while not over.wait(_SECONDS_BETWEEN_REPORTS):
             report(max(0.0, cursor.query_progress() / 100))  # -1 before it begins
 
     watcher = Thread(target=watch, daemon=True)
@@ -135,9 +135,9 @@ def _watching(cursor: duckdb.DuckDBPyConnection, report: QueryReport | None) -> 
     report(1.0)
 
 
-def reason_of(message: str) -> str:
+def _reason_of(message: str) -> str:
     """Shorten the message of DuckDB, or a Python traceback within it, to one line."""
     head = re.split("\n(?:Possible|LINE|\\s*Candidate)", message)[0].splitlines()
     lines = [line.strip() for line in head if line.strip()]
-    last = re.sub(*WORDS, lines[-1])
+    last = re.sub(*_WORDS, lines[-1])
     return last if len(lines) == 1 or lines[0].startswith("Traceback") else f"{lines[0]}: {last}"

@@ -35,12 +35,12 @@ from .surveys import (
 from .values import Columns
 
 SORT_BYTES = 2**30  # memory that DuckDB may use for a table; the rest is sorted on disk
-PIECE_BYTES = 2**25  # bytes of a decoded table, or of CSV text, that a worker reads at once
+_PIECE_BYTES = 2**25  # bytes of a decoded table, or of CSV text, that a worker reads at once
 RANGE_BYTES = 2**25  # rows that a worker sorts at once
 ID_BYTES = 32  # approximate size of a text id
-SPILL_PREFIX = "bagbasis-ingest-"
+_SPILL_PREFIX = "bagbasis-ingest-"
 
-R = TypeVar("R")
+_R = TypeVar("_R")
 
 
 class LocalEngine:
@@ -89,7 +89,7 @@ class ClusterEngine(LocalEngine):
     A ``.csv.gz`` file is one piece. A CSV file is one piece, too, if a cut would lie within quotes.
     """
 
-    def __init__(self, piece_bytes: int = PIECE_BYTES, range_bytes: int = RANGE_BYTES) -> None:
+    def __init__(self, piece_bytes: int = _PIECE_BYTES, range_bytes: int = RANGE_BYTES) -> None:
         self._piece_bytes = piece_bytes
         self._range_bytes = range_bytes
 
@@ -167,17 +167,17 @@ def range_starts(
 
 def spill_folder() -> AbstractContextManager[str]:
     """Yield a new folder for rows that do not fit in memory; see `temporary_folder`."""
-    return temporary_folder(SPILL_PREFIX)
+    return temporary_folder(_SPILL_PREFIX)
 
 
 def _run(
-    function: Callable[..., R],
+    function: Callable[..., _R],
     tasks: Sequence[tuple[Any, ...]],
     sizes: Sequence[int],
     progress: Progress,
-) -> list[R]:
+) -> list[_R]:
     """Run a function of a task and a database on the workers; return the results in order."""
-    results: dict[int, R] = {}
+    results: dict[int, _R] = {}
     run = partial(_in_database, function)
     for i, result in map_tasks(run, tasks, sizes=sizes, progress=progress):
         if isinstance(result, DataError):
@@ -187,8 +187,8 @@ def _run(
 
 
 def _in_database(
-    function: Callable[..., R], task: tuple[Any, ...], report: Report
-) -> R | DataError:
+    function: Callable[..., _R], task: tuple[Any, ...], report: Report
+) -> _R | DataError:
     """Return a DataError instead of raising it, so that Dask does not run the task again."""
     try:
         with Database(SORT_BYTES) as database:

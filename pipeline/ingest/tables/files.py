@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-KINDS = PARQUET + COPIED + CSV
+_KINDS = PARQUET + COPIED + CSV
 HEADERS_AT_ONCE = 16  # files: object stores take some 100 ms to answer
 ROWS_TO_MEASURE = 16  # read at a time until one has a vector: a row may be a slide of 100,000
 SAMPLE_BYTES = 2**16  # part of a CSV file from which the length of its rows is estimated
@@ -56,7 +56,7 @@ UNTYPED = "csv"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive calls the folder of rows without one
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = ("halffloat", "float", "double")
-NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
+_NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
 UUID = "extension<arrow.uuid>"
 TEXTS = ("string", "large_string", "string_view")
 
@@ -192,8 +192,8 @@ def open_table(
         raise DataError("no table files given")
     places: dict[str, str] = {}
     for url in urls:
-        if not url.lower().endswith(KINDS) and not is_any:
-            raise DataError(f"{url}: not a table; expected one of {', '.join(KINDS)}")
+        if not url.lower().endswith(_KINDS) and not is_any:
+            raise DataError(f"{url}: not a table; expected one of {', '.join(_KINDS)}")
         place = place_of(url)
         if place in places:
             name = "" if places[place] == url else f", by a link too: {places[place]}"
@@ -220,7 +220,7 @@ def check_pages(file: TableFile, columns: Columns) -> None:
         stop = sum(file.groups) if file.stop is None else file.stop
         starts = accumulate(file.groups[:-1], initial=0)
         groups = [i for i, start in enumerate(starts) if file.start <= start < stop]
-        with reading(file.url), fsspec.open(file.url, "rb") as handle:
+        with _reading(file.url), fsspec.open(file.url, "rb") as handle:
             parquet = pa.parquet.ParquetFile(handle, page_checksum_verification=True)
             of_file = [name for name in columns.names if name in file.positions]
             for _ in parquet.iter_batches(row_groups=groups, columns=of_file):
@@ -228,7 +228,7 @@ def check_pages(file: TableFile, columns: Columns) -> None:
 
 
 @contextmanager
-def reading(file: str) -> Iterator[None]:
+def _reading(file: str) -> Iterator[None]:
     """Raise any error while a file is read as a DataError that names the file."""
     try:
         yield
@@ -242,7 +242,7 @@ def reading(file: str) -> Iterator[None]:
 
 def _find_files(source: str) -> list[str]:
     fs, path = filesystem(source)
-    with reading(source):
+    with _reading(source):
         if fs.isdir(path):
             matches = visible_files(map(str, fs.find(path)), path)
             paths = [match for match in matches if _is_part(match, path)]
@@ -274,7 +274,7 @@ def _is_part(file: str, directory: str) -> bool:
 def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile:
     fs, path = filesystem(url)
     check_local(url, DataError)
-    with reading(url), fsspec.open(url, "rb", compression="infer") as file:
+    with _reading(url), fsspec.open(url, "rb", compression="infer") as file:
         n_bytes = int(fs.size(path))
         if url.lower().endswith(COPIED):
             copy = f"{copies}{index}.parquet"
@@ -454,4 +454,4 @@ def is_time(type_name: str) -> bool:
 
 def is_number(type_name: str) -> bool:
     """Return whether a type, given by its Arrow name, is numeric."""
-    return type_name in NUMBERS or type_name.startswith("decimal")
+    return type_name in _NUMBERS or type_name.startswith("decimal")

@@ -37,6 +37,7 @@ from ...data.bags.precision import merged_by_float32, too_coarse
 from ...data.store.creation import check_creation
 from ...data.store.schema import MEDIANS, medians_of
 from ...data.store.store import BagStore
+from ...data.store.writer import FIRST_POINTS
 from ...execution.tasks import current_client
 from ..arrays import check_mode, new_store
 from ..calls import check_known_ids, function_of, refusing_gone
@@ -61,7 +62,6 @@ from .scans import guess_types
 from .surveys import CheckedTable
 from .values import MEDIAN, Columns, names_of, values_of
 
-FIRST_POINTS = 4096  # points read of a store that is appended to
 DEFAULT_DTYPE = "float32"  # if no dtype is given and the data need no other
 TABLE_RULES = FormatRules(
     name="Tables (CSV, Parquet, Arrow, JSON lines)",

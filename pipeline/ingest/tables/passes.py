@@ -17,7 +17,7 @@ from ...data.store.writer import AppendSession
 from ...execution.notebook import watched
 from ...execution.progress import Progress, silent
 from ..boxes import warnings_of_range
-from .bags import LabelledRows, SortedRows, UnknownIds, join_tables
+from .bags import JoinedRows, SortedRows, UnknownIds, join_tables
 from .database import Database
 from .engines import LocalEngine
 from .files import TableFile
@@ -25,8 +25,8 @@ from .scans import Coding
 from .surveys import CheckedTable, ColumnKind, check_table, resolve_kinds, sort_labels
 from .values import MEDIAN, Columns
 
-FAR_TIMES = 2.0  # times the box's side: data that reach so far are warned of …
-MANY_OUTSIDE = 0.01  # … and so is this fraction of the points outside
+_FAR_TIMES = 2.0  # times the box's side: data that reach so far are warned of …
+_MANY_OUTSIDE = 0.01  # … and so is this fraction of the points outside
 
 logger = logging.getLogger(__name__)
 
@@ -183,8 +183,8 @@ class TablePasses:
             tally.ids_without_points += unknown.count
 
     def _leave_out(
-        self, batch: LabelledRows, session: AppendSession, skip_known: bool, tally: Tally
-    ) -> LabelledRows:
+        self, batch: JoinedRows, session: AppendSession, skip_known: bool, tally: Tally
+    ) -> JoinedRows:
         """Leave bags and points out as asked; count them, and return the others."""
         n_bags, n_points = len(batch.ids), batch.bags.n_points
         tally.bags_without_targets += batch.n_without_row
@@ -222,8 +222,8 @@ def warn_of(
         logger.warning("%s: %s", store.url, text)
     reaches = _reaches(points, store.box)
     far = int(np.argmax(reaches))
-    many = tally.points_outside_box > MANY_OUTSIDE * tally.points
-    if tally.points_outside_box and (many or reaches[far] > FAR_TIMES):
+    many = tally.points_outside_box > _MANY_OUTSIDE * tally.points
+    if tally.points_outside_box and (many or reaches[far] > _FAR_TIMES):
         lo, hi = (float(end[far]) for end in points.range)
         what = "lie outside the box"
         if is_measured:

@@ -21,7 +21,7 @@ OTHER_ENCODING = "; give its encoding: read: {encoding: latin-1}, or utf-16"
 MISSING_CELLS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 NUMBER_TYPES = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
 TYPES = (*NUMBER_TYPES, "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "VARCHAR")
-SIGNS = ("delim", "quote", "escape", "comment", "thousands")
+_SIGNS = ("delim", "quote", "escape", "comment", "thousands")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ReadOptions:
         keep_checked(self, "of read")
         if not self.quote:
             object.__setattr__(self, "escape", "")
-        for name in SIGNS:
+        for name in _SIGNS:
             sign = getattr(self, name)
             if sign and not re.fullmatch(r"(?![\w\n\r+-])[\x00-\x7f]", sign, re.ASCII):
                 raise ParameterError(f"{name} of read is {sign!r}; expected one sign of ASCII")

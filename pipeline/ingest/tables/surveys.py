@@ -39,7 +39,7 @@ from .values import MEDIAN, Columns, flag_of
 logger = logging.getLogger(__name__)
 
 SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a shuffle are made
-MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
+_MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
 SortedLabels = dict[str, set[str]]  # the texts of each target
 
@@ -299,13 +299,13 @@ def resolve_kinds(what: str, kinds: Iterable[ColumnKind]) -> str:
 
 
 def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> SortedLabels:
-    """Return the different texts of each target, at most one more than `MAX_CLASSES`."""
+    """Return the different texts of each target, at most one more than `_MAX_CLASSES`."""
     values = scan.values([0] * len(scan.files))
     labels = {}
     for j, target in enumerate(scan.columns.targets):
         if target.name in targets:
             label = f"SELECT DISTINCT {scan.label(j)} AS label FROM ({values})"
-            query = f"SELECT label FROM ({label}) WHERE label <> '' LIMIT {MAX_CLASSES + 1}"
+            query = f"SELECT label FROM ({label}) WHERE label <> '' LIMIT {_MAX_CLASSES + 1}"
             labels[target.name] = {row["label"] for row in database.fetch(query)}
     return labels
 
@@ -313,9 +313,9 @@ def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Sorte
 def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
     """Return the labels of a target in the order of their indices; DataError for too many."""
     labels: set[str] = set().union(*parts)
-    if len(labels) > MAX_CLASSES:
+    if len(labels) > _MAX_CLASSES:
         raise DataError(
-            f"target {name!r} is text with more than {MAX_CLASSES} different values, so not "
+            f"target {name!r} is text with more than {_MAX_CLASSES} different values, so not "
             "a class label; name another column"
         )
     return sorted(labels)

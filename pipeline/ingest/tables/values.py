@@ -23,7 +23,7 @@ LOCKED: dict[
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-NODES = (  # allowed nodes of a tree; others are subqueries, windows, parameters, lambdas, stars
+_NODES = (  # allowed nodes of a tree; others are subqueries, windows, parameters, lambdas, stars
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION"),
     *("CONSTANT", "FUNCTION", "OPERATOR", "TYPE"),
 )
@@ -31,7 +31,7 @@ MEDIAN = "median"  # a value of `TableIngest.missing`
 TIMES = ("TIMESTAMP", "DATETIME", "TIMESTAMP_US", "TIMESTAMP WITHOUT TIME ZONE")
 CLOCKS = ("current_localtime", "current_localtimestamp")  # DuckDB calls them consistent
 MACROS = ("nullif", "if", "fmod", "fdiv", "date_add", "days_in_month", "split_part")
-FUNCTIONS = """
+_FUNCTIONS = """
     SELECT function_name FROM duckdb_functions() GROUP BY function_name
     HAVING bool_and(function_type = 'scalar' AND stability = 'CONSISTENT')
 """
@@ -246,7 +246,7 @@ def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
     [[tree]] = nodes
     for part in _nodes(tree):
         kind, function = part["class"], str(part.get("function_name", "")).lower()
-        if kind not in NODES:
+        if kind not in _NODES:
             raise ParameterError(
                 f"{place} has a {kind.lower().replace('_', ' ')}; expected columns, constants, "
                 "operators and functions of one row"
@@ -295,7 +295,7 @@ def _asked(query: str, *values: str) -> list[tuple[Any, ...]]:
 @cache
 def _functions() -> frozenset[str]:
     """Return the functions of one row that give equal results in each pass and worker."""
-    consistent = frozenset(name.lower() for (name,) in _asked(FUNCTIONS))
+    consistent = frozenset(name.lower() for (name,) in _asked(_FUNCTIONS))
     return (consistent | {*MACROS}) - {*CLOCKS}
 
 

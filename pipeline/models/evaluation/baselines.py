@@ -35,7 +35,7 @@ from ..judging import evaluate, evaluate_together, labelled_for
 from ..outcomes.base import Outcome
 from ..outcomes.classes import Classes
 from ..verdict import HELD_OUT, RELATIVE
-from .forest import MAX_LABELS, ForestFeatures, MomentsForest
+from .forest import MAX_LABEL_COLUMNS, ForestFeatures, MomentsForest
 from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
 
 # For standardised means; GCV chooses one.
@@ -305,11 +305,11 @@ def judge_rivals(
 def fit_rivals(
     bags: LabelledBags, outcome: Outcome, weights: Weights | None, *, forest: bool = True
 ) -> tuple[MeansRidge, MomentsForest | None] | None:
-    """Fit ridge regression on means and, with at most `MAX_LABELS` columns, a forest.
+    """Fit ridge regression on means and, with at most `MAX_LABEL_COLUMNS` columns, a forest.
 
     Both are fitted to a sample of the bags. The result is None if too few bags are labelled.
     """
-    has_forest = forest and outcome.n_targets <= MAX_LABELS
+    has_forest = forest and outcome.n_targets <= MAX_LABEL_COLUMNS
     kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
     if has_forest:
         kinds["moments"] = ForestFeatures(bags.n_dims)

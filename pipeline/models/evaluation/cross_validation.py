@@ -20,6 +20,7 @@ from ...core.units import units_of
 from ...data.bags.bags import take_rows
 from ...data.labelled.columns import Column
 from ...data.labelled.frame_columns import from_frame
+from ...data.labelled.inputs import LabelsLike
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.labelled.weights import SampleWeight, Weights
 from ...data.store.changes import ListedBags
@@ -33,7 +34,7 @@ from ..fitting.fit_parameters import FitParameters
 from ..fitting.label_limits import ignoring_outliers
 from ..fitting.plan import FitPlan, FitSums
 from ..fitting.planning import plan_fit
-from ..fitting.problem import Labels, Problem, TrainingBags, pose_problem
+from ..fitting.problem import MAX_FOLDS, Problem, TrainingBags, pose_problem
 from ..fitting.solver import check_summable
 from ..judging import JUDGED_ROWS, Judge, add_each, judging_cost
 from ..outcomes.base import Target
@@ -43,9 +44,8 @@ from ..ridge.sums import RidgeStatistics
 from ..ridge_model import RidgeModel
 from .scoring import OF_PROBABILITIES, Scorer, scorer_of
 
-FOLD_SEED = 4  # differs from the seeds of the splits in `bags`
-ROUNDING = 1e-14  # relative to sums of squares
-MAX_FOLDS = 100  # each fold has sums of its own
+_FOLD_SEED = 4  # differs from the seeds of the splits in `bags`
+_SQUARES_ROUNDING = 1e-14  # relative to sums of squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class _Folds:
 def cross_val_score(
     estimator: DoubleBasis,
     X: TrainingBags,
-    y: Labels = None,
+    y: LabelsLike = None,
     *,
     target: Target = None,
     cv: int = 5,
@@ -209,7 +209,7 @@ def choose_folds(
             raise DataError(f"time has dtype {times.dtype}; expected numbers or dates")
         edges = np.sort(times)[[n * j // (cv + 1) for j in range(1, cv + 1)]]
         return (np.searchsorted(edges, times, side="right") - 1).astype(np.int16)
-    return (np.random.default_rng(FOLD_SEED).permutation(n) % cv).astype(np.int16)
+    return (np.random.default_rng(_FOLD_SEED).permutation(n) % cv).astype(np.int16)
 
 
 # -------------------------------------------------------------------------- one pass
@@ -293,7 +293,7 @@ def _score_of_sums(model: RidgeModel, rows: Summary) -> float:
     psi = np.ldexp(coef.T, -rows.exponents)
     squares = rows.judge()(psi, np.ldexp(intercept, -rows.exponents))
     mean, variances = rows.sum_y / rows.weight, rows.centred_yy() / rows.weight
-    rounding = ROUNDING * (mean**2 + variances)  # of differences of sums
+    rounding = _SQUARES_ROUNDING * (mean**2 + variances)  # of differences of sums
     return float(np.mean(determination(squares, variances, rounding)))
 
 

@@ -18,14 +18,16 @@ from ..bag_summaries import MomentsAndExtremes
 from ..outcomes.base import Outcome
 from .summaries import SampledRows
 
-N_TREES = 100
-MAX_BYTES = 2**27  # size of all trees, which travel to the workers: leaves grow until they fit
-NODE_BYTES = 64  # in addition to the labels of a node
+_N_TREES = 100
+MAX_FOREST_BYTES = (
+    2**27
+)  # size of all trees, which travel to the workers: leaves grow until they fit
+_NODE_BYTES = 64  # in addition to the labels of a node
 FEATURE_FRACTION = 1 / 3  # tried at a split, as Breiman advises for regression
 MAX_WORK = 10**7  # bags · numbers per bag · log2(bags): half a minute on one core
-MAX_LABELS = 200  # columns of labels: with more, as for densities, trees take minutes
+MAX_LABEL_COLUMNS = 200  # columns of labels: with more, as for densities, trees take minutes
 SECONDS_PER_BAG = 5e-5
-SEED = 0
+_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class ForestFeatures(MomentsAndExtremes):
     @override
     def cost(self) -> Cost:
         # a task holds the trees
-        return super().cost + Cost(seconds_per_bag=SECONDS_PER_BAG, bytes_per_task=2 * MAX_BYTES)
+        return super().cost + Cost(
+            seconds_per_bag=SECONDS_PER_BAG, bytes_per_task=2 * MAX_FOREST_BYTES
+        )
 
 
 @dataclass(frozen=True)
@@ -71,20 +75,20 @@ class MomentsForest:
 
         If the sample is large, evenly spread bags are used, so that every report can have a forest.
         """
-        sample = thinned(sample)
+        sample = _thinned(sample)
         rows, labels = sample.summaries["moments"], sample.labels
         mean, variances = sample.mean_and_variance()
         units = outcome.units()
         if units is None:
             units = np.where(variances > 0, variances, 1.0)
-        node = NODE_BYTES + 8 * labels.shape[1]
+        node = _NODE_BYTES + 8 * labels.shape[1]
         y = labels / np.sqrt(units)
         with kernel_threads() as n_cores:
             forest = RandomForestRegressor(
-                N_TREES,
-                min_samples_leaf=-(-2 * len(rows) * N_TREES * node // MAX_BYTES),
+                _N_TREES,
+                min_samples_leaf=-(-2 * len(rows) * _N_TREES * node // MAX_FOREST_BYTES),
                 max_features=FEATURE_FRACTION,
-                random_state=SEED,
+                random_state=_SEED,
                 n_jobs=n_cores,
             )
             weights = sample.weights if is_weighed else None
@@ -105,7 +109,7 @@ class MomentsForest:
         return rows.reshape(len(bags), -1) * np.sqrt(self.units)
 
 
-def thinned(sample: SampledRows) -> SampledRows:
+def _thinned(sample: SampledRows) -> SampledRows:
     """Return the sample, or some of its bags, so that a forest takes at most `MAX_WORK`.
 
     If all remaining bags would have weight 0, the whole sample is returned.

@@ -34,10 +34,10 @@ from .exchanges import draw_donors, drop_of_score, exchange_coordinates
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-N_RUNS = 64  # runs of a store from which bags are taken, so that all of it is read
-MAX_VALUES = 2**26  # coordinates of points held in memory: 256 MiB in float32
-MAX_REPEATS = 1000  # standard errors are those of bags, which more repeats do not reduce
-SEED = 5  # differs from those of the splits in `bags`
+_N_RUNS = 64  # runs of a store from which bags are taken, so that all of it is read
+MAX_POINT_VALUES = 2**26  # coordinates of points held in memory: 256 MiB in float32
+_MAX_REPEATS = 1000  # standard errors are those of bags, which more repeats do not reduce
+_SEED = 5  # differs from those of the splits in `bags`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,7 +155,7 @@ class Importance:
 
 @checked(
     coordinates=MappingOf(Text, ListOf(Integer())) | None_,
-    n_repeats=Integer(1, MAX_REPEATS),
+    n_repeats=Integer(1, _MAX_REPEATS),
     max_bags=Integer(2),
     subset=Subset | None_,
     progress=Function | None_,
@@ -275,7 +275,7 @@ def permutation_importance(
     units = outcome.references(targets, w, fitted.mean_targets)
     scores = _Scores(fitted, bags, targets, exponents, n_repeats * len(together) + 1, progress)
     base = scores.losses(bags)
-    rng, drops = np.random.default_rng(SEED), []
+    rng, drops = np.random.default_rng(_SEED), []
     for chosen in together.values():
         donors = [draw_donors(codes, rng) for _ in range(n_repeats)]
         after = [scores.losses(exchange_coordinates(bags, chosen, each, rng)) for each in donors]
@@ -358,12 +358,12 @@ def taken_bags(bags: LabelledBags, max_bags: int) -> tuple[Integers, Bags, Any] 
 
 
 def _batches(bags: LabelledBags, max_bags: int) -> Iterator[Batch]:
-    is_small = bags.n_bags <= max_bags and bags.n_points * bags.n_dims <= MAX_VALUES
-    n_runs = 1 if is_small else min(N_RUNS, max_bags)
+    is_small = bags.n_bags <= max_bags and bags.n_points * bags.n_dims <= MAX_POINT_VALUES
+    n_runs = 1 if is_small else min(_N_RUNS, max_bags)
     edges = np.linspace(bags.start, bags.end, n_runs + 1).astype(int).tolist()
     for run, (start, stop) in enumerate(pairwise(edges)):
         remaining = max_bags * (run + 1) // n_runs - max_bags * run // n_runs
-        values = MAX_VALUES // n_runs
+        values = MAX_POINT_VALUES // n_runs
         for batch in bags.batches(start, stop, rows_per_block=remaining, max_bytes=4 * values):
             few = slice(remaining)
             yield Batch(batch.index[few], batch.bags[few], batch.labels[few], batch.stop)

@@ -14,7 +14,7 @@ from ...data.bags.bags import Bags
 from .feature_map import FeatureMap
 
 N_DRAWS = 32  # a power of two; with up to so many features, their noise is exact
-SEED = 4005  # for drawing the signs
+_SEED = 4005  # for drawing the signs
 
 
 def bag_variances(
@@ -61,7 +61,7 @@ def bag_variances(
 
 def _balanced_signs(n: int) -> Floats:
     """Return rows of 1 and -1, shape (N_DRAWS, n), whose first columns are orthogonal."""
-    rng = np.random.Generator(np.random.Philox(SEED))
+    rng = np.random.Generator(np.random.Philox(_SEED))
     columns = np.concatenate([rng.permutation(N_DRAWS) for _ in range(-(-n // N_DRAWS))])[:n]
     signs: Floats = scipy.linalg.hadamard(N_DRAWS)[:, columns] * rng.choice((-1.0, 1.0), n)
     return signs

@@ -35,15 +35,15 @@ from .accumulate import FitStatistics
 from .partials import read_arrays, read_partial, write_arrays, write_partial
 from .plan import FitPlan
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-FORMAT = Format("checkpoint", key="format")
+_FORMAT = Format("checkpoint", key="format")
 CHECKPOINT_SECONDS = 300.0  # work on one core between two checkpoints of a worker
 ABANDONED_AFTER = timedelta(days=1)  # time since the last write: these checkpoints are deleted
-PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
+_PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
 DESCRIPTION = "fit.json"
-FOLDER = re.compile(r"fit-[0-9a-f]{32}")
-PARTIAL = re.compile(r"group-(\d+)\.npz")
+_FOLDER = re.compile(r"fit-[0-9a-f]{32}")
+_PARTIAL = re.compile(r"group-(\d+)\.npz")
 
 logger = logging.getLogger(__name__)
 
@@ -199,7 +199,7 @@ class FitCheckpointStore:
 
     def n_bags_kept(self, ranges: Sequence[Range]) -> int:
         """Return the number of bags of the pass that need not be read again."""
-        groups = [PARTIAL.fullmatch(name) for name in names_in(self.url)]
+        groups = [_PARTIAL.fullmatch(name) for name in names_in(self.url)]
         starts = [int(match[1]) * self.every for match in groups if match]
         return sum(b - a for start in starts for a, b in ranges[start : start + self.every])
 
@@ -232,7 +232,7 @@ class StepKeeper:
             write_arrays(path, arrays, {})
 
 
-def _loaded(url: str, read: Callable[[Path], T]) -> T | None:
+def _loaded(url: str, read: Callable[[Path], _T]) -> _T | None:
     """Read a checkpoint; None if it is missing, or damaged and therefore removed.
 
     Raises
@@ -258,7 +258,7 @@ def _abandoned(url: str) -> Iterator[str]:
     """Return the folders of other fits that have not been written to for a day."""
     fs, _ = filesystem(url)
     for name in names_in(url):
-        if not FOLDER.fullmatch(name):
+        if not _FOLDER.fullmatch(name):
             continue
         _, path = filesystem(f"{url}/{name}")
         with suppress(OSError, NotImplementedError):  # a fit that ends, or times nobody knows
@@ -276,7 +276,7 @@ def describe_fit(plan: FitPlan) -> dict[str, Any]:
     source = plan.bags
     store: Any = source.data
     values = {
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": {name: version(name) for name in _PACKAGES},
         "sources": digest_of_sources(),
         "store": store.url,
         "store_written": store.written,
@@ -299,7 +299,7 @@ def describe_fit(plan: FitPlan) -> dict[str, Any]:
     }
     if source.coordinates is not None:
         values["coordinates"] = list(source.coordinates)
-    return FORMAT.stamp(values)
+    return _FORMAT.stamp(values)
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from ...core.arrays import Floats, Integers
 from ...core.errors import BagError, DataError, warn
 from ...core.units import surely_finite
 from ...data.bags.bags import Bags
+from ...data.bags.box import SHOWN_DIMS
 from ...data.bags.coordinates import Names
 from ...data.labelled.labelled import LabelledBags, naming
 from ...data.labelled.wide_bags import warn_of_wide_bag
@@ -37,8 +38,7 @@ from ..ridge.linear_columns import LinearColumns
 USUAL_SIMILARITY = (0.01, 0.995)
 SECOND_BASIS, BESIDE = "random_features", "beside"  # in descriptions
 MAX_OUTSIDE = 0.01  # fraction of the points: a larger one is warned of
-SHOWN_DIMS = 3  # coordinates of a box in a message
-FEW_BAGS = 20  # with fewer bags the mean similarity says little
+_FEW_BAGS = 20  # with fewer bags the mean similarity says little
 MAPPED_ROWS = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
 
@@ -270,7 +270,7 @@ def resolve_features(
 
 def warn_of_scale(features: FeatureMap, mean: Floats, n: int) -> None:
     """Warn if σ is far from the distances of bags, judged by the mean of n features, (D,)."""
-    if features.second is None or n < FEW_BAGS:
+    if features.second is None or n < _FEW_BAGS:
         return
     if isinstance(features.second, LearnedSpec):
         return  # its σ is only where learning began, and the labels decided what is alike

@@ -25,7 +25,7 @@ from .feature_map import FeatureMap
 from .fold_errors import choice_bytes
 
 AUTO = "auto"  # the embedding, or the way to choose a penalty, that is chosen from the data
-GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
+GCV, _FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
 FOLDED_BAGS = 4096  # four per landmark; with 3,000 bags of unequal noise, GCV's error is 1 % larger
 MAX_TARGETS = 2**16  # columns: all genes of a genome; every pass, report and answer has them all
 # Landmarks of a fit that is given no random features. Twice as many random frequencies had more
@@ -86,7 +86,7 @@ class FitParameters:
             return self.alpha
         folds_serve = self.learns.has_folded_penalties and self.baseline is None
         by_folds = self.is_automatic or (self.alpha == AUTO and folds_serve)
-        return FOLDS if by_folds and n_bags <= FOLDED_BAGS else GCV
+        return _FOLDS if by_folds and n_bags <= FOLDED_BAGS else GCV
 
     @property
     def is_path(self) -> bool:
@@ -101,7 +101,7 @@ class FitParameters:
     @property
     def is_folded(self) -> bool:
         """Whether the penalty is chosen by folds for any number of bags."""
-        return isinstance(self.alpha, str) and self.alpha == FOLDS
+        return isinstance(self.alpha, str) and self.alpha == _FOLDS
 
     @property
     def has_default_grid(self) -> bool:
@@ -193,7 +193,7 @@ class FitParameters:
         for name, constraint in self.table.items():
             constraint.check(name, getattr(self, name))
         if self.alphas is not None and not isinstance(self.alpha, str):
-            ways = (AUTO, GCV, FOLDS, *self.learns.judged_penalties)
+            ways = (AUTO, GCV, _FOLDS, *self.learns.judged_penalties)
             named = " or ".join(f"'{name}'" for name in ways)
             raise ParameterError(f"alphas is the grid of alpha={named}")
         grid = self.given_penalties()

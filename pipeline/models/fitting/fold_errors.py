@@ -2,7 +2,7 @@
 
 Every fold has the sums ZᵀZ and ZᵀY of its own rows. The model for a fold is solved from the sums of
 all other folds, and judged on the rows of the fold. Z are Nyström features of landmarks. With at
-most `LANDMARKS` rows they are exact.
+most `N_LANDMARKS` rows they are exact.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
 
 MAX_JUDGED_BAGS = 2000  # bags of the sample on which embeddings are compared
-LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
-JITTER = 1e-8  # added to the kernel of landmarks, so that equal bags leave it positive definite
+N_LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
+_JITTER = 1e-8  # added to the kernel of landmarks, so that equal bags leave it positive definite
 EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: sums in float32 resolve no more
 FIRST = int(np.flatnonzero(EXPONENTS == -3.0)[0])  # where a search begins
 # Columns of labels that kernels are judged by: principal components of more. Then a fold's solution
 # takes no longer than its factor, however many columns there are.
 MAX_COLUMNS = 64
 COMPONENTS_SEED, N_POWERS = 0, 2  # of the randomised singular value decomposition
-MAX_FOLDS = 5
-FOLD_SEED = 5  # differs from those of the splits in `bags` and of `cross_val_score`
+_CHOICE_FOLDS = 5
+_FOLD_SEED = 5  # differs from those of the splits in `bags` and of `cross_val_score`
 REPEATED_BAGS = 1000  # fewer bags are split into folds several times, which costs little
-MAX_REPEATS = 4
+_MAX_REPEATS = 4
 # A kernel whose error in the first repeat is this many times a rival's, and worse by this many
 # standard errors, cannot win: other repeats, which take most of the time, are not judged.
-BEHIND, ERRORS_BEHIND = 1.25, 3.0
+_BEHIND, ERRORS_BEHIND = 1.25, 3.0
 # With fewer bags the least error is often that of a penalty far too small: the largest penalty
 # within one standard error is taken.
-FEW_BAGS = 100
+_FEW_BAGS = 100
 
 
 def choice_bytes(n_bags: int, n_targets: int) -> int:
     """Return the memory of labels and of the sums of `FoldJudge` for a sample of so many bags."""
-    n, m = min(n_bags, MAX_JUDGED_BAGS), min(n_bags, LANDMARKS)
+    n, m = min(n_bags, MAX_JUDGED_BAGS), min(n_bags, N_LANDMARKS)
     n_rows, width = sizes_of_sums(m, min(n_targets, MAX_COLUMNS))
-    sums = 8 * _n_repeats(n) * ((MAX_FOLDS + 1) * n_rows * width + n * width)
+    sums = 8 * _n_repeats(n) * ((_CHOICE_FOLDS + 1) * n_rows * width + n * width)
     # the sums of fewer features have memory of their own
     return 2 * sums + 8 * n * n_targets * (1 + 2 * (n_targets > MAX_COLUMNS))
 
 
 def _n_repeats(n: int) -> int:
     """Return how often this number of bags is divided into folds."""
-    return int(np.clip(REPEATED_BAGS // max(1, n), 1, MAX_REPEATS))
+    return int(np.clip(REPEATED_BAGS // max(1, n), 1, _MAX_REPEATS))
 
 
 def sizes_of_sums(m: int, k: int) -> tuple[int, int]:
@@ -96,7 +96,7 @@ class FoldRows:
     @property
     def landmarks(self) -> Integers:
         """Landmarks: the rows from which features are made."""
-        return spread_rows(np.arange(len(self)), LANDMARKS)
+        return spread_rows(np.arange(len(self)), N_LANDMARKS)
 
     def of_components(self) -> FoldRows:
         """Return rows with the principal components of more than `MAX_COLUMNS` columns of labels.
@@ -151,11 +151,11 @@ class FoldErrors:
     alpha: float
 
 
-def choose_folds(
+def assign_folds(
     n: int,
     classes: Integers | None = None,
     groups: Integers | None = None,
-    n_folds: int = MAX_FOLDS,
+    n_folds: int = _CHOICE_FOLDS,
 ) -> Integers:
     """Return the fold of each row, shape (n_repeats, n): equally many rows in each fold.
 
@@ -163,7 +163,7 @@ def choose_folds(
     folds, there are as many folds as groups or rows.
     """
     n_repeats = _n_repeats(n)
-    rng = np.random.Generator(np.random.Philox(key=np.array([FOLD_SEED, 0], np.uint64)))
+    rng = np.random.Generator(np.random.Philox(key=np.array([_FOLD_SEED, 0], np.uint64)))
     folds = np.empty((n_repeats, n), dtype=np.int64)
     for repeat in range(n_repeats):
         order = rng.permutation(n)
@@ -252,7 +252,7 @@ class FoldJudge:
         np.add(self._square, self._square.T, out=square)
         square *= 0.5
         scale = float(np.trace(square)) / len(square) or 1.0
-        for jitter in (JITTER, 1e-6, 1e-4):
+        for jitter in (_JITTER, 1e-6, 1e-4):
             square[np.diag_indices(len(square))] += jitter * scale
             factor.T[...] = square  # which is symmetric
             # LAPACK itself, as below: SciPy's functions check and copy what is as large
@@ -299,7 +299,7 @@ class FoldJudge:
             for repeat in others:
                 repeat.take(z)
             best = _downhill(losses_at, rows.mean, best)
-            if len(rows) <= FEW_BAGS:
+            if len(rows) <= _FEW_BAGS:
                 best = self._smoothest(losses_at, best)
             losses = losses_at(best).losses
         return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
@@ -325,7 +325,7 @@ class FoldJudge:
     def _are_behind(self, losses: Floats, rival: FoldErrors) -> bool:
         gaps, rows = losses - rival.losses, self._rows
         spread = rows.standard_error(gaps)
-        return rows.mean(gaps) > max((BEHIND - 1) * rival.error, ERRORS_BEHIND * spread)
+        return rows.mean(gaps) > max((_BEHIND - 1) * rival.error, ERRORS_BEHIND * spread)
 
 
 def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], start: int) -> int:

@@ -23,7 +23,7 @@ from .choice.sample import count_labelled
 from .fit_parameters import FOLDED_BAGS, FitParameters
 from .problem import Problem
 
-MIN_LABELS = 20  # with fewer labels, quartiles mean little
+_MIN_LABELS = 20  # with fewer labels, quartiles mean little
 # Interquartile ranges beyond the quartiles (Tukey 1977): between the fences a label is outside,
 # beyond the outer one far outside. One in 430,000 labels of a normal distribution is far outside.
 INNER_FENCE, OUTER_FENCE = 1.5, 3.0
@@ -36,10 +36,10 @@ MAX_BETWEEN, MIN_APART = 0.5, 2.0
 MIN_BALANCED, BALANCE = 4, 2.0
 # Predictions of far labels must lie on the side of these labels: by standard errors of their mean,
 # and, as several outliers do by chance, by a fraction of the deviation of all predictions.
-PREDICTED, MIN_SHARE = 1.5, 0.75
-MAX_COLUMNS = 16  # columns with outliers: each takes a forest
-N_TREES = 100
-SEED = 0
+PREDICTED, _MIN_SHARE = 1.5, 0.75
+_MAX_COLUMNS = 16  # columns with outliers: each takes a forest
+_N_TREES = 100
+_SEED = 0
 
 
 def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
@@ -47,7 +47,7 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
 
     Labels have limits only if they are numbers, the penalty is chosen automatically, and there are
     at most 4,096 bags, because with more bags outliers average out. They have no limits if more
-    than `MAX_COLUMNS` columns have outliers, because each column needs a forest. A warning names
+    than `_MAX_COLUMNS` columns have outliers, because each column needs a forest. A warning names
     the ignored labels.
     """
     source, weights = problem.fitted, problem.weights or Weights()
@@ -62,7 +62,7 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
     beyond = (y < limits[0]) | (y > limits[1])
     if not 0 < np.count_nonzero(beyond.any(axis=1)) <= MAX_FAR_FRACTION * len(y):
         return problem
-    if np.count_nonzero(beyond.any(axis=0)) > MAX_COLUMNS:
+    if np.count_nonzero(beyond.any(axis=0)) > _MAX_COLUMNS:
         return problem
     inputs = _summaries(source)
     for j in np.flatnonzero(beyond.any(axis=0)):
@@ -84,7 +84,7 @@ def ignoring_outliers(problem: Problem, parameters: FitParameters) -> Problem:
 def _limits_of(y: Floats) -> Floats:
     """Return the outer fences of columns with outliers, shape (2, k), and infinities for others."""
     limits = np.tile([[-np.inf], [np.inf]], (1, y.shape[1]))
-    if len(y) < MIN_LABELS:
+    if len(y) < _MIN_LABELS:
         return limits
     with np.errstate(over="ignore", invalid="ignore"):
         quartiles = np.quantile(y, [0.25, 0.75], axis=0)
@@ -127,12 +127,12 @@ def _is_predicted(inputs: Floats, y: Floats, beyond: NDArray[np.bool_]) -> bool:
 
     ranks = rankdata(y) / len(y) - 0.5
     forest = ExtraTreesRegressor(
-        N_TREES, min_samples_leaf=2, bootstrap=True, oob_score=True, random_state=SEED
+        _N_TREES, min_samples_leaf=2, bootstrap=True, oob_score=True, random_state=_SEED
     )
     with np.errstate(over="ignore"):
         inputs = np.clip(inputs, -1e30, 1e30)
     expected = forest.fit(inputs, ranks).oob_prediction_
     expected = expected - expected.mean()
     sides = np.sign(ranks[beyond]) * expected[beyond]
-    least = max(PREDICTED / np.sqrt(len(sides)), MIN_SHARE)
+    least = max(PREDICTED / np.sqrt(len(sides)), _MIN_SHARE)
     return bool(sides.mean() > least * expected.std())

@@ -30,7 +30,7 @@ from ...execution.checkpoint_stores import StateCheckpoints
 from ...execution.passes import FEWER_FEATURES, Collector, Reduction, check_memory, run_pass
 from ...execution.progress import Progress, note
 from ...execution.worker_threads import kernel_threads
-from ..ridge.conjugate_gradients import MAX_STEPS, ConjugateGradients, Iterate, Preconditioner
+from ..ridge.conjugate_gradients import MAX_CG_STEPS, ConjugateGradients, Iterate, Preconditioner
 from ..ridge.moments import RidgeMoments
 from ..ridge.penalties import Path, Penalties
 from ..ridge.ridge import RidgeSolution, as_solution, check_held_out, check_rows, relative_error
@@ -44,9 +44,9 @@ MAX_RANK = 2048  # rows of the preconditioner: factoring them takes a tenth of a
 RANK_BYTES = 2**30  # these rows in double
 COLUMN_BYTES = 2**27  # coefficients of a group of penalties
 MIN_IMPROVEMENT = 1e-3  # a score that falls by less than this in a step cannot become the best
-SAMPLE_SEED = 3  # of the hash that samples rows
+_SAMPLE_SEED = 3  # of the hash that samples rows
 
-R = TypeVar("R")
+_R = TypeVar("_R")
 
 logger = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class MatrixFreeFit:
         k = self.plan.outcome.n_targets
         stored = self.checkpoint_store.load(name) if self.checkpoint_store else None
         now = gradients.begin(start) if stored is None else Iterate.of(stored)
-        while (active := _active(now, k)).any() and now.step < MAX_STEPS:
+        while (active := _active(now, k)).any() and now.step < MAX_CG_STEPS:
             now = gradients.step(now, np.repeat(active, k))
             text = f"step {now.step}, objective lower by {_largest(now):.1g}"
             if np.isfinite(now.scores[0]).all():
@@ -161,7 +161,7 @@ class MatrixFreeFit:
                 and time.perf_counter() - self._saved >= self.checkpoint_store.seconds
             ):
                 self._keep(name, now)
-        if now.step >= MAX_STEPS:
+        if now.step >= MAX_CG_STEPS:
             warn(
                 f"conjugate gradients stopped after {now.step} steps, the last of which lowered "
                 f"the objective by {_largest(now):.1g}: take a larger penalty or rank, or "
@@ -227,7 +227,7 @@ class MatrixFreeFit:
         if stored is not None:
             return FirstPass.of(stored)
         n, rank = self.plan.bags.n_bags, self._rank
-        sampled = Split(min(1.0, (1.25 * rank + 32) / max(1, n)), SAMPLE_SEED)
+        sampled = Split(min(1.0, (1.25 * rank + 32) / max(1, n)), _SAMPLE_SEED)
         first = self._run(partial(FirstSums, self.rows, sampled), rank, self.plan.outcome.n_targets)
         first = first.thinned(rank)
         if self.checkpoint_store:
@@ -255,10 +255,10 @@ class MatrixFreeFit:
         scores = [relative_error(cast(Summary, held), errors, units) for errors in squares]
         return products, np.concatenate(scores)
 
-    def _run(self, collector: Callable[[], Collector[Any, R]], rank: int, columns: int) -> R:
+    def _run(self, collector: Callable[[], Collector[Any, _R]], rank: int, columns: int) -> _R:
         """Run a pass over the rows; each task runs where its rows are kept."""
         cost = product_cost(self.plan, rank, columns)
-        reduction: Reduction[R] = Reduction(
+        reduction: Reduction[_R] = Reduction(
             collector, operator.add, cost, self._block_rows, "first" if rank else "product"
         )
         preferred_workers = [] if self.plan.bags.in_memory else self._affinity(len(self._ranges))

@@ -17,10 +17,10 @@ from ..ridge.rows import RidgeRows
 from ..ridge.sums import RidgeStatistics
 from .accumulate import FitStatistics, FoldStatistics
 
-FORMAT = Format("sums", key="format")
-PARTS = ("train", "validation")
-FOLDS, FOLD = "folds", "fold"  # the field of `FitStatistics`, and the names of its parts
-HEADER = "header"
+SUMS_FORMAT = Format("sums", key="format")
+_SETS = ("train", "validation")
+_FOLDS, FOLD = "folds", "fold"  # the field of `FitStatistics`, and the names of its parts
+_HEADER = "header"
 
 
 def write_partial(path: Path, value: FitStatistics) -> None:
@@ -29,11 +29,11 @@ def write_partial(path: Path, value: FitStatistics) -> None:
     counts: dict[str, int] = {}
     for field in fields(FitStatistics):
         held = getattr(value, field.name)
-        if field.name == FOLDS:
+        if field.name == _FOLDS:
             for i, part in enumerate(held.parts if held else ()):
                 counts[f"{FOLD}{i}"] = int(part.n)
                 arrays |= _arrays_of(f"{FOLD}{i}", part)
-        elif field.name not in PARTS:
+        elif field.name not in _SETS:
             counts[field.name] = int(held)
         elif held is not None:
             counts[field.name] = int(held.n)
@@ -44,10 +44,10 @@ def write_partial(path: Path, value: FitStatistics) -> None:
 def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], counts: dict[str, int]) -> None:
     """Write arrays by name, with their checksums and some counts."""
     digests = {name: _digest(array) for name, array in arrays.items()}
-    header = FORMAT.stamp({"counts": counts, "digests": digests})
+    header = SUMS_FORMAT.stamp({"counts": counts, "digests": digests})
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{HEADER: text}, **arrays)
+        np.savez(file, allow_pickle=False, **{_HEADER: text}, **arrays)
 
 
 def read_partial(path: Path) -> FitStatistics:
@@ -62,12 +62,12 @@ def read_partial(path: Path) -> FitStatistics:
     """
     arrays, values = _read(path)
     try:
-        for part in PARTS:
+        for part in _SETS:
             if part in values:
                 values[part] = _part_of(part, values[part], arrays)
         names = [f"{FOLD}{i}" for i in range(len(values)) if f"{FOLD}{i}" in values]
         folds = tuple(_part_of(name, values.pop(name), arrays) for name in names)
-        values[FOLDS] = FoldStatistics(folds) if folds else None
+        values[_FOLDS] = FoldStatistics(folds) if folds else None
         return FitStatistics(**{"validation": None, **values})
     except (KeyError, TypeError) as error:
         if newer := newer_error(error, {}):
@@ -101,7 +101,7 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as members:
-                header = FORMAT.strip(json.loads(members[HEADER].tobytes()))
+                header = SUMS_FORMAT.strip(json.loads(members[_HEADER].tobytes()))
                 arrays = {name: members[name] for name in header["digests"]}
                 for name, array in arrays.items():
                     if _digest(array) != header["digests"][name]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -12,16 +12,15 @@ from numpy.typing import ArrayLike
 from ...core import Real
 from ...core.arrays import Floats
 from ...core.errors import ParameterError, shown
-from ...data.bags.responses import Responses
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
 from ...data.labelled.columns import Column
 from ...data.labelled.frame_columns import from_frame
 from ...data.labelled.holdout import NO_HOLDOUT, Holdout, HoldoutLike
-from ...data.labelled.inputs import BagsLike
+from ...data.labelled.inputs import BagsLike, LabelsLike
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.labels import Targets
 from ...data.labelled.leaks import warn_of_leaks
-from ...data.labelled.splits import VALIDATION_SEED, Folds, IndexFolds, Membership
+from ...data.labelled.splits import N_FOLDS, VALIDATION_SEED, Folds, IndexFolds, Membership
 from ...data.labelled.weights import SampleWeight, Weights
 from ...data.labelled.wide_bags import warn_of_wide_response
 from ...data.store.plan import Range
@@ -32,7 +31,6 @@ from .feature_map import in_embedded_order
 from .fit_parameters import FitParameters
 from .solver import check_solver
 
-Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 """Labels of bags in memory: targets, or one response per bag."""
 
 Groups = str | ArrayLike | None
@@ -40,7 +38,7 @@ Groups = str | ArrayLike | None
 
 TrainingBags = BagsLike | LabelledBags
 
-N_FOLDS = 5  # for bags without groups
+MAX_FOLDS = 100  # each fold has sums of its own
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class Problem:
 def pose_problem(
     parameters: FitParameters,
     X: TrainingBags,
-    labels: Labels = None,
+    labels: LabelsLike = None,
     target: Target = None,
     *,
     sample_weight: SampleWeight = None,

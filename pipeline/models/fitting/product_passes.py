@@ -23,8 +23,8 @@ from .plan import FitPlan
 
 # Sizes of the rows that go through both products of a step: cached for one column, and for many of
 # them enough that products of matrices are fast.
-SLICE_BYTES, WIDE_BYTES, WIDE = 2**20, 2**24, 4
-SECONDS_PER_NUMBER = 3e-10  # of a row that is multiplied twice: memory is read
+SLICE_BYTES, WIDE_BYTES, _WIDE = 2**20, 2**24, 4
+_SECONDS_PER_NUMBER = 3e-10  # of a row that is multiplied twice: memory is read
 
 
 def block_rows(n_features: int, precision: str) -> int:
@@ -173,7 +173,7 @@ class ProductSums:
         self._features, self._product, self._takes_all = rows.features, product, takes_all
         self._buffer = _buffer(rows)
         shape = product.directions.shape
-        n_bytes = SLICE_BYTES if shape[1] < WIDE else WIDE_BYTES
+        n_bytes = SLICE_BYTES if shape[1] < _WIDE else WIDE_BYTES
         self._slice = max(16, n_bytes // (product.directions.itemsize * shape[0]))
         self._products, self._sums = np.zeros(shape), np.zeros(shape[1])
         self._squares = np.zeros(shape[1])
@@ -200,7 +200,7 @@ class ProductSums:
         product, d = self._product, z.shape[1]
         sums, totals = np.zeros((N_STRIPES, d), z.dtype), np.zeros(N_STRIPES)
         direction, shift = np.ascontiguousarray(product.directions[:, 0]), float(product.shift[0])
-        edges = even_edges(N_STRIPES, SECONDS_PER_NUMBER * z.size / N_STRIPES)
+        edges = even_edges(N_STRIPES, _SECONDS_PER_NUMBER * z.size / N_STRIPES)
         weights = np.empty(0) if weights is None else weights
         run_kernel(row_products, edges, z, weights, direction, shift, sums, totals)
         self._products += sums.sum(axis=0, dtype=np.float64)[:, None]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 SECONDS_PER_TREE = 2e-7  # of a row: some ten comparisons far apart in memory
-LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = float(np.finfo(np.float32).max)
 LEAF = -1.0
 HEADS_HELD = 5  # predictions of ridge, trees and the linear head, and what joins them
 MAX_EMBEDDED = 256  # columns of an embedding next to those of moments
@@ -71,7 +71,7 @@ class TreeInputs:
                 out[:, :s] = self.features.embed(bags, np.float32)[0][:, :s]
             with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are cut below
                 summary = np.nan_to_num(self._summary.of(bags), nan=0.0)
-            out[:, s:] = np.clip(summary, -LARGEST, LARGEST)
+            out[:, s:] = np.clip(summary, -_LARGEST, _LARGEST)
         return out
 
     @property

@@ -22,7 +22,7 @@ from ...core.arrays import Bools, Floats, Integers
 from ...core.errors import DataError, ParameterError
 from ...data.labelled.columns import Column
 from ...data.labelled.labelled import Batch, LabelledBags
-from ...data.labelled.splits import hash_index
+from ...data.labelled.splits import N_FOLDS, hash_index
 from ...data.store.changes import ListedBags
 from ...data.store.sampling import spread_rows
 from ...execution.costs import Cost
@@ -35,11 +35,10 @@ from ..outcomes.base import Outcome
 from .error_scale import MAX_SCALED_TARGETS, MIN_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
 
 CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than are needed
-N_FOLDS = 5  # folds by which a scale is judged
-SCALE, SCALED = "scale", "scaled_"  # a field of calibrations, and the prefix of their saved key
+_SCALE, _SCALED = "scale", "scaled_"  # a field of calibrations, and the prefix of their saved key
 CURVED = "curved_"  # the prefix where the scale has a curve, too
-SCALE_ARRAYS = {SCALED: ErrorScale.arrays, CURVED: (*ErrorScale.arrays, *ErrorScale.of_curve)}
-MAX_BAGS = 10_000  # the coverage of more differs from the nominal one by less than .003
+SCALE_ARRAYS = {_SCALED: ErrorScale.arrays, CURVED: (*ErrorScale.arrays, *ErrorScale.of_curve)}
+MAX_COVERED_BAGS = 10_000  # the coverage of more differs from the nominal one by less than .003
 
 
 class CalibratedModel(ScoringModel, Protocol):
@@ -71,11 +70,11 @@ class ScaledPart(OptionalPart):
     def state(self) -> ModelState:
         base = super().state()
         values, arrays = dict(base.attributes[self.key]), base.arrays
-        del values[SCALE]
+        del values[_SCALE]
         if self.scale is None:
             return ModelState({self.key: values}, arrays)
         values["scale_sizes"] = list(self.scale.sizes)
-        prefix = CURVED if self.scale.is_curved else SCALED
+        prefix = CURVED if self.scale.is_curved else _SCALED
         of_scale = {
             f"{self.key}_scale_{name}": getattr(self.scale, name) for name in SCALE_ARRAYS[prefix]
         }
@@ -87,7 +86,7 @@ class ScaledPart(OptionalPart):
         prefix = cls._prefix(attributes)
         if prefix is None:
             return super().array_names(attributes)
-        of_scale = [f"{SCALE}_{name}" for name in SCALE_ARRAYS[prefix]]
+        of_scale = [f"{_SCALE}_{name}" for name in SCALE_ARRAYS[prefix]]
         return [f"{cls.key}_{name}" for name in (*cls.arrays, *of_scale)]
 
     @classmethod
@@ -105,7 +104,7 @@ class ScaledPart(OptionalPart):
             ModelState({cls.key: values}, state.arrays), n_targets, n_features
         )
         assert part is not None
-        if prefix == SCALED:
+        if prefix == _SCALED:
             shape = arrays["intercept"].shape
             arrays |= {"knots": np.empty((*shape, 0)), "bends": np.zeros((*shape, 2))}
         scale = ErrorScale(**arrays, sizes=sizes)
@@ -223,7 +222,7 @@ def calibration_of(
     ----------
     model : RidgeModel
     bags : LabelledBags
-        Calibration bags, of which at most `MAX_BAGS` are used.
+        Calibration bags, of which at most `MAX_COVERED_BAGS` are used.
     groups : Column, optional
         Groups of the bags: a value for every bag of the data.
     progress : callable, optional
@@ -285,7 +284,7 @@ def rank_of(m: int, coverage: float) -> int:
 def choose_calibrating(
     bags: LabelledBags, n_labels: int, groups: Column | None
 ) -> LabelledBags | None:
-    """Return the labelled bags for calibration, at most `MAX_BAGS`; None if there are none.
+    """Return the labelled bags for calibration, at most `MAX_COVERED_BAGS`; None if there are none.
 
     With ``groups``, one bag of each group is chosen by a hash.
 
@@ -309,7 +308,7 @@ def choose_calibrating(
         rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED + 1))]
     if not len(rows):
         return None
-    return replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MAX_BAGS])))
+    return replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MAX_COVERED_BAGS])))
 
 
 def _learn_from_third(

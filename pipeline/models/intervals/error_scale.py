@@ -36,12 +36,12 @@ from ...execution.pool import even_edges, run_kernel
 from ..ridge.statistics_kernels import linear_predictions
 
 MIN_SCALE_ROWS = 100  # with fewer errors, scales of single bags cannot be told apart
-MAX_ROWS = 2000  # rows from which a scale is learnt
-MAX_NUMBERS = 2**24  # numbers of the features of these rows: 128 MiB
+_MAX_ROWS = 2000  # rows from which a scale is learnt
+_MAX_NUMBERS = 2**24  # numbers of the features of these rows: 128 MiB
 MAX_SCALED_TARGETS = 32  # each has a scale; with more targets, errors are not scaled
-N_COMPONENTS = 20  # principal components: 10, 30 and 80 gave no more even coverage
+_N_COMPONENTS = 20  # principal components: 10, 30 and 80 gave no more even coverage
 N_SIZE_COLUMNS = 2  # columns of the number of points: its logarithm and the square of it
-MIN_SPREAD = 0.05  # standard deviation of log n above which bags count as unequally large
+_MIN_SIZE_SPREAD = 0.05  # standard deviation of log n above which bags count as unequally large
 FEATURE_PENALTIES = 0.1, 1.0, 10.0, 100.0, np.inf  # in bags; infinity leaves the columns out
 SIZE_PENALTIES = 1.0, np.inf
 MIN_ERROR = 1e-3  # fraction of the mean error, added to each error
@@ -49,8 +49,8 @@ N_PIECES = 8  # pieces of a curve, between quantiles of the logarithms of scales
 CURVE_PENALTY = 0.5  # .1 to 2 change the coverage of the noisiest fifth of bags by .01
 POWER = 4  # of errors that a curve is fitted to: 1 covers fewer of the noisiest bags, 2 and 3 some
 MAX_RATIO = 5.0  # to the mean of scaled errors: without it, outliers widen intervals by a half
-MAX_STEPS = 30
-TOLERANCE = 1e-7  # of the loss per row
+_MAX_STEPS = 30
+_TOLERANCE = 1e-7  # of the loss per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class ErrorScale:
 
 def rows_to_learn(n_features: int) -> int:
     """Return the largest number of rows with so many features from which a scale is learnt."""
-    return max(MIN_SCALE_ROWS, min(MAX_ROWS, MAX_NUMBERS // max(1, n_features)))
+    return max(MIN_SCALE_ROWS, min(_MAX_ROWS, _MAX_NUMBERS // max(1, n_features)))
 
 
 def _components(features: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -191,7 +191,7 @@ def _components(features: NDArray[Any]) -> tuple[Floats, Floats]:
     centred = features - mean
     _, values, vectors = scipy.linalg.svd(centred, full_matrices=False, check_finite=False)
     n = int((values > 1e-6 * values[0]).sum()) if len(values) and values[0] > 0 else 0
-    n = min(n, N_COMPONENTS)
+    n = min(n, _N_COMPONENTS)
     directions = vectors[:n] / (values[0] / len(features) ** 0.5 if n else 1.0)
     directions = np.ascontiguousarray(directions, dtype=np.float64)
     return -directions @ mean, directions
@@ -200,7 +200,7 @@ def _components(features: NDArray[Any]) -> tuple[Floats, Floats]:
 def _of_sizes(sizes: Floats) -> tuple[float, float, float, float]:
     logs = np.log(np.maximum(sizes, 1))
     spread = float(logs.std())
-    slope = 1 / spread if spread > MIN_SPREAD else 0.0
+    slope = 1 / spread if spread > _MIN_SIZE_SPREAD else 0.0
     return float(logs.mean()), slope, float(logs.min()), float(logs.max())
 
 
@@ -308,7 +308,7 @@ def _gamma_regression(inputs: Floats, values: Floats, penalties: Floats) -> Floa
         return float((logs + ratios).sum() + 0.5 * ridge @ coef**2), ratios
 
     loss, ratios = loss_of(coef)
-    for _ in range(MAX_STEPS):
+    for _ in range(_MAX_STEPS):
         step = scipy.linalg.cho_solve(information, columns.T @ (1 - ratios) + ridge * coef)
         before = loss
         for share in 0.5 ** np.arange(12):
@@ -317,7 +317,7 @@ def _gamma_regression(inputs: Floats, values: Floats, penalties: Floats) -> Floa
             if loss < before:
                 coef = new
                 break
-        if not before - loss > TOLERANCE * len(values):
+        if not before - loss > _TOLERANCE * len(values):
             break
     out = np.zeros(1 + len(penalties))
     out[0], out[1 + used] = coef[0], coef[1:]

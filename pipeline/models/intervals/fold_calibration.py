@@ -53,8 +53,7 @@ from .calibration import ScaledPart, can_have_scale, choose_calibrating, count_b
 from .error_scale import MIN_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
 from .interval_kernels import interval_ends
 
-MAX_FOLDS = 100  # each fold has sums of its own
-FEWER = "take fewer folds or random features"
+_FEWER = "take fewer folds or random features"
 MAX_POINTS = 2**22  # points of the bags from which a scale is learnt: seconds on one core
 MAX_RECHOSEN = 100  # with more bags the choice hardly depends on one fold, and takes seconds
 SECONDS_PER_ERROR = 1e-9  # of a bag's interval: halving the bracket, of which a search is a part
@@ -379,7 +378,7 @@ class FoldedModel:
         k = self.outcome.n_targets
         needed += targets_bytes(d, k, folds.n_folds + 1, n if keeps_rows else None)
         needed += 8 * k * (d + 1) * folds.n_folds  # the coefficients of all folds are kept
-        check_memory(f"the sums of {folds.n_folds} folds of {d:,} features", needed, FEWER)
+        check_memory(f"the sums of {folds.n_folds} folds of {d:,} features", needed, _FEWER)
         made = self.features, self.outcome, None, self.precision, keeps_rows, weights
         return FitPlan(bags, *made, folds=folds)
 

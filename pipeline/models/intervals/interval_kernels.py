@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...core.compiling import kernel, subkernel
 
-MAX_HALVINGS = 2200  # more than there are between any two doubles
+_MAX_HALVINGS = 2200  # more than there are between any two doubles
 
 
 @subkernel(inline="always")
@@ -86,7 +86,7 @@ def interval_ends(begin, end, predicted, scales, errors, edges, rank, lower, upp
                 if n_least >= rank:
                     most = least
                 n_most = errors.shape[1]
-                for _ in range(MAX_HALVINGS):
+                for _ in range(_MAX_HALVINGS):
                     middle = 0.5 * least + 0.5 * most
                     if n_most - n_least <= 1 or not least < middle < most:
                         break

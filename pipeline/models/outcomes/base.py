@@ -29,7 +29,7 @@ UNNAMED = "y"  # the one target of labels without a name
 Target = str | Sequence[str] | None
 """Columns of a store."""
 
-Labels = Any
+_Labels = Any
 """Labels of a batch of bags: an array or `Responses`, depending on the kind of outcome."""
 
 
@@ -246,7 +246,7 @@ class Outcome(ABC):
         return with_targets(bags, labels)[0]
 
     @abstractmethod
-    def encode(self, labels: Labels) -> tuple[Rows, int]:
+    def encode(self, labels: _Labels) -> tuple[Rows, int]:
         """Return the encoded labels, and the number of response points outside their box.
 
         Parameters

@@ -23,8 +23,8 @@ from ...core.arrays import Floats
 from ...core.saved import Saved
 from ...data.store.sampling import spread_rows
 
-SHARPNESS = 2.0 ** np.arange(-1, 6)
-POWERS = 2.0 ** np.arange(-2, 6.25, 0.5)
+_SHARPNESS = 2.0 ** np.arange(-1, 6)
+_POWERS = 2.0 ** np.arange(-2, 6.25, 0.5)
 MAX_CALIBRATION_ROWS = 2000  # two numbers are fitted
 MISTAKEN_BAGS = 0.5  # bags of each class that count as bags of the others, at most half of them
 ADDED_BAGS = 0.5  # bags added to every class alike
@@ -72,7 +72,7 @@ class ProbabilityMap(Saved):
         def likelihood(made: ProbabilityMap) -> float:
             return float(np.vdot(targets, np.log(made(scores))))
 
-        maps = [cls(n_bags, float(t), float(c), ADDED_BAGS) for c in POWERS for t in SHARPNESS]
+        maps = [cls(n_bags, float(t), float(c), ADDED_BAGS) for c in _POWERS for t in _SHARPNESS]
         return max(maps, key=likelihood)
 
     def __call__(self, scores: Floats) -> Floats:
@@ -81,7 +81,7 @@ class ProbabilityMap(Saved):
         if self.sharpness is None or self.power is None:
             shares = positive_shares(scores)
         else:
-            logs = self.power * np.log(np.logaddexp(0.0, self.sharpness * scores) + SMALLEST)
+            logs = self.power * np.log(np.logaddexp(0.0, self.sharpness * scores) + _SMALLEST)
             shares = np.exp(logs - logs.max(axis=1, keepdims=True))
             shares /= shares.sum(axis=1, keepdims=True)
         if k == 1:
@@ -90,7 +90,7 @@ class ProbabilityMap(Saved):
         return (self.n_bags * shares + n_added / k) / (self.n_bags + n_added)
 
 
-SMALLEST = 1e-300  # a number whose logarithm is finite
+_SMALLEST = 1e-300  # a number whose logarithm is finite
 
 
 def _with_mistakes(targets: Floats) -> Floats:

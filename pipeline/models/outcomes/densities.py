@@ -36,12 +36,12 @@ from .details import (
     weighted_sum,
 )
 
-NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
+_NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
 
 RESPONSE_BASIS, BALL = "cosine", "ball"  # of the third basis that is chosen
 MIN_PER_DIM = 10  # functions per dimension, as far as 1,024 in all allow
 RESPONSE_SAMPLE = RunSample(32, 8)  # 256 responses have scores that hardly vary
-MAX_WORK = 2.0**31  # points times functions, some seconds
+_MAX_WORK = 2.0**31  # points times functions, some seconds
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class DensityOutcome(Outcome):
 
     @override
     def to_dict(self) -> dict[str, Any]:
-        names = {} if self.response_names is None else {NAMES: list(self.response_names)}
+        names = {} if self.response_names is None else {_NAMES: list(self.response_names)}
         return {self.key: self.spec.to_dict(), **names}
 
     @classmethod
@@ -177,7 +177,7 @@ class DensityOutcome(Outcome):
         spec = ProjectionSpec.from_dict(values[cls.key])
         if spec.n_features != k:
             raise ValueError(f"{k} rows of coefficients do not fit the response basis")
-        known = values.get(NAMES)
+        known = values.get(_NAMES)
         return cls(spec, None if known is None else tuple(map(str, known)))
 
 
@@ -227,7 +227,7 @@ def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
     try:
         with kernel_threads():
             _, chosen = choose_index_set(
-                sample(), BALL, RESPONSE_BASIS, np.arange(n_dims)[None], box, max_work=MAX_WORK
+                sample(), BALL, RESPONSE_BASIS, np.arange(n_dims)[None], box, max_work=_MAX_WORK
             )
     except DataError:  # no response has two points
         pass

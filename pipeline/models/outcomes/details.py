@@ -23,7 +23,7 @@ Rows = Floats
 
 SAMPLED_TARGETS = 9  # remembered for figures; more are never drawn
 SAMPLED_CLASSES = 50  # whose probabilities are remembered for the AUC: 20 MB for 50,000 bags
-SHARE, BRIER, WEIGHT, FIRST_CLASS = 1, 2, 3, 4  # columns of what is remembered of a class
+_SHARE, BRIER, WEIGHT, FIRST_CLASS = 1, 2, 3, 4  # columns of what is remembered of a class
 MIN_PROBABILITY = np.finfo(np.float64).eps  # in log losses, as in scikit-learn
 
 
@@ -75,7 +75,7 @@ class Found:
     predicted: Rows
 
 
-class ErrorRows(Protocol):
+class _ErrorRows(Protocol):
     """`ErrorSample`: see its attributes."""
 
     @property
@@ -93,7 +93,7 @@ class ErrorSums(Protocol):
     """`Errors`: see its attributes."""
 
     @property
-    def sample(self) -> ErrorRows:
+    def sample(self) -> _ErrorRows:
         """Labels and predictions of some of the bags."""
         ...
 
@@ -302,7 +302,7 @@ class ClassDetails:
             }
         }
 
-    def auc(self, sample: ErrorRows) -> float | None:
+    def auc(self, sample: _ErrorRows) -> float | None:
         """Return the area under the ROC curve, from the sample of bags.
 
         With more than two classes, it is the mean over classes of the area of one class against the
@@ -326,7 +326,7 @@ class ClassDetails:
         return float(np.mean(areas)) if areas else None
 
     @staticmethod
-    def brier(sample: ErrorRows) -> float:
+    def brier(sample: _ErrorRows) -> float:
         """Return the mean of Σ (probability − truth)² over classes, from the sample of bags."""
         columns = sample.predicted
         return float(np.average(columns[:, BRIER], weights=columns[:, WEIGHT]))

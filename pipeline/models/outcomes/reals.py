@@ -33,7 +33,7 @@ from .details import (
 )
 from .training_labels import n_targets_of
 
-ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts as zero
+_MIN_RELATIVE_SPREAD = 1e-14  # a smaller spread of targets, relative to their mean, counts as zero
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Reals(Outcome):
         # squared distances to the mean of the bags that are scored
         mean = np.average(targets, axis=0, weights=weights)
         gaps = targets - mean
-        return np.where(np.abs(gaps) > ROUNDING * np.abs(mean), gaps, 0.0) ** 2
+        return np.where(np.abs(gaps) > _MIN_RELATIVE_SPREAD * np.abs(mean), gaps, 0.0) ** 2
 
     @override
     def sum_references(self, errors: ErrorSums) -> Rows:
@@ -174,7 +174,7 @@ class Reals(Outcome):
 
 def rounding_of(errors: ErrorSums) -> Rows:
     """Return the largest sum of squared errors to equal labels that is due to rounding alone."""
-    return errors.weight * (ROUNDING * errors.mean) ** 2
+    return errors.weight * (_MIN_RELATIVE_SPREAD * errors.mean) ** 2
 
 
 def refuse_classes(source: LabelledBags) -> None:

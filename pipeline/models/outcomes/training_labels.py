@@ -14,7 +14,7 @@ from ...data.labelled.labels import Targets
 from ...data.store.targets import EXACT, check_integers, is_missing, warn_of_blank
 
 MAX_CLASSES = 10_000  # more distinct labels are treated as real numbers
-MAX_NUMBERS = 20  # more distinct whole numbers of a store are not classes, unless it names them
+_MAX_NUMBERS = 20  # more distinct whole numbers of a store are not classes, unless it names them
 
 
 def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
@@ -24,7 +24,7 @@ def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
     memory, they are many different fractions, or fractions that are different for most bags.
     """
     [name] = source.target_names or ("",)
-    whole, few = bool((codes == np.round(codes)).all()), len(codes) <= MAX_NUMBERS
+    whole, few = bool((codes == np.round(codes)).all()), len(codes) <= _MAX_NUMBERS
     remedy = "use DoubleBasisRegressor (in a config or with --set: model.task=regression)"
     if source.in_memory:
         if not whole and not (few and 2 * len(codes) <= source.n_bags):

@@ -21,13 +21,13 @@ from ..fitted_model import JudgedModel, ScoringModel, mean_of
 from ..outcomes.densities import DensityOutcome
 from .outside import warning_of_outside
 
-Model = TypeVar("Model", bound=JudgedModel)
+_Model = TypeVar("_Model", bound=JudgedModel)
 
 
-class DensityPrediction(Generic[Model]):
+class DensityPrediction(Generic[_Model]):
     """Mixin of estimators that predict densities, from the coefficients of their ``model_``."""
 
-    model_: Model
+    model_: _Model
 
     @property
     def response_spec_(self) -> ProjectionSpec:
@@ -88,7 +88,7 @@ class DensityPrediction(Generic[Model]):
         check_is_fitted(self)
         bags = as_bags(X)
         with warning_of_outside(bags):
-            points = where(at, grid, names_of(self.model_))
+            points = where(at, grid, response_names_of(self.model_))
             return density_values(self.model_, bags, *points, project)
 
     @checked(n=Integer(), seed=Integer())
@@ -103,7 +103,7 @@ def spec_of(model: ScoringModel) -> ProjectionSpec:
     return cast(DensityOutcome, model.outcome).spec
 
 
-def names_of(model: ScoringModel) -> list[str] | None:
+def response_names_of(model: ScoringModel) -> list[str] | None:
     """Return the names of the coordinates of the responses; None if they had no names."""
     names = cast(DensityOutcome, model.outcome).response_names
     return None if names is None else list(names)
@@ -112,7 +112,7 @@ def names_of(model: ScoringModel) -> list[str] | None:
 def predicted_densities(model: ScoringModel, bags: Bags, project: bool) -> Densities:
     """Return the result of `DensityPrediction.densities`."""
     spec = spec_of(model)
-    rows, names = model.decision_rows(bags), names_of(model)
+    rows, names = model.decision_rows(bags), response_names_of(model)
     predicted = Densities(rows, spec.indices, spec.basis, spec.box, coordinate_names=names)
     return predicted.valid() if project else predicted
 

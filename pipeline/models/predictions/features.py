@@ -25,7 +25,7 @@ from ...execution.passes import lazy_pass, rows_of
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 from .outside import counting_outside, hear_of_outside, topic_of, warn_at_end
 
-LazyArray = Any
+_LazyArray = Any
 """A dask.array, which only `execution` may name."""
 
 OfBags = Callable[[Bags], NDArray[Any]]
@@ -43,7 +43,7 @@ def features(
     embedding: Embedding,
     random_features: RandomFeatures | None = None,
     dtype: str = "float32",
-) -> LazyArray:
+) -> _LazyArray:
     """Return the features of every bag of a store as a lazy dask.array, chunked by bags.
 
     Parameters
@@ -89,7 +89,7 @@ def lazy_predictions(
     tail: tuple[int, ...],
     dtype: DTypeLike,
     are_parts_alike: bool = False,
-) -> LazyArray:
+) -> _LazyArray:
     """Return the rows that ``of_bags`` computes for a store: a dask.array of shape (n, *tail).
 
     ``cost`` is the cost of ``of_bags``. With ``are_parts_alike``, parts of the array that are

@@ -18,14 +18,14 @@ from ..outcomes.base import Outcome, Prediction
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-FORMAT = Format("predictions", key="bagbasis_predictions")
+PREDICTIONS_FORMAT = Format("predictions", key="bagbasis_predictions")
 N_PREDICTED = "n_predicted"  # number of bags that were predicted; earlier versions did not write it
-COLUMNS = "columns"  # the names of a table's columns, kept a second time in Parquet
+COLUMNS_KEY = "columns"  # the names of a table's columns, kept a second time in Parquet
 ID = "id"  # the column of a table with the bags' ids
 # First characters of a cell that spreadsheet programs execute.
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 PREDICTION_FORMATS = ("zarr", "parquet", "csv")
-ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
+_ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
 
 def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
@@ -38,7 +38,7 @@ def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
     """
     name = url.rstrip("/").rpartition("/")[2].lower()
     ending = f".{name.rpartition('.')[2]}" if "." in name.lstrip(".") else ""
-    named = ENDINGS.get(ending)
+    named = _ENDINGS.get(ending)
     if asked is not None and named not in (None, asked):
         raise ParameterError(
             f"{url}: ends in {ending}, and format is {asked!r}; name it {_ending_of(asked)}, or "
@@ -46,14 +46,14 @@ def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
         )
     if asked is None and ending and named is None:
         raise ParameterError(
-            f"{url}: predictions are written to names that end in {', '.join(ENDINGS)}; for "
+            f"{url}: predictions are written to names that end in {', '.join(_ENDINGS)}; for "
             "another one give the format"
         )
     return asked or named or default
 
 
 def _ending_of(format: str) -> str:
-    return next(ending for ending, written in ENDINGS.items() if written == format)
+    return next(ending for ending, written in _ENDINGS.items() if written == format)
 
 
 def table_of(outcome: Outcome, ids: NDArray[Any], prediction: Prediction) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def table_of(outcome: Outcome, ids: NDArray[Any], prediction: Prediction) -> dic
 
 def attrs_of(frame: DataFrame, n_predicted: int) -> dict[str, Any]:
     """Return the attributes of a Parquet file: its columns, and the number of bags in all files."""
-    return {N_PREDICTED: n_predicted, COLUMNS: frame.columns.tolist()}
+    return {N_PREDICTED: n_predicted, COLUMNS_KEY: frame.columns.tolist()}
 
 
 def pandas_for(url: str) -> ModuleType:

@@ -35,15 +35,15 @@ from ...execution.computations import (
     sent_to_client,
 )
 
-MANY_OUTSIDE = 0.05  # fraction of a bag's points: measured boxes leave out single points
+_MANY_OUTSIDE = 0.05  # fraction of a bag's points: measured boxes leave out single points
 MAX_TIMES_USUAL = 5.0  # times the fraction that lay outside during the fit, where that is more
 MAX_FRACTION = 0.5  # a bag with more than half of its points outside is always named
-N_SHOWN = 3  # bags in a message
+_N_SHOWN = 3  # bags in a message
 EFFECTS = {"drop": "these points are left out, and "}
-MARGIN = 0.25  # fraction of a side: how far beyond the box the extremes of similar bags may lie
-ROUNDING = 1e-6  # relative to a value: float32 rounds it
+_MARGIN = 0.25  # fraction of a side: how far beyond the box the extremes of similar bags may lie
+_FLOAT32_ROUNDING = 1e-6  # relative to a value: float32 rounds it
 # Fraction of the bags: with more of them outside, the data differ from those of the fit.
-FEW_BAGS = 0.25
+_FEW_BAGS = 0.25
 
 
 class FarBag(NamedTuple):
@@ -70,7 +70,7 @@ class Outside(Sums):
     n_far : int
         Number of bags with many points outside the box.
     n_beyond : int
-        Number of bags with many points outside the box enlarged by `MARGIN`.
+        Number of bags with many points outside the box enlarged by `_MARGIN`.
     n_outside, n_points : int
         Number of points outside the box, and of all points, of the bags with many points outside.
     worst : tuple of FarBag
@@ -106,7 +106,7 @@ class Outside(Sums):
         A bag of several points with a single point outside is not reported.
         """
         sizes = bags.sizes
-        share = max(MANY_OUTSIDE, min(MAX_FRACTION, MAX_TIMES_USUAL * usual))
+        share = max(_MANY_OUTSIDE, min(MAX_FRACTION, MAX_TIMES_USUAL * usual))
 
         def are_many(n_outside: Integers, n_points: Integers) -> NDArray[np.bool_]:
             is_whole = n_outside == n_points
@@ -115,7 +115,7 @@ class Outside(Sums):
         far = np.flatnonzero(are_many(counts, sizes))
         if not len(far):
             return cls(len(counts), changed=changed)
-        beyond = embedding.count_outside(bags[far], MARGIN)
+        beyond = embedding.count_outside(bags[far], _MARGIN)
         far_bags = [FarBag(int(rows[i]), int(counts[i]), int(sizes[i])) for i in far]
         return cls(
             len(counts),
@@ -147,13 +147,13 @@ class Outside(Sums):
                 f"{where}: {', '.join(self.changed)}: nothing is known of other values, and "
                 "predictions may be wrong: check the columns, or fit to bags in which they differ"
             )
-        if not self.n_beyond and self.n_far <= FEW_BAGS * self.n_bags:
+        if not self.n_beyond and self.n_far <= _FEW_BAGS * self.n_bags:
             return
         shown = ", ".join(
             f"bag {_id_of(data, bag.row)!r}: {bag.n_outside} of {bag.n_points}"
             for bag in self.worst
         )
-        rest = f", and {self.n_far - N_SHOWN} more" if self.n_far > N_SHOWN else ""
+        rest = f", and {self.n_far - _N_SHOWN} more" if self.n_far > _N_SHOWN else ""
         have = "has" if self.n_far == 1 else "have"
         warn(
             f"{'bags in memory' if isinstance(data, Bags) else data.url}: {self.n_far} of "
@@ -164,7 +164,7 @@ class Outside(Sums):
 
 
 def _worst(bags: list[FarBag]) -> tuple[FarBag, ...]:
-    return tuple(heapq.nlargest(N_SHOWN, bags, key=lambda bag: bag.rank))
+    return tuple(heapq.nlargest(_N_SHOWN, bags, key=lambda bag: bag.rank))
 
 
 def _id_of(data: Bags | BagStore, row: int) -> object:
@@ -311,10 +311,12 @@ def constants_of(source: LabelledBags) -> list[tuple[int, float]]:
     lo, hi = np.array(source.box.bounds).T
     values = (lo + hi) / 2
     flat = np.array([Box.around([value], [value]).bounds[0] for value in values])
-    is_flat = np.isclose(hi - lo, flat[:, 1] - flat[:, 0], rtol=ROUNDING, atol=0)
+    is_flat = np.isclose(hi - lo, flat[:, 1] - flat[:, 0], rtol=_FLOAT32_ROUNDING, atol=0)
     if is_flat.any():  # points that differ may have a box of this width, too
         for bags in source.sample(STORE_SAMPLE):
-            is_flat &= np.isclose(bags.points, values, rtol=ROUNDING, atol=ROUNDING).all(axis=0)
+            is_flat &= np.isclose(
+                bags.points, values, rtol=_FLOAT32_ROUNDING, atol=_FLOAT32_ROUNDING
+            ).all(axis=0)
     return [(int(j), float(values[j])) for j in np.flatnonzero(is_flat)]
 
 
@@ -324,7 +326,9 @@ def _changed(bags: Bags, constants: Sequence[Sequence[float]]) -> tuple[str, ...
     for place, value in constants:
         j = int(place)
         column = bags.points[:, j]
-        others = np.flatnonzero(~np.isclose(column, value, rtol=ROUNDING, atol=ROUNDING))
+        others = np.flatnonzero(
+            ~np.isclose(column, value, rtol=_FLOAT32_ROUNDING, atol=_FLOAT32_ROUNDING)
+        )
         if len(others):
             names = bags.coordinate_names
             called = repr(names[j]) if names else str(j)

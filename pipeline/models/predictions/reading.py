@@ -24,7 +24,7 @@ from ...data.store.chunks import check_objects, is_fill, read_rows
 from ...execution.memory import available_memory
 from ..outcomes.base import Outcome, Prediction
 from ..outcomes.kinds import OUTCOMES, Reals
-from .formats import COLUMNS, FORMAT, ID, N_PREDICTED, pandas_for, table_of
+from .formats import COLUMNS_KEY, ID, N_PREDICTED, PREDICTIONS_FORMAT, pandas_for, table_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -90,7 +90,7 @@ def _read(url: str) -> DataFrame:
             if not fs.isdir(path):
                 return _read_csv(url)
             attributes = attributes_of(url)
-            if FORMAT.key in attributes:
+            if PREDICTIONS_FORMAT.key in attributes:
                 return _read_zarr(url, attributes)
             if not attributes and holds_parts(url):
                 return _read_parquet(url)
@@ -113,9 +113,9 @@ def newer_or_damaged(url: str, error: Exception) -> ModelError:
 
 
 def _read_zarr(url: str, attributes: Mapping[str, Any]) -> DataFrame:
-    if not attributes[FORMAT.key]:
+    if not attributes[PREDICTIONS_FORMAT.key]:
         raise ModelError(f"{url}: predictions whose writing was interrupted; {AGAIN}")
-    values = FORMAT.strip(attributes, url, ModelError)
+    values = PREDICTIONS_FORMAT.strip(attributes, url, ModelError)
     group = read_group(url)
     stored = {name: array_of(group, name) for name in group.array_keys()}
     n_rows = {name: array.shape[0] if array.ndim else 0 for name, array in stored.items()}
@@ -213,7 +213,7 @@ def _read_parquet(url: str) -> DataFrame:
     if not frames:
         return pandas.DataFrame({ID: []})
     # the names of a Parquet file's columns have no checksum
-    expected = frames[0].attrs.get(COLUMNS, frames[0].columns.tolist())
+    expected = frames[0].attrs.get(COLUMNS_KEY, frames[0].columns.tolist())
     for frame, part in zip(frames, parts, strict=True):
         if frame.columns.tolist() != expected or (frame.dtypes != frames[0].dtypes).any():
             name = part.rpartition("/")[2]

@@ -38,9 +38,9 @@ from ...data.store.store import BagStore
 from ...execution.passes import Reduction, iter_pass
 from ...execution.progress import Progress
 from ..fitted_model import (
-    COLUMNS,
     COVERAGE,
     NO_COLUMNS,
+    PREDICTED_COLUMNS,
     FittedEstimator,
     FittedModel,
     MoreColumns,
@@ -53,10 +53,10 @@ from ..fitted_model import (
 from ..outcomes.base import Layout, Prediction
 from .features import prediction_ranges
 from .formats import (
-    FORMAT,
     ID,
     N_PREDICTED,
     PREDICTION_FORMATS,
+    PREDICTIONS_FORMAT,
     attrs_of,
     check_csv,
     format_of,
@@ -122,7 +122,7 @@ class PredictedBlock:
 
 
 # for a range without predicted bags, or whose predictions are written already
-NO_BAGS = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
+_NO_BAGS = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
 class CollectedPredictions:
@@ -143,7 +143,7 @@ class CollectedPredictions:
 
     def finish(self) -> PredictedBlock:
         """Return all predictions as one block."""
-        return _join(self._blocks) if self._blocks else NO_BAGS
+        return _join(self._blocks) if self._blocks else _NO_BAGS
 
 
 class _WrittenPredictions(CollectedPredictions):
@@ -165,7 +165,7 @@ class _WrittenPredictions(CollectedPredictions):
     def finish(self) -> PredictedBlock:
         block = super().finish()
         if not len(block.rows):
-            return NO_BAGS
+            return _NO_BAGS
         start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
         ids = self._store.ids(start, stop)[block.rows - start]
         if self._format == "zarr":
@@ -179,7 +179,7 @@ class _WrittenPredictions(CollectedPredictions):
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
                 frame.to_parquet(file, index=False, write_page_checksum=True)
-        return replace(NO_BAGS, outside=block.outside)  # no predictions travel back
+        return replace(_NO_BAGS, outside=block.outside)  # no predictions travel back
 
 
 def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
@@ -250,7 +250,7 @@ def iter_predictions(
     store=Instance("BagStore"),
     url=Url,
     format=OneOf(*PREDICTION_FORMATS) | None_,
-    columns=ListOf(OneOf(*COLUMNS)),
+    columns=ListOf(OneOf(*PREDICTED_COLUMNS)),
     coverage=Fraction,
     overwrite=Boolean,
     progress=Function | None_,
@@ -402,7 +402,7 @@ def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:
 
 
 def _are_predictions(url: str) -> bool:
-    return FORMAT.key in attributes_of(url) or holds_parts(url)
+    return PREDICTIONS_FORMAT.key in attributes_of(url) or holds_parts(url)
 
 
 def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
@@ -411,7 +411,7 @@ def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
     fitted = names_fitted(model.report)
     coordinates = {} if fitted is None else {"coordinates": list(fitted)}
     values = {"target_names": names, "data_url": store.url, **coordinates, **described}
-    return FORMAT.stamp(values)
+    return PREDICTIONS_FORMAT.stamp(values)
 
 
 def _check_names(model: FittedModel) -> None:
@@ -459,7 +459,7 @@ def _prepare(
         fs, path = filesystem(url)
         fs.makedirs(path, exist_ok=True)
         return
-    attributes: dict[str, Any] = {FORMAT.key: {}}  # of bagbasis, but not complete yet
+    attributes: dict[str, Any] = {PREDICTIONS_FORMAT.key: {}}  # of bagbasis, but not complete yet
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"

@@ -24,7 +24,7 @@ SHIFT_STEP = 4.0  # ratio of shifts that are tried
 # Ratio of the shifts of different penalties: one up to it too large costs no step.
 SHIFT_LEVEL = 64.0
 TOLERANCE = 3e-4  # of the objective, over the last two steps: the error of predictions changes less
-MAX_STEPS = 200
+MAX_CG_STEPS = 200
 
 Multiply = Callable[[Floats, Floats], tuple[Floats, Floats | None]]
 """From directions and coefficients (D, c) to M times the directions, and the score of each

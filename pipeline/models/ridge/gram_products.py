@@ -20,11 +20,11 @@ from .statistics_kernels import add_panels, add_triangle, unpack_centred
 
 # Columns of a panel, at most. BLAS copies both factors of a product before it multiplies them:
 # of 512 columns that takes a fifth of the time, of 1,024 a tenth.
-PANEL = 1024
+PANEL_FEATURES = 1024
 # Chunks of a full block of rows, where there are 1, 2 or 3 panels: about a dozen parts, which are
 # enough for eight cores. With more panels the pairs are enough.
 CHUNKS = (8, 4, 2)
-SECONDS_PER_SUM = 5e-10  # of two numbers of a large triangle: memory is read
+_SECONDS_PER_SUM = 5e-10  # of two numbers of a large triangle: memory is read
 PANEL_STRIPE = 64  # rows of the triangle that one thread adds at a time
 
 
@@ -33,7 +33,7 @@ class GramProducts:
 
     def __init__(self, n_features: int, n_rows: int, dtype: DTypeLike) -> None:
         self._dtype, d = np.dtype(dtype), n_features
-        n_panels = max(1, -(-d // PANEL))
+        n_panels = max(1, -(-d // PANEL_FEATURES))
         edges = [d * i // n_panels for i in range(n_panels + 1)]
         self._edges = np.array(edges)
         self._pairs = [(i, j) for i in range(n_panels) for j in range(i, n_panels)]
@@ -79,14 +79,14 @@ class GramProducts:
 def add_upper(packed: Floats, square: Floats) -> None:
     """Add the upper triangle of a matrix (D, D) to one that is packed by rows."""
     n = len(square)
-    run_kernel(add_triangle, even_edges((n + 1) // 2, SECONDS_PER_SUM * n), packed, square)
+    run_kernel(add_triangle, even_edges((n + 1) // 2, _SECONDS_PER_SUM * n), packed, square)
 
 
-def unpacked(packed: Floats, sums: Floats, n_rows: float, shift: float = 0.0) -> Floats:
+def unpack_products(packed: Floats, sums: Floats, n_rows: float, shift: float = 0.0) -> Floats:
     """Return packed − sums sumsᵀ / n_rows + shift · I, shape (D, D), in the upper triangle."""
     n = len(sums)
     square = np.empty((n, n))
-    edges = even_edges(n, SECONDS_PER_SUM * n)
+    edges = even_edges(n, _SECONDS_PER_SUM * n)
     run_kernel(unpack_centred, edges, packed, sums, n_rows, shift, square)
     return square
 
@@ -98,7 +98,7 @@ def gram_bytes(n_features: int, dtype: DTypeLike) -> int:
 
 def _panels_shape(n_features: int) -> tuple[int, int, int, int]:
     """Return the shape of the products: pairs of panels, chunks of rows, columns of each panel."""
-    n_panels = max(1, -(-n_features // PANEL))
+    n_panels = max(1, -(-n_features // PANEL_FEATURES))
     width = -(-n_features // n_panels)
     return n_panels * (n_panels + 1) // 2, _count_chunks(n_panels), width, width
 

@@ -18,7 +18,7 @@ from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply
 from .statistics_kernels import STRIPE_COLUMNS, add_sums
 
-SECONDS_PER_SUM = 3e-10  # of a number that is read from a cache
+_SECONDS_PER_SUM = 3e-10  # of a number that is read from a cache
 MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
 
 
@@ -212,6 +212,6 @@ def _add_sums(z: NDArray[Any], y: Floats, sums: Floats, cross: Floats) -> None:
     """Add Σ z to ``sums`` (D,), and yᵀz to ``cross`` (k, D)."""
     n, d = z.shape
     edges = even_edges(
-        -(-d // STRIPE_COLUMNS), SECONDS_PER_SUM * n * STRIPE_COLUMNS * (1 + y.shape[1])
+        -(-d // STRIPE_COLUMNS), _SECONDS_PER_SUM * n * STRIPE_COLUMNS * (1 + y.shape[1])
     )
     run_kernel(add_sums, edges, z, y, sums, cross)

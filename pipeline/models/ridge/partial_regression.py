@@ -39,7 +39,7 @@ from .sums import RidgeStatistics
 
 RidgeSums = RidgeStatistics | RidgeRows
 # Columns with a lesser fraction of variance in their squares are constant, in float32.
-ROUNDING = 1e-6
+_MIN_RELATIVE_VARIANCE = 1e-6
 
 
 class Beside(NamedTuple):
@@ -177,7 +177,7 @@ def beside_own(whole: RidgeSums, n_features: int) -> PartialSummary:
 
 def _slopes(covariances: Floats, variances: Floats, squares: Floats) -> Floats:
     """Return Cov/Var, and 0 where a column is constant."""
-    varies = variances > ROUNDING * squares
+    varies = variances > _MIN_RELATIVE_VARIANCE * squares
     return np.divide(covariances, variances, out=np.zeros_like(covariances), where=varies)
 
 

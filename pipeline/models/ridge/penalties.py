@@ -23,7 +23,7 @@ LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 
 # Fraction of the score: a smaller gain from one penalty to the next counts as none. With 1,000 bags
 # the score itself is known to 5 %.
-LEVEL = 1e-2
+_MIN_RELATIVE_GAIN = 1e-2
 # Or of the variance of the labels, which scores are in units of: where a model leaves nearly
 # nothing unexplained, less is no matter to warn of.
 MIN_GAIN = 5e-3
@@ -129,7 +129,7 @@ def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bo
     if least < best < largest or not len(inner):
         return
     beside = inner[np.abs(np.log(path.alphas[path.alphas != best] / best)).argmin()]
-    if path.scores.min() >= min((1 - LEVEL) * beside, beside - MIN_GAIN):
+    if path.scores.min() >= min((1 - _MIN_RELATIVE_GAIN) * beside, beside - MIN_GAIN):
         return
     which, other = ("smallest", "smaller") if best == least else ("largest", "larger")
     remedy = f"try {other} ones with alphas="

@@ -9,7 +9,7 @@ from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .same_sums import add_panels_by_arrays, add_triangle_by_arrays, unpack_centred_by_arrays
 
 STRIPE_COLUMNS = 512  # columns of features summed by one thread at a time: their sums stay in L1
-ROWS_AT_ONCE = 4  # rows of a stripe converted to double at a time, to load and store each sum once
+_ROWS_AT_ONCE = 4  # rows of a stripe converted to double at a time, to load and store each sum once
 
 
 @subkernel(inline="always")
@@ -99,13 +99,13 @@ def add_sums(begin, end, z, y, sums, cross):
     n, d = z.shape
     # No part of an array is written to another: Numba compiles numpy's broadcasting for that, its
     # messages and all, which took four seconds.
-    rows = np.empty((ROWS_AT_ONCE, STRIPE_COLUMNS), np.float64)
-    weights = np.empty(ROWS_AT_ONCE, np.float64)
+    rows = np.empty((_ROWS_AT_ONCE, STRIPE_COLUMNS), np.float64)
+    weights = np.empty(_ROWS_AT_ONCE, np.float64)
     for stripe in range(begin, end):
         first = stripe * STRIPE_COLUMNS
         width = d - first if d - first < STRIPE_COLUMNS else STRIPE_COLUMNS
-        for start in range(0, n, ROWS_AT_ONCE):
-            for r in range(ROWS_AT_ONCE):
+        for start in range(0, n, _ROWS_AT_ONCE):
+            for r in range(_ROWS_AT_ONCE):
                 if start + r < n:
                     for j in range(width):
                         rows[r, j] = z[start + r, _U(first + j)]
@@ -117,7 +117,7 @@ def add_sums(begin, end, z, y, sums, cross):
                 sums[_U(first + j)] += total
             for t in range(y.shape[1]):
                 some = False
-                for r in range(ROWS_AT_ONCE):
+                for r in range(_ROWS_AT_ONCE):
                     weights[r] = y[start + r, t] if start + r < n else 0.0
                     some |= weights[r] != 0.0
                 if not some:

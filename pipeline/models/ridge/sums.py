@@ -14,13 +14,13 @@ from ...core.arrays import Floats
 from ...data.store.sampling import spread_rows
 from ...embeddings.random_features.completion import Completion
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
-from .gram_products import GramProducts, add_upper, gram_bytes, unpacked
+from .gram_products import GramProducts, add_upper, gram_bytes, unpack_products
 from .moments import MomentsBuilder, RidgeMoments
 from .summary import MeanSquaredError
 
 BLOCK_ROWS = 8192  # rows of the block that is multiplied at once: with fewer, products are slower
-BLOCK_BYTES = 2**28  # largest size of that block
-MAX_RATIO = 1e3  # features whose root mean squares differ by less have one bound of rounding
+_BLOCK_BYTES = 2**28  # largest size of that block
+_MAX_RATIO = 1e3  # features whose root mean squares differ by less have one bound of rounding
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class RidgeStatistics(RidgeMoments):
 
     def centred_gram(self, shift: float = 0.0) -> Floats:
         """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""
-        return unpacked(self.gram, self.sum_z, float(self.weight), float(shift))
+        return unpack_products(self.gram, self.sum_z, float(self.weight), float(shift))
 
     @override
     def completed(self, by: Completion) -> RidgeStatistics:
         if not by:
             return self
-        square = unpacked(self.gram, np.zeros(self.n_features), 1.0)
+        square = unpack_products(self.gram, np.zeros(self.n_features), 1.0)
         by.complete_products(square)
         gram = np.zeros_like(self.gram)
         add_upper(gram, square)
@@ -275,10 +275,10 @@ def squared_singular_values(root: Floats, full: bool = False) -> tuple[Floats, F
 
 
 def are_graded(squares: Floats) -> bool:
-    """Whether sums of squares of features differ by more than those `MAX_RATIO`."""
+    """Whether sums of squares of features differ by more than those `_MAX_RATIO`."""
     positive = squares[squares > 0]
-    return bool(len(positive) and positive.max() > MAX_RATIO**2 * positive.min())
+    return bool(len(positive) and positive.max() > _MAX_RATIO**2 * positive.min())
 
 
 def _block_rows(n_features: int, itemsize: int) -> int:
-    return int(np.clip(BLOCK_BYTES // (itemsize * n_features), 64, BLOCK_ROWS))
+    return int(np.clip(_BLOCK_BYTES // (itemsize * n_features), 64, BLOCK_ROWS))

@@ -55,7 +55,7 @@ from ..ridge_model import NOT_FINITE
 from .model import SmootherModel
 from .sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
 
-WIDTHS = np.geomspace(0.02, 2.0, 21)  # times the median distance
+_MEDIAN_FACTORS = np.geomspace(0.02, 2.0, 21)  # times the median distance
 
 
 @component
@@ -309,7 +309,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             self.bandwidths_, self.bandwidth_scores_ = np.array([bandwidth]), np.full(1, np.nan)
             return bandwidth
         targets, outcome = sample.targets.astype(np.float64), model.outcome
-        self.bandwidths_ = WIDTHS * median_distance(sample.embeddings)
+        self.bandwidths_ = _MEDIAN_FACTORS * median_distance(sample.embeddings)
         sums = model.sums(sample.embeddings, self.bandwidths_, sample.index, progress)
         errors = ((sums.predictions - targets) ** 2).mean(axis=1)
         units = outcome.units()

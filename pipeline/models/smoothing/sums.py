@@ -21,7 +21,7 @@ from ..fitting.feature_map import FeatureMap
 from ..outcomes.base import Outcome
 
 SMOOTHED_ROWS = 2048  # training bags whose weights for all queries are in memory at a time
-SECONDS_PER_WEIGHT = 5e-9  # subtract, multiply, exp and sum of a number, on one core
+_SECONDS_PER_WEIGHT = 5e-9  # subtract, multiply, exp and sum of a number, on one core
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def smoothing_cost(n_queries: int, n_bandwidths: int, n_columns: int, n_targets:
     sums = 8 * n_queries * n_bandwidths * (n_targets + 1)
     return Cost(
         seconds_per_bag=products * SECONDS_PER_PRODUCT
-        + n_queries * n_bandwidths * SECONDS_PER_WEIGHT,
+        + n_queries * n_bandwidths * _SECONDS_PER_WEIGHT,
         # the closeness of a bag to each query, and the weights of two bandwidths
         bytes_per_bag=8 * (3 * n_queries + n_columns + n_targets),
         bytes_per_task=3 * sums,  # those so far, those of a block, and both

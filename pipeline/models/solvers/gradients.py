@@ -17,7 +17,7 @@ from ..fitting.solver import SOLVERS, SOLVES_SUMS, Solved, Solver
 from .seconds import seconds_of_gradients
 
 MIN_PENALTY = 1e-6  # per bag: smaller ones take many steps, and are solved exactly where possible
-VALIDATION = "validation"  # the only way to choose a penalty without degrees of freedom
+_VALIDATION = "validation"  # the only way to choose a penalty without degrees of freedom
 
 
 @SOLVERS.register
@@ -41,7 +41,7 @@ class GradientSolver(Solver):
                 "solver='cg' does not have the degrees of freedom of generalised "
                 "cross-validation: give alpha='validation', or a number"
             )
-        if is_named and alpha != VALIDATION:
+        if is_named and alpha != _VALIDATION:
             raise ParameterError(f"solver='cg' has no alpha={alpha!r}: give alpha='validation'")
         if grid.min() <= 0:
             raise ParameterError("solver='cg' needs alpha > 0; least squares are solver='cholesky'")
@@ -50,7 +50,7 @@ class GradientSolver(Solver):
     def cost(self, plan: FitPlan, exact: bool) -> float | None:
         parameters, n = self.parameters, plan.bags.n_bags
         chosen = parameters.alpha if isinstance(parameters.alpha, str) else None
-        if exact or parameters.of_sums or parameters.is_path != (chosen == VALIDATION):
+        if exact or parameters.of_sums or parameters.is_path != (chosen == _VALIDATION):
             return None
         if chosen is None and parameters.given_penalties().min() < MIN_PENALTY * n:
             return None

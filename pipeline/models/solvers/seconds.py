@@ -13,7 +13,7 @@ SECONDS_PER_FACTOR = 7e-12  # times D³, for a Cholesky factor in double
 SECONDS_PER_ENTRY = 5e-10  # times N D per step, where features are cached
 SECONDS_PER_MADE = 4e-9  # times N D per step, where they are computed again
 CACHED_BYTES = 2**32  # features that are supposed to be cached
-STEPS, PATH_STEPS = 10, 30
+_STEPS, PATH_STEPS = 10, 30
 FACTORS, PATH_FACTORS = 1, 8
 SECONDS_PER_PASS = 0.05  # time of every step, whatever its size
 MIN_SECONDS = 1.0  # an exact fit that takes less time is not worth iterating
@@ -39,4 +39,4 @@ def seconds_of_gradients(n_bags: int, n_features: int, is_path: bool, n_targets:
     entry = SECONDS_PER_ENTRY if 4 * n * d <= CACHED_BYTES else SECONDS_PER_MADE
     columns = n_targets * (20 if is_path else 1)
     step = n * d * (entry + 4 * PER_PRODUCT * columns) + SECONDS_PER_PASS
-    return max(MIN_SECONDS, (PATH_STEPS if is_path else STEPS) * step)
+    return max(MIN_SECONDS, (PATH_STEPS if is_path else _STEPS) * step)

@@ -32,15 +32,15 @@ from ...data.store.store import BagStore
 from ..fitted_model import digest_of_bags, digest_of_points
 from .candidates import digest
 
-FORMAT = Format("coefficients", 2, key="bagbasis_coefficients")
-NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.zarr")
-ROWS = "rows"
-MISSING = float("inf")  # stands for a missing coefficient or target
+_FORMAT = Format("coefficients", 2, key="bagbasis_coefficients")
+_NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.zarr")
+_ROWS = "rows"
+_MISSING = float("inf")  # stands for a missing coefficient or target
 
 
 def store_identity(store: BagStore) -> str:
     """Return a hash that changes if the URL has another store, or the store another length."""
-    return digest([FORMAT.version, store.url, store.written, store.n_bags, store.n_points])
+    return digest([_FORMAT.version, store.url, store.written, store.n_bags, store.n_points])
 
 
 def identity_of(bags: LabelledBags) -> str:
@@ -50,7 +50,7 @@ def identity_of(bags: LabelledBags) -> str:
             digest_of_points(labels) if isinstance(labels, Responses) else labels.tolist()
             for _, _, labels in bags.label_blocks()
         ]
-        return digest([FORMAT.version, digest_of_bags(bags), labels])
+        return digest([_FORMAT.version, digest_of_bags(bags), labels])
     return store_identity(bags.data)
 
 
@@ -82,7 +82,7 @@ class RowCache:
         with _kept_errors(self.url):
             try:
                 group = open_group(zarr_store(self.url), "r+")
-                FORMAT.strip(group.attrs)
+                _FORMAT.strip(group.attrs)
                 return OpenCache(self, group)
             except Exception:  # noqa: S110 - whatever it is, a new one is made
                 pass  # nothing there, what a killed maker left, another version: made anew
@@ -96,14 +96,14 @@ class RowCache:
     def _create(self) -> zarr.Group:
         group = zarr.open_group(zarr_store(self.url), mode="w", zarr_format=3)
         group.create_array(
-            ROWS,
+            _ROWS,
             shape=(self.n_bags, self.n_columns),
             chunks=(self.block_length, self.n_columns),
             dtype=self.dtype,
             compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
-            fill_value=MISSING,
+            fill_value=_MISSING,
         )
-        group.update_attributes(FORMAT.stamp({}))
+        group.update_attributes(_FORMAT.stamp({}))
         return group
 
     def remove(self) -> None:
@@ -117,7 +117,7 @@ class OpenCache:
 
     def __init__(self, cache: RowCache, group: zarr.Group) -> None:
         self._cache = cache
-        self._array: Any = array_of(group, ROWS)
+        self._array: Any = array_of(group, _ROWS)
 
     def filled(self, blocks: range, make: Callable[[Integers], NDArray[Any]]) -> NDArray[Any]:
         """Return the rows of consecutive blocks; missing or damaged blocks are computed and kept.
@@ -169,7 +169,7 @@ def _unless_missing(rows: NDArray[Any]) -> NDArray[Any] | None:
 def discard_others(folder: str, identity: str) -> None:
     """Delete caches that were made for other data or another committed length."""
     for name in names_in(folder):
-        if NAME.fullmatch(name) and not name.startswith(identity):
+        if _NAME.fullmatch(name) and not name.startswith(identity):
             with suppress(OSError):
                 remove(f"{folder}/{name}")
 

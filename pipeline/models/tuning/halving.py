@@ -24,6 +24,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError, one_warning_each
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
 from ...data.labelled.holdout import HOLDOUT, HoldoutLike
+from ...data.labelled.inputs import LabelsLike
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.weights import SampleWeight
 from ...data.storage.files import discard_empty
@@ -37,7 +38,7 @@ from ..fitting.accumulate import FitStatistics
 from ..fitting.choice.automatic import choose_embedding
 from ..fitting.fit_parameters import FitParameters
 from ..fitting.label_limits import ignoring_outliers
-from ..fitting.problem import Groups, Labels, Problem, TrainingBags, pose_problem
+from ..fitting.problem import Groups, Problem, TrainingBags, pose_problem
 from ..fitting.solving import leave_baseline
 from ..outcomes.kinds import identify_outcome
 from ..ridge.penalties import Penalties
@@ -76,7 +77,7 @@ MIN_HELD_OUT = 10  # bags: with fewer bags, differences between candidates are c
 def tune(
     estimator: DoubleBasis,
     X: TrainingBags,
-    y: Labels = None,
+    y: LabelsLike = None,
     *,
     search: Search | None = None,
     target: str | Sequence[str] | None = None,
@@ -170,7 +171,7 @@ def tune_in(
     scores: str | os.PathLike[str] | None,
     estimator: DoubleBasis,
     X: TrainingBags,
-    y: Labels,
+    y: LabelsLike,
     search: Search | None,
     keep_cache: bool,
     progress: Progress | None,

@@ -17,9 +17,9 @@ from .leads import Losses, difference
 from .records import Lead, Score
 from .search import Search
 
-WEIGHTS = (1.0, 0.3)  # weights of an added part, relative to the parts of weight 1
-MIN_LEAD = 1.0  # standard errors by which a union has to lead; a smaller lead is often chance
-MAX_COMPARED = 3  # unions with one part more, compared on as many bags as the last rung has
+_WEIGHTS = (1.0, 0.3)  # weights of an added part, relative to the parts of weight 1
+_MIN_LEAD = 1.0  # standard errors by which a union has to lead; a smaller lead is often chance
+_MAX_COMPARED = 3  # unions with one part more, compared on as many bags as the last rung has
 
 
 class Tune(Protocol):
@@ -70,16 +70,16 @@ class Joining:
         joins = ["product"] if second and second.learns else list(JOINS)  # learnt is one kernel
         while others:
             made = {}
-            for other, join, weight in product(others, joins, WEIGHTS):
+            for other, join, weight in product(others, joins, _WEIGHTS):
                 named = name_parts([*parts, other])
                 union = EmbeddingUnion(named, join=join, weights=[*weights, weight])
                 added = self._add(union, widths)
                 made[min(added, key=self._first_error)] = (other, weight)
-            few = sorted(made, key=self._first_error)[:MAX_COMPARED]
+            few = sorted(made, key=self._first_error)[:_MAX_COMPARED]
             new = min(few, key=self._error)
             finalists.append(new)
             gain, standard_error = self._differ(new, best)
-            if gain <= MIN_LEAD * standard_error:
+            if gain <= _MIN_LEAD * standard_error:
                 break
             best, (other, weight) = new, made[new]
             compared.append(best)

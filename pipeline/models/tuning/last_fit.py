@@ -20,7 +20,7 @@ from ..stacking import choose_head, with_trees
 from .records import Score
 
 LARGEST_GAP = 10.0  # between two penalties; one decade is little where the error is level
-RIDGE = "ridge"
+_RIDGE = "ridge"
 MAX_LOSS = 0.02  # fraction of the least error: what a penalty may cost on the held-out bags
 ERRORS_OF_COST = 2.0  # standard errors: few bags held out have their own best penalty by chance
 
@@ -57,18 +57,18 @@ def fit_winner(
     parameters = fit_parameters_of(made)
     model = fit_ridge(problem, parameters, progress)
     model = replace(model, report={**model.report, **(report or {})})
-    if heads and {*heads} != {RIDGE} and parameters.learns.has_heads and parameters.head == RIDGE:
+    if heads and {*heads} != {_RIDGE} and parameters.learns.has_heads and parameters.head == _RIDGE:
         stacked = replace(parameters, head="stack")
         try:
             stacked.check(problem.holdout.saved)
             model, head = choose_head(with_trees(model, problem, stacked, progress), heads)
         except (DataError, ParameterError) as error:
             logger.warning("no trees were grown: %s", error)
-            refused = {"head": RIDGE, "refused": str(error)}
+            refused = {"head": _RIDGE, "refused": str(error)}
             return with_model(made, replace(model, report={**model.report, "head": refused}))
-        if head != RIDGE:
+        if head != _RIDGE:
             made.set_params(head=head)
-        if head != RIDGE or model.outcome.has_sets:  # each head has probabilities of its own
+        if head != _RIDGE or model.outcome.has_sets:  # each head has probabilities of its own
             model = calibrated(model, problem, parameters.rounding)
     return with_model(made, model)
 

@@ -18,7 +18,7 @@ RUNS_PER_BLOCK = 4  # a block thus mixes several places of the store
 RUNS_PER_RUNG = 64  # a rung thus represents the whole store
 MIN_RUN, MAX_RUN = 8, 1024  # shorter ones spend their time on opening chunks
 MAX_BLOCK_BYTES = 2**26  # of a block's coefficients and targets, which a task holds
-MIN_BAGS = 2000  # size of the first rung: a tenth of it has to tell candidates apart
+FIRST_RUNG_BAGS = 2000  # size of the first rung: a tenth of it has to tell candidates apart
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def first_rung(n_bags: int, n_candidates: int, eta: int, first_bags: int | None)
     share = 1
     while share < n_candidates:
         share *= eta
-    return min(n_bags, max(MIN_BAGS, -(-n_bags // share)))
+    return min(n_bags, max(FIRST_RUNG_BAGS, -(-n_bags // share)))
 
 
 def plan_rungs(order: RunOrder, first_bags: int, n_candidates: int, eta: int) -> list[Rung]:

@@ -18,7 +18,7 @@ from .order import Rung
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMAT = Format("state of a tune")
+TUNE_FORMAT = Format("state of a tune")
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class Records:
         if self._path is not None:
             scores = {key: score.to_dict() for key, score in self._scores.items()}
             values = {"identity": self._identity, "scores": scores}
-            write_json(self._path, values, format=FORMAT)
+            write_json(self._path, values, format=TUNE_FORMAT)
 
     def _load(self) -> dict[str, Score]:
         if self._path is None:
@@ -261,10 +261,10 @@ class Records:
 
         If a newer version wrote the file, `NewerError` is raised, and the search does not start.
         """
-        written = values[FORMAT.key]
-        if type(written) is int and written < FORMAT.version:
+        written = values[TUNE_FORMAT.key]
+        if type(written) is int and written < TUNE_FORMAT.version:
             return {}
-        values = FORMAT.strip(values)
+        values = TUNE_FORMAT.strip(values)
         if values["identity"] != self._identity:
             return {}
         return {key: read_saved(Score, score) for key, score in values["scores"].items()}

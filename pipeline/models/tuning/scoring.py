@@ -29,7 +29,7 @@ from .cache import OpenCache, RowCache
 from .order import MAX_BLOCK_BYTES, RunOrder
 
 # Points of small blocks that are read, embedded and counted together: about 1 s.
-POINTS_AT_ONCE = 2**21
+_POINTS_AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class CachedBags(RowsOfBags):
         first, last = start // length, -(-stop // length)
         points = max(1, self.n_points * length // max(1, self.n_bags))
         row_bytes = 4 * self.features.n_embedded + 8 * self.outcome.n_targets
-        limits = (rows_per_block // length, POINTS_AT_ONCE // points)
+        limits = (rows_per_block // length, _POINTS_AT_ONCE // points)
         step = max(1, min(*limits, MAX_BLOCK_BYTES // (row_bytes * length)))
         for block in range(first, last, step):
             yield self._batch(range(block, min(block + step, last)), *caches, max_bytes)

@@ -13,7 +13,7 @@ from ...data.bags.bags import Bags
 from ...hypotheses.nulls.permutation import p_values
 
 LARGEST_SHIFT = 1e9  # for sets in which all bags are equal
-ROUNDING = 1e-12  # relative to a coordinate's largest value: less variation is rounding
+_MIN_RELATIVE_SPREAD = 1e-12  # relative to a coordinate's largest value: less variation is rounding
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def standardised(moments: Floats) -> Floats:
     centred = moments - moments.mean(axis=0)
     spreads = centred.std(axis=0)
     largest = np.abs(moments).max(axis=0).reshape(2, -1).max(axis=0)
-    varies = spreads > ROUNDING * np.tile(largest, 2)
+    varies = spreads > _MIN_RELATIVE_SPREAD * np.tile(largest, 2)
     return np.divide(centred, spreads, out=np.zeros_like(centred), where=varies)
 
 

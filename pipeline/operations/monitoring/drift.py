@@ -40,7 +40,7 @@ from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-N_SHOWN = 3  # coordinates that a printed result names
+_N_SHOWN = 3  # coordinates that a printed result names
 
 
 @renamed_fields
@@ -152,7 +152,7 @@ class DriftResult(Saved):
             key=lambda shift_with_p: shift_with_p[0],
         )
         differing = (
-            ", ".join(_moved(shift_with_p) for _, shift_with_p in moved[:N_SHOWN])
+            ", ".join(_moved(shift_with_p) for _, shift_with_p in moved[:_N_SHOWN])
             or "none by itself"
         )
         return {

@@ -12,8 +12,8 @@ from ...core.arrays import Integers
 from ...hypotheses.nulls.draws import generator_of
 
 SMALL_ROWS = 2**16  # rows whose permutation is drawn and held
-N_ROUNDS = 6  # rounds of the Feistel network: neighbours then have nothing in common
-MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # splitmix64's
+_N_ROUNDS = 6  # rounds of the Feistel network: neighbours then have nothing in common
+_MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # splitmix64's
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RandomBuckets:
         far = np.ones(len(ranks), bool)
         while far.any():  # values beyond n_rows are encrypted again: the map stays one-to-one
             left, right = ranks[far] >> np.uint64(half), ranks[far] & mask
-            for turn in range(N_ROUNDS):
+            for turn in range(_N_ROUNDS):
                 left, right = right, left ^ (_mixed(right, self.seed, turn) & mask)
             ranks[far] = (left << np.uint64(half)) | right
             far = ranks >= self.n_rows
@@ -66,9 +66,9 @@ def _order(n_rows: int, seed: int) -> Integers:
 
 
 def _mixed(values: NDArray[np.uint64], seed: int, turn: int) -> NDArray[np.uint64]:
-    key = np.uint64((seed * 8 + turn + 1) * MULTIPLIERS[0] % 2**64)
+    key = np.uint64((seed * 8 + turn + 1) * _MULTIPLIERS[0] % 2**64)
     with np.errstate(over="ignore"):
-        mixed: NDArray[np.uint64] = (values ^ key) * np.uint64(MULTIPLIERS[0])
+        mixed: NDArray[np.uint64] = (values ^ key) * np.uint64(_MULTIPLIERS[0])
         mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(MULTIPLIERS[1])
+        mixed *= np.uint64(_MULTIPLIERS[1])
         return mixed ^ (mixed >> np.uint64(32))

@@ -21,10 +21,10 @@ from ...hypotheses.kernels.scales import Scales
 from ...models.fitting.partials import read_arrays, write_arrays
 from .watched import Watched
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-FORMAT = Format("drift detector")
-ARRAYS = ("unit", "rows", "fixed", "blocks", "sizes")
+DETECTOR_FORMAT = Format("drift detector")
+_ARRAYS = ("unit", "rows", "fixed", "blocks", "sizes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ def write_reference(
     _check_place(url, overwrite)
     spec = reference.watched.spec
     meta = {
-        "kind": FORMAT.kind,
-        FORMAT.key: FORMAT.version,
+        "kind": DETECTOR_FORMAT.kind,
+        DETECTOR_FORMAT.key: DETECTOR_FORMAT.version,
         "version": version("bagbasis"),
         "params": params,
         "watched": {
@@ -101,7 +101,7 @@ def write_reference(
     }
     arrays = {
         "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
-        **{name: getattr(reference, name) for name in ARRAYS},
+        **{name: getattr(reference, name) for name in _ARRAYS},
         **({} if spec is None else {f"spec.{k}": v for k, v in spec.arrays().items()}),
     }
     with writing(url) as path:
@@ -109,8 +109,8 @@ def write_reference(
 
 
 def read_reference(
-    url: str | os.PathLike[str], make: Callable[[Reference, dict[str, Any]], T]
-) -> T:
+    url: str | os.PathLike[str], make: Callable[[Reference, dict[str, Any]], _T]
+) -> _T:
     """Read a file of `write_reference` and return ``make(reference, parameters)``.
 
     Raises
@@ -123,7 +123,7 @@ def read_reference(
     """
     url = normalize_url(url)
     meta, arrays = _read(url)
-    meta = FORMAT.strip(meta, url, ModelError)
+    meta = DETECTOR_FORMAT.strip(meta, url, ModelError)
     try:
         own = {k.removeprefix("spec."): v for k, v in arrays.items() if k.startswith("spec.")}
         watched = dict(meta["watched"])
@@ -133,7 +133,7 @@ def read_reference(
         reference = Reference(
             watched=Watched(**watched),
             scales=read_saved(Scales, meta["scales"]),
-            **{name: arrays[name] for name in ARRAYS},
+            **{name: arrays[name] for name in _ARRAYS},
             n_fixed=meta["n_fixed"],
             length=meta["length"],
         )
@@ -162,7 +162,7 @@ def _read(url: str) -> tuple[dict[str, Any], dict[str, Any]]:
         with reading(url) as path:
             arrays = read_arrays(path)
         meta = json.loads(arrays.pop("meta").tobytes())
-        if meta["kind"] != FORMAT.kind:
+        if meta["kind"] != DETECTOR_FORMAT.kind:
             raise KeyError("kind")
     except FileNotFoundError as error:
         raise ModelError(f"{url}: no drift detector there") from error

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mlflow.models.model import ModelInfo
 
 LONGEST = 500  # characters of a parameter that every tracking server accepts
-FOLDER = "model.zarr"
+_FOLDER = "model.zarr"
 LOADS_NETWORKS = "bagbasis.neural.loading"  # module that MLflow imports to load a network
 
 
@@ -101,7 +101,7 @@ def log_model(model: Logged, name: str = "model") -> ModelInfo:
         mlflow.log_params(params)
         mlflow.log_metrics(numbers)
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / FOLDER
+            path = Path(folder) / _FOLDER
             save_model(model, os.fspath(path))
             network = is_network(path)
             extras = "mlflow,neural" if network else "mlflow"

@@ -12,9 +12,9 @@ from ...core.saved import Format, NewerError, Saved, read_saved
 from ...data.storage.files import json_bytes, read_json
 from ...data.store.checksums import checksum_of_values
 
-FORMAT = Format("registry")
+REGISTRY_FORMAT = Format("registry")
 CHECKSUM = "checksum"  # of all other keys
-KEYS = {"current", "history", CHECKSUM}
+_KEYS = {"current", "history", CHECKSUM}
 PROMOTE, ROLLBACK = "promote", "rollback"
 
 
@@ -85,7 +85,7 @@ class Pointer:
         history = [change.to_dict() for change in self.history]
         values: dict[str, Any] = {"current": self.current, "history": history}
         values[CHECKSUM] = checksum_of_values(values)
-        return json_bytes(values, format=FORMAT)
+        return json_bytes(values, format=REGISTRY_FORMAT)
 
     @classmethod
     def read(cls, url: str, read: Callable[[str], bytes | None]) -> Pointer:
@@ -105,7 +105,7 @@ class Pointer:
             url,
             cls._parsed,
             read=read,
-            format=FORMAT,
+            format=REGISTRY_FORMAT,
             kind=ModelError,
             remedy=remedy,
         )
@@ -113,7 +113,7 @@ class Pointer:
 
     @classmethod
     def _parsed(cls, values: dict[str, Any]) -> Pointer:
-        unknown = values.keys() - KEYS
+        unknown = values.keys() - _KEYS
         if unknown:
             raise NewerError(sorted(unknown))
         pointer = cls(tuple(read_saved(Promotion, change) for change in values["history"]))

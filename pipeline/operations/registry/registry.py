@@ -45,13 +45,12 @@ from ...models.saving import (
     write_state,
 )
 from .content import content_name, is_content
-from .pointer import Pointer, Promotion, now
+from .pointer import CHECKSUM, Pointer, Promotion, now
 
 POINTER = "champion.json"
-MODELS = "models"
+_MODELS = "models"
 REGISTRATION = "bagbasis_registration"
-CHECKSUM = "checksum"  # key for the checksum of the registration
-NAME = re.compile(r"[0-9a-f]{16}")
+_NAME = re.compile(r"[0-9a-f]{16}")
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +116,9 @@ class ModelRecord:
 
     def _repr_html_(self) -> str:
         """Show the model as a table in a notebook."""
-        return html_table(f"Model {self.name}", dict(zip(COLUMNS[1:], self.cells[1:], strict=True)))
+        return html_table(
+            f"Model {self.name}", dict(zip(_TABLE_COLUMNS[1:], self.cells[1:], strict=True))
+        )
 
     @property
     def measure(self) -> str | None:
@@ -153,7 +154,7 @@ class ModelRecord:
         )
 
 
-COLUMNS = ("model", "", "registered", "estimator", "bags fitted", "error")
+_TABLE_COLUMNS = ("model", "", "registered", "estimator", "bags fitted", "error")
 
 
 class Registry:
@@ -210,12 +211,12 @@ class Registry:
             cells = [record.cells for record in self.list()]
         except ModelError as error:
             return html_table(repr(self), {"models": str(error)})
-        return html_rows(repr(self), COLUMNS, cells)
+        return html_rows(repr(self), _TABLE_COLUMNS, cells)
 
     @checked(name=Text)
     def model_url(self, name: str) -> str:
         """Return the URL of the model with the given name; the model need not exist."""
-        return f"{self.url}/{MODELS}/{name}.zarr"
+        return f"{self.url}/{_MODELS}/{name}.zarr"
 
     # ------------------------------------------------------------------ adding
 
@@ -263,7 +264,7 @@ class Registry:
                 raise ModelError(
                     f"{self.url}: a store or a model, not a registry; choose another place"
                 )
-            with staging(f"{self.url}/{MODELS}") as staged:
+            with staging(f"{self.url}/{_MODELS}") as staged:
                 write_state(state, str(staged))
                 return self._add(staged, values, versions)
 
@@ -396,8 +397,8 @@ class Registry:
         return tuple(sorted(whole, key=lambda record: (record.created, record.name)))
 
     def _names(self) -> tuple[str, ...]:
-        stems = (name.removesuffix(".zarr") for name in names_in(f"{self.url}/{MODELS}"))
-        return tuple(sorted(stem for stem in stems if NAME.fullmatch(stem)))
+        stems = (name.removesuffix(".zarr") for name in names_in(f"{self.url}/{_MODELS}"))
+        return tuple(sorted(stem for stem in stems if _NAME.fullmatch(stem)))
 
     def _record(self, name: str, pointer: Pointer) -> ModelRecord | None:
         """Return the record of a model; None if it does not exist or is still being written."""
@@ -428,7 +429,7 @@ class Registry:
 
     def _check(self, name: str) -> None:
         with self._errors("the champion stays"):
-            if not NAME.fullmatch(name) or self._record(name, Pointer()) is None:
+            if not _NAME.fullmatch(name) or self._record(name, Pointer()) is None:
                 there = ", ".join(self._names()) or "none"
                 raise ModelError(f"{self.url}: no model {name!r}; registered are: {there}")
             damage = self._damage(name)

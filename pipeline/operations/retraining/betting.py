@@ -24,7 +24,7 @@ MEMORIES = np.array([4.0, 32.0, 256.0])  # rounds over which a bettor's estimate
 # Λ: large stakes win where differences are large, small ones over many rounds.
 STAKES = np.array([0.8, 0.4, 0.2, 0.1, 0.05])
 PAYOFF_RANGE = 2.0  # standard deviations at which the payoff g is clipped
-MAX_BLOCKS, MIN_PAIRS = 4, 8  # of a round: players learn after each block
+MAX_BLOCKS, _MIN_PAIRS = 4, 8  # of a round: players learn after each block
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Betting(Saved):
             self.spread * retained,
         )
         n_pairs, a, b = new.shape[-3], new.shape[-2], reference.shape[-2]
-        n_blocks = min(MAX_BLOCKS, max(1, n_pairs // MIN_PAIRS))
+        n_blocks = min(MAX_BLOCKS, max(1, n_pairs // _MIN_PAIRS))
         for block in np.array_split(np.arange(n_pairs), n_blocks):
             at = slice(int(block[0]), int(block[-1]) + 1)
             x, y = new[..., at, :, :], reference[..., at, :, :]

@@ -43,7 +43,7 @@ ALARMS = {
     "concept": "what the champion's errors owe to the bags drifted",
     "labels": "the new labels drifted",
 }
-N_FEATURES = 256  # of embeddings, of labels, and of the products of features and residuals
+_N_FEATURES = 256  # of embeddings, of labels, and of the products of features and residuals
 MIN_ROWS = 2  # rows of a set
 
 
@@ -193,7 +193,7 @@ def measure_drift(
         inputs = drift_test(
             *map(concatenate, samples),
             embedding=models[0].features.embedding,
-            n_features=N_FEATURES,
+            n_features=_N_FEATURES,
             n_permutations=gate.n_permutations,
             level=level or None,
             seed=seed,
@@ -253,7 +253,7 @@ def _label_features(
         features = np.zeros((len(labels), 1))
     else:
         kernel = resolve_kernel("gaussian", None, labels)
-        waves = FourierFeatures(kernel, labels.shape[1], N_FEATURES // 2, seed)
+        waves = FourierFeatures(kernel, labels.shape[1], _N_FEATURES // 2, seed)
         features = waves(labels).astype(np.float64)
     return features[:n_first], features[n_first:]
 
@@ -272,8 +272,8 @@ def residual_products(
     (reference, new), solution = sets, champion.solution
     k, n_features = champion.outcome.n_targets, champion.features.n_features
     generator = np.random.default_rng(seed)
-    signs = [generator.choice([-1.0, 1.0], (n, N_FEATURES)) for n in (n_features, k)]
-    features, residuals, sizes = [np.empty((0, N_FEATURES))], [np.empty((0, k))], []
+    signs = [generator.choice([-1.0, 1.0], (n, _N_FEATURES)) for n in (n_features, k)]
+    features, residuals, sizes = [np.empty((0, _N_FEATURES))], [np.empty((0, k))], []
     for batches in (reference.batches(), new.batches_of(new_ranges)):
         before = sum(map(len, residuals))
         for batch in batches:

@@ -16,7 +16,7 @@ from .betting import Betting, pair_rows
 
 N_FREQUENCIES = 16  # for each of the twenty kernels: 640 numbers per memory in the state
 EFFECT_MEMORY = 0.75  # weight of the earlier rounds in the effect of this one
-KERNELS = ("gaussian", "laplacian")
+_KERNELS = ("gaussian", "laplacian")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class GateBets(Saved):
             rows = spread_rows(both / np.array(unit), CHOICE_ROWS)
             if (rows == rows[0]).all():
                 return self
-            scales = Scales.choose(KERNELS, rows, N_FREQUENCIES, 0)
+            scales = Scales.choose(_KERNELS, rows, N_FREQUENCIES, 0)
             bets = replace(bets, unit=unit, scales=scales)
         x, y = (bets.features(rows) for rows in (new, reference))
         betting = bets.betting or Betting.begin(x.shape[1])

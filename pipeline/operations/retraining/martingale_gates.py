@@ -35,14 +35,13 @@ from ...execution.worker_threads import kernel_threads
 from ...hypotheses.samples.row_sources import EmbedBags
 from ...hypotheses.samples.samples import thinned_size
 from ...models.ridge_model import RidgeModel
-from .drift_gates import ALARMS, GateResult, GateResults, residual_products
+from .drift_gates import ALARMS, MIN_ROWS, GateResult, GateResults, residual_products
 from .gate_bets import GateBets, RowsMade
 from .settings import DriftGate, Spending
 
 KEPT_SPLIT = Split(0.25, 0x5EED_BE75)  # of the new bags, for the reference
 # Bags of the reference per new bag, while there are as many: half of their noise.
 REFERENCE_PER_NEW = 2
-MIN_ROWS = 2  # rows of a set
 BAGS_PER_LOOK = 2**14  # whose labels are read at a time
 MAX_LOG10 = 300.0  # of capital, which reports write as a number
 CONCEPT = "concept"

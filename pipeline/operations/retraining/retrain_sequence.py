@@ -32,7 +32,7 @@ from .round import NewRound
 from .settings import Retraining
 from .state import Journal, RetrainingState, Round, StateFolder, check_same_store
 
-NOTHING = "nothing"
+_NOTHING = "nothing"
 # of HDD, which had two methods: sequences begun then name them, and the one they name is left
 GONE_SETTINGS = ("model.embedding.method", "model.embedding.n_integration")
 # that sequences begun before did not name, and what their models are made with
@@ -197,7 +197,7 @@ def retrain(
         store = BagStore.open(spec.data_url)
         reason = _nothing_to_do(spec, store, state)
         if reason is not None:
-            return outcome or RoundResult(NOTHING, {"decision": NOTHING, "reason": reason})
+            return outcome or RoundResult(_NOTHING, {"decision": _NOTHING, "reason": reason})
         with checkpoints_of(spec.checkpoints, spec.checkpoint_seconds) as checkpoints:
             with _context(computing, store) as progress:
                 journal = NewRound(spec, folder, store, state, progress, checkpoints).decide()

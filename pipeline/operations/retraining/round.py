@@ -47,7 +47,7 @@ from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
 from .state import KEPT, PROMOTED, Journal, RetrainingState, Round, StateFolder, fingerprint
 from .sums import (
     ROUNDING_BOUNDS,
-    Count,
+    CountSums,
     ModelSequence,
     WindowSums,
     recount_and_compare,
@@ -56,7 +56,7 @@ from .sums import (
 )
 
 PACKAGE = "bagbasis"  # package whose version is saved with the sums: features may change with it
-FIRST = "first round"  # reason for a new sequence if none exists
+_FIRST = "first round"  # reason for a new sequence if none exists
 NEW_STATISTIC = "fuse"  # statistic of the gates of new sequences
 COORDINATES_IN_REPORT = 5  # coordinates with the largest drift
 
@@ -221,7 +221,7 @@ class NewRound:
 
     def _choose_sequence(self, registry: Registry) -> tuple[ModelSequence, str | None]:
         """Return the sequence of models, and the reason if the sequence is new, else None."""
-        spec, why = self.spec, FIRST
+        spec, why = self.spec, _FIRST
         if self.state is not None:
             sequence = ModelSequence.of(load_model(registry.model_url(self.state.model)))
             parts = [self._labelled(self.new)]
@@ -279,7 +279,9 @@ class NewRound:
         before, now = (sequence.statistics(data, *arguments, only) for data in (then, store))
         return sums - before + now
 
-    def _slide(self, sequence: ModelSequence, previous: FitStatistics, count: Count) -> WindowSums:
+    def _slide(
+        self, sequence: ModelSequence, previous: FitStatistics, count: CountSums
+    ) -> WindowSums:
         """Return the sums of the window from those of the window before."""
         assert self.state is not None
         window = self.window

@@ -353,7 +353,7 @@ class Retraining:
         return fit_parameters_of(self.estimator).learns.label(store, None, self.target)
 
 
-ONCE = {"embedding": None, "alpha": "gcv"}  # defaults of parameters of the first versions
+_ONCE = {"embedding": None, "alpha": "gcv"}  # defaults of parameters of the first versions
 
 
 def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
@@ -381,4 +381,4 @@ def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
 
 
 def _default(name: str, parameter: inspect.Parameter) -> object:
-    return ONCE[name] if name in ONCE else _described(parameter.default)
+    return _ONCE[name] if name in _ONCE else _described(parameter.default)

@@ -31,18 +31,18 @@ from ...models.fitting.accumulate import FitStatistics
 from ...models.fitting.partials import read_partial, write_partial
 from .settings import Spending
 
-FORMAT = Format("state of retraining")
-STATE, JOURNAL = "state.json", "round.json"
+RETRAINING_FORMAT = Format("state of retraining")
+_STATE, JOURNAL = "state.json", "round.json"
 # of a round; once without its second part, and half written with a dot before and two parts behind
 SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
 PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
 N_CHANGES = "n_changes"  # field of a fingerprint; absent in fingerprints of older versions
-ERASED, ROWS = "n_erased", "rows"  # fields of a fingerprint; absent in older versions
+ERASED, _ROWS = "n_erased", "rows"  # fields of a fingerprint; absent in older versions
 NAMES_FIELD = "coordinate_names"  # as `N_CHANGES`
-CHANGING_FIELDS = (N_CHANGES, ERASED, ROWS, NAMES_FIELD)  # may change while the store is the same
+CHANGING_FIELDS = (N_CHANGES, ERASED, _ROWS, NAMES_FIELD)  # may change while the store is the same
 LAST_BAGS = 1024  # bags whose ids and sizes identify the store
 
-S = TypeVar("S", bound=Saved)
+_S = TypeVar("_S", bound=Saved)
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class StateFolder:
         StoreError
             If the file is damaged or of another format.
         """
-        return self._read(STATE, RetrainingState)
+        return self._read(_STATE, RetrainingState)
 
     def journal(self) -> Journal | None:
         """Return the decided round that is being carried out; None if there is none."""
@@ -264,7 +264,7 @@ class StateFolder:
 
     def commit(self, state: RetrainingState) -> None:
         """Save the state after the round, which finishes the round."""
-        self._write(STATE, state.to_dict())
+        self._write(_STATE, state.to_dict())
 
     def close(self, state: RetrainingState) -> None:
         """Delete the journal of a finished round, and sums that are no longer needed."""
@@ -301,17 +301,17 @@ class StateFolder:
             raise ValueError(f"of {sums.n_bags} bags, not of {state.stop - state.start}")
         return sums
 
-    def _read(self, name: str, kind: type[S]) -> S | None:
+    def _read(self, name: str, kind: type[_S]) -> _S | None:
         return read_json(
             f"{self.url}/{name}",
             partial(read_saved, kind),
             read=lambda url: self._hold.read(name),
-            format=FORMAT,
+            format=RETRAINING_FORMAT,
             remedy="restore it, or give another state_url to begin anew",
         )
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
-        self._hold.write(name, json_bytes(values, format=FORMAT))
+        self._hold.write(name, json_bytes(values, format=RETRAINING_FORMAT))
 
 
 def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
@@ -338,7 +338,7 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
         "merged": store.meta.merged,
         "last_bags": digest.hexdigest(),
         ERASED: store.meta.n_erased,
-        ROWS: rows,
+        _ROWS: rows,
         NAMES_FIELD: names and list(names),
     }
 
@@ -350,7 +350,7 @@ def _other_array(store: BagStore, before: dict[str, Any]) -> str:
     the checksum of all rows. After a compaction, which deletes rows, nothing is compared. Points
     are not compared if the store was recreated with its columns in another order.
     """
-    rows = before.get(ROWS)
+    rows = before.get(_ROWS)
     if rows is None or before[ERASED] != store.meta.n_erased:
         return ""
     is_turned = before.get(NAMES_FIELD) not in (None, list(store.coordinate_names or ()))

@@ -40,7 +40,7 @@ ROUNDING_BOUNDS = {"float32": 1e-5, "float64": 1e-9}
 
 INFINITE = 1e300  # stands for infinity, which JSON does not have
 
-Count = Callable[[Range], FitStatistics]
+CountSums = Callable[[Range], FitStatistics]
 
 
 @dataclass(frozen=True)
@@ -206,13 +206,13 @@ class WindowSums:
     check: Check | None = None
 
 
-def sum_window(window: Range, count: Count, purpose: str, why: str) -> WindowSums:
+def sum_window(window: Range, count: CountSums, purpose: str, why: str) -> WindowSums:
     """Count all bags of a window; ``purpose`` and ``why`` are for the report."""
     sums = count(window)
     return WindowSums(sums, {purpose: window[1] - window[0]}, _outside(sums), why)
 
 
-def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count) -> WindowSums:
+def slide_window(before: Range, sums: FitStatistics, window: Range, count: CountSums) -> WindowSums:
     """Add the bags that came since the last window, and subtract those that left it.
 
     If fewer bags stay than leave, those that stay are counted again instead. Every bag is counted
@@ -235,7 +235,7 @@ def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count
 
 
 def recount_and_compare(
-    before: Range, sums: FitStatistics, window: Range, count: Count, bound: float
+    before: Range, sums: FitStatistics, window: Range, count: CountSums, bound: float
 ) -> WindowSums:
     """Count all bags of this window and of the last one, each once.
 

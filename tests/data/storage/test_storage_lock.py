@@ -92,7 +92,7 @@ def test_the_lock_touches_no_file_of_others(tmp_path, put, told, scheme):
     store = BagStore.create(f"{scheme}://{tmp_path}/s.zarr", 2).append(ONE)
     keys = tmp_path / "authorized_keys"
     keys.write_text("ssh-ed25519 years")
-    lock = tmp_path / "s.zarr" / (LOCK_NAME if scheme == "file" else transactions.LOCK_NAME)
+    lock = tmp_path / "s.zarr" / (LOCK_NAME if scheme == "file" else transactions.COMMIT_LOCK)
     lock.unlink()
     put(lock, keys)
     with pytest.raises(StoreError, match=told):

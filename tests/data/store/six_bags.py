@@ -9,7 +9,7 @@ import numpy as np
 
 from bagbasis import Bags, BagStore
 from bagbasis.data.store.checksums import checksum_of_values
-from bagbasis.data.store.schema import CHECKSUM, STORE_KEY
+from bagbasis.data.store.schema import STORE_CHECKSUM, STORE_KEY
 from tests.oracles.ragged import StoreModel, random_bags
 
 SIZES = (5, 30, 1, 40, 16, 8)  # 100 points: an object is 32 rows, a chunk 2
@@ -52,8 +52,8 @@ def edit_attributes(store, change, checksum=True):
     document = json.loads(path.read_text())
     own = document["attributes"][STORE_KEY]
     change(own)
-    if checksum and own.pop(CHECKSUM, None):
-        own[CHECKSUM] = checksum_of_values(own)
+    if checksum and own.pop(STORE_CHECKSUM, None):
+        own[STORE_CHECKSUM] = checksum_of_values(own)
     path.write_text(json.dumps(document))
 
 

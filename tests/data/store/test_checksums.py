@@ -18,7 +18,7 @@ import zarr
 from bagbasis import BagStore, merge_stores
 from bagbasis.core.errors import StoreError
 from bagbasis.data.store.checksums import checksum_of_rows, checksum_of_values, replaced
-from bagbasis.data.store.schema import CHECKSUM, STORE_KEY, arrays_of
+from bagbasis.data.store.schema import STORE_CHECKSUM, STORE_KEY, arrays_of
 from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags
 
 FOLDER = tempfile.TemporaryDirectory(prefix="bagbasis-tests-")  # until this process ends
@@ -70,9 +70,9 @@ def attributes(store):
         lambda a: a["class_names"].update(c=["rad", "blue"]),
         lambda a: a.update(source={"job": "other"}),
         lambda a: a["checksums"].update(points="00000000"),
-        lambda a: a.update({CHECKSUM: "00000000"}),
-        lambda a: a.update({CHECKSUM: 17}),
-        lambda a: a.update({CHECKSUM: {}}),
+        lambda a: a.update({STORE_CHECKSUM: "00000000"}),
+        lambda a: a.update({STORE_CHECKSUM: 17}),
+        lambda a: a.update({STORE_CHECKSUM: {}}),
         lambda a: a.pop("checksums"),
     ],
 )
@@ -277,7 +277,7 @@ def test_a_failed_append_leaves_the_checksums(tmp_path):
 def test_stores_without_checksums_are_read_as_before(tmp_path):
     """A store of an earlier version verifies; what is appended to it verifies too."""
     store = make(tmp_path / "s.zarr", six_bags())
-    edit_attributes(store, lambda a: (a.pop("checksums"), a.pop(CHECKSUM)), checksum=False)
+    edit_attributes(store, lambda a: (a.pop("checksums"), a.pop(STORE_CHECKSUM)), checksum=False)
     old = BagStore.open(store.url)
     old.verify()
     assert old.meta.checksums == {}

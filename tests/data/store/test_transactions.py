@@ -248,7 +248,7 @@ def test_one_commit_at_a_time(store, tmp_path, monkeypatch):
     stand_in = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_UN=fcntl.LOCK_UN)
     monkeypatch.setattr(systems, "fcntl", stand_in)
     thread = threading.Thread(target=append_batch, args=(store,))
-    with open(tmp_path / "data" / "r" / transactions.LOCK_NAME, "ab") as file:
+    with open(tmp_path / "data" / "r" / transactions.COMMIT_LOCK, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         thread.start()
         assert waiting.wait(60)

@@ -22,7 +22,7 @@ from bagbasis import (
 )
 from bagbasis.core.errors import BagbasisWarning, ModelError, ParameterError
 from bagbasis.embeddings.random_features.kernel_profiles import KERNELS_OF_DISTANCES
-from bagbasis.embeddings.random_features.landmarks import LANDMARKS, choose_by_cholesky
+from bagbasis.embeddings.random_features.landmarks import LANDMARK_METHODS, choose_by_cholesky
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.nystroem import inner_products, kernel_by_loop
 
@@ -46,7 +46,7 @@ def test_scikit_learn_checks(params):
 @settings(max_examples=60, deadline=None)
 @given(
     kernel=st.sampled_from(KERNELS_OF_DISTANCES),
-    landmarks=st.sampled_from(LANDMARKS),
+    landmarks=st.sampled_from(LANDMARK_METHODS),
     dtype=st.sampled_from((np.float32, np.float64)),
     nu=st.sampled_from((0.5, 1.5, 2.5, 0.8)),
     n_inputs=st.integers(1, 6),
@@ -130,7 +130,7 @@ def test_pivots_follow_their_law():
     assert (np.abs(counts - expected) <= 4.5 * np.sqrt(expected) + 1e-9).all()
 
 
-@pytest.mark.parametrize("landmarks", LANDMARKS)
+@pytest.mark.parametrize("landmarks", LANDMARK_METHODS)
 def test_landmarks_beat_rows_at_random(landmarks):
     """They leave less of the trace than as many evenly drawn rows, in clusters of unequal size."""
     centres = 5 * RNG.standard_normal((60, 2))

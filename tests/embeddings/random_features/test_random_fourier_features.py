@@ -144,7 +144,7 @@ def test_few_columns_of_a_large_block(monkeypatch):
     draw = partial(draw_frequencies, "gaussian", 60, scale=2.0, seed=3, orthogonal=True)
     whole = draw(n_frequencies=90)
     monkeypatch.setattr(frequencies, "DECOMPOSED_WHOLE", 59)
-    monkeypatch.setattr(frequencies, "NUMBERS_AT_ONCE", 7 * 60)
+    monkeypatch.setattr(frequencies, "DRAWN_AT_ONCE", 7 * 60)
     for n in (1, 7, 60, 73, 90):
         np.testing.assert_allclose(draw(n_frequencies=n), whole[:, :n], rtol=0, atol=1e-12)
     n_inputs = 3000

@@ -96,7 +96,7 @@ def write(data, path, zarr_format, chunks=None):
 )
 def test_files_are_read_some_cells_at_a_time(kind, zarr_format, tmp_path, monkeypatch):
     """At most a batch of a matrix is read at once; cells are in any order, chunks uneven."""
-    monkeypatch.setattr(anndata_cells, "MAX_CELLS", 70)
+    monkeypatch.setattr(anndata_cells, "CELLS_PER_BATCH", 70)
     data = cells(KINDS[kind](EXPRESSED), donor=[f"d{i // 2}" for i in PATIENT])
     data.layers["counts"] = KINDS[kind](EXPRESSED * 2)
     data.obsm["sparse"] = sp.csr_matrix(PCA * (PCA > 0))
@@ -141,7 +141,7 @@ def test_file(file, tmp_path, monkeypatch):
     import anndata
 
     steps = []
-    monkeypatch.setattr(anndata_cells, "MAX_CELLS", 100)
+    monkeypatch.setattr(anndata_cells, "CELLS_PER_BATCH", 100)
     store = ingest_anndata(
         file, tmp_path / "s.zarr", **OPTIONS, progress=lambda *step: steps.append(step)
     )
@@ -159,7 +159,7 @@ def test_lazy_object(tmp_path, monkeypatch):
     """An object of anndata whose arrays are Dask's and whose columns are in the file."""
     import anndata
 
-    monkeypatch.setattr(anndata_cells, "MAX_CELLS", 70)
+    monkeypatch.setattr(anndata_cells, "CELLS_PER_BATCH", 70)
     write(cells(EXPRESSED.toarray()), tmp_path / "cells.zarr", 3)
     lazy = anndata.experimental.read_lazy(tmp_path / "cells.zarr")
     options = {**OPTIONS, "coordinates": ["X_pca", "g7", "size"]}
@@ -203,7 +203,7 @@ def test_texts_and_nullable_columns(tmp_path):
 @pytest.mark.long
 def test_too_many_genes_stored_by_genes(tmp_path, monkeypatch):
     """They would all be in memory; the message says how to store them by cells."""
-    monkeypatch.setattr(anndata_files, "MAX_BYTES", N * 4 * 3)
+    monkeypatch.setattr(anndata_files, "MAX_GENES_BYTES", N * 4 * 3)
     cells(EXPRESSED.tocsc()).write_h5ad(tmp_path / "c.h5ad")
     options = {**OPTIONS, "coordinates": ["g0", "g1", "g2"]}
     ingest_anndata(tmp_path / "c.h5ad", tmp_path / "s.zarr", **options)

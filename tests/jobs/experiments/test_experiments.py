@@ -133,7 +133,7 @@ def light(monkeypatch):
     """Boosting in 5 rounds, intervals of two folds, two of the data sets of embeddings, and
     pictures of few dots."""
     few = ("digits", "mixture counting")
-    monkeypatch.setattr(interval_coverage, "N_FOLDS", 2)
+    monkeypatch.setattr(interval_coverage, "INTERVAL_FOLDS", 2)
     monkeypatch.setattr(embeddings, "DATA", {name: embeddings.DATA[name] for name in few})
     for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
         monkeypatch.setattr(embeddings, name, partial(getattr(embeddings, name), max_iter=5))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis.jobs.experiments.data.samples import ring
-from bagbasis.jobs.experiments.hypotheses.fastmmd import compare
+from bagbasis.jobs.experiments.hypotheses.fastmmd import compare_statistics
 
 
 @pytest.mark.long
@@ -16,7 +16,8 @@ def test_ring_spreads_as_printed():
     rng = np.random.default_rng(0)
     found = np.array([
         np.std([
-            [compare(X, Y, name, 2.51, 1024, int(rng.integers(2**32))).statistic for name in names]
+            [compare_statistics(X, Y, name, 2.51, 1024, int(rng.integers(2**32))).statistic
+             for name in names]
             for X, Y in (map(rng.permutation, drawn) for _ in range(12))
         ], axis=0, ddof=1)
         for drawn in (ring(rng, 200) for _ in range(5))

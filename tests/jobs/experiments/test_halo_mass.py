@@ -9,7 +9,7 @@ from scipy.special import spence
 from bagbasis import Bags
 from bagbasis.jobs.experiments.data.halos import (
     LARGEST_VELOCITY,
-    RADII,
+    TABLE_RADII,
     dispersions,
     enclosed,
 )
@@ -22,8 +22,8 @@ def test_dispersions_solve_the_equation_of_jeans():
     """Without anisotropy as in Łokas and Mamon (2001, eq. 14), in closed form."""
     c = np.array([4.0, 8.0])
     found = dispersions(c, np.zeros(2))
-    inner = (RADII > 0.05) & (RADII < 50)
-    x = RADII[inner]
+    inner = (TABLE_RADII > 0.05) & (TABLE_RADII < 50)
+    x = TABLE_RADII[inner]
     for row, of in zip(found, c, strict=True):
         curly = np.pi**2 - np.log(x) - 1 / x - (1 + x) ** -2 - 6 / (1 + x)
         curly += (1 + x**-2 - 4 / x - 2 / (1 + x)) * np.log1p(x)

@@ -17,7 +17,7 @@ from bagbasis.jobs.experiments.kit.gram_peer import GramPeer
 from bagbasis.jobs.experiments.kit.learning import (
     ALPHAS,
     Learner,
-    draw_bags,
+    draw_from,
 )
 from bagbasis.jobs.experiments.regression.mixture_order import (
     order_by_cross_validation,
@@ -55,9 +55,9 @@ def test_better_embedding_is_chosen(kind, problem):
 def test_bags_are_drawn_once():
     """Sets of other sizes are beginnings of each other, without repeats."""
     dataset = GMMComponents(n_points=20, seed=5)
-    bags, y = draw_bags(dataset, 1500)
+    bags, y = draw_from(dataset, 1500)
     assert len({bag[0].tobytes() for bag in bags}) == len(bags) == len(y) == 1500
-    fewer, labels = draw_bags(dataset, 700)
+    fewer, labels = draw_from(dataset, 700)
     np.testing.assert_array_equal(fewer.points, bags[:700].points)
     np.testing.assert_array_equal(labels, y[:700])
 

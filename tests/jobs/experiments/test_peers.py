@@ -14,9 +14,9 @@ from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
 from bagbasis.densities import divergence_matrix
 from bagbasis.jobs.experiments.data.samples import blobs
-from bagbasis.jobs.experiments.kit.learning import draw_bags
+from bagbasis.jobs.experiments.kit.learning import draw_from
 from bagbasis.jobs.experiments.speed import falkon, peers_measures
-from bagbasis.jobs.experiments.speed.falkon import fit_falkon, kernel
+from bagbasis.jobs.experiments.speed.falkon import falkon_kernel, fit_falkon
 from bagbasis.jobs.experiments.speed.peers_measures import (
     direct_coefficients,
     distance_matrix,
@@ -38,7 +38,7 @@ from bagbasis.jobs.experiments.speed.peers_regression import (
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """300 mixtures of 40 points."""
-    bags, y = draw_bags(GMMComponents(n_points=40, seed=5), 300)
+    bags, y = draw_from(GMMComponents(n_points=40, seed=5), 300)
     url = tmp_path_factory.mktemp("store") / "bags.zarr"
     store = BagStore.create(url, 2, ["k"], box=[(-10, 10)] * 2)
     store.append(bags, targets={"k": y})
@@ -50,13 +50,16 @@ def test_falkon_is_the_nystroem_solution(kept, monkeypatch):
     """Conjugate gradients end where the normal equations (KᵀK + α K_MM) β = Kᵀ y are solved,
     whether kernel values are kept or not; with one block or several."""
     monkeypatch.setattr(falkon, "KEPT_BYTES", kept)
-    monkeypatch.setattr(falkon, "ROWS_PER_BLOCK", 250)
+    monkeypatch.setattr(falkon, "FALKON_ROWS", 250)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = np.sin(X[:, 0]) + X[:, 1] + 2
     gamma, alpha = 0.3, 6.0
     model = fit_falkon(X, y, 60, gamma, alpha, 100, 0)
-    K, own = kernel(X, model.centres, gamma), kernel(model.centres, model.centres, gamma)
+    K, own = (
+        falkon_kernel(X, model.centres, gamma),
+        falkon_kernel(model.centres, model.centres, gamma),
+    )
     direct = np.linalg.solve(K.T @ K + alpha * own, K.T @ (y - y.mean()))
     np.testing.assert_allclose(model.predict(X), K @ direct + y.mean(), atol=1e-6)
     few = fit_falkon(X, y, 60, gamma, alpha, 20, 0)
@@ -70,7 +73,7 @@ def test_falkon_s_kernel():
     rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))
     squares = ((X[:, None] - Y) ** 2).sum(axis=2)
-    np.testing.assert_allclose(kernel(X, Y, 0.7), 1 + np.exp(-0.7 * squares), rtol=1e-12)
+    np.testing.assert_allclose(falkon_kernel(X, Y, 0.7), 1 + np.exp(-0.7 * squares), rtol=1e-12)
 
 
 def test_dask_fit_is_a_ridge_regression(store):

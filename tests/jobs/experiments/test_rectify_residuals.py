@@ -10,7 +10,7 @@ import pytest
 from bagbasis.embeddings import index_set
 from bagbasis.jobs.experiments.densities.cube_symmetries import (
     AXES,
-    CLASSES,
+    SYMMETRY_CLASSES,
     TURNS,
     SymmetricFeatures,
     SymmetricRegression,
@@ -50,7 +50,9 @@ def test_against_all_images_of_the_pairs():
         return np.hstack([np.sin(phases), np.cos(phases)]) / np.sqrt(phases.shape[1])
 
     new = drawn(9, seed=1)[0][0]
-    for rows, solution, c in zip(features.rows(new), model.solutions, CLASSES, strict=True):
+    for rows, solution, c in zip(
+        features.rows(new), model.solutions, SYMMETRY_CLASSES, strict=True
+    ):
         twin = ridge.ridge(plain(every_a), every_b, 8 * solution.alpha)
         expected = ridge.predict(plain(new), twin)[:, parities(INDICES) == c]
         found = rows @ solution.coef.T + solution.intercept

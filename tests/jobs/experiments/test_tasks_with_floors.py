@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from bagbasis import Bags
-from bagbasis.jobs.experiments.data.floor_tasks import TASKS
+from bagbasis.jobs.experiments.data.floor_tasks import FLOOR_TASKS
 from bagbasis.models.bag_summaries import MomentsAndExtremes
 
 
@@ -15,10 +15,12 @@ def rmse(predicted, truth):
     return float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
 
-@pytest.mark.parametrize("name", [n for n, task in TASKS.items() if task.kind == "regression"])
+@pytest.mark.parametrize(
+    "name", [n for n, task in FLOOR_TASKS.items() if task.kind == "regression"]
+)
 def test_no_line_is_better_than_the_floor(name):
     """Not even one that has seen the labels; and the floor is far below the constant."""
-    drawn = TASKS[name].draw(np.random.default_rng(0), 300)
+    drawn = FLOOR_TASKS[name].draw(np.random.default_rng(0), 300)
     rows = MomentsAndExtremes(drawn.bags[0].shape[1]).of(Bags.from_list(drawn.bags))
     line = LinearRegression().fit(rows, drawn.truth).predict(rows)
     floor = rmse(drawn.best, drawn.truth)
@@ -29,10 +31,12 @@ def test_no_line_is_better_than_the_floor(name):
     assert slope == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("name", [n for n, task in TASKS.items() if task.kind != "regression"])
+@pytest.mark.parametrize(
+    "name", [n for n, task in FLOOR_TASKS.items() if task.kind != "regression"]
+)
 def test_probabilities_are_calibrated(name):
     """Logistic regression on the best log odds finds nothing to change."""
-    drawn = TASKS[name].draw(np.random.default_rng(1), 3000)
+    drawn = FLOOR_TASKS[name].draw(np.random.default_rng(1), 3000)
     np.testing.assert_allclose(drawn.best.sum(axis=1), 1)
     for code in range(drawn.best.shape[1]):
         p = drawn.best[:, code].clip(1e-9, 1 - 1e-9)

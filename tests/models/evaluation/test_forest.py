@@ -72,7 +72,7 @@ def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
     monkeypatch.setattr(
         RandomForestRegressor, "fit", lambda self, *given: fitted.append(self) or fit(self, *given)
     )
-    monkeypatch.setattr(forest, "MAX_BYTES", 2**18)
+    monkeypatch.setattr(forest, "MAX_FOREST_BYTES", 2**18)
     judge_fit(model, store, forest=True)
     trees = fitted[0].estimators_
     assert sum(tree.tree_.node_count for tree in trees) * (64 + 2 * 8) <= 2**18

@@ -253,7 +253,7 @@ def test_a_part_of_a_large_store(store, fitted, monkeypatch):
     assert np.histogram(index, 8, (0, N))[0].min() > 8
     assert (bags[7] == store.read(index[7], index[7] + 1)[0]).all()
     assert (labels[:, 0] == store.targets(names=["y"])[index, 0]).all()
-    monkeypatch.setattr(importance, "MAX_VALUES", 3 * 2000)
+    monkeypatch.setattr(importance, "MAX_POINT_VALUES", 3 * 2000)
     assert permutation_importance(fitted, store, n_repeats=1).n < 200
 
 

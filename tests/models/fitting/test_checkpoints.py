@@ -194,7 +194,7 @@ def test_damaged_file_is_done_again(store, tmp_path, monkeypatch, caplog):
 def test_newer_checkpoints_are_named(tmp_path, monkeypatch, format, counts, words):
     """They are whole: the fit does not begin anew, and their file stays."""
     path = tmp_path / "group-0000.npz"
-    monkeypatch.setattr(partials, "FORMAT", replace(partials.FORMAT, version=format))
+    monkeypatch.setattr(partials, "SUMS_FORMAT", replace(partials.SUMS_FORMAT, version=format))
     partials.write_arrays(path, {"a": np.arange(3.0)}, counts)
     monkeypatch.undo()
     with pytest.raises(StoreError, match=f"{words}.*update bagbasis") as refused:

@@ -16,7 +16,7 @@ from bagbasis.models.fitting.fold_errors import (
     MAX_COLUMNS,
     FoldJudge,
     FoldRows,
-    choose_folds,
+    assign_folds,
 )
 from bagbasis.models.ridge.penalties import HIGHEST, LOWEST
 from bagbasis.models.ridge.ridge import targets_bytes
@@ -92,7 +92,7 @@ def test_sums_of_the_choice_without_products_of_labels(monkeypatch):
     n, m, k = 30, 8, 20
     rng = np.random.default_rng(1)
     y, z = rng.normal(size=(n, k)), rng.normal(size=(n, m))
-    folds, weights = choose_folds(n), rng.random(n)
+    folds, weights = assign_folds(n), rng.random(n)
 
     def errors(columns):
         units = np.ones(len(columns))
@@ -100,7 +100,7 @@ def test_sums_of_the_choice_without_products_of_labels(monkeypatch):
         assert judge._repeats[0]._sums[0].shape == fold_errors.sizes_of_sums(m, len(columns))
         return judge.errors(z).losses * len(columns)
 
-    monkeypatch.setattr(fold_errors, "LANDMARKS", m)
+    monkeypatch.setattr(fold_errors, "N_LANDMARKS", m)
     monkeypatch.setattr(fold_errors, "EXPONENTS", np.full(2, -3.0))  # one penalty for all
     monkeypatch.setattr(fold_errors, "FIRST", 0)
     assert fold_errors.sizes_of_sums(m, k) == (m + 1, m + k + 1)
@@ -118,7 +118,7 @@ def test_components_of_labels_have_the_errors_of_all_columns(k):
     z, weights = rng.normal(size=(n, m)), rng.random(n)
     mean = weights @ y / weights.sum()
     units = weights @ (y - mean) ** 2 / weights.sum()
-    rows = FoldRows(y, choose_folds(n), units, weights, np.arange(n))
+    rows = FoldRows(y, assign_folds(n), units, weights, np.arange(n))
     few = rows.of_components()
     assert few.y.shape == (n, MAX_COLUMNS)
     for alpha in (1e-4, 1e-1):
@@ -137,7 +137,7 @@ def _losses(rows, z, alpha):
 
 def test_few_columns_are_judged_as_they_are():
     y = RNG.random((20, MAX_COLUMNS))
-    rows = FoldRows(y, choose_folds(20), y.var(axis=0), np.ones(20), np.arange(20))
+    rows = FoldRows(y, assign_folds(20), y.var(axis=0), np.ones(20), np.arange(20))
     assert rows.of_components() is rows
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.execution.worker_threads import use_cores
-from bagbasis.models.ridge.gram_products import PANEL
+from bagbasis.models.ridge.gram_products import PANEL_FEATURES
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, unpacked
@@ -142,7 +142,7 @@ def test_zero_targets_are_counted():
         np.testing.assert_allclose(ours, truth, atol=1e-13)
 
 
-@pytest.mark.parametrize("n_features", [333, PANEL + 7])
+@pytest.mark.parametrize("n_features", [333, PANEL_FEATURES + 7])
 def test_float32_sums_of_many_features(n_features):
     """One panel of columns and two give the oracle's sums, and the same bits on any cores."""
     rng = np.random.default_rng(1)

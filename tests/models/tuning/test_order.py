@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 
 from bagbasis.core.errors import ParameterError
 from bagbasis.models.tuning.order import (
+    FIRST_RUNG_BAGS,
     MAX_BLOCK_BYTES,
-    MIN_BAGS,
     RunOrder,
     first_rung,
     plan_rungs,
@@ -69,7 +69,7 @@ def test_default_first_rung_leaves_one_for_all_bags():
     rungs = plan_rungs(run_order(10**6, first, 400, 0), first, 15, 3)
     assert [(rung.n_candidates, rung.n_kept) for rung in rungs] == [(15, 5), (5, 2), (2, 1)]
     assert 0.33e6 < rungs[-1].n_bags < 0.36e6  # whole blocks
-    assert first_rung(10**4, 15, 3, None) == MIN_BAGS
+    assert first_rung(10**4, 15, 3, None) == FIRST_RUNG_BAGS
     assert first_rung(700, 15, 3, None) == 700
 
 

@@ -9,7 +9,7 @@ import pytest
 from bagbasis.core.errors import StoreError
 from bagbasis.core.saved import NewerError
 from bagbasis.models import Score
-from bagbasis.models.tuning.records import FORMAT, Records
+from bagbasis.models.tuning.records import TUNE_FORMAT, Records
 
 SCORE = Score(0.5, 10, 8, 2, 1.0, (1.0,), (0.5,), 0.1)
 
@@ -29,7 +29,7 @@ def test_scores_are_found_again(path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda values: values.update({FORMAT.key: FORMAT.version + 1}), "of format 2"),
+        (lambda values: values.update({TUNE_FORMAT.key: TUNE_FORMAT.version + 1}), "of format 2"),
         (lambda values: values["scores"]["key"].update(strata=3), "'strata'"),
     ],
     ids=["format", "field"],
@@ -51,8 +51,8 @@ def test_newer_versions_are_named(path, change, words):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda values: values.pop(FORMAT.key),
-        lambda values: values.update({FORMAT.key: "2"}),
+        lambda values: values.pop(TUNE_FORMAT.key),
+        lambda values: values.update({TUNE_FORMAT.key: "2"}),
         lambda values: values["scores"]["key"].pop("alpha"),
     ],
     ids=["no format", "a text", "a field less"],
@@ -67,5 +67,5 @@ def test_damage_is_called_damage(path, change):
 
 def test_earlier_formats_begin_anew(path):
     values = json.loads(path.read_text())
-    path.write_text(json.dumps({**values, FORMAT.key: FORMAT.version - 1}))
+    path.write_text(json.dumps({**values, TUNE_FORMAT.key: TUNE_FORMAT.version - 1}))
     assert Records(path, "data").get("key") is None

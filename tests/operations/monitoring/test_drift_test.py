@@ -11,7 +11,7 @@ import pytest
 from bagbasis import Bags, MeanMapEmbedding, MomentsEmbedding, ProjectionEmbedding
 from bagbasis.embeddings import FourierSpec
 from bagbasis.hypotheses.nulls.permutation import mmd_squared_of_splits, p_values, split_sums
-from bagbasis.hypotheses.samples.thinning import MAX_VALUES, as_bag_set, held_size, thin_sets
+from bagbasis.hypotheses.samples.thinning import MAX_HELD_VALUES, as_bag_set, held_size, thin_sets
 from bagbasis.operations import drift_test
 from tests.operations.monitoring.drawing import draw_bags
 from tests.oracles.drift import exact_p_value, mmd_unbiased_by_loop, p_value_by_loop
@@ -148,7 +148,7 @@ def test_thinning_size():
     assert held_size([ragged[:20], np.full(5, 300)], 2) == 3
     assert held_size([np.full(40, 300), np.arange(7, 12)], 2) == 7
     huge = np.full(50, 10**9)
-    assert held_size([huge, huge], 4) == MAX_VALUES // 400
+    assert held_size([huge, huge], 4) == MAX_HELD_VALUES // 400
 
 
 @pytest.mark.long

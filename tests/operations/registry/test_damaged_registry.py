@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bagbasis.core.errors import ModelError
-from bagbasis.models.saving import CHECKSUM
+from bagbasis.models.saving import MODEL_CHECKSUM
 from bagbasis.operations import Registry
 from bagbasis.operations.registry import registry as registry_module
 from bagbasis.operations.registry.registry import REGISTRATION
@@ -211,7 +211,7 @@ def test_a_registration_with_and_without_its_checksum(registry):
     assert "its registration does not match its checksum" in record.damage
 
     def without(values):
-        values.pop(CHECKSUM)
+        values.pop(MODEL_CHECKSUM)
         values[REGISTRATION].pop("checksum")
 
     edit_attributes(registry.model_url(name), without)

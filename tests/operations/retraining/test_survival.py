@@ -13,7 +13,7 @@ import pytest
 from bagbasis import BagStore
 from bagbasis.core.errors import BusyError, StoreError
 from bagbasis.jobs.commands.retrain import exit_code
-from bagbasis.jobs.commands.retrain_report import lines_of
+from bagbasis.jobs.commands.retrain_report import round_lines
 from bagbasis.operations import Registry, retrain
 from bagbasis.operations.registry.registry import POINTER
 from bagbasis.operations.retraining import state
@@ -249,7 +249,7 @@ def test_champion_changed_while_the_round_ran(decided):
     assert outcome.report["reasons"][0].endswith(f"it stays {other}")
     assert [one.decision for one in published[0][1]] == ["promoted", "overtaken"]
     assert registry.current() == other != first
-    assert lines_of(outcome.report)[0].startswith("Round 2: overtaken: the champion was changed")
+    assert round_lines(outcome.report)[0].startswith("Round 2: overtaken: the champion was changed")
     assert exit_code(outcome.report) == 3
     assert retrain(decided).decision == "nothing"
 

@@ -9,28 +9,28 @@ from bagbasis import Bags
 from bagbasis.data.bags.bags import offsets_of
 from bagbasis.datasets import Digits
 
-from ...kit.learning import draw_bags
+from ...kit.learning import draw_from
 from .recipe import LabelledSet, Recipe
 
-SIDE = 32  # pixels of a tile
+_SIDE = 32  # pixels of a tile
 COLUMNS_PER_STRIP = 4
 
 
 def read_digits() -> LabelledSet:
     """Read handwritten digits: place and ink of a pixel, and the digit."""
-    bags, labels = draw_bags(Digits())
+    bags, labels = draw_from(Digits())
     return LabelledSet(bags, labels)
 
 
 def read_tiles() -> LabelledSet:
     """Read tiles of a photograph: colours of a pixel, and the tile's height; strips are groups."""
     photo = load_sample_images().images[0]
-    n_rows, n_columns = photo.shape[0] // SIDE, photo.shape[1] // SIDE
-    photo = photo[: n_rows * SIDE, : n_columns * SIDE]
-    tiles = photo.reshape(n_rows, SIDE, n_columns, SIDE, 3).swapaxes(1, 2)
+    n_rows, n_columns = photo.shape[0] // _SIDE, photo.shape[1] // _SIDE
+    photo = photo[: n_rows * _SIDE, : n_columns * _SIDE]
+    tiles = photo.reshape(n_rows, _SIDE, n_columns, _SIDE, 3).swapaxes(1, 2)
     points = tiles.reshape(-1, 3).astype(np.float32)
     row, column = np.divmod(np.arange(n_rows * n_columns), n_columns)
-    offsets = offsets_of(np.full(len(row), SIDE * SIDE))
+    offsets = offsets_of(np.full(len(row), _SIDE * _SIDE))
     return LabelledSet(Bags(points, offsets), 1 - (row + 0.5) / n_rows, column // COLUMNS_PER_STRIP)
 
 

@@ -12,9 +12,9 @@ from bagbasis.data.bags.bags import offsets_of
 
 from .recipe import LabelledSet, Recipe, packaged_file
 
-LICENCE = "data: none stated (multipleinstancelearning.com), musk CC BY 4.0; package: MIT"
+_LICENCE = "data: none stated (multipleinstancelearning.com), musk CC BY 4.0; package: MIT"
 # By name: file, source, task
-SETS: dict[str, tuple[str, str, str]] = {
+_SETS: dict[str, tuple[str, str, str]] = {
     "musk 1": (
         "musk1",
         "Dietterich, Lathrop and Lozano-Pérez 1997",
@@ -70,7 +70,7 @@ def read_instances(name: str) -> LabelledSet:
 
 INSTANCES = {
     name: Recipe(
-        partial(read_instances, file), "classification", "mil", LICENCE, source, f"bags: {task}"
+        partial(read_instances, file), "classification", "mil", _LICENCE, source, f"bags: {task}"
     )
-    for name, (file, source, task) in SETS.items()
+    for name, (file, source, task) in _SETS.items()
 }

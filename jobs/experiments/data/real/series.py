@@ -15,7 +15,7 @@ from bagbasis.core.arrays import Floats
 from .recipe import LabelledSet, Recipe, packaged_file
 
 INSTALL = "pip install --no-deps aeon"
-LICENCE = "data: CC BY 4.0 (UCI); package: BSD-3-Clause"
+_LICENCE = "data: CC BY 4.0 (UCI); package: BSD-3-Clause"
 NONE_STATED = "data: none stated (timeseriesclassification.com); package: BSD-3-Clause"
 
 
@@ -45,7 +45,7 @@ SERIES = {
         partial(read_series, "JapaneseVowels", changes=False),
         "classification",
         "aeon",
-        LICENCE,
+        _LICENCE,
         "Kudo, Toyama and Shimbo 1999",
         "bags: utterances, 12 coefficients of a moment of sound, which of nine speakers",
     ),

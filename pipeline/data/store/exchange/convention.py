@@ -16,10 +16,10 @@ from ...bags.packed_points import FRACTIONS
 from ..schema import POINTS, PointArray, StoreMeta, points_of
 
 CONVENTIONS = "zarr_conventions"  # the attribute that lists all conventions of a node
-NAME, VERSION = "ragged", 1
+_NAME, _VERSION = "ragged", 1
 CONVENTION = {
     "uuid": "79db8396-19dc-4eef-a727-92f66eebed75",
-    "name": NAME,
+    "name": _NAME,
     "description": "Bags of points of uneven numbers: the points of all bags, and their offsets",
 }
 FRACTION_STEPS = int(np.iinfo(FRACTIONS).max) - 1  # of a box's side; the largest code is missing
@@ -27,13 +27,13 @@ FRACTION_STEPS = int(np.iinfo(FRACTIONS).max) - 1  # of a box's side; the larges
 
 def first_attributes(meta: StoreMeta) -> dict[str, Any]:
     """Return the attributes of a new store, and the attributes of the convention."""
-    return {**meta.to_attributes(), CONVENTIONS: [CONVENTION], NAME: _ragged(meta)}
+    return {**meta.to_attributes(), CONVENTIONS: [CONVENTION], _NAME: _ragged(meta)}
 
 
 def next_attributes(meta: StoreMeta, present: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes that a commit replaces; an older store does not get the convention."""
     own = meta.to_attributes()
-    return {**own, NAME: _ragged(meta)} if NAME in present else own
+    return {**own, _NAME: _ragged(meta)} if _NAME in present else own
 
 
 def contradiction(meta: StoreMeta, attributes: Mapping[str, Any]) -> str | None:
@@ -42,15 +42,15 @@ def contradiction(meta: StoreMeta, attributes: Mapping[str, Any]) -> str | None:
     Stores of earlier versions have none.
     """
     listed = CONVENTION in attributes.get(CONVENTIONS, [])
-    if listed != (NAME in attributes):
-        return f"only one of the attributes {CONVENTIONS!r} and {NAME!r} has the arrays of bags"
-    if listed and attributes[NAME] != json.loads(json.dumps(_ragged(meta))):
-        return f"attribute {NAME!r} says something else of the arrays than the store itself"
+    if listed != (_NAME in attributes):
+        return f"only one of the attributes {CONVENTIONS!r} and {_NAME!r} has the arrays of bags"
+    if listed and attributes[_NAME] != json.loads(json.dumps(_ragged(meta))):
+        return f"attribute {_NAME!r} says something else of the arrays than the store itself"
     return None
 
 
 def _ragged(meta: StoreMeta) -> dict[str, Any]:
-    return {"version": VERSION, "arrays": [_entry(array, meta) for array in points_of(meta)]}
+    return {"version": _VERSION, "arrays": [_entry(array, meta) for array in points_of(meta)]}
 
 
 def _entry(array: PointArray, meta: StoreMeta) -> dict[str, Any]:

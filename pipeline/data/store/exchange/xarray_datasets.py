@@ -27,12 +27,12 @@ from ..snapshot import Snapshot
 if TYPE_CHECKING:
     from xarray import Dataset, Variable
 
-MAX_AXES = 2  # axes of a variable along the points
-KEPT = "bagbasis"  # attribute for the properties of a store that CF does not cover
+_MAX_AXES = 2  # axes of a variable along the points
+_KEPT = "bagbasis"  # attribute for the properties of a store that CF does not cover
 
 
 # names of coordinates in data sets of ours, by their key in `StoreMeta.source`
-NAMES = {COORDINATES: "coordinate_name", RESPONSE_COORDINATES: "response_coordinate_name"}
+_NAMES = {COORDINATES: "coordinate_name", RESPONSE_COORDINATES: "response_coordinate_name"}
 
 
 class Parts(NamedTuple):
@@ -82,7 +82,7 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
     dataset = dataset.assign(variables).assign_coords(coordinates)
     if store.response_dims is not None:
         dataset = with_names(dataset, "response_coordinate", store.response_coordinate_names)
-    return dataset.assign_attrs({KEPT: json.dumps(attributes)})
+    return dataset.assign_attrs({_KEPT: json.dumps(attributes)})
 
 
 def parts_of(dataset: Dataset) -> Parts:
@@ -145,14 +145,14 @@ def parts_of(dataset: Dataset) -> Parts:
     if own_attributes:
         source = {
             key: [str(name) for name in dataset[variable].values]
-            for key, variable in NAMES.items()
+            for key, variable in _NAMES.items()
             if variable in dataset.coords
         }
     return Parts(options, bags, targets, ids, responses, source)
 
 
 def _kept(dataset: Dataset) -> dict[str, Any]:
-    text = dataset.attrs.get(KEPT)
+    text = dataset.attrs.get(_KEPT)
     if text is None:
         return {}
     try:
@@ -160,7 +160,7 @@ def _kept(dataset: Dataset) -> dict[str, Any]:
     except (TypeError, ValueError):
         attributes = None
     if not isinstance(attributes, dict):
-        raise DataError(f"the attribute {KEPT!r} is {shown(text)}; expected JSON of a store")
+        raise DataError(f"the attribute {_KEPT!r} is {shown(text)}; expected JSON of a store")
     return attributes
 
 
@@ -202,7 +202,7 @@ def _along(dataset: Dataset, dimension: str) -> list[str]:
         str(name)
         for name in [*names, *dataset.data_vars]
         if dimension in (variable := dataset.variables[name]).dims
-        and variable.ndim <= MAX_AXES
+        and variable.ndim <= _MAX_AXES
         and variable.dtype.kind in "biufmM"
     ]
 

@@ -9,7 +9,7 @@ from ....core.compiling import kernel
 from ....core.sine_kernels import FAST, sine_cosine_of
 
 _F = np.float32
-LARGEST = _F(8192)  # beyond, the reduction above loses digits
+_LARGEST = _F(8192)  # beyond, the reduction above loses digits
 
 
 @kernel(fastmath=FAST)
@@ -30,7 +30,7 @@ def sine_cosine(begin, end, out, amplitude):
         sine, cosine = out[i, :h], out[i, h:]
         large = 0
         for j in range(h):
-            large += not (abs(sine[j]) <= LARGEST)
+            large += not (abs(sine[j]) <= _LARGEST)
         if large:
             for j in range(h):
                 phase = np.float64(sine[j])

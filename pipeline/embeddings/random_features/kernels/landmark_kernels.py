@@ -6,30 +6,30 @@ from __future__ import annotations
 import numpy as np
 
 from ....core.compiling import kernel, subkernel
+from ....core.sine_kernels import FAST
 
 _F = np.float32
 LOG2_E = _F(1.4426950408889634)
 # ln 2 in two parts, the first with trailing zero bits: n · part is exact for the n there are
-LN2_1, LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
+_LN2_1, _LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
 # (exp(r) − 1 − r) / r² on |r| ≤ ln 2 / 2: Cephes' expf
-E0, E1, E2 = _F(0.5), _F(0.16666665459), _F(0.041665795894)
-E3, E4, E5 = _F(0.0083334519073), _F(0.0013981999507), _F(1.9875691500e-4)
-ONE, HALF, ZERO = _F(1), _F(0.5), _F(0)
+E0, _E1, _E2 = _F(0.5), _F(0.16666665459), _F(0.041665795894)
+_E3, _E4, _E5 = _F(0.0083334519073), _F(0.0013981999507), _F(1.9875691500e-4)
+_ONE, _HALF, ZERO = _F(1), _F(0.5), _F(0)
 MIN_EXPONENT = _F(-87)  # exp of less is not a normal float32
 
-# No "reassoc": it would fold the two parts of ln 2 into one and lose their digits.
-FAST = {"contract", "nsz"}
+# FAST has no "reassoc", which would fold the two parts of ln 2 into one and lose their digits.
 
 
 @subkernel(fastmath=FAST)
 def decay(x):
     """Return exp(x) for x ≤ 0 to 2e-7, or 1e-38 instead of less; loops over it vectorise."""
     x = min(ZERO, max(MIN_EXPONENT, x))
-    q = np.floor(x * LOG2_E + HALF)
-    r = (x - q * LN2_1) - q * LN2_2
-    tail = E0 + r * (E1 + r * (E2 + r * (E3 + r * (E4 + r * E5))))
+    q = np.floor(x * LOG2_E + _HALF)
+    r = (x - q * _LN2_1) - q * _LN2_2
+    tail = E0 + r * (_E1 + r * (_E2 + r * (_E3 + r * (_E4 + r * _E5))))
     power = np.int32((np.int32(q) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return (ONE + (r + r * r * tail)) * power
+    return (_ONE + (r + r * r * tail)) * power
 
 
 @kernel(fastmath=FAST)

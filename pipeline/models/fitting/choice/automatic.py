@@ -59,7 +59,7 @@ from .short_list import (
 MIN_LABELLED = 4  # fewer bags cannot be split into folds
 FIRST_WIDTHS = (0.7, 1.4, 2.8)  # times the median distance
 WIDTH_STEPS = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as that helps
-MAX_STEPS = 4
+_MAX_STEPS = 4
 MAX_SETS = 2  # sets of coordinates that are tried alone, the largest first
 BEST = 2  # embeddings that are tried on other scales
 # standard errors by which the best candidate is worse on a scale that others are not tried on
@@ -69,7 +69,7 @@ N_SIZED = 4  # embeddings that are joined to the number of points by one kernel
 UNEQUAL_SIZES = 3.0  # ratio of a large to a small bag from which embeddings are shrunk by size
 SIZE_QUANTILES = 0.05, 0.95  # a small and a large bag: a few bags do not count
 MAX_DECADES = 1.0  # normal numbers spread over .6, Cauchy's over 1.8
-MAX_POINTS = 2**16  # points by which the decades are measured
+_MAX_POINTS = 2**16  # points by which the decades are measured
 # Fraction of a side by which the edges of two boxes may differ that count as one.
 BOX_TOLERANCE = 0.1
 
@@ -449,7 +449,7 @@ class _Search:
             return
         for factor in WIDTH_STEPS:
             least, width = best.error, best.width
-            for _ in range(MAX_STEPS):
+            for _ in range(_MAX_STEPS):
                 width *= factor
                 error = self._judge(best.of, width, best.parts).error
                 if not error < least:
@@ -587,7 +587,7 @@ def _decades(bags: Bags) -> float:
 
     Only absolute values of nonzero numbers are used. The result is the largest of all coordinates.
     """
-    sizes = np.abs(spread_rows(bags.points, MAX_POINTS))
+    sizes = np.abs(spread_rows(bags.points, _MAX_POINTS))
     rows = [column[column > 0] for column in sizes.T]
     ends = [np.quantile(row, (0.5, 0.99)) for row in rows if len(row)]
     return max((float(np.log10(high) - np.log10(low)) for low, high in ends), default=0.0)

@@ -23,21 +23,21 @@ from ....data.store.sampling import spread_rows
 from ..fold_errors import FoldRows
 
 MIN_DIMS = 4  # fewer coordinates are embedded together
-MAX_DIMS = 1000  # more would take longer than the choice may
-MIN_BAGS = 30  # with fewer bags, coordinates are ranked by chance
+_MAX_DIMS = 1000  # more would take longer than the choice may
+_MIN_BAGS = 30  # with fewer bags, coordinates are ranked by chance
 MIN_RANKED_BAGS, MAX_RANKED_BAGS = 200, 1000
 RANKED_NUMBERS = 2**21  # summaries of all bags, for each target
 MAX_POINTS_OF_BAG = 512  # evenly spread points of which quantiles are taken
-PAIRED_DIMS = 45  # more coordinates have more than a thousand pairs
-QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+_PAIRED_DIMS = 45  # more coordinates have more than a thousand pairs
+_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 QUANTILE_NUMBERS = 2**23  # coordinates of all points: with more, only means and spreads are used
-BAGS_PER_BIN, MAX_BINS = 25, 10  # of a summary, within which labels have one mean
-STEPS, SHRINKAGE = 20, 0.7  # of boosting
+BAGS_PER_BIN, _MAX_BINS = 25, 10  # of a summary, within which labels have one mean
+_STEPS, SHRINKAGE = 20, 0.7  # of boosting
 MIN_EXPLAINED = 0.01  # fraction of the labels' variance that a step has to explain
 N_REPEATS = 2  # repetitions of the folds, without each of which coordinates are ranked
 MIN_AGREEMENT = 0.8  # fraction of the rankings that begin with the same set
-MAX_COORDINATES = 12  # coordinates of a set
-MAX_TARGETS = 4  # of more targets, as many principal components are ranked by
+_MAX_COORDINATES = 12  # coordinates of a set
+_MAX_TARGETS = 4  # of more targets, as many principal components are ranked by
 
 
 def stable_sets(bags: Bags, rows: FoldRows) -> list[tuple[int, ...]]:
@@ -47,10 +47,10 @@ def stable_sets(bags: Bags, rows: FoldRows) -> list[tuple[int, ...]]:
     fewer coordinates gains little. The result is empty if labels depend on all coordinates alike.
     """
     d = bags.n_dims
-    if not MIN_DIMS <= d <= MAX_DIMS or len(bags) < MIN_BAGS:
+    if not MIN_DIMS <= d <= _MAX_DIMS or len(bags) < _MIN_BAGS:
         return []
-    n_summaries = d * (2 + len(QUANTILES)) + d * (d - 1) * (d <= PAIRED_DIMS)
-    n_numbers = n_summaries * min(rows.y.shape[1], MAX_TARGETS)
+    n_summaries = d * (2 + len(_QUANTILES)) + d * (d - 1) * (d <= _PAIRED_DIMS)
+    n_numbers = n_summaries * min(rows.y.shape[1], _MAX_TARGETS)
     most = np.clip(RANKED_NUMBERS // n_numbers, MIN_RANKED_BAGS, MAX_RANKED_BAGS)
     chosen = spread_rows(np.arange(len(bags)), int(most))
     if len(chosen) < len(bags):
@@ -67,7 +67,7 @@ def _agreed(
 ) -> list[tuple[int, ...]]:
     """Return the beginnings of a ranking that are also beginnings of most other rankings."""
     sets = []
-    for k in range(1, min(len(whole), MAX_COORDINATES, n_dims // 2) + 1):
+    for k in range(1, min(len(whole), _MAX_COORDINATES, n_dims // 2) + 1):
         beginning = frozenset(whole[:k])
         n_agreeing = sum(frozenset(ranking[:k]) == beginning for ranking in rankings)
         if n_agreeing >= MIN_AGREEMENT * len(rankings):
@@ -78,11 +78,11 @@ def _agreed(
 def _targets(rows: FoldRows, chosen: Integers) -> Floats:
     """Return labels in their units, shape (n, k); for many columns, their principal components."""
     y = rows.y[chosen] / np.sqrt(rows.units)
-    if y.shape[1] <= MAX_TARGETS:
+    if y.shape[1] <= _MAX_TARGETS:
         return y
     y = y - y.mean(axis=0)
     vectors, values, _ = np.linalg.svd(y, full_matrices=False)
-    targets: Floats = vectors[:, :MAX_TARGETS] * values[:MAX_TARGETS]
+    targets: Floats = vectors[:, :_MAX_TARGETS] * values[:_MAX_TARGETS]
     return targets
 
 
@@ -108,7 +108,7 @@ def _summaries(bags: Bags) -> _Summaries:
     center = bags.points.mean(axis=0, dtype=np.float64)
     low, high = range_of(bags.points)
     scale = np.where(high > low, high - low, 1.0)
-    pairs = np.array([*combinations(range(d), 2)] if d <= PAIRED_DIMS else [], np.int64)
+    pairs = np.array([*combinations(range(d), 2)] if d <= _PAIRED_DIMS else [], np.int64)
     left, right = pairs.reshape(-1, 2).T
     with_quantiles = bags.points.size <= QUANTILE_NUMBERS
     rows = []
@@ -118,14 +118,14 @@ def _summaries(bags: Bags) -> _Summaries:
         parts = [mean, spread]
         if with_quantiles:
             ordered = np.sort(spread_rows(points, MAX_POINTS_OF_BAG), axis=0)
-            parts += [ordered[round(q * (len(ordered) - 1))] for q in QUANTILES]
+            parts += [ordered[round(q * (len(ordered) - 1))] for q in _QUANTILES]
         if len(left):
             products = (points.T @ points / len(points))[left, right]
             size = spread[left] * spread[right]
             correlations = (products - mean[left] * mean[right]) / np.where(size > 0, size, 1.0)
             parts += [products, correlations]
         rows.append(np.concatenate(parts))
-    singles = np.tile(np.arange(d), 2 + len(QUANTILES) * with_quantiles)
+    singles = np.tile(np.arange(d), 2 + len(_QUANTILES) * with_quantiles)
     first = np.concatenate([singles, left, left])
     return _Summaries(np.stack(rows), first, np.concatenate([singles, right, right]))
 
@@ -139,7 +139,7 @@ class _Ranker:
         values = summaries.values[:, varies]
         self._first, self._second = summaries.first[varies], summaries.second[varies]
         self._targets, (n, s) = targets, values.shape
-        self._n_bins = int(np.clip(n // BAGS_PER_BIN, 2, MAX_BINS))
+        self._n_bins = int(np.clip(n // BAGS_PER_BIN, 2, _MAX_BINS))
         ordered = np.sort(values, axis=0)
         # bags with equal values are in one bin
         edges = ordered[[n * b // self._n_bins for b in range(1, self._n_bins)]]
@@ -161,7 +161,7 @@ class _Ranker:
         # about half of what the best of s summaries explains by chance
         chance = (np.sqrt(self._n_bins * np.log(s)) + np.log(s)) / n
         gains: dict[int, float] = {}
-        for _ in range(STEPS):
+        for _ in range(_STEPS):
             sums = np.stack([self._sums(weights * column) for column in y.T], axis=2)
             means = sums / np.where(counts > 0, counts, 1.0)[:, :, None]
             explained = (means * sums).sum(axis=(1, 2))

@@ -15,11 +15,11 @@ from ....data.store.plan import ranges_of
 from ...outcomes.base import Outcome
 from ...outcomes.classes import Classes
 from ..fit_parameters import FOLDED_BAGS
-from ..fold_errors import choose_folds
-from .sample import MAX_LABELS, copies_among, labelled_places, order_by_content
+from ..fold_errors import assign_folds
+from .sample import MAX_LABELLED_BAGS, copies_among, labelled_places, order_by_content
 
 MIN_PLACED = 4  # bags: folds of fewer would be of one bag
-MAX_POINTS = 2**22  # points that are read once more, in a tenth of a second
+_MAX_POINTS = 2**22  # points that are read once more, in a tenth of a second
 
 
 def place_folds(bags: LabelledBags, outcome: Outcome, n_folds: int) -> PlacedFolds | None:
@@ -33,11 +33,11 @@ def place_folds(bags: LabelledBags, outcome: Outcome, n_folds: int) -> PlacedFol
     DataError, BagError
         If bags or labels are refused.
     """
-    if bags.n_bags > MAX_LABELS:
+    if bags.n_bags > MAX_LABELLED_BAGS:
         return None
     places = labelled_places(bags)
     n_points = len(places) * bags.n_points / max(1, bags.n_bags)
-    if len(places) > FOLDED_BAGS or n_points > MAX_POINTS:
+    if len(places) > FOLDED_BAGS or n_points > _MAX_POINTS:
         return None
     index, sizes, means, labels = [], [], [], []
     for batch in bags.batches_of(ranges_of(places)):
@@ -53,7 +53,7 @@ def place_folds(bags: LabelledBags, outcome: Outcome, n_folds: int) -> PlacedFol
     joined_means, y = np.concatenate(means), np.concatenate(labels)
     copies = copies_among(np.concatenate(sizes), joined_means, y)
     order = order_by_content(joined_means)
-    of_order = choose_folds(
+    of_order = assign_folds(
         n,
         y[order].argmax(axis=1) if isinstance(outcome, Classes) else None,
         None if copies is None else copies[order],

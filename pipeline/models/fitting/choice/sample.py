@@ -15,19 +15,19 @@ from ....data.labelled.splits import PlacedFolds
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
 from ..fit_parameters import FOLDED_BAGS
-from ..fold_errors import MAX_JUDGED_BAGS, FoldRows, choose_folds
+from ..fold_errors import MAX_JUDGED_BAGS, FoldRows, assign_folds
 from ..problem import Problem
 
-MIN_BAGS = 200  # sample size, however many points the bags have
-N_RUNS = 32  # evenly spread, as in other samples of bags
-MAX_LABELS = 2**20  # bags whose labels are read
+MIN_SAMPLED_BAGS = 200  # sample size, however many points the bags have
+_N_RUNS = 32  # evenly spread, as in other samples of bags
+MAX_LABELLED_BAGS = 2**20  # bags whose labels are read
 BUDGET_SECONDS = 6.0  # on one core, for the points; a tenth of the fit where that is more
 SHARE_OF_FIT = 0.1
 ORDER_SEED = 5  # for drawing the direction along which bags are sorted
 # Digits of the sort keys: they are rounded, as the order of points changes the last ones.
 ORDER_DIGITS = 10
 SCALE_QUANTILES = 0.1, 0.5, 0.9  # quantiles of the means of bags: a wild bag does not count
-MAX_COMPARED = 64  # label columns by which copies are compared
+_MAX_COMPARED = 64  # label columns by which copies are compared
 MIN_DISTINCT = 0.25  # fraction of distinct bags: with fewer, repetitions are chance
 # Seconds of a core, in order of magnitude: a point in all embeddings that are tried, and per
 # coordinate; a point and a bag in the fit itself.
@@ -87,7 +87,7 @@ def read_sample(problem: Problem) -> LabelledSample:
     if not len(places):
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
     n = _count(source)
-    runs = sample_ranges(len(places), N_RUNS, -(-n // N_RUNS))
+    runs = sample_ranges(len(places), _N_RUNS, -(-n // _N_RUNS))
     chosen = np.concatenate([places[a:b] for a, b in runs])
     index, bags, labels = [], [], []
     for batch in source.batches_of(ranges_of(chosen)):
@@ -133,7 +133,7 @@ def copies_among(sizes: Integers, means: Floats, y: Floats) -> Integers | None:
     Copies of a bag have to be in one fold, because they would reveal the label of a bag that is
     left out. If most bags have copies, bags repeat by chance, and the result is None.
     """
-    rows = np.column_stack([sizes, means, y[:, :MAX_COMPARED]])
+    rows = np.column_stack([sizes, means, y[:, :_MAX_COMPARED]])
     _, numbers = np.unique(rows, axis=0, return_inverse=True)
     distinct = int(numbers.max()) + 1
     return None if distinct == len(y) or distinct < MIN_DISTINCT * len(y) else numbers.ravel()
@@ -165,7 +165,7 @@ def fold_rows(
         _, groups = np.unique(problem.groups.at(index), return_inverse=True)
         if groups.max() > 0:  # one group cannot be left out
             classes, together, grouped = None, groups, True
-    folds = choose_folds(len(y), classes, together)
+    folds = assign_folds(len(y), classes, together)
     clusters = np.arange(len(y)) if together is None else together
     return FoldRows(y, folds, units, weights, clusters), grouped
 
@@ -178,7 +178,7 @@ def count_labelled(source: LabelledBags) -> int:
 def labelled_places(source: LabelledBags) -> Integers:
     """Return the positions of labelled bags that are not left out, among at most a million bags."""
     places = []
-    for start, stop in sample_ranges(source.n_bags, N_RUNS, MAX_LABELS // N_RUNS):
+    for start, stop in sample_ranges(source.n_bags, _N_RUNS, MAX_LABELLED_BAGS // _N_RUNS):
         a, b = source.start + start, source.start + stop
         places.append(a + np.flatnonzero(_is_fitted(source, (a, b))))
     return np.concatenate(places) if places else np.empty(0, np.int64)
@@ -200,4 +200,4 @@ def _count(source: LabelledBags) -> int:
     budget = max(BUDGET_SECONDS, SHARE_OF_FIT * fit)
     per_point = SECONDS_PER_POINT + SECONDS_PER_COORDINATE * source.n_dims
     affordable = budget / (per_point * max(1.0, points / max(1, n)))
-    return int(np.clip(affordable, MIN_BAGS, MAX_JUDGED_BAGS))
+    return int(np.clip(affordable, MIN_SAMPLED_BAGS, MAX_JUDGED_BAGS))

@@ -25,13 +25,13 @@ from ....embeddings.projection import ProjectionEmbedding
 from ....embeddings.size import SizeEmbedding
 from ....embeddings.sliced import SlicedWassersteinEmbedding
 
-PAIRED_DIMS = 4  # up to so many coordinates, densities are of pairs
+_PAIRED_DIMS = 4  # up to so many coordinates, densities are of pairs
 MARGINAL_DIMS = 64  # beyond, densities of single coordinates take thousands of numbers
 COVARIANCE_DIMS = 80  # beyond, covariances do
 N_DIRECTIONS = 64  # of sliced Wasserstein distances with more dimensions than `JOINT_DIMS`
 
 AS_THEY_ARE, STANDARDISED, DRAWN_IN = "as they are", "standardised", "tails drawn in"
-SCALES = (AS_THEY_ARE, STANDARDISED, DRAWN_IN)
+_SCALES = (AS_THEY_ARE, STANDARDISED, DRAWN_IN)
 CUBE_ROOTS, NINTH_ROOTS = "cube roots", "ninth roots"
 LINEAR_IN_MEANS = "linear in means"  # a candidate of every choice, and the simplest rival
 ROOTS = (CUBE_ROOTS, NINTH_ROOTS)  # for points over many decades, about 0
@@ -43,7 +43,7 @@ View = tuple[str, tuple[int, ...] | None]
 
 @dataclass(frozen=True)
 class Choosable:
-    """An embedding of points on one of the `SCALES` or `ROOTS`.
+    """An embedding of points on one of the `_SCALES` or `ROOTS`.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def short_list(n_dims: int) -> list[Choosable]:
     With more than three dimensions, no embedding estimates the joint density.
     """
     joint = n_dims <= JOINT_DIMS
-    marginals = None if joint else 2 if n_dims <= PAIRED_DIMS else 1
+    marginals = None if joint else 2 if n_dims <= _PAIRED_DIMS else 1
     directions = 32 if joint else N_DIRECTIONS
     embeddings: list[tuple[str, Embedding[Any]]] = [
         ("moments", MomentsEmbedding(covariance=n_dims <= COVARIANCE_DIMS)),
@@ -184,4 +184,4 @@ def size_beside(other: Choosable) -> Choosable:
 
 def others_of(scale: str) -> Sequence[str]:
     """Return the scales to try after this one."""
-    return [other for other in SCALES if other != scale]
+    return [other for other in _SCALES if other != scale]

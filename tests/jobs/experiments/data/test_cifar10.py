@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.data.cifar10 import CIFAR10, CLASSES, FILES
+from bagbasis.jobs.experiments.data.cifar10 import CIFAR10, CIFAR_CLASSES, FILES
 
 IMAGES_A_FILE = 60
 
@@ -40,7 +40,7 @@ def test_every_image_can_be_drawn_from_its_bag(folder: Path) -> None:
     records = records[(records[:, 0] == 3) | (records[:, 0] == 5)]
     assert len(points) == dataset.n_bags == 60
     np.testing.assert_array_equal(labels, records[:, 0])
-    assert {CLASSES[int(label)] for label in labels} == {"cat", "dog"}
+    assert {CIFAR_CLASSES[int(label)] for label in labels} == {"cat", "dog"}
     grey = records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1) @ [0.299, 0.587, 0.114]
     for half, expected in ((0, grey), (1, grey[:, :, ::-1])):
         column, row = (points[:, half, :, j] * 32 - 0.5 for j in (0, 1))
@@ -52,6 +52,6 @@ def test_every_image_can_be_drawn_from_its_bag(folder: Path) -> None:
 
 def test_blocks_hold_all_images(folder: Path) -> None:
     """More images than a block holds come in several, and nothing lies behind them."""
-    everything = CIFAR10(folder=str(folder), classes=CLASSES)
+    everything = CIFAR10(folder=str(folder), classes=CIFAR_CLASSES)
     assert everything.n_bags == 300
     assert [len(everything.block(i)[0]) for i in range(3)] == [256, 44, 0]

@@ -14,7 +14,7 @@ from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale
 from bagbasis.jobs.experiments.kit.frame import frame, select, summary
 from bagbasis.jobs.experiments.kit.machine import machine, versions
-from bagbasis.jobs.experiments.kit.plots import Bars, Curves, Images
+from bagbasis.jobs.experiments.kit.plots import Curves, GroupedBars, Images
 from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
 from bagbasis.jobs.experiments.kit.timing import in_turn, timed_in_turn
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
@@ -248,8 +248,8 @@ def test_pictures_have_what_they_declare():
     assert figure.axes[0].get_xscale() == "log"
     path = Curves(file="f", y="path", where={"data": "x"}).draw(rows, "t")
     assert path.axes[0].lines[0].get_xydata().tolist() == [[1, 1], [2, 2], [3, 3]]
-    bars = Bars(file="f", x="n", y=("e.ours", "e.peer")).draw(rows, "t").axes[0]
+    bars = GroupedBars(file="f", x="n", y=("e.ours", "e.peer")).draw(rows, "t").axes[0]
     assert [bar.get_height() for bar in bars.patches] == [2, 3, 2, 4]
-    flat = Bars(file="f", y="e.*").draw(rows, "t").axes[0]
+    flat = GroupedBars(file="f", y="e.*").draw(rows, "t").axes[0]
     assert [bar.get_width() for bar in flat.patches] == [2.5, 3]
     assert len(Images(file="f", y="image").draw(rows, "t").axes) == 1
