@@ -138,21 +138,21 @@ class LabelledNetwork(BagNetworkEstimator):
 
     @property
     def outcome_(self) -> Outcome:
-        """See above."""
+        """Encoding of the labels."""
         decided = {"single_target": self._decided.get("single"), **self._decided}
         names = tuple(self._decided.get("names", ()))
         return self._learns.from_dict(decided, names, self._decided["n_outputs"])
 
     @property
     def model_(self) -> NetworkModel:
-        """See above; scikit-learn takes an estimator without it for one that is not fitted."""
+        """The fitted model; for scikit-learn, an estimator without it is not fitted."""
         if not hasattr(self, "network_"):
             raise AttributeError("model_")
         return NetworkModel(self, self.outcome_, self.holdout_, self.report_)
 
     @property
     def target_names_(self) -> tuple[str, ...]:
-        """See above."""
+        """Names of the targets; empty for labels without names."""
         return self.outcome_.names
 
     @abstractmethod

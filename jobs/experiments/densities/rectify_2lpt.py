@@ -32,7 +32,7 @@ from ..kit.timing import timed_in_turn
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/rectify-2lpt.yaml``."""
+    """Numbers of simulated boxes and of functions, and the penalties and widths that are tried."""
 
     train_boxes: int
     test_boxes: int
@@ -49,7 +49,7 @@ class Sizes(Scale):
 
 
 class Rectify2LPT(Experiment[Sizes]):
-    """See the module; points are the data, a fit a kernel width, the errors, and times over N."""
+    """Points are the data, a fit a kernel width, the errors, and times over N."""
 
     name = "rectify-2lpt"
     title = "Rectifying 2LPT simulations"

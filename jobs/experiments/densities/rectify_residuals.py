@@ -24,7 +24,7 @@ from .rectify_2lpt import Rectify2LPT, Sizes
 
 
 class ResidualSizes(Sizes):
-    """See ``configs/experiments/rectify-residuals.yaml``."""
+    """Sizes of rectify-2lpt, with the bandwidth and the number of frequencies of the residuals."""
 
     bandwidth: float
     n_frequencies: int
@@ -32,7 +32,7 @@ class ResidualSizes(Sizes):
 
 
 class RectifyResiduals(Rectify2LPT):
-    """See the module; points are the data, the 3BE, and errors of what is learnt otherwise."""
+    """Points are the data, the 3BE, and errors of what is learnt otherwise."""
 
     name = "rectify-residuals"
     title = "What 2LPT leaves"

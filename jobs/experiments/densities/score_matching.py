@@ -29,7 +29,7 @@ _GRID = 200  # places of the pictured density
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/score-matching.yaml``."""
+    """Numbers of points, dimensions and features of densities and of tests of fit with them."""
 
     n_points: list[int]
     dims: list[int]
@@ -44,7 +44,7 @@ class Sizes(Scale):
 
 
 class ScoreMatching(Experiment[Sizes]):
-    """See the module; a point is a size and a dimension, or one of the tests."""
+    """A point is a size and a dimension, or one of the tests."""
 
     name = "score-matching"
     title = "Densities of unknown constant by score matching"

@@ -34,7 +34,7 @@ EXPONENT = 3 / 5  # of N in the number of points
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/synthetic-mapping.yaml``."""
+    """Numbers of training pairs and points, and what both estimators choose from."""
 
     n_train: list[int]
     points_factor: float
@@ -50,7 +50,7 @@ class Sizes(Scale):
 
 
 class SyntheticMappings(Experiment[Sizes]):
-    """See the module; points per N are the data, the 2BE, and KK with the times of both."""
+    """Points per N are the data, the 2BE, and KK with the times of both."""
 
     name = "synthetic-mapping"
     title = "A synthetic mapping of densities"

@@ -34,7 +34,7 @@ PIXELS = 64
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/dependence-objectives.yaml``."""
+    """Numbers of planted rows, of mixtures and of pairs of images, and how often each is drawn."""
 
     n_rows: list[int]
     n_dims: int
@@ -47,7 +47,7 @@ class Sizes(Scale):
 
 
 class DependenceObjectives(Experiment[Sizes]):
-    """See the module; points are draws of planted rows, of mixtures and of pairs of images."""
+    """Points are draws of planted rows, of mixtures and of pairs of images."""
 
     name = "dependence-objectives"
     title = "Dependence as an objective"

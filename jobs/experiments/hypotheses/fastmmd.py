@@ -34,7 +34,7 @@ LONG = 2**32  # products of a call's points, dimensions and frequencies from whi
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/fastmmd.yaml``."""
+    """Numbers of points, frequencies, bandwidths and tests at which estimates are compared."""
 
     n_points: int
     n_frequencies: list[int]
@@ -60,7 +60,7 @@ class Sizes(Scale):
 
 
 class FastMMD(Experiment[Sizes]):
-    """See the module."""
+    """Estimates of MMD² at sizes, dimensions and bandwidths, and the tests with them."""
 
     name = "fastmmd"
     title = "Maximum mean discrepancy from random features"

@@ -53,7 +53,7 @@ def _test(statistic: Any) -> Test:  # noqa: ANN401 - a name or an instance
 
 
 class GoodnessOfFit(PowerOverSizes):
-    """See the module."""
+    """Rejection rates of tests of fit, over numbers of points."""
 
     name = "goodness-of-fit"
     title = "Tests of goodness of fit"

@@ -58,7 +58,7 @@ def _test(statistic: Any, null: str) -> Test:  # noqa: ANN401 - a name or an ins
 
 
 class Independence(PowerOverSizes):
-    """See the module."""
+    """Rejection rates of tests of independence, over numbers of points."""
 
     name = "independence"
     title = "Tests of independence"

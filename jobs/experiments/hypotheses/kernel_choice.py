@@ -28,7 +28,7 @@ _NAMES = {"median": "median", "max_mmd": "MMD", "t": "t̂", "tau": "τ̂"}
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/kernel-choice.yaml``."""
+    """Points per problem, bandwidths, and the number of tests and permutations."""
 
     n_points: dict[str, int]
     widths: list[float]
@@ -37,7 +37,7 @@ class Sizes(Scale):
 
 
 class KernelChoice(Experiment[Sizes]):
-    """See the module; a point is a problem at a bandwidth, or with a criterion."""
+    """A point is a problem at a bandwidth, or with a criterion."""
 
     name = "kernel-choice"
     title = "The choice of the bandwidth"

@@ -63,7 +63,7 @@ _EXACT = "permutation"
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/levels.yaml``."""
+    """Numbers of tests and permutations, and the statistics and kinds of data that are tested."""
 
     n_tests: int
     n_permutations: int
@@ -81,7 +81,7 @@ class Sizes(Scale):
 
 
 class Levels(Experiment[Sizes]):
-    """See the module; a point is a statistic with a null, and what data it is of."""
+    """A point is a statistic with a null, and what data it is of."""
 
     name = "levels"
     title = "How often tests reject without an effect"

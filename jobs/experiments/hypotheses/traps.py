@@ -113,14 +113,14 @@ TRAPS = {
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/traps.yaml``."""
+    """Numbers of bags of a data set, and of data sets."""
 
     n_bags: int
     n_tests: int
 
 
 class Traps(Experiment[Sizes]):
-    """See the module; a point is a trap, or the way around it."""
+    """A point is a trap, or the way around it."""
 
     name = "traps"
     title = "Traps of testing bags"

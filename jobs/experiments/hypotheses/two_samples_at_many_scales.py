@@ -50,7 +50,7 @@ OTHERS = ("agg", "scf", "mmd_u")
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/two-samples-at-many-scales.yaml``."""
+    """Numbers of points, of tests in blocks, and of permutations."""
 
     n_points: dict[str, list[int]]
     n_tests: int
@@ -60,7 +60,7 @@ class Sizes(Scale):
 
 
 class TwoSamplesAtManyScales(Experiment[Sizes]):
-    """See the module; a point is a problem at a size, in a block of data sets."""
+    """A point is a problem at a size, in a block of data sets."""
 
     name = "two-samples-at-many-scales"
     title = "Fine differences of wide samples"

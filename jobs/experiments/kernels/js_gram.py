@@ -28,7 +28,7 @@ _FLOOR = 1e-3  # of densities whose logarithm is taken; the uniform density is 1
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/js-gram.yaml``."""
+    """Numbers of data sets, of mixtures and their points, and of random features."""
 
     n_seeds: int
     n_mixtures: int
@@ -38,7 +38,7 @@ class Sizes(Scale):
 
 
 class JSGram(Experiment[Sizes]):
-    """See the module; each data set has its own seed."""
+    """Each data set has its own seed."""
 
     name = "js-gram"
     title = "Kernel matrices of densities"

@@ -33,14 +33,14 @@ FORMS = ("paired", "phase")
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/rff-error.yaml``."""
+    """Numbers of features, and how often each is drawn."""
 
     n_features: list[int]
     n_repeats: int
 
 
 class FeatureError(Experiment[Sizes]):
-    """See the module; a point is a number of features."""
+    """A point is a number of features."""
 
     name = "rff-error"
     title = "Errors of random Fourier features"

@@ -25,7 +25,7 @@ TENSOR_DIMS = 3  # up to which a series has all products of cosines; beyond, tho
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/bag-densities.yaml``."""
+    """Dimensions, numbers of bags and points, and steps and widths of the networks."""
 
     dims: list[int]
     n_train: int
@@ -36,7 +36,7 @@ class Sizes(Scale):
 
 
 class BagDensities(Experiment[Sizes]):
-    """See the module; a point is a dimension."""
+    """A point is a dimension."""
 
     name = "bag-densities"
     title = "Densities of bags that were never seen"

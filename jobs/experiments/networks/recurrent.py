@@ -42,7 +42,7 @@ _N_PICTURED = 25
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/recurrent.yaml``."""
+    """Numbers of sequences, the statistics and rates tried, and steps and units of the networks."""
 
     n_train: int
     n_validation: int
@@ -61,7 +61,7 @@ class Sizes(Scale):
 
 
 class RecurrentNetworks(Experiment[Sizes]):
-    """See the module; a point is a trial, a network carried on, or one variant on digits."""
+    """A point is a trial, a network carried on, or one variant on digits."""
 
     name = "recurrent"
     title = "Statistical recurrent units"

@@ -25,7 +25,7 @@ _SHARE = 0.1
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/transformation-networks.yaml``."""
+    """Dimension, numbers of points, and the parts and steps of the networks."""
 
     d: int
     n_train: int
@@ -39,7 +39,7 @@ class Sizes(Scale):
 
 
 class TransformationNetworks(Experiment[Sizes]):
-    """See the module; a point is one network on one distribution."""
+    """A point is one network on one distribution."""
 
     name = "transformation-networks"
     title = "Transformation autoregressive networks"

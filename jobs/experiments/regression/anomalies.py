@@ -39,7 +39,7 @@ _DIGITS = 10
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/anomalies.yaml``."""
+    """Numbers of bags, the fraction of anomalies, and sizes of the methods."""
 
     n_train: int
     n_test: int
@@ -51,7 +51,7 @@ class Sizes(Scale):
 
 
 class Anomalies(Experiment[Sizes]):
-    """See the module; a point is one set of bags with all methods."""
+    """A point is one set of bags with all methods."""
 
     name = "anomalies"
     title = "Collective anomalies among bags"

@@ -30,7 +30,7 @@ _TOLERANCE = 1e-8  # of a parameter, relative
 
 
 class DirichletParameters(OverSizes):
-    """See the module; the paper does not say how many categories: here three."""
+    """The paper does not say how many categories: here three."""
 
     name = "dirichlet"
     title = "Dirichlet parameters of small samples"

@@ -52,7 +52,7 @@ _VALIDATION = 0.3  # of the bags: few are held out otherwise
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/embeddings.yaml``."""
+    """Numbers of bags, and sizes of the embeddings and of the methods they are compared with."""
 
     n_train: int
     n_test: int
@@ -63,7 +63,7 @@ class Sizes(Scale):
 
 
 class Embeddings(Experiment[Sizes]):
-    """See the module; a point is a set of bags with all methods."""
+    """A point is a set of bags with all methods."""
 
     name = "embeddings"
     title = "Which embedding, chosen by bags held out"

@@ -29,7 +29,7 @@ _Labelled = tuple[Bags, Floats]
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/gmm-components.yaml``."""
+    """Numbers of points and bags, and sizes of each method."""
 
     n_points: list[int]
     n_train: list[int]
@@ -49,7 +49,7 @@ class Sizes(Scale):
 
 
 class ComponentCounting(Experiment[Sizes]):
-    """See the module; a point is a method at a number of points per bag."""
+    """A point is a method at a number of points per bag."""
 
     name = "gmm-components"
     title = "Counting the components of a mixture"

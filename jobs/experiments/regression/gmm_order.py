@@ -26,7 +26,7 @@ _N_FOLDS = 5  # of cross-validation
 
 
 class GMMOrder(OverSizes):
-    """See the module; AIC, BIC and cross-validation (CV) choose among EM fits of 1 to 10."""
+    """AIC, BIC and cross-validation (CV) choose among EM fits of 1 to 10."""
 
     name = "gmm-order"
     title = "Choosing the order of a Gaussian mixture"

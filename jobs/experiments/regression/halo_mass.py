@@ -41,7 +41,7 @@ CENTRAL = (0.16, 0.84)  # the quantiles that 68 % of the errors lie between
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/halo-mass.yaml``."""
+    """Numbers of haloes, and sizes of the embeddings and of the methods they are compared with."""
 
     n_train: int
     n_test: int
@@ -73,7 +73,7 @@ class Sizes(Scale):
 
 
 class HaloMass(Experiment[Sizes]):
-    """See the module; a point is one catalogue with all methods."""
+    """A point is one catalogue with all methods."""
 
     name = "halo-mass"
     title = "Masses of dark-matter halos"

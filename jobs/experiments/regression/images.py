@@ -61,7 +61,7 @@ class Tasks(Scale):
 
 
 class ImageClasses(Experiment[Tasks]):
-    """See the module; a point is a method on one kind of images, over all splits."""
+    """A point is a method on one kind of images, over all splits."""
 
     name = "images"
     title = "Classifying images by the distribution of their pixels"

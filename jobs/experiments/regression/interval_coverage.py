@@ -95,14 +95,14 @@ KNOWN = "unequal noise", "both"  # sets whose distribution of labels, given a ba
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/interval-coverage.yaml``."""
+    """Draws of each set by its number of bags, and the number of test bags."""
 
     n_draws: dict[str, int]
     n_test: int
 
 
 class IntervalCoverage(Experiment[Sizes]):
-    """See the module; a point is one draw of a set, with the default and its intervals."""
+    """A point is one draw of a set, with the default and its intervals."""
 
     name = "interval-coverage"
     title = "Coverage of prediction intervals by size and noise"

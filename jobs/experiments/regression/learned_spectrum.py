@@ -35,7 +35,7 @@ LAGS = np.linspace(0, 8, 201)  # where kernels are compared
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/learned-spectrum.yaml``."""
+    """Numbers of bags and features, and how often spectra are learnt."""
 
     n_synthetic: int
     n_bags: int
@@ -57,7 +57,7 @@ class SpectrumProblem(NamedTuple):
 
 
 class LearnedSpectrum(Experiment[Sizes]):
-    """See the module; a point is one set of bags with all methods."""
+    """A point is one set of bags with all methods."""
 
     name = "learned-spectrum"
     title = "Frequencies that are learnt (BaNK)"

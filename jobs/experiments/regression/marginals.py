@@ -32,7 +32,7 @@ LINEAR_ALPHAS = 10.0 ** np.arange(-3.0, 2.5, 0.5)  # of embeddings of unit varia
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/marginals.yaml``."""
+    """Numbers of images, points and filters, and sizes of the embeddings."""
 
     n_repeats: int
     n_train: int
@@ -59,7 +59,7 @@ class Sizes(Scale):
 
 
 class MarginalGeometries(Experiment[Sizes]):
-    """See the module; a point is a method on one kind of filters, over all repeats."""
+    """A point is a method on one kind of filters, over all repeats."""
 
     name = "marginals"
     title = "High-dimensional bags, one embedding per dimension"

@@ -42,7 +42,7 @@ _QUIET = 0.3  # share of the training seconds without a source, of those that le
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/radiation.yaml``."""
+    """Numbers of drives and spectra, sizes of the methods, and the sources looked for."""
 
     n_repeats: int
     n_train: int
@@ -57,7 +57,7 @@ class Sizes(Scale):
 
 
 class Radiation(Experiment[Sizes]):
-    """See the module; a point is one source in one drive, looked for by each method."""
+    """A point is one source in one drive, looked for by each method."""
 
     name = "radiation"
     title = "Detecting sources of radiation"

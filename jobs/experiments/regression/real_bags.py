@@ -36,7 +36,7 @@ _DIGITS = 5  # of a loss that is kept
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/real-bags.yaml``."""
+    """The sets and methods, and the numbers of bags, folds and repeats."""
 
     sets: list[str] = Field(default_factory=lambda: list(RECIPES))
     methods: list[str] = Field(default_factory=lambda: list(COMPARED))
@@ -48,7 +48,7 @@ class Sizes(Scale):
 
 
 class RealBags(Experiment[Sizes]):
-    """See the module; a point is a set with a method, all folds once."""
+    """A point is a set with a method, all folds once."""
 
     name = "real-bags"
     title = "Real bags: what the obvious call gives"

@@ -22,7 +22,7 @@ _MEANS = "means"
 
 
 class SceneSizes(Sizes):
-    """See ``configs/experiments/scenes.yaml``."""
+    """Sizes of marginals, with the number of filters of pictures of scenes."""
 
     n_filters: ClassVar[int] = _N_FILTERS
 
@@ -34,7 +34,7 @@ class SceneSizes(Sizes):
 
 
 class Scenes(MarginalGeometries):
-    """See the module; a point is a method on one kind of images, over all repeats."""
+    """A point is a method on one kind of images, over all repeats."""
 
     name = "scenes"
     title = "Scenes by the patches of their images"

@@ -38,7 +38,7 @@ _N_FOLDS = 3  # of the logistic regression
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/tasks-with-floors.yaml``."""
+    """The tasks, and the numbers of bags, repeats and trees."""
 
     tasks: list[str] = Field(default_factory=lambda: list(FLOOR_TASKS))
     n_train: list[int]
@@ -48,7 +48,7 @@ class Sizes(Scale):
 
 
 class TasksWithFloors(Experiment[Sizes]):
-    """See the module; a point is one draw of a task with all methods."""
+    """A point is one draw of a task with all methods."""
 
     name = "tasks-with-floors"
     title = "Tasks with known floors"

@@ -31,7 +31,7 @@ EACH = 5  # queries after which they are
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/active-search.yaml``."""
+    """Sizes of the field and its windows, and the numbers of queries and repeats."""
 
     n_repeats: int
     side: int
@@ -44,7 +44,7 @@ class Sizes(Scale):
 
 
 class ActiveSearch(Experiment[Sizes]):
-    """See the module; a point is one field, searched by each method."""
+    """A point is one field, searched by each method."""
 
     name = "active-search"
     title = "Active search for patterns"

@@ -26,7 +26,7 @@ EXTRA = {
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/peers.yaml``."""
+    """Numbers of bags, points and features at which packages are timed."""
 
     n_train: dict[int, int]
     largest_kernel: int
@@ -41,7 +41,7 @@ class Sizes(Scale):
 
 
 class Peers(Experiment[Sizes]):
-    """See the module.
+    """Times and errors of the same tasks in this package and in others.
 
     Raises
     ------

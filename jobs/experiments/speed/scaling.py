@@ -30,7 +30,7 @@ _SIZE = "N {N} D {D} n {n} d {d} s {s}"
 
 
 class Sizes(Scale):
-    """See ``configs/experiments/scaling.yaml``."""
+    """The middle of the ladders, their rungs, and sizes of the fits on workers."""
 
     middle: Size
     ladders: dict[str, list[int]]
@@ -51,7 +51,7 @@ class Sizes(Scale):
 
 
 class Scaling(Experiment[Sizes]):
-    """See the module."""
+    """Time and memory of one fit, over each of the sizes it depends on."""
 
     name = "scaling"
     title = "How a fit scales"

@@ -124,23 +124,23 @@ class Outcome(ABC):
 
         @property
         def names(self) -> tuple[str, ...]:
-            """See above."""
+            """Names of the targets; empty for labels without names."""
 
         @property
         def n_targets(self) -> int:
-            """See above."""
+            """Number of columns that are regressed."""
 
         @property
         def measure(self) -> str:
-            """See above."""
+            """Name of the measure that `error` gives."""
 
         @property
         def single(self) -> bool:
-            """See above."""
+            """Whether labels are one number per bag, without an axis of targets."""
 
     @property
     def n_independent(self) -> int:
-        """See above."""
+        """Number of linearly independent columns."""
         return self.n_targets
 
     @property
