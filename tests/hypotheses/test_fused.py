@@ -15,7 +15,7 @@ from bagbasis.hypotheses.kernels.scales import Scales
 from bagbasis.hypotheses.kernels.split_kernels import sum_over_sets
 from bagbasis.hypotheses.nulls.permutation import draw_splits, p_values
 from bagbasis.hypotheses.samples.samples import read_samples
-from bagbasis.hypotheses.two_samples import unit_grams, unit_sums
+from bagbasis.hypotheses.two_samples import fused, unit_grams, unit_sums
 from bagbasis.hypotheses.two_samples.aggregated import aggregate
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
 from bagbasis.hypotheses.two_samples.fused import BOTH, EXACT_SECONDS
@@ -117,7 +117,7 @@ def test_sums_over_sets(n, m):
 
 
 @pytest.mark.long
-def test_exact_kernels_where_they_take_seconds():
+def test_exact_kernels_where_they_take_seconds(monkeypatch):
     """The default: exact kernels for a few thousand rows, random features for more."""
     a, b = RNG.standard_normal((450, 2)), RNG.standard_normal((300, 2))
     own, exact = (
@@ -130,6 +130,13 @@ def test_exact_kernels_where_they_take_seconds():
     for n_rows, n_dims in ((12_700, 2), (4_180, 512)):
         assert seconds_of_pairs(n_rows, n_dims, kernels) <= EXACT_SECONDS
         assert seconds_of_pairs(n_rows + 10, n_dims, kernels) > EXACT_SECONDS
+    # the rows of both samples count
+    monkeypatch.setattr(fused, "EXACT_SECONDS", seconds_of_pairs(750, 2, kernels) / 2)
+    more, features = (
+        two_sample_test(a, b, statistic=Fuse(exact=which), n_permutations=19)
+        for which in (None, False)
+    )
+    assert more.statistic == features.statistic != exact.statistic
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from bagbasis import (
 )
 from bagbasis.embeddings import FourierSpec, NystroemSpec
 from bagbasis.execution.worker_threads import use_cores
+from bagbasis.models import judge_fit
 from bagbasis.models.fitting.choice.short_list import short_list
 
 SMALL = RandomFourierFeatures(n_features=64)
@@ -168,6 +169,12 @@ def test_a_store_and_memory_choose_alike_on_any_number_of_cores(tmp_path):
         report = {**model.report_["choice"], "seconds": 0}
         found.append((report, model.coef_.tobytes()))
     assert found[0] == found[1]
+    # the error of the folds that chose has a standard error, which is that of its root
+    judged, best = judge_fit(model, store), model.report_["choice"]["tried"][0]
+    spread = best["standard_error"] / (2 * judged["error"])
+    assert judged["standard_error"] == pytest.approx(spread)
+    held_out = DoubleBasisRegressor(random_features=SMALL, alpha="validation").fit(store)
+    assert "standard_error" not in judge_fit(held_out, store)
 
 
 @pytest.mark.long
