@@ -7,7 +7,12 @@ from functools import partial
 
 import pytest
 
-from bagbasis import MomentsEmbedding
+from bagbasis import (
+    HDDEmbedding,
+    MeanMapEmbedding,
+    MomentsEmbedding,
+    SlicedWassersteinEmbedding,
+)
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit.runner import read_report, run_experiment
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
@@ -20,6 +25,12 @@ from tests.jobs.running import assert_picture
 
 # The least to compute of all: `make test` runs these two, `make test-experiments` the others.
 CHEAPEST = ("learned-spectrum", "radiation")
+COMPILED = {  # what takes longer to compile than to run
+    "interpreted": ("peers",),
+    "with_networks": (
+        "bag-densities", "embeddings", "recurrent", "transformation-networks",
+    ),
+}  # fmt: skip
 FEW = {"n_train": 200, "n_test": 50, "candidates": {"n_choose": 100, "n_features": 64}}
 IMAGES = {
     "n_train": 10, "n_test": 5, "n_points": 30, "n_classes": 3, "n_features": 50,
@@ -130,8 +141,16 @@ def with_sizes(values, sizes):
 
 @pytest.fixture
 def light(monkeypatch):
-    """Boosting in 5 rounds, intervals of two folds, two of the data sets of embeddings, and
-    pictures of few dots."""
+    """Boosting in 5 rounds, intervals of two folds, two of the data sets of embeddings with short
+    rows and no choice before the search, and pictures of few dots."""
+    short = (
+        MomentsEmbedding(),
+        MeanMapEmbedding(n_features=16),
+        HDDEmbedding("js", n_per_dim=3),
+        SlicedWassersteinEmbedding(n_directions=8),
+    )
+    search = Search(short, linear=[MomentsEmbedding(covariance=False)])
+    monkeypatch.setattr(embeddings.Search, "auto", lambda n_dims=1: search)
     few = ("digits", "mixture counting")
     monkeypatch.setattr(interval_coverage, "INTERVAL_FOLDS", 2)
     monkeypatch.setattr(embeddings, "DATA", {name: embeddings.DATA[name] for name in few})
@@ -155,8 +174,9 @@ def test_experiment(name, tmp_path, monkeypatch, request, capsys):
     if name == "real-bags":  # the whole search takes a minute for each fold
         search = Search([MomentsEmbedding(covariance=False)], scale_multipliers=[1.0])
         monkeypatch.setattr(real_bags.Search, "auto", lambda n_dims: search)
-    if name == "peers":
-        request.getfixturevalue("interpreted")
+    for fixture, names in COMPILED.items():
+        if name in names:
+            request.getfixturevalue(fixture)
     scales = kit_experiment.scales(name)
     small = with_sizes(scales["small"], SIZES.get(name, {}))
     monkeypatch.setattr(kit_experiment, "scales", lambda _: {**scales, "small": small})
