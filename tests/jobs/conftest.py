@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.jobs.running import done, settings
+from tests.networks import compiled_soon
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +42,10 @@ def classification(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _coarse_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer pixels: drawing is most of what these tests would wait for."""
     monkeypatch.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
+
+
+@pytest.fixture
+def with_networks() -> Iterator[None]:
+    """What this process alone compiles of networks is compiled soon, and forgotten."""
+    with compiled_soon():
+        yield

@@ -64,6 +64,7 @@ def test_section_has_the_estimators_parameters():
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("with_networks")
 def test_numbers(where, tmp_path):
     """Fitted, described, judged against baselines on the bags held out, and predicted."""
     url, data = tmp_path / "m.zarr", settings(data_url=where / "bags.zarr")
@@ -91,6 +92,7 @@ def test_numbers(where, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("with_networks")
 def test_classes_and_groups(where, tmp_path):
     """Classes have their names; whole groups are held out, and judge the network in training."""
     store = BagStore.open(where / "bags.zarr")
@@ -160,6 +162,7 @@ def test_refusals(where, tmp_path, given, said):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("with_networks")
 def test_config_of_the_guide(where, tmp_path, monkeypatch):
     """The guide's config is taken as it stands, but for its number of steps, and fits."""
     [text] = [

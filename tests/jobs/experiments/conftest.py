@@ -2,14 +2,6 @@
 
 import pytest
 
-from tests.networks import compiled_soon
-
-
-@pytest.fixture
-def with_networks():
-    with compiled_soon():
-        yield
-
 
 @pytest.fixture
 def interpreted(monkeypatch):
