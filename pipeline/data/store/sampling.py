@@ -59,9 +59,13 @@ def median_distance(sample: NDArray[Any]) -> float:
     rows = np.asarray(sample, dtype=np.float64)
     rows = rows - rows.mean(axis=0)
     squares = (rows**2).sum(axis=1)
-    distances, products = squares[:, None] + squares, 2 * rows @ rows.T
-    distances -= products
-    lower = distances[np.tri(len(rows), k=-1, dtype=bool)]
-    median = float(np.sqrt(max(0.0, np.median(lower)))) if len(lower) else 0.0
+    products, lower = 2 * rows @ rows.T, np.empty(len(rows) * (len(rows) - 1) // 2)
+    start = 0
+    for i, of_row in enumerate(squares):  # the lower triangle
+        np.add(of_row, squares[:i], out=lower[start : start + i])
+        lower[start : start + i] -= products[i, :i]
+        start += i
+    square = max(0.0, float(np.median(lower, overwrite_input=True))) if len(lower) else 0.0
+    median = float(np.sqrt(square))
     # the differences of squares above are exact to about 1e-15 of the largest square
     return median if median > 1e-7 * float(np.sqrt(squares.max())) else 1.0

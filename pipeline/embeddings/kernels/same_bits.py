@@ -22,7 +22,7 @@ INTERMEDIATE_NUMBERS = 2**17  # numbers of an intermediate array: it stays in on
 INTERMEDIATE_BYTES = (
     96 * INTERMEDIATE_NUMBERS
 )  # all intermediate arrays, and the pieces that are cached
-MAX_CACHED = 512  # numbers of points, and of intervals, whose pieces are cached
+MAX_CACHED = 256  # numbers of points, and of intervals, whose pieces are cached
 
 
 def are_few_points(
@@ -130,7 +130,10 @@ def quantiles_by_arrays(
         if n_intervals:
             totals = np.zeros((len(values), n_intervals))
             for taken, weights in _pieces(n, n_intervals):
-                totals += values[:, taken] * weights
+                parts = values.take(taken, axis=1)
+                parts *= weights
+                for part in parts.swapaxes(0, 1):  # one piece after the other
+                    totals += part
             rows[i] = (scale * totals / n).ravel()
         else:
             ranks = np.ceil(shares * n - RANK_ROUNDING).astype(np.int64) - 1
@@ -141,13 +144,15 @@ def _pieces(n: int, m: int) -> Iterable[tuple[Integers, Floats]]:
     return _kept_pieces(n, m) if max(n, m, 16 * n // m) <= MAX_CACHED else _all_pieces(n, m)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=MAX_CACHED)
 def _kept_pieces(n: int, m: int) -> list[tuple[Integers, Floats]]:
-    return list(_all_pieces(n, m))
+    """Return all pieces of each interval in one pair of arrays, shape (pieces, m)."""
+    taken, weights = zip(*_all_pieces(n, m), strict=True)
+    return [(np.concatenate(taken), np.concatenate(weights))]
 
 
 def _all_pieces(n: int, m: int) -> Iterator[tuple[Integers, Floats]]:
-    """Yield which of n values the k-th piece of each of m equal intervals holds, and how much.
+    """Yield which of n values the k-th piece of m equal intervals holds, how much, shape (1, m).
 
     In units of 1 / (n m) value i covers [i m, (i + 1) m), interval j [j n, (j + 1) n). Intervals of
     fewer pieces than others have pieces of weight 0 at the end.
@@ -158,7 +163,7 @@ def _all_pieces(n: int, m: int) -> Iterator[tuple[Integers, Floats]]:
         taken = np.minimum(first + k, last)
         low, high = np.maximum(taken * m, begin), np.minimum((taken + 1) * m, begin + n)
         weights = np.where(first + k <= last, high - low, 0).astype(np.float64)
-        yield taken, weights
+        yield taken[None], weights[None]
 
 
 def scaled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, Self
@@ -65,13 +65,25 @@ class LandmarkKernel:
 
     def __call__(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         """Return k for all pairs of rows, in the dtype of the rows."""
+        return self.of_parts(self.split(a), self.split(b))
+
+    def split(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the columns of each block, in units of its width; the rows without blocks."""
         if not self.blocks:
-            return self._of(a, b)
-        values, start = np.zeros((len(a), len(b)), a.dtype), 0
-        for n, weight in self.blocks:
-            x, y = (rows[:, start : start + n] / weight**0.5 for rows in (a, b))
-            values += weight * self._of(x, y)
-            start += n
+            return [rows]
+        ends = np.cumsum([n for n, _ in self.blocks])[:-1]
+        parts = zip(np.split(rows, ends, axis=1), self.blocks, strict=True)
+        return [part / weight**0.5 for part, (_, weight) in parts]
+
+    def of_parts(self, a: Sequence[NDArray[Any]], b: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return k for all pairs of rows from the parts that `split` returns."""
+        if not self.blocks:
+            return self._of(*a, *b)
+        values = np.zeros((len(a[0]), len(b[0])), a[0].dtype)
+        for x, y, (_, weight) in zip(a, b, self.blocks, strict=True):
+            of_block = self._of(x, y)
+            of_block *= weight
+            values += of_block
         values /= sum(weight for _, weight in self.blocks)
         return values
 
@@ -343,8 +355,9 @@ class NystroemFeatures(RandomFeatures):
         """Return the positions of the landmarks among rows in units of the width."""
         if self.landmarks == "kmeans++":
             return choose_spread(rows, n_landmarks, self.seed)
+        parts = kernel.split(rows)
         return choose_by_cholesky(
-            lambda a, b: kernel(rows[a], rows[b]),
+            lambda a, b: kernel.of_parts([p[a] for p in parts], [p[b] for p in parts]),
             *(len(rows), n_landmarks, self.seed, _SHIFT),
         )
 

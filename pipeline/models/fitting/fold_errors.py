@@ -193,9 +193,14 @@ def squared_distances(rows: Floats, landmarks: Integers) -> Floats:
     rows = np.asarray(rows, np.float64)
     rows = rows - rows.mean(axis=0)
     squares = (rows**2).sum(axis=1)
-    distances = squares[:, None] + squares[landmarks] - 2 * (rows @ rows[landmarks].T)
+    distances = rows @ rows[landmarks].T
+    distances *= -2
+    # row by row: the memory of another array of this size takes as long as the sum
+    of_landmarks = squares[landmarks]
+    for row, square in zip(distances, squares, strict=True):
+        row += square + of_landmarks
     distances[landmarks, np.arange(len(landmarks))] = 0.0
-    return np.maximum(distances, 0.0)
+    return np.maximum(distances, 0.0, out=distances)
 
 
 def median_of(distances: Floats) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Floats, Integers
@@ -58,8 +59,10 @@ def unpack_centred_by_arrays(
     means = sums / n_rows
     for i in range(begin, end):
         start = _row_start(i, n)
-        square[i, i:] = packed[start : start + n - i] - means[i] * sums[i:]
-        square[i, i] += shift
+        row = square[i, i:]
+        np.multiply(means[i], sums[i:], out=row)
+        np.subtract(packed[start : start + n - i], row, out=row)
+        row[0] += shift
 
 
 def _row_start(i: int, n: int) -> int:

@@ -420,13 +420,15 @@ class _Search:
         ends = np.cumsum([n for n, _ in blocks])[:-1]
         weights = [weight for _, weight in blocks] or [1.0]
         parts = tuple(
-            squared_distances(part, self._landmarks) / weight
-            for part, weight in zip(np.split(rows, ends, axis=1), weights, strict=True)
+            squared_distances(part, self._landmarks) for part in np.split(rows, ends, axis=1)
         )
+        for part, weight in zip(parts, weights, strict=True):
+            part /= weight
         scale = self._second.scale
         if isinstance(scale, str):  # as `RandomFeatures.resolve_scale`
             scale = float(np.prod([median_of(part) for part in parts])) ** (1 / len(parts))
-        parts = tuple(part / scale**2 for part in parts)
+        for part in parts:
+            part /= scale**2
         return self._over_widths(candidate, parts, widths or self._widths)
 
     def _sum(self, best: JudgedCandidate, other: JudgedCandidate) -> JudgedCandidate | None:
