@@ -162,7 +162,9 @@ def test_retraining_goes_on(written, expected, tmp_path, task):
             window=Window(bags=90),
             drift=DriftGate(n_bags=30, n_permutations=19),
         ),
-        lambda report, rounds: written_to.append(write_round(str(tmp_path), report, rounds)),
+        publish=lambda report, rounds: written_to.append(
+            write_round(str(tmp_path), report, rounds)
+        ),
     )
     assert len(written_to) == 1  # the picture has the rounds of the earlier commit, too
     assert done.decision == str(expected[f"retraining/{task}/decision"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import model_validator
 
 from bagbasis.core import parameters_of
-from bagbasis.ingest.earlier_keys import refuse_gone
+from bagbasis.core.moved import refuse_gone
 from bagbasis.ingest.registry import arguments_of, format_of_files, parameters_of_formats
 from bagbasis.ingest.tables import Tally
 
@@ -42,7 +42,7 @@ class Config(_Files):
     @classmethod
     def _without_gone(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Leave out keys of older configs that had no effect; others are refused."""
-        return refuse_gone(values)
+        return refuse_gone("ingest", values)
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     make_folder_of(f"{config.out_dir}/report")
     if config.metrics_url is not None:
         make_folder_of(config.metrics_url)
-    outcome = retrain(spec, publish, computing)
+    outcome = retrain(spec, publish=publish, computing=computing)
     if outcome.decision == "nothing":
         tell_prometheus(outcome.report)
     for line in round_lines(outcome.report):

@@ -178,7 +178,7 @@ class ExponentialFamilyDensity(BaseEstimator):
     seed: Annotated[int, Seed] = 0
 
     @checked(progress=Function | None_)
-    def fit(self, X: PointsLike, y: object = None, progress: Progress | None = None) -> Self:
+    def fit(self, X: PointsLike, y: object = None, *, progress: Progress | None = None) -> Self:
         """Fit the density of points.
 
         Parameters

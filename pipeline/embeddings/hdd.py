@@ -10,12 +10,12 @@ from typing_extensions import override
 
 from ..core import Integer, None_, OneOf, RandomSeed, Real
 from ..core.errors import ParameterError
+from ..core.moved import GONE
 from ..data.bags.box import Box
 from .base import OF_SIDE, ChoiceSample, Embedding, Functions, Marginals, check_marginals
 from .bases.smoothness import choose_bandwidth
 from .hdd_measures import DISTANCES, ORDERS, Distance, NodeRule, lambda_nodes
 from .hdd_spec import (
-    DIRECT_IS_GONE,
     MAX_COEFFICIENTS,
     MAX_GRID,
     Floor,
@@ -183,7 +183,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         # also reads the parameters of versions with ``method``
         params = dict(params)
         if params.pop("method", "fast") != "fast":
-            raise ParameterError(DIRECT_IS_GONE)
+            raise ParameterError(GONE["HDDEmbedding"]["method"]("direct"))
         params.pop("n_integration", None)
         return cls(**params)
 

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from ..core import Integer, Real
 from ..core.errors import ParameterError
+from ..core.moved import GONE
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..execution.pool import even_edges, weighted_edges
 from .base import Functions, MarginalSpec
@@ -38,15 +39,11 @@ _SECONDS_PER_VALUE = 4e-9  # for one grid value of a density or of one of its po
 # Limits per dimension, by the number of dimensions of a marginal (at most three).
 MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # the coefficients of a bag are at most about 2^14
 MAX_GRID = {1: 4096, 2: 512, 3: 96}  # the grid of a bag takes some MB at most
-# A point is spread on the midpoints within six bandwidths (REACH). There, a Gaussian falls to
+# A point is spread on the midpoints within six bandwidths (_REACH). There, a Gaussian falls to
 # float32's rounding of its peak. These midpoints are one or two chunks (_MAX_CHUNKS); with more
 # chunks, coefficients are cheaper. If the bandwidth is less than an eighth of the distance between
 # midpoints (MIN_WIDTH), the factors of the weights exceed the range of float32.
 _REACH, _MAX_CHUNKS, MIN_WIDTH = 6, 2, 0.125
-DIRECT_IS_GONE = (
-    "the embedding has method='direct', which this version does not have; fit it anew without "
-    "method, which takes the same distances from coefficients"
-)
 
 
 @dataclass(frozen=True)
@@ -227,7 +224,7 @@ class HDDSpec(MarginalSpec):
         # also reads the fields of versions with ``method``
         fields = dict(values)
         if fields.pop("n_integration", None) is not None:
-            raise ParameterError(DIRECT_IS_GONE)
+            raise ParameterError(GONE["HDDEmbedding"]["method"]("direct"))
         fields.pop("seed", None)  # seed of the integration points
         return super().from_dict(fields, arrays)
 

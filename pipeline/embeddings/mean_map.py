@@ -252,6 +252,7 @@ def mmd_squared(
     sizes_A: ArrayLike | None = None,
     B: ArrayLike | None = None,
     sizes_B: ArrayLike | None = None,
+    *,
     unbiased: bool = True,
 ) -> Floats:
     """Return the squared maximum mean discrepancy between bags from their mean maps.

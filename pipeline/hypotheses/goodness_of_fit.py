@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter
 from typing import Annotated, Any, ClassVar
 
@@ -245,6 +245,7 @@ class KSDAggregate(FitStatistic):
     name: ClassVar[str] = "ksd_agg"
     nulls: ClassVar[tuple[str, ...]] = (WILD,)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
+    _: KW_ONLY
     correlation_length: Annotated[float, Real(ge=0)] = 0.0
     n_frequencies: Annotated[int, Integer(1, 4096)] = 128
     exact: bool | None = None

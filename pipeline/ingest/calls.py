@@ -7,8 +7,8 @@ from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
 from ..core.errors import ParameterError
+from ..core.moved import refuse_gone
 from ..data.store.store import BagStore
-from .earlier_keys import refuse_gone
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -38,7 +38,7 @@ def refusing_gone(kind: type[_T]) -> type[_T]:
 
     @wraps(declared)
     def begin(self: _T, *args: object, **parameters: object) -> None:
-        refuse_gone(parameters)
+        refuse_gone("ingest", parameters)
         declared(self, *args, **parameters)
 
     type.__setattr__(kind, "__init__", begin)

@@ -32,6 +32,7 @@ from ..core import (
 )
 from ..core.arrays import Floats
 from ..core.errors import needing_extra
+from ..core.moved import GONE
 from ..core.sklearn_bases import BaseEstimator, of_bags
 from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsInMemory, BagsLike, LabelsLike
@@ -68,8 +69,6 @@ if TYPE_CHECKING:
 EMBEDDING = Instance("Embedding", "ProjectionEmbedding()")
 PENALTIES = Real(ge=0) | ListOf(Real(ge=0), 1)
 Head = Annotated[str, OneOf("ridge", "trees", "stack")]
-
-_MOVED = {"posterior_": "model_.posterior"}  # attributes of earlier versions
 
 
 @component
@@ -351,8 +350,9 @@ class DoubleBasis(BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401
             """Raise AttributeError, naming the new place of an attribute of earlier versions."""
-            if name in _MOVED:
-                raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {_MOVED[name]}")
+            if name in GONE["DoubleBasis"]:
+                place = GONE["DoubleBasis"][name](self)
+                raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {place}")
             return object.__getattribute__(self, name)
 
     def __sklearn_tags__(self) -> Tags:

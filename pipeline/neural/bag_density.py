@@ -158,7 +158,7 @@ class BagDensity(NeuralEstimator):
 
     @checked(progress=Function | None_)
     def fit(
-        self, X: BagsLike, responses: LabelsLike = None, progress: Progress | None = None
+        self, X: BagsLike, responses: LabelsLike = None, *, progress: Progress | None = None
     ) -> Self:
         """Train on bags, or on bags with responses.
 

@@ -205,7 +205,7 @@ class NextPointRegressor(SequenceEstimator):
     _per_point: ClassVar[bool] = True
 
     @checked(progress=Function | None_)
-    def fit(self, X: BagsLike, y: object = None, progress: Progress | None = None) -> Self:
+    def fit(self, X: BagsLike, y: object = None, *, progress: Progress | None = None) -> Self:
         """Train on sequences of two points or more.
 
         Parameters

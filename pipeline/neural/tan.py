@@ -138,7 +138,7 @@ class TANDensity(NeuralEstimator):
 
     @checked(progress=Function | None_)
     def fit(
-        self, X: ArrayLike | BagsLike, y: object = None, progress: Progress | None = None
+        self, X: ArrayLike | BagsLike, y: object = None, *, progress: Progress | None = None
     ) -> Self:
         """Train on points.
 

@@ -107,6 +107,7 @@ class Field:
         self,
         places: ArrayLike,
         kernel: Callable[..., Any],
+        *,
         noise: float = 0.01,
         n_components: int = 1,
         prior_mean: float = 0.0,

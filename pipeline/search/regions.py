@@ -178,6 +178,7 @@ class BagRegions(RegionClassifier):
         model: DoubleBasisClassifier,
         regions: Sequence[ArrayLike],
         label: int | str,
+        *,
         coordinates: ArrayLike | None = None,
     ) -> None:
         check_is_fitted(model, "coef_")

@@ -147,6 +147,7 @@ class BagbasisSamples(_Samples):
         self,
         sample_key: str,
         cell_group_key: str | None = None,
+        *,
         layer: str | None = "X_pca",
         seed: int = 67,
         method: str = "knn",
@@ -241,7 +242,7 @@ class BagbasisSamples(_Samples):
         values = self._values(target, metadata).to_numpy(dtype=object)
         distances = self.calculate_distance_matrix()
         return {
-            "score": information_retention(distances, values, task, n_neighbors),
+            "score": information_retention(distances, values, task=task, n_neighbors=n_neighbors),
             "metric": "f1_macro_calibrated" if task == "classification" else "spearman_r",
             "n_unique": int(pd.Series(values).nunique()),
             "n_observations": int(pd.notna(values).sum()),
@@ -435,6 +436,7 @@ class BagbasisSupervised(_Samples):
         sample_key: str,
         label_keys: str | Sequence[str],
         tasks: str | Sequence[str],
+        *,
         cell_group_key: str | None = None,
         layer: str | None = "X_pca",
         seed: int = 42,

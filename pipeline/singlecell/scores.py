@@ -24,7 +24,7 @@ _N_COMPONENTS = 10  # components of a diffusion map, as is usual for pseudotime
 
 @checked(task=OneOf(*TASKS), n_neighbors=Integer(1))
 def information_retention(
-    distances: ArrayLike, target: ArrayLike, task: str = "classification", n_neighbors: int = 3
+    distances: ArrayLike, target: ArrayLike, *, task: str = "classification", n_neighbors: int = 3
 ) -> float:
     """Score how well nearest samples predict a covariate; 0 is chance, 1 is perfect.
 
@@ -116,6 +116,7 @@ def predict_from_neighbors(
 def batch_score(
     distances: ArrayLike,
     technical: Mapping[str, tuple[ArrayLike, str]],
+    *,
     n_neighbors: int = 3,
 ) -> float:
     """Score how little the nearest samples reveal about technical covariates, from 0 to 1 (best).
@@ -155,7 +156,7 @@ def batch_score(
     if not technical:
         raise DataError("technical is empty; name one covariate or more")
     scores = [
-        information_retention(distances, values, task, n_neighbors)
+        information_retention(distances, values, task=task, n_neighbors=n_neighbors)
         for values, task in technical.values()
     ]
     return 1 - float(np.mean(scores))
@@ -163,7 +164,7 @@ def batch_score(
 
 @checked(root=Integer(0), n_neighbors=Integer(1))
 def trajectory_score(
-    distances: ArrayLike, order: ArrayLike, root: int, n_neighbors: int = 15
+    distances: ArrayLike, order: ArrayLike, root: int, *, n_neighbors: int = 15
 ) -> float:
     """Absolute rank correlation of diffusion pseudotime with a known ordering of the samples.
 

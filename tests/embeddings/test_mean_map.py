@@ -103,7 +103,9 @@ def test_mmd_squared_of_any_features(unbiased):
         return mmd_squared_by_pairs(x @ x.T, y @ y.T, x @ y.T, unbiased)
 
     between = [[by_pairs(x, y) for y in others] for x in bags]
-    np.testing.assert_allclose(mmd_squared(A, sizes, B, other_sizes, unbiased), between, atol=1e-12)
+    np.testing.assert_allclose(
+        mmd_squared(A, sizes, B, other_sizes, unbiased=unbiased), between, atol=1e-12
+    )
     within = [[by_pairs(x, y) if x is not y else 0.0 for y in bags] for x in bags]
     np.testing.assert_allclose(mmd_squared(A, sizes, unbiased=unbiased), within, atol=1e-12)
 

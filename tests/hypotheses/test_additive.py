@@ -233,7 +233,12 @@ def test_levels(statistic, nulls):
 def test_standard_errors():
     """The estimate is the statistic's own spread over data sets, where there is a difference."""
     rng = np.random.default_rng(3)
-    for statistic in ("mmd_linear", "mmd_block", "fourier", MeanEmbeddings(2, [[0.0], [1.0]])):
+    for statistic in (
+        "mmd_linear",
+        "mmd_block",
+        "fourier",
+        MeanEmbeddings(2, locations=[[0.0], [1.0]]),
+    ):
         found = np.array([
             (r.statistic, r.standard_error)
             for r in (
@@ -267,7 +272,10 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
         ),
         ({"statistic": "me", "null": "spectral"}, "the statistic 'me' admits"),
         ({"statistic": "fastfood", "kernel": "laplacian"}, "the statistic 'fastfood' admits"),
-        ({"statistic": MeanEmbeddings(1, [[1.0]])}, "locations have 1 coordinates, the rows 2"),
+        (
+            {"statistic": MeanEmbeddings(1, locations=[[1.0]])},
+            "locations have 1 coordinates, the rows 2",
+        ),
         (
             {"statistic": "mmd_block", "groups": ([1, 2, 3] * 3, [4, 5, 6] * 3)},
             "with groups the statistic 'mmd_block' has none",

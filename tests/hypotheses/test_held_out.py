@@ -62,7 +62,7 @@ def test_locations_are_where_the_difference_is():
     rng = np.random.default_rng(1)
     X, Y = rng.standard_normal((2, 1000, 2))
     Y[:100] = [2.0, 0.0] + 0.2 * Y[:100]
-    r = two_sample_test(X, Y, statistic=MeanEmbeddings(1, None, 0.5), seed=6)
+    r = two_sample_test(X, Y, statistic=MeanEmbeddings(1, learn=0.5), seed=6)
     assert r.p_value < 0.01
     assert np.hypot(*(np.array(r.details["locations"][0]) - [2.0, 0.0])) < 0.4
 
@@ -92,15 +92,18 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"statistic": lambda: MeanEmbeddings(1, None, 1.0)}, "learn is 1.0"),
-        ({"statistic": lambda: MeanEmbeddings(2, [[1.0]])}, "expected 2 lists of finite numbers"),
-        ({"statistic": lambda: MeanEmbeddings(1, None, 0.9)}, "learn=0.9 leaves 9 of 9 units"),
+        ({"statistic": lambda: MeanEmbeddings(1, learn=1.0)}, "learn is 1.0"),
+        (
+            {"statistic": lambda: MeanEmbeddings(2, locations=[[1.0]])},
+            "expected 2 lists of finite numbers",
+        ),
+        ({"statistic": lambda: MeanEmbeddings(1, learn=0.9)}, "learn=0.9 leaves 9 of 9 units"),
         ({"kernel": "matern"}, "learn is for the gaussian kernel; kernel is 'matern'"),
     ],
 )
 def test_refusals(change, told):
     """One line that names the parameter."""
-    given = {"statistic": lambda: MeanEmbeddings(1, None, 0.5), **change}
+    given = {"statistic": lambda: MeanEmbeddings(1, learn=0.5), **change}
     with pytest.raises(BagbasisError, match=told):
         two_sample_test(X, Y, **{**given, "statistic": given["statistic"]()})
 

@@ -95,7 +95,7 @@ def test_what_has_units_is_honoured():
     kept = two_sample_test(x, y, standardize=False, **given)
     assert two_sample_test(x, y, **given).statistic == kept.statistic
     assert two_sample_test(x, y, standardize=True, **given).statistic != kept.statistic
-    at = MeanEmbeddings(1, [[0.0, 0.0, 0.0]])
+    at = MeanEmbeddings(1, locations=[[0.0, 0.0, 0.0]])
     kept = two_sample_test(x, y, statistic=at, standardize=False, n_permutations=9)
     assert two_sample_test(x, y, statistic=at, n_permutations=9).statistic == kept.statistic
     with pytest.raises(ParameterError, match="standardize"):

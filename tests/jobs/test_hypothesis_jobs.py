@@ -208,7 +208,7 @@ def test_locations_are_drawn_where_the_difference_is(monkeypatch, tmp_path):
     Y[:, [1, 4]] *= 0.2
     where = np.zeros((2, 6))
     where[1, 4] = 2.0  # where X has more; Y is crowded at 0
-    r = two_sample_test(X, Y, statistic=MeanEmbeddings(2, where.tolist()), bandwidth=1.0)
+    r = two_sample_test(X, Y, statistic=MeanEmbeddings(2, locations=where.tolist()), bandwidth=1.0)
     assert_picture(draw_locations(tmp_path / "d6.png", r))
     axis, areas, colours = _drawn(monkeypatch, r)
     assert {axis.get_xlabel(), axis.get_ylabel()} == {"coordinate 1", "coordinate 4"}

@@ -22,7 +22,7 @@ EVERY = np.arange(3)
 def world(seed, n=9, m=1, n_observed=4):
     """A field with observations, the same as a list, and weights of three regions."""
     rng = np.random.default_rng(seed)
-    field = Field(rng.uniform(0, 3, (n, 2)), 1.5 * RBF(1.0), NOISE, m)
+    field = Field(rng.uniform(0, 3, (n, 2)), 1.5 * RBF(1.0), noise=NOISE, n_components=m)
     prior = field.covariance
     observed = [(int(p), rng.standard_normal(m)) for p in rng.integers(n, size=n_observed)]
     for place, values in observed:
@@ -51,7 +51,7 @@ def test_draws_have_the_posterior():
     """Means and covariances of draws, within their errors; of a singular prior, with a mean, too;
     the same by the seed."""
     places = np.repeat(np.random.default_rng(0).uniform(0, 2, (6, 2)), 2, axis=0)  # each twice
-    field = Field(places, RBF(1.0) + WhiteKernel(0.3), NOISE, 2, prior_mean=2.0)
+    field = Field(places, RBF(1.0) + WhiteKernel(0.3), noise=NOISE, n_components=2, prior_mean=2.0)
     prior = field.covariance
     observed = [(0, [1.0, 0.0]), (7, [3.0, 2.5]), (0, [1.2, 0.1])]
     for place, values in observed:
@@ -102,7 +102,7 @@ def test_check_values_of_a_low_threshold():
     T, threshold, found = 0.29, 0.3, []
     for rho in (0.32, 0.95):
         variance = rho**2 / (1 - rho**2)  # of L f with little noise: ρ² = v/(1 + v)
-        field = Field([[0.0]], lambda a, b, v=variance: np.array([[v]]), 1e-12)
+        field = Field([[0.0]], lambda a, b, v=variance: np.array([[v]]), noise=1e-12)
         regions = ProbitRegions([[1.0]], ndtri(T) * np.sqrt(1 + variance))
         one, rng = np.array([0]), np.random.default_rng(0)
         assert regions.chances(field, one, 0, rng)[0] == pytest.approx(T)
@@ -123,7 +123,9 @@ def test_nested_monte_carlo_has_the_closed_forms(monkeypatch):
     field, _, _, weights, rng = world(5, m=2)
     weights[2] = 0
     weights[2, 0, 0] = 1  # of the one far place
-    far = Field(np.vstack([[[50.0, 50.0]], field.places[1:]]), RBF(1.0), NOISE, 2)
+    far = Field(
+        np.vstack([[[50.0, 50.0]], field.places[1:]]), RBF(1.0), noise=NOISE, n_components=2
+    )
     far = far.observe(3, [1.0, -0.5])
     exact, drawn = (kind(weights, [0.2, 0.7, 0.6]) for kind in (ProbitRegions, Drawn))
     np.testing.assert_allclose(
@@ -158,7 +160,7 @@ def test_regions_of_a_model_of_bags(model, monkeypatch):
     """The bag of each region and draw, one by one; in small batches, too."""
     places = np.linspace(0, 4, 13)[:, None]
     regions = [range(0, 5), [4, 5, 6, 7], np.arange(6, 13)]
-    judged = BagRegions(model, [np.array(r) for r in regions], "up", places)
+    judged = BagRegions(model, [np.array(r) for r in regions], "up", coordinates=places)
     draws = np.random.default_rng(1).normal(size=(7, 13, 1))
     expected = [
         [
@@ -188,9 +190,11 @@ def test_search_asks_where_most_is_expected(model):
 
     places = np.linspace(0, 12, 37)[:, None]
     truth = np.where(places < 6, np.maximum(places - 3, 0), 3.0 - 0.5 * (places - 6))[:, 0]
-    slopes = BagRegions(model, [np.arange(k, k + 7) for k in range(0, 31, 3)], "up", places)
+    slopes = BagRegions(
+        model, [np.arange(k, k + 7) for k in range(0, 31, 3)], "up", coordinates=places
+    )
     search = PatternSearch(
-        Field(places, 4 * RBF(2.0), 1e-4), slopes, threshold=0.7, n_candidates=12, seed=4
+        Field(places, 4 * RBF(2.0), noise=1e-4), slopes, threshold=0.7, n_candidates=12, seed=4
     )
     assert not search.flagged.any()
     for _ in range(10):
@@ -214,7 +218,7 @@ PLACES = np.zeros((4, 1))
     [
         (lambda m: Field(PLACES[:, 0], RBF()), "places have shape"),
         (lambda m: Field([[np.nan]], RBF()), "place 0 has a coordinate"),
-        (lambda m: Field(PLACES, RBF(), 0.0), "noise is 0.0; expected a number > 0"),
+        (lambda m: Field(PLACES, RBF(), noise=0.0), "noise is 0.0; expected a number > 0"),
         (lambda m: Field(PLACES, lambda a, b: np.eye(3)), r"kernel gives shape \(3, 3\)"),
         (lambda m: Field(PLACES, lambda a, b: np.eye(4, k=1)), "not symmetric"),
         (lambda m: Field(PLACES, lambda a, b: -np.eye(4)), "not positive semi-definite"),
@@ -229,7 +233,7 @@ PLACES = np.zeros((4, 1))
         (lambda m: BagRegions(m, [], "up"), "there are no regions"),
         (lambda m: BagRegions(m, [[0], []], "up"), "region 1 has shape"),
         (lambda m: BagRegions(m, [[0, -1]], "up"), r"region 0 has places \[0, -1\]"),
-        (lambda m: BagRegions(m, [[0, 4]], "up", PLACES), "5 places"),
+        (lambda m: BagRegions(m, [[0, 4]], "up", coordinates=PLACES), "5 places"),
         (lambda m: BagRegions(LogisticRegression(), [[0]], "up"), "DoubleBasisClassifier"),
         (
             lambda m: PatternSearch(Field(PLACES, RBF()), BagRegions(m, [[0, 4]], "up")),

@@ -34,9 +34,11 @@ def test_information_retention_of_numbers_leaves_the_unknown_out():
     distances = on_a_line([0, 1, 3, 7, 15])
     numbers = [0.0, 1.0, 3.0, 7.0, np.nan]
     # one neighbour each: 1, 0, 1, 3 against 0, 1, 3, 7: ranks 2.5 1 2.5 4 against 1 2 3 4
-    found = information_retention(distances, numbers, "regression", n_neighbors=1)
+    found = information_retention(distances, numbers, task="regression", n_neighbors=1)
     assert found == pytest.approx(np.corrcoef([2.5, 1, 2.5, 4], [1, 2, 3, 4])[0, 1])
-    assert batch_score(distances, {"depth": (numbers, "regression")}, 1) == pytest.approx(1 - found)
+    assert batch_score(
+        distances, {"depth": (numbers, "regression")}, n_neighbors=1
+    ) == pytest.approx(1 - found)
 
 
 def test_replicates():

@@ -75,7 +75,7 @@ def windows(side: int, window: int, stride: int) -> list[NDArray[np.int64]]:
 def plumes(side: int, window: int, stride: int, n_train: int, rng: np.random.Generator) -> Pattern:
     """Return a draw of the prior, and windows whose mean is among the highest."""
     places, regions = _grid(side), windows(side, window, stride)
-    field = Field(places, RBF(0.5 * window), _NOISE)
+    field = Field(places, RBF(0.5 * window), noise=_NOISE)
     truth = field.draw(1, rng)[0]
     level = float(np.quantile([truth[region].mean() for region in regions], RARE))
     highest = ProbitRegions.of_means(regions, len(places), STEEPNESS, -STEEPNESS * level)
@@ -93,9 +93,9 @@ def vortices(
     seen = rng.choice(len(places), min(_N_LEARNT, len(places)), replace=False)
     learnt = GaussianProcessRegressor(ConstantKernel(1.0) * RBF(0.3 * window), alpha=_NOISE)
     learnt.fit(places[seen], flow(places, window, rng)[seen])
-    field = Field(places, learnt.kernel_, _NOISE, 2)
+    field = Field(places, learnt.kernel_, noise=_NOISE, n_components=2)
     model = learn(window, n_train, rng)
-    classifier = BagRegions(model, windows(side, window, stride), "vortex", places)
+    classifier = BagRegions(model, windows(side, window, stride), "vortex", coordinates=places)
     every = np.arange(len(classifier.regions))
     truth = flow(places, window, rng)
     while (classifier.salience(truth[None], every) > THRESHOLD).sum() < MIN_WINDOWS:

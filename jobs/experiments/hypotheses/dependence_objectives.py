@@ -85,7 +85,7 @@ class DependenceObjectives(Experiment[Sizes]):
                     p["n"], p["n_dims"], seed=self.seed + draw, copies=p["copies"]
                 )
                 for criterion in _CRITERIA:
-                    chosen = select_coordinates(x, y, PLANTED, criterion=criterion)
+                    chosen = select_coordinates(x, y, k=PLANTED, criterion=criterion)
                     counts[criterion] += set(chosen.indices.tolist()) == set(planted)
                     if criterion == _CRITERIA[0]:
                         stability.append(float(chosen.stability[list(planted)].mean()))

@@ -175,12 +175,12 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
 
     @checked(progress=Function | None_)
     def fit(
-        self, X: BagsInMemory, y: object = None, progress: Progress | None = None
+        self, X: BagsInMemory, y: object = None, *, progress: Progress | None = None
     ) -> DivergenceKernel:
         """Store the training bags; scale="median" also computes the divergences of all pairs."""
         scale = _SCALE.check("scale", self.scale)
         if isinstance(scale, str):
-            self.fit_transform(X, y, progress)
+            self.fit_transform(X, y, progress=progress)
         else:
             self._keep(X)
             self.scale_ = scale
@@ -188,7 +188,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
 
     @checked(progress=Function | None_)
     def fit_transform(
-        self, X: BagsInMemory, y: object = None, progress: Progress | None = None
+        self, X: BagsInMemory, y: object = None, *, progress: Progress | None = None
     ) -> Floats:
         """Return the symmetric kernel matrix of the training bags, shape (N, N).
 

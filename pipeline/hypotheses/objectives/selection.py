@@ -93,8 +93,8 @@ class Selection:
 def select_coordinates(
     X: BagsLike | NDArray[np.floating],
     y: ArrayLike | None = None,
-    k: int = 5,
     *,
+    k: int = 5,
     target: str | None = None,
     criterion: str = "mrmr",
     embedding: Embedding | None = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -63,6 +63,7 @@ class LocationStatistic(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     n_locations: Annotated[int, Integer(1, 256)] = 5
+    _: KW_ONLY
     locations: Annotated[Sequence[Sequence[float]] | None, Open("rows of numbers, or None")] = None
     learn: Annotated[float, FractionOrZero] = 0.0
 

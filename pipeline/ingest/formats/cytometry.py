@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from io import BytesIO
 from typing import Annotated, ClassVar
 
@@ -162,6 +162,7 @@ class FcsIngest(FileIngest):
     endings: ClassVar[tuple[str, ...]] = (".fcs",)
     rules: ClassVar[FormatRules] = FCS_RULES
 
+    _: KW_ONLY
     coordinates: Annotated[Sequence[str], ListOf(Text, 1)] | None = None
     cofactor: (
         Annotated[float | Mapping[str, float], Real(gt=0) | MappingOf(Text, Real(gt=0))] | None

@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from ...core import Integer, checked
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
+from ...core.moved import refuse_gone
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.frames import Frame, arrow_reader, is_groups, split_groups
 from ...data.store.store import BagStore
@@ -35,7 +36,6 @@ from ..declared import (
     SourcePath,
     TextList,
 )
-from ..earlier_keys import refuse_gone
 from ..registry import FileFormat
 from ..tables import (
     SORT_BYTES,
@@ -160,7 +160,7 @@ def ingest_rows(
     **parameters: Any,
 ) -> BagStore:
     """Run `ingest_frame`; rows that do not fit in ``memory`` bytes are sorted on disk."""
-    refuse_gone(parameters)
+    refuse_gone("ingest", parameters)
     known = {field.name for field in fields(TableIngest)} - {"_"}
     if unknown := sorted(parameters.keys() - known):
         raise ParameterError(f"no parameter is called {unknown[0]!r}; there are {sorted(known)}")

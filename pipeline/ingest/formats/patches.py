@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -118,6 +118,7 @@ class PatchIngest(FileIngest):
     endings: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
     rules: ClassVar[FormatRules] = PATCH_RULES
 
+    _: KW_ONLY
     coordinates: Annotated[Sequence[str], ListOf(Text, 1)] = ("features",)
     target_id_column: Annotated[str, Text] = "slide_id"
 

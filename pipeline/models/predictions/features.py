@@ -42,6 +42,7 @@ def features(
     store: BagStore,
     embedding: Embedding,
     random_features: RandomFeatures | None = None,
+    *,
     dtype: str = "float32",
 ) -> _LazyArray:
     """Return the features of every bag of a store as a lazy dask.array, chunked by bags.

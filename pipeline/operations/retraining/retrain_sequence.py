@@ -128,7 +128,7 @@ class RoundResult:
 
 @checked(spec=Instance("Retraining"), publish=Function | None_, computing=Function | None_)
 def retrain(
-    spec: Retraining, publish: Publish | None = None, computing: Computing | None = None
+    spec: Retraining, *, publish: Publish | None = None, computing: Computing | None = None
 ) -> RoundResult:
     """Train and judge a new model if there are enough new bags, and promote it if it is better.
 

@@ -123,7 +123,7 @@ def test_permutation_by_exchanges():
 def test_planted_coordinates(criterion):
     """They are found among many, in most folds; permutation shares importance among copies."""
     x, y, planted = planted_rows(600, 12, seed=3)
-    found = select_coordinates(x, y, len(planted), criterion=criterion)
+    found = select_coordinates(x, y, k=len(planted), criterion=criterion)
     assert set(found.indices) == set(planted)
     assert found.stability[list(planted)].min() >= 0.8
     assert found.names == tuple(f"x{j}" for j in found.indices)
@@ -133,7 +133,7 @@ def test_planted_coordinates(criterion):
 def test_copies_are_left_out():
     """mRMR takes either a coordinate or its noisy copy; relevance alone would take both."""
     x, y, planted = planted_rows(600, 10, seed=4, copies=True)
-    found = select_coordinates(x, y, len(planted))
+    found = select_coordinates(x, y, k=len(planted))
     assert set(found.indices) == set(planted)
     by_relevance = np.argsort(-found.scores)[: len(planted)]
     assert set(by_relevance) != set(planted)
@@ -170,7 +170,7 @@ def _bags(n, rng):
 def test_coordinates_of_bags_and_stores(tmp_path):
     """The marginal that carries the label, from memory and from a store; names of marginals."""
     bags, spread = _bags(150, np.random.default_rng(0))
-    found = select_coordinates(bags, spread, 1)
+    found = select_coordinates(bags, spread, k=1)
     assert found.names == ("x1",)
     store = BagStore.create(
         tmp_path / "a.zarr", n_dims=4, target_names=["s"], box=[(-9, 9)] * 4, dtype="float64"
@@ -181,16 +181,16 @@ def test_coordinates_of_bags_and_stores(tmp_path):
     stored = select_coordinates(store, target="s", k=1)
     assert (stored.names, stored.n) == (("x1",), 149)
     classes = np.where(spread > 1.2, "wide", "narrow")
-    assert select_coordinates(bags, classes, 1).names == ("x1",)
+    assert select_coordinates(bags, classes, k=1).names == ("x1",)
     pairs = ProjectionEmbedding(n_per_dim=3, marginals=2)
-    assert "x1" in select_coordinates(bags, spread, 1, embedding=pairs).names[0].split("·")
+    assert "x1" in select_coordinates(bags, spread, k=1, embedding=pairs).names[0].split("·")
     joined = EmbeddingUnion(
         [
             ("constant", ProjectionEmbedding(n_per_dim=1)),
             ("moments", MomentsEmbedding()),
         ]
     )
-    assert select_coordinates(bags, spread, 1, embedding=joined).names == ("moments",)
+    assert select_coordinates(bags, spread, k=1, embedding=joined).names == ("moments",)
 
 
 @pytest.mark.parametrize(

@@ -45,5 +45,5 @@ def test_level_sets_ask_where_the_side_is_least_certain():
     np.testing.assert_allclose(after[1:], np.minimum(high - 0.5, 0.5 - low)[1:])
     assert after.argmax() == 2
     assert after[0] == -np.inf  # observed
-    known = Field([[0.0], [9.0]], lambda a, b: 1e-4 * np.eye(2), 1e-4).observe(0, 0.0)
+    known = Field([[0.0], [9.0]], lambda a, b: 1e-4 * np.eye(2), noise=1e-4).observe(0, 0.0)
     np.testing.assert_array_equal(LevelSets(pattern)(known), [-np.inf, known.variance[1]])

@@ -96,12 +96,12 @@ def retrain_and_stop(pipe, given, where):
         publish = wait
     elif where == "published":
         state.StateFolder.close = wait
-    retrain(given, publish, computing)
+    retrain(given, publish=publish, computing=computing)
 
 
 def retrain_and_tell(pipe, given):
     published = []
-    outcome = retrain(given, lambda *what: published.append(what))
+    outcome = retrain(given, publish=lambda *what: published.append(what))
     pipe.send((outcome, published))
 
 
@@ -196,7 +196,7 @@ def test_new_bags_since_the_death(base, decided, tmp_path):
     given = spec(tmp_path)
     grow(BagStore.open(given.data_url), 30)
     rounds = []
-    outcome = retrain(given, lambda report, _: rounds.append(report["number"]))
+    outcome = retrain(given, publish=lambda report, _: rounds.append(report["number"]))
     assert rounds == [2, 3]
     assert (outcome.report["n_new"], outcome.report["stop"]) == (30, 240)
 
@@ -209,11 +209,11 @@ def test_report_that_could_not_be_written(given):
         raise StoreError("disk full")
 
     with pytest.raises(StoreError, match="disk full"):
-        retrain(given, failing)
+        retrain(given, publish=failing)
     state_file = json.loads(Path(given.state_folder, "state.json").read_text())
     assert len(state_file["rounds"]) == 2
     published = []
-    retrain(given, lambda report, _: published.append(report["number"]))
+    retrain(given, publish=lambda report, _: published.append(report["number"]))
     assert published == [2]
 
 
@@ -244,7 +244,7 @@ def test_champion_changed_while_the_round_ran(decided):
     other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
     registry.promote(other)
     published = []
-    outcome = retrain(decided, lambda *what: published.append(what))
+    outcome = retrain(decided, publish=lambda *what: published.append(what))
     assert outcome.decision == outcome.report["decision"] == "overtaken"
     assert outcome.report["reasons"][0].endswith(f"it stays {other}")
     assert [one.decision for one in published[0][1]] == ["promoted", "overtaken"]
