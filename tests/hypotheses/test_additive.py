@@ -132,7 +132,8 @@ def test_locations_by_loop(groups):
     for kind, z in ((MeanEmbeddings, z_me), (SmoothedCharacteristicFunctions, z_scf)):
         expected = np.array([hotelling_by_loop(z[s], z[~s]) for s in splits])
         r = two_sample_test(
-            X, Y, statistic=kind(3, V), bandwidth=1.1, null="permutation", n_permutations=30,
+            X, Y, statistic=kind(3, locations=V), bandwidth=1.1, null="permutation",
+            n_permutations=30,
             seed=2, groups=(labels[:15], labels[15:]) if groups else None,
         )  # fmt: skip
         assert r.statistic == pytest.approx(expected[0], rel=1e-5)
@@ -143,7 +144,7 @@ def test_locations_by_loop(groups):
         np.testing.assert_allclose(r.details["contributions"], by_location, rtol=1e-5)
         assert sum(r.details["contributions"]) == pytest.approx(r.statistic)
         assert list(r.sampled_rows) == (["a", "b"] if kind is MeanEmbeddings else [])
-        r = two_sample_test(X, Y, statistic=kind(3, V), bandwidth=1.1, null="chi_square")
+        r = two_sample_test(X, Y, statistic=kind(3, locations=V), bandwidth=1.1, null="chi_square")
         assert r.p_value == pytest.approx(hotelling_p_value(z[splits[0]], z[~splits[0]]), rel=1e-4)
 
 

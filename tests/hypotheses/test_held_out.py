@@ -49,11 +49,11 @@ def test_learnt_locations_find_more(kind):
         X, Y = rng.standard_normal((2000, 5)), rng.standard_normal((1600, 5))
         Y[:, 0] *= 1.6
         for i, learn in enumerate((0.0, 0.5)):
-            r = two_sample_test(X, Y, statistic=kind(2, None, learn), null="chi_square", seed=seed)
+            r = two_sample_test(X, Y, statistic=kind(2, learn=learn), null="chi_square", seed=seed)
             effects[i] += r.effect
     assert effects[1] > 1.3 * effects[0] > 0
     assert r.details["learnt_on"] == r.details["tested_on"] == {"a": 1000, "b": 800} == r.n
-    again = two_sample_test(X, Y, statistic=kind(2, None, 0.5), null="chi_square", seed=1)
+    again = two_sample_test(X, Y, statistic=kind(2, learn=0.5), null="chi_square", seed=1)
     assert (again.statistic, again.details) == (r.statistic, r.details)
 
 
@@ -75,14 +75,14 @@ def test_levels(kind):
     p = np.array([
         two_sample_test(
             rng.standard_normal((120, 2)), rng.standard_normal((100, 2)), seed=seed,
-            statistic=kind(2, None, 0.4), null="chi_square",
+            statistic=kind(2, learn=0.4), null="chi_square",
         ).p_value
         for seed in range(90)
     ])  # fmt: skip
     for alpha in (0.05, 0.5):
         assert (p <= alpha).mean() == pytest.approx(alpha, abs=4 * (alpha / len(p)) ** 0.5)
     rows, labels = rng.standard_normal((80, 2)), np.repeat(np.arange(20), 4)
-    r = two_sample_test(rows, rows + 1, statistic=kind(1, None, 0.5), groups=(labels, labels + 20))
+    r = two_sample_test(rows, rows + 1, statistic=kind(1, learn=0.5), groups=(labels, labels + 20))
     assert (r.n["a"], r.n_units["a"]) == (40, 10)
 
 
