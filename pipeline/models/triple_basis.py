@@ -61,8 +61,9 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     response_embedding : ProjectionEmbedding, optional
         The third basis, for the response densities. It must have no marginals, so that its
         coefficients are those of a density. Default: cosines with indices in a ball, whose radius
-        minimises the leave-one-out score of up to 256 responses. The basis has at least 10
-        functions per dimension and at most 1,024 in all.
+        minimises the leave-one-out score of up to 256 responses. A regression averages over
+        responses, so with more than 100 pairs only a part of their noise counts, 1/3 from 300 pairs
+        on. The basis has at least 10 functions per dimension and at most 1,024 in all.
     alpha, alphas
         As in `DoubleBasisRegressor`, but "auto" is "gcv" unless ``embedding="auto"``. Scores are
         squared L2 distances on the unit cube, from the predicted to the projected response density.

@@ -316,6 +316,25 @@ def test_response_basis_is_chosen_from_the_responses(tmp_path):
     assert gaps[0] < gaps[1] / 2
 
 
+def test_many_responses_have_more_functions_than_each_by_itself(tmp_path):
+    """The regression averages over responses, so that less of their noise counts."""
+    X, Y = narrow(300, 0.03, 40)
+    second = RandomFourierFeatures(n_features=64)
+    model = TripleBasisRegressor(random_features=second).fit(X, Y)
+    alone = TripleBasisRegressor(
+        random_features=second, response_embedding=ProjectionEmbedding(max_norm="auto")
+    ).fit(X, Y)
+    assert model.response_spec_.n_features > alone.response_spec_.n_features
+    at = np.linspace(0.01, 0.99, 99)[:, None]
+    new, truth = narrow(20, 0.03, 20000, seed=5)
+    histogram = np.array([np.histogram(y, 99, (0, 1), density=True)[0] for y in truth])
+    gaps = [((m.predict_density(new, at=at) - histogram) ** 2).mean() for m in (model, alone)]
+    assert gaps[0] < 0.9 * gaps[1]
+    store = BagStore.create(tmp_path / "s.zarr", 1, response_dims=1, dtype=np.float64)
+    stored = TripleBasisRegressor(random_features=second).fit(store.append(X, responses=Y))
+    assert stored.response_spec_.indices.tolist() == model.response_spec_.indices.tolist()
+
+
 @pytest.mark.parametrize(
     ("responses", "n_functions"),
     [

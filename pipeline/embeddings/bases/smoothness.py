@@ -14,7 +14,7 @@ of them. So two sums per function, additive over bags, hold the score of all.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -67,6 +67,10 @@ class LeaveOneOutSums(Sums):
     def empty(cls, n_functions: int) -> LeaveOneOutSums:
         """Return sums without bags."""
         return cls(np.zeros(n_functions), np.zeros(n_functions), 0, 0, 0)
+
+    def with_noise(self, share: float) -> LeaveOneOutSums:
+        """Return the sums with a fraction of the sampling noise of the coefficients."""
+        return replace(self, squares=self.cross + share * (self.squares - self.cross))
 
     def mean_scores(self, weights: Floats) -> Floats:
         """Ŝ averaged over the bags, shape (m,), for each row of weights w, shape (m, s)."""
@@ -195,11 +199,13 @@ def choose_index_set(
     box: Box,
     drop: bool = False,
     max_work: float = inf,
+    noise: float | None = None,
 ) -> Limits:
     """Return the index set with the lowest score, averaged over bags (2.24).
 
     The scores of all marginals are added. With ``drop``, points outside the box are left out. Bags
-    are read until points times functions exceed ``max_work``.
+    are read until points times functions exceed ``max_work``. With ``noise``, only this fraction of
+    the sampling noise of coefficients counts, for estimates that average over bags.
 
     Raises
     ------
@@ -212,6 +218,8 @@ def choose_index_set(
     sums = sums_per_group(
         sample, indices, groups, basis, box, drop, BAGS_PER_SERIES_BLOCK, max_work
     )
+    if noise is not None:
+        sums = [group_sums.with_noise(noise) for group_sums in sums]
     scores = np.sum(
         [group_sums.mean_scores(weights) for group_sums in sums if group_sums.n_bags], axis=0
     )

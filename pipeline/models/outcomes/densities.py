@@ -42,6 +42,10 @@ RESPONSE_BASIS, BALL = "cosine", "ball"  # of the third basis that is chosen
 MIN_PER_DIM = 10  # functions per dimension, as far as 1,024 in all allow
 RESPONSE_SAMPLE = RunSample(32, 8)  # 256 responses have scores that hardly vary
 _MAX_WORK = 2.0**31  # points times functions, some seconds
+# When the basis is chosen, the noise of so many responses counts in full; of n more, the fraction
+# _FEW_RESPONSES / n, as a regression averages over responses. With 300, errors on five maps of
+# densities are about the same from .5 to .25.
+_FEW_RESPONSES, _MIN_NOISE = 100, 1 / 3
 
 
 @dataclass(frozen=True)
@@ -216,18 +220,26 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
 def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
     """Return the ball with the least leave-one-out score and at least ten functions per dimension.
 
-    The score judges the density estimate of each response by itself. A regression over many small
-    responses has a higher resolution than each estimate, hence the minimum number of functions.
+    Of more than 100 responses, a part of their noise counts in the score, at least a third. The
+    minimum is for many responses of a few points, of which a regression resolves more still.
     """
     n_dims, box = pairs.response_dims, pairs.response_box
     sample = ChoiceSample(pairs, RESPONSE_SAMPLE, responses=True)
     _, least = largest_set(n_dims, BALL, RESPONSE_BASIS, MAX_CHOSEN_FUNCTIONS, MIN_PER_DIM)
     assert least is not None
+    n = pairs.n_bags
+    noise = None if n <= _FEW_RESPONSES else max(_MIN_NOISE, _FEW_RESPONSES / n)
     chosen: float | None = None
     try:
         with kernel_threads():
             _, chosen = choose_index_set(
-                sample(), BALL, RESPONSE_BASIS, np.arange(n_dims)[None], box, max_work=_MAX_WORK
+                sample(),
+                BALL,
+                RESPONSE_BASIS,
+                np.arange(n_dims)[None],
+                box,
+                max_work=_MAX_WORK,
+                noise=noise,
             )
     except DataError:  # no response has two points
         pass
