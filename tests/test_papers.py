@@ -111,11 +111,14 @@ KEPT = {
         ],
     },
     "interval-coverage": {
-        ".88 to .90 of all": [(0, [300, name], "covered") for name in ("unequal noise", "equal")],
-        ".89 and .88 of": [
+        ".89 to .90 of all": [
+            (0, [300, name], "covered") for name in ("unequal sizes", "unequal noise")
+        ],
+        ".88 and .89 of": [
             (0, [300, name], "size 1") for name in ("unequal sizes", "both")
         ],
-        ".84 of the noisiest": [(0, [300, "both"], "noise 5")],
+        ".86 of the noisiest": [(0, [300, "both"], "noise 5")],
+        ".89 to .91 of all": [(0, [30, name], "covered") for name in ("equal", "unequal sizes")],
     },
     "score-matching": {"in .047 (KSD) and .0585 (FSSD)": [
         (1, [1, name], "rejects its own samples") for name in ("ksd", "fssd")]},
