@@ -22,7 +22,7 @@ from ..kit.learning import Learner
 from ..kit.plots import GroupedBars
 
 JS, _L2, JOINT = _OURS = ("JS, |v|", "L2, |v|", "JS, |v| and R")
-POWER, CLEANED, _RICHNESS, _BOOSTING, _BOTH, GRAM = _PEERS = (
+_POWER, CLEANED, _RICHNESS, _BOOSTING, _BOTH, GRAM = _PEERS = (
     "power law",
     "power law, interlopers modelled",
     "power law, modelled, and richness",
@@ -116,7 +116,7 @@ def by_power_laws(train: Clusters, test: Clusters, has_interlopers: bool) -> dic
         (velocity_spread(c.bags, False), velocity_spread(c.bags, has_interlopers), c.bags.sizes)
         for c in (train, test)
     ]
-    columns = {POWER: [0], CLEANED: [1], _RICHNESS: [1, 2]}
+    columns = {_POWER: [0], CLEANED: [1], _RICHNESS: [1, 2]}
     x, new = (np.log10(np.column_stack(each)) for each in spreads)
     return {
         name: LinearRegression().fit(x[:, of], train.log_mass).predict(new[:, of])
