@@ -215,13 +215,15 @@ def test_interrupt_is_one_line_and_leaves_a_store(tmp_path):
 
 
 @pytest.mark.long
-def test_writes_left_by_an_interrupt_end_without_a_word():
+def test_reads_and_writes_left_by_an_interrupt_end_without_a_word(tmp_path):
     """Tasks that an interrupt leaves in Zarr's loop are cancelled when the process ends."""
-    code = """
+    url = str(tmp_path / "bags.zarr")
+    BagStore.create(url, 2)
+    code = f"""
 import asyncio
+from bagbasis import BagStore
+BagStore.open({url!r})
 from zarr.core.sync import _get_loop
-import bagbasis
-bagbasis.BagStore
 asyncio.run_coroutine_threadsafe(asyncio.sleep(600), _get_loop())
 """
     assert python("-c", code).communicate() == ("", "")

@@ -31,6 +31,7 @@ from zarr.codecs import (
 from zarr.storage import FsspecStore, LocalStore
 
 from ...core.errors import StoreError
+from . import zarr_loop  # noqa: F401 - registers what ends with the process
 from .files import PAGE, check_regular, is_page
 
 MAX_CHUNK_BYTES = 2**31 - 2**16  # Blosc compresses no larger buffer at once

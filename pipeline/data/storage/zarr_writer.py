@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,12 @@ import zarr
 from zarr.abc.buffer import Buffer, BufferPrototype
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
-from zarr.core.sync import loop, sync
+from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from ...core.errors import StoreError
 from ...core.systems import flush, replace_file
+from . import zarr_loop  # noqa: F401 - registers what ends with the process
 from .files import GROUP_FILE, fsync, fsync_folder, storage_errors
 from .lock import LOCK_NAME
 from .partials import is_partial, partial_path, sweep
@@ -26,8 +26,6 @@ from .urls import local_path
 
 # of every write that fails in a session: only `commit` makes it count
 NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
-
-END_SECONDS = 5.0
 
 
 class WriterStore(WrapperStore[Store]):
@@ -204,27 +202,3 @@ def remove_partials(url: str) -> None:
     for partial in () if path is None else path.rglob("*.partial"):
         if is_partial(partial.name):  # Zarr's own temporary files have names of this form, too
             partial.unlink(missing_ok=True)
-
-
-def _end_tasks() -> None:
-    """Cancel the tasks that an interrupt left running in Zarr's loop.
-
-    Zarr closes its loop when the process ends, and asyncio then prints many lines for each task
-    left in it. This function is registered after Zarr's own, so it runs before it.
-    """
-    running = loop[0]
-    if running is None or not running.is_running():
-        return
-
-    async def cancel() -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    running.set_exception_handler(lambda *_: None)
-    with suppress(TimeoutError):  # a thread that hangs keeps its task
-        sync(cancel(), timeout=END_SECONDS)
-
-
-atexit.register(_end_tasks)

@@ -220,8 +220,8 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
 def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
     """Return the ball with the least leave-one-out score and at least ten functions per dimension.
 
-    Of more than 100 responses, a part of their noise counts in the score, at least a third. The
-    minimum is for many responses of a few points, of which a regression resolves more still.
+    With more than 100 responses, only a part of their noise counts in the score, at least a third.
+    The minimum is for many responses of a few points, of which a regression resolves more still.
     """
     n_dims, box = pairs.response_dims, pairs.response_box
     sample = ChoiceSample(pairs, RESPONSE_SAMPLE, responses=True)
