@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from bagbasis.datasets import generate
+
 from ..cluster import running_on
 from ..configs.config import ClusterConfig, ReportConfig
+from ..configs.sections import with_parameters
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
     from bagbasis.datasets import Dataset
 
 
+_SETTINGS = {"n_bags", "overwrite", "chunk_points"}
+
+
+@with_parameters(generate, only=_SETTINGS, examples={"n_bags": 20000})
 class Config(ClusterConfig, ReportConfig):
     """Keys of ``configs/generate.yaml``."""
 
@@ -23,27 +30,20 @@ class Config(ClusterConfig, ReportConfig):
         examples=[{"n_points": 200, "seed": 0}], default={}, description="parameters of the dataset"
     )
     url: str = Field(examples=["example-output/bags.zarr"], description="the store to write")
-    n_bags: int | None = Field(
-        examples=[20000], default=None, gt=0, description="bags to make; null: all of a finite one"
-    )
-    chunk_points: int | None = Field(default=None, gt=0, description="points in a stored chunk")
-    overwrite: bool = Field(default=False, description="replace a store that is there")
+    if TYPE_CHECKING:
+        n_bags: int | None = None
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Generate the store; returns the report."""
-    from bagbasis.datasets import generate
-
     begun = time.perf_counter()
     dataset = make_configured(config)
     with running_on(config.cluster), console.progress(f"generate {config.dataset}") as progress:
         store = generate(
             dataset,
             config.url,
-            config.n_bags,
-            overwrite=config.overwrite,
             progress=progress,
-            chunk_points=config.chunk_points,
+            **config.model_dump(include=_SETTINGS),
         )
     report = {
         "url": store.url,

@@ -26,7 +26,7 @@ _LAST = ("report", "cluster")  # keys of every job
 COMMENT_COLUMN = 28  # column in which the comment of a key begins
 _WIDTH = 100
 # Characters of the accepted values that stand next to a key; longer ones are left out.
-MAX_ACCEPTED = 72
+MAX_ACCEPTED = 80
 
 
 def config_text(job: str) -> str:

@@ -222,9 +222,19 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
             exact = member.get("maxItems", 0)
             yield f"[{', '.join([inner] * exact)}]" if exact else f"[{inner}, ...]"
         else:
-            bounds = [f"{sign} {member[key]:g}" for key, sign in _BOUNDS.items() if key in member]
+            bounds = [
+                f"{sign} {_bound(member[key])}" for key, sign in _BOUNDS.items() if key in member
+            ]
             bounds += ["that is not empty"] if "minLength" in member else []
             yield f"{_NAMES[kind]} {' and '.join(bounds)}".rstrip()
+
+
+def _bound(number: float) -> str:
+    """Return 1,000,000 and 2^64 - 1 for integers, which 1e+06 and 1.84e+19 are to nobody."""
+    if not isinstance(number, int):
+        return f"{number:g}"
+    is_largest = number >= 2**32 - 1 and number & (number + 1) == 0
+    return f"2^{number.bit_length()} - 1" if is_largest else f"{number:,}"
 
 
 def refuse_credentials(config: Mapping[str, Any], source: str = "") -> None:

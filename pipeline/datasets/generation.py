@@ -45,10 +45,10 @@ logger = logging.getLogger(__name__)
 @checked(
     dataset=Instance("Dataset"),
     url=Url,
-    n_bags=Integer() | None_,
+    n_bags=Integer(1) | None_,
     overwrite=Boolean,
     progress=Function | None_,
-    chunk_points=Integer() | None_,
+    chunk_points=Integer(1) | None_,
     commit_seconds=Real(ge=0),
 )
 def generate(
@@ -73,7 +73,7 @@ def generate(
     url : str or path
         A local path, or ``icechunk+s3://BUCKET/PATH``.
     n_bags : int, optional
-        Number of bags. Default: all bags of a finite dataset.
+        Number of bags; by default all of a finite dataset.
     overwrite : bool
         Whether to replace a store at ``url``, even an unfinished store of the same dataset.
     progress : callable, optional

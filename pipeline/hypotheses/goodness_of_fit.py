@@ -417,7 +417,7 @@ def fit_test(
         bandwidths, corrected for multiplicity. "fssd": a few locations, O(n); ``FSSD(learn=0.3)``
         learns the best locations.
     bandwidth : float from 1e-30 to 1e+30 or "median", default "median"
-        Bandwidth of the Gaussian kernel. "median" is the median distance of two points.
+        Bandwidth of the Gaussian kernel; "median" is the median distance of two points.
     null : str, optional
         Method for the null distribution. Each statistic has exactly one.
     n_draws : int from 1 to 1,000,000, default 999
@@ -425,8 +425,8 @@ def fit_test(
     groups : shape (n,), optional
         Label of each point. The wild bootstrap draws one sign per group. Not for "fssd".
     seed : int from 0 to 2^64 − 1, default 0
-        Random seed from 0 to 2^64 − 1, or a NumPy Generator, from which a seed is drawn. ``rng=``
-        is another name of the parameter.
+        Random seed. From a NumPy Generator, a seed is drawn. ``rng=`` is another name of the
+        parameter.
 
     Returns
     -------

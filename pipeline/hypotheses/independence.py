@@ -75,10 +75,11 @@ def independence_test(
         read the store in one pass on the open cluster and keep only sums in memory. The other
         statistics keep the bags' embeddings in memory.
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Kernel. Its bandwidth is the median distance in each variable.
+        Kernel; by default the first that the statistic admits. Its bandwidth is the median distance
+        in each variable.
     null : str, optional
-        Method for the null distribution. Default: the first method of the statistic, but
-        "chi_square" for "nfsic" and a store with 1,000 bags or more. "permutation" is exact.
+        Method for the null distribution; by default the statistic's first, but "chi_square" for
+        "nfsic" and a store with 1,000 bags or more. "permutation" is exact.
         "spectral", "gamma", "pearson" and "normal" are for many independent pairs. "chi_square" is
         Hotelling's T² distribution for the given number of pairs. "shift" rotates one series
         against the other, for series in which neighbours depend on each other.
@@ -92,8 +93,8 @@ def independence_test(
         their label only. The test is then for dependence given the label: dependence that the label
         alone explains is not detected. Null "permutation" only.
     seed : int from 0 to 2^64 − 1, default 0
-        Random seed from 0 to 2^64 − 1, or a NumPy Generator, from which a seed is drawn. ``rng=``
-        is another name of the parameter.
+        Random seed. From a NumPy Generator, a seed is drawn. ``rng=`` is another name of the
+        parameter.
     standardize : bool, default True
         Whether each coordinate of a variable (n, d) is divided by its median absolute deviation, so
         that the test does not depend on units of measurement. Bags, classes, and variables with one

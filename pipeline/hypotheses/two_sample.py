@@ -95,18 +95,18 @@ def two_sample_test(
         sliced       sliced Wasserstein distance, squared         permutation
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Kernel of points, or of embeddings. Default: the first kernel that the statistic admits;
-        "fuse_ranks", "fuse" and "agg" use both a Gaussian and a Laplacian kernel.
+        Kernel of points, or of embeddings; by default the first that the statistic admits, or for
+        "fuse_ranks", "fuse" and "agg" both a Gaussian and a Laplacian kernel.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
         Bandwidth of the kernel, in the units of points or embeddings, for statistics with one
-        kernel. Default "median": the median distance of two rows. The other names choose the
+        kernel; by default "median", the median distance of two rows. The other names choose the
         bandwidth on half of the units and test on the other half: "max_mmd" by the largest MMD_u²,
         "t" by the largest ratio of MMD_u² to its standard error, "tau" by the largest power (τ of
         Sutherland 2016, ch. 6). "ard" chooses one bandwidth per coordinate by gradient ascent on
         the ratio of "t", and so shows which coordinates differ. "ard" needs a Gaussian kernel and
         is not available for "me" and "scf". These four choices need all rows in memory.
     null : str, optional
-        Method for the null distribution; the table lists the methods of each statistic.
+        Method for the null distribution; by default the statistic's first. The table lists them.
         "permutation" is exact for any number of units; the other methods are asymptotic. With 100
         units, "normal" is conservative for mmd_block (it rejects 2.4 % at α = .05 without a
         difference). "chi_square" is the distribution of Hotelling's T², a scaled F that tends to
@@ -119,19 +119,20 @@ def two_sample_test(
         Label of each point or bag (a day, a box, a patient). All points or bags with the same label
         form one unit and are permuted together. A label may occur in one sample only.
     seed : int from 0 to 2^64 − 1, default 0
-        Random seed, or a NumPy Generator, from which a seed is drawn. The result depends only on
-        the seed, the data and the parameters, not on the number of workers. ``rng=`` is another
-        name of the parameter.
+        Random seed. From a NumPy Generator, a seed is drawn. The result depends only on the seed,
+        the data and the parameters, not on the number of workers. ``rng=`` is another name of the
+        parameter.
     unit : {"bag", "point"}, optional
-        Independent unit of the test. "point" pools the points of all bags and ignores the bag
-        structure; the p-value is then too small whenever points within a bag are correlated.
+        Independent unit of the test; by default the bag, or the point of samples of points. "point"
+        pools the points of all bags and ignores the bag structure; the p-value is then too small
+        whenever points within a bag are correlated.
     embedding : embedding, its spec, or None
         Embedding of bags. A fitted embedding or a spec is used unchanged. Default: a
         `MeanMapEmbedding`.
     thin : bool or int ≥ 1, default True
-        Number of points to which bags are thinned; see `drift_test`. Smaller bags are left out. The
-        noise of an embedding depends on the size of the bag, so that without thinning a mere
-        difference in sizes would be detected.
+        Number of points to which bags are thinned, or whether they are; see `drift_test`. Smaller
+        bags are left out. The noise of an embedding depends on the size of the bag, so that without
+        thinning a mere difference in sizes would be detected.
     correlation_length : float ≥ 0, optional
         Lag in units beyond which the series is nearly uncorrelated; required by "wild_bootstrap".
         Five times the lag at which the autocorrelation falls to 1/e is a good choice: the test then
@@ -139,10 +140,10 @@ def two_sample_test(
         of one of these series in 59 %). With few units for that length, it rejects less often.
     standardize : bool, optional
         Whether each coordinate of points is divided by its median absolute deviation over both
-        samples, so that the test does not depend on units of measurement. The statistic, the
-        bandwidths and the effect are then in these units. Default: True, but False if ``bandwidth``
-        is a number or the statistic has ``locations``, because both are in the units of the points.
-        Bags, and points with one coordinate, are never rescaled.
+        samples; by default unless ``bandwidth`` is a number or the statistic has ``locations``,
+        because both are in the units of the points. The test then does not depend on units of
+        measurement, and the statistic, the bandwidths and the effect have none. Bags, and points
+        with one coordinate, are never rescaled.
 
     Returns
     -------

@@ -60,6 +60,28 @@ def test_wrong_override_names_the_key(overrides, told):
         assert part in line
 
 
+@pytest.mark.parametrize(
+    ("command", "override", "range_of"),
+    [
+        ("drift-fit", {"level": 1.5}, "a number > 0 and < 1"),
+        ("drift-fit", {"n_frequencies": 0}, "an integer >= 1 and <= 4,096"),
+        ("drift-test", {"level": 0}, "a number > 0 and < 1 or null"),
+        ("test-two-sample", {"n_permutations": 10**7}, "an integer >= 1 and <= 1,000,000"),
+        ("test-two-sample", {"kernel": "cauchy"}, "'matern'"),
+        ("test-independence", {"seed": 2**64}, "an integer >= 0 and <= 2^64 - 1"),
+        ("test-fit", {"bandwidth": -1.0}, "a number >= 1e-30"),
+        ("generate", {"n_bags": 0}, "an integer >= 1"),
+    ],
+)
+def test_keys_of_functions_have_their_ranges(command, override, range_of):
+    """A command refuses what the function would refuse, before any data are read."""
+    path = CONFIGS / f"{command}.yaml"
+    words = (command,) if command == "generate" else command.split("-", 1)
+    line = refused(2, *words, path, *settings(**override))
+    assert f"key '{next(iter(override))}' is " in line
+    assert range_of in line
+
+
 @pytest.mark.parametrize("override", ["alpha", "=1", "model..alpha=1", ".a=1", "a.=1"])
 def test_override_without_key_and_value(override):
     """--set takes key=value and says so."""

@@ -7,13 +7,19 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from bagbasis.core import parameters_of
+from bagbasis.operations import DriftDetector
+
 from ...cluster import running_on
 from ...configs.config import ReportConfig
-from ...configs.sections import EmbeddingSection, build
+from ...configs.sections import EmbeddingSection, build, with_parameters
 from ...terminal import Terminal
 from .common import WatchedConfig, read_watched
 
+_SETTINGS = parameters_of(DriftDetector).keys() - {"embedding"}
 
+
+@with_parameters(DriftDetector, only=_SETTINGS)
 class Config(ReportConfig, WatchedConfig):
     """Keys of ``configs/drift-fit.yaml``."""
 
@@ -23,32 +29,15 @@ class Config(ReportConfig, WatchedConfig):
     embedding: EmbeddingSection | None = Field(
         default=None, description="what a bag becomes; null: a mean map"
     )
-    level: float = Field(default=0.05, description="chance of a false alarm, per test")
-    n_permutations: int = Field(default=999, ge=1, description="permutations of each test")
-    n_frequencies: int | None = Field(
-        default=None, description="random frequencies per width; null: 64, of few rows 256"
-    )
-    standardize: bool = Field(
-        default=True, description="columns of a table in units of their standard deviations"
-    )
-    thin: bool | int = Field(default=True, description="points that bags are thinned to")
-    seed: int = Field(default=0, ge=0, description="random seed")
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save; returns the report."""
-    from bagbasis.operations import DriftDetector
-
     begun = time.perf_counter()
     data, store_url = read_watched(config)
     detector = DriftDetector(
         None if config.embedding is None else build(config.embedding),
-        level=config.level,
-        n_permutations=config.n_permutations,
-        n_frequencies=config.n_frequencies,
-        standardize=config.standardize,
-        thin=config.thin,
-        seed=config.seed,
+        **config.model_dump(include=_SETTINGS),
     )
     with running_on(config.cluster, store_url):
         detector.fit(data)

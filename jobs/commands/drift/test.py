@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from bagbasis.core import None_, parameters_of
+from bagbasis.operations import DriftDetector
+
 from ...cluster import running_on
 from ...configs.config import ReportConfig
+from ...configs.sections import with_parameters
 from ...terminal import Terminal
 from .common import WatchedConfig, read_watched
 
@@ -21,14 +25,27 @@ EXIT_CODES = {
 }
 
 
+_LEVEL = parameters_of(DriftDetector)["level"]
+
+
+@with_parameters(
+    {
+        "level": replace(
+            _LEVEL,
+            default=None,
+            accepts=_LEVEL.accepts and _LEVEL.accepts | None_,
+            text=f"{_LEVEL.summary}; null: that of the detector.",
+        )
+    }
+)
 class Config(ReportConfig, WatchedConfig):
     """Keys of ``configs/drift-test.yaml``."""
 
     RENAMED_OF: ClassVar[str] = "bags drift test"
 
-    level: float | None = Field(
-        default=None, description="chance of a false alarm; null: that of the detector"
-    )
+    if TYPE_CHECKING:
+        level: float | None
+
     picture: str | None = Field(
         default=None, description="where to draw the scales of the difference; null: nowhere"
     )
@@ -36,8 +53,6 @@ class Config(ReportConfig, WatchedConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Test; returns the report."""
-    from bagbasis.operations import DriftDetector
-
     from ...conclusions import lines_of_test
 
     detector = DriftDetector.load(config.detector_url)

@@ -29,17 +29,6 @@ class TestConfig(DirectoryConfig):
     )
     RENAMED_OF: ClassVar[str] = "bags test"
 
-    null: str | None = Field(
-        default=None, description="permutation, spectral, …; null: the statistic's first"
-    )
-    seed: int = Field(default=0, ge=0, description="random seed")
-
-
-class PermutationTestConfig(TestConfig):
-    """Keys of the tests that permute units."""
-
-    n_permutations: int = Field(default=999, ge=1, description="permutations, or simulations")
-
 
 def named_statistic(
     table: Mapping[str, type[Statistic]], name: str | None, parameters: Mapping[str, Any]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from bagbasis.hypotheses import FIT, MixtureScore, fit_test
+
+from ...configs.sections import with_parameters
 from ...terminal import Terminal
 from .common import RANGE_HELP, TestConfig, conclude, named_statistic
 
+_SETTINGS = {"bandwidth", "null", "n_draws", "seed"}
 
+
+@with_parameters(fit_test, only=_SETTINGS)
 class Config(TestConfig):
     """Keys of ``configs/test-fit.yaml``."""
 
     RENAMED_OF: ClassVar[str] = "bags test fit"
 
-    n_draws: int = Field(
-        default=999, ge=1, description="draws of the wild bootstrap, or simulations"
-    )
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=RANGE_HELP)
     targets: list[str] = Field(
@@ -34,9 +37,6 @@ class Config(TestConfig):
         default=None, description="weights of the components; null: equal"
     )
     statistic: str = Field(default="ksd_ranks", description="ksd_ranks, ksd, ksd_agg or fssd")
-    bandwidth: float | Literal["median"] = Field(
-        default="median", description="kernel bandwidth; median: the median distance of two points"
-    )
     groups: str | None = Field(
         default=None, description="a target whose value says which bags are one unit"
     )
@@ -47,7 +47,6 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     import numpy as np
 
     from bagbasis import BagStore
-    from bagbasis.hypotheses import FIT, MixtureScore, fit_test
 
     statistic = named_statistic(FIT, config.statistic, config.parameters)
     means = config.means or [[0.0] * len(config.targets)]
@@ -61,10 +60,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         points[labelled],
         score,
         statistic=statistic,
-        bandwidth=config.bandwidth,
-        null=config.null,
-        n_draws=config.n_draws,
         groups=groups,
-        seed=config.seed,
+        **config.model_dump(include=_SETTINGS),
     )
     return conclude(result, config, console)

@@ -6,13 +6,19 @@ from typing import Any
 
 from pydantic import Field
 
+from bagbasis.hypotheses import INDEPENDENCE, independence_test
+
 from ...cluster import running_on
 from ...configs.config import ClusterConfig
+from ...configs.sections import with_parameters
 from ...terminal import Terminal
-from .common import RANGE_HELP, PermutationTestConfig, conclude, named_statistic
+from .common import RANGE_HELP, TestConfig, conclude, named_statistic
+
+_SETTINGS = {"kernel", "null", "n_permutations", "seed", "standardize"}
 
 
-class Config(PermutationTestConfig, ClusterConfig):
+@with_parameters(independence_test, only=_SETTINGS)
+class Config(TestConfig, ClusterConfig):
     """Keys of ``configs/test-independence.yaml``."""
 
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
@@ -24,9 +30,6 @@ class Config(PermutationTestConfig, ClusterConfig):
         default="hsic_fuse", description="hsic_fuse, hsic_agg, hsic_u, hsic_b, hsic_fourier, "
         "hsic_nystroem, hsic_block, dcov, nfsic, rdc, kcca or kcca_fourier",
     )  # fmt: skip
-    kernel: str | None = Field(
-        default=None, description="gaussian, laplacian or matern; null: the statistic's first"
-    )
     groups: str | None = Field(
         default=None, description="a target whose value says which bags are one unit"
     )
@@ -38,7 +41,6 @@ class Config(PermutationTestConfig, ClusterConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Test; writes the picture, returns the report."""
     from bagbasis import BagStore
-    from bagbasis.hypotheses import INDEPENDENCE, independence_test
 
     statistic = named_statistic(INDEPENDENCE, config.statistic, config.parameters)
     store = BagStore.open(config.data_url)
@@ -52,11 +54,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             (store, start, stop),
             config.target,
             statistic=statistic,
-            kernel=config.kernel,
-            null=config.null,
-            n_permutations=config.n_permutations,
             groups=groups,
             within=within,
-            seed=config.seed,
+            **config.model_dump(include=_SETTINGS),
         )
     return conclude(result, config, console)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from bagbasis.core.errors import ConfigError, DataError
+from bagbasis.hypotheses import TWO_SAMPLE, two_sample_test
 
 from ...cluster import running_on
 from ...configs.config import ClusterConfig
-from ...configs.sections import EmbeddingSection, build
+from ...configs.sections import EmbeddingSection, build, with_parameters
 from ...terminal import Terminal
-from .common import RANGE_HELP, PermutationTestConfig, conclude, named_statistic
+from .common import RANGE_HELP, TestConfig, conclude, named_statistic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +21,21 @@ if TYPE_CHECKING:
 
     from bagbasis import BagStore
 
+_SETTINGS = {
+    "kernel",
+    "bandwidth",
+    "null",
+    "n_permutations",
+    "seed",
+    "unit",
+    "thin",
+    "correlation_length",
+    "standardize",
+}
 
-class Config(PermutationTestConfig, ClusterConfig):
+
+@with_parameters(two_sample_test, only=_SETTINGS)
+class Config(TestConfig, ClusterConfig):
     """Keys of ``configs/test-two-sample.yaml``."""
 
     a_url: str = Field(
@@ -37,36 +51,14 @@ class Config(PermutationTestConfig, ClusterConfig):
         examples=[[1000, 2000]], default=None, min_length=2, max_length=2, description=RANGE_HELP
     )
     statistic: str | None = Field(
-        default=None, description="fuse_ranks, fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, "
-        "fourier, fastfood, energy, me, scf or sliced; null: fuse_ranks, or mmd_u with a bandwidth",
-    )  # fmt: skip
-    kernel: str | None = Field(
         default=None,
-        description="gaussian, laplacian or matern; null: the statistic's first, two for "
-        "fuse_ranks",
-    )
-    bandwidth: float | Literal["median", "max_mmd", "t", "tau", "ard"] | None = Field(
-        default=None,
-        description="kernel bandwidth; ard: per coordinate; null: the median distance of two rows",
+        description=f"{', '.join(TWO_SAMPLE)}; null: fuse_ranks, or mmd_u with a bandwidth",
     )
     groups: str | None = Field(
         default=None, description="a target whose value says which bags are one unit"
     )
-    unit: Literal["bag", "point"] | None = Field(
-        default=None, description="point pools the points of bags; null: bag"
-    )
     embedding: EmbeddingSection | None = Field(
         default=None, description="what a bag becomes; null: a mean map"
-    )
-    thin: bool | int = Field(default=True, description="points that bags are thinned to")
-    correlation_length: float | None = Field(
-        default=None,
-        description="for the null wild_bootstrap: lag beyond which a series is nearly uncorrelated",
-    )
-    standardize: bool | None = Field(
-        default=None,
-        description="with unit: point, whether coordinates are divided by their spread; null: "
-        "true, but false if bandwidth is a number",
     )
 
 
@@ -74,7 +66,6 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Test; writes the picture, returns the report."""
     from bagbasis import BagStore
     from bagbasis.data.storage.urls import is_same_place
-    from bagbasis.hypotheses import TWO_SAMPLE, two_sample_test
 
     statistic = named_statistic(TWO_SAMPLE, config.statistic, config.parameters)
     store = BagStore.open(config.a_url)
@@ -92,17 +83,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             a,
             b,
             statistic=statistic,
-            kernel=config.kernel,
-            bandwidth=config.bandwidth,
-            null=config.null,
-            n_permutations=config.n_permutations,
             groups=groups or None,
-            seed=config.seed,
-            unit=config.unit,
             embedding=None if config.embedding is None else build(config.embedding),
-            thin=config.thin,
-            correlation_length=config.correlation_length,
-            standardize=config.standardize,
+            **config.model_dump(include=_SETTINGS),
         )
     return conclude(result, config, console)
 

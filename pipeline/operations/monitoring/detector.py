@@ -136,17 +136,17 @@ class DriftDetector(BaseEstimator):
     embedding : embedding, its spec, or None
         Embedding of bags. Default: a `MeanMapEmbedding`.
     level : float in (0, 1), default 0.05
-        Significance level of `predict`, which is its false-alarm rate.
+        Significance level, which is the false-alarm rate of a test.
     n_permutations : int from 1 to 1,000,000, default 999
         Number of permutations of each test.
     n_frequencies : int from 1 to 4,096, optional
-        Number of frequencies per width, each with a sine and a cosine. Default: 64, or 256 if all
+        Number of frequencies per width, each with a sine and a cosine; by default 64, or 256 if all
         rows of the reference are kept, because few rows lose power with few frequencies.
     standardize : bool, default True
         Whether each column of points is divided by its standard deviation in the reference. Use
         False if all columns have the same unit of measurement.
     thin : bool or int ≥ 1, default True
-        Number of points to which bags are thinned; see `drift_test`.
+        Number of points to which bags are thinned, or whether they are; see `drift_test`.
     seed : int from 0 to 2^64 − 1, default 0
         Random seed.
 
