@@ -14,7 +14,7 @@ import pytest
 from bagbasis import BagStore, load_model
 from bagbasis.core.errors import EXHAUSTED, ExhaustedError
 from bagbasis.core.systems import addresses_needed
-from bagbasis.data.store import schema
+from bagbasis.data.storage import zarr_reading
 from bagbasis.jobs.shell import FAILED, WRONG_CONFIG, guarded
 from bagbasis.models import loading
 from tests.jobs.running import CONFIGS, settings
@@ -154,7 +154,7 @@ def test_few_processes(tmp_path, n_processes, cluster):
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError(BROKEN)])
 @pytest.mark.parametrize(
     ("opening", "where"),
-    [(BagStore.open, (schema, "open_group")), (load_model, (loading, "params_from_dict"))],
+    [(BagStore.open, (zarr_reading, "open_group")), (load_model, (loading, "params_from_dict"))],
 )
 def test_no_memory_says_nothing_of_a_file(regression, monkeypatch, opening, where, error):
     """Neither "not a bag store" nor "damaged model"."""
