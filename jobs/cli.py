@@ -201,9 +201,10 @@ def run_job(
 def _run(
     name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
 ) -> int:
-    # before a job or its config imports numpy, whose libraries die of too few addresses
+    # before a job or its config imports libraries, which die of too few addresses or threads
     if not JOBS[name].tends_store:
         check_addresses()
+    check_threads()
     job = import_job(name)
     from .configs.config import load_config
 
@@ -212,7 +213,6 @@ def _run(
         path = packaged_config(name)
     values |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, values, called(name))
-    check_threads()
     from .files import run_and_report, with_config
 
     report = run_and_report(job, name, config, command_terminal())
