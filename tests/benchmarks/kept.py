@@ -49,13 +49,12 @@ REASONS = {
         "is 1.24. Sums in float32 would be faster, but lose the digits that small penalties need."
     ),
     "nystroem": (
-        "**1.3 is withdrawn for the largest numbers of landmarks.** With D = 2,048, 4,096 bags "
+        "**1.3 is withdrawn for 2,048 landmarks.** With D = 2,048, 4,096 bags "
         "cost 0.17 CPU s for SYRK on one core, and 0.01 CPU s for their Fourier features. Nyström "
         "features are a kernel and a product with a triangle of D², which has as many operations "
         "as SYRK: 0.22 CPU s. So 50,000 bags cost 2.1 times as much, and choosing landmarks takes "
-        "another 0.9 CPU s. For 1,257 bags, choosing 1,024 landmarks takes 0.31 CPU s, about as "
-        "long as the whole Fourier fit. Fewer landmarks are faster at a smaller error than 2,048 "
-        "Fourier features have: 1,024 of 50,000 bags, 512 of 1,257."
+        "another 0.9 CPU s. Fewer landmarks are faster at a smaller error than 2,048 Fourier "
+        "features have: 1,024 of 50,000 bags, 512 of 1,257."
     ),
     "folds": (
         "**1.3 is withdrawn.** Five folds take five more solutions (0.09 CPU s each at D = "
