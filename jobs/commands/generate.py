@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from bagbasis.datasets import generate
+from bagbasis.core.errors import ConfigError, ParameterError, closest
+from bagbasis.datasets import DATASETS, Dataset, generate, make_dataset
 
 from ..cluster import running_on
 from ..configs.config import ClusterConfig, ReportConfig
 from ..configs.sections import with_parameters
 from ..terminal import Terminal
-
-if TYPE_CHECKING:
-    from bagbasis.datasets import Dataset
-
 
 _SETTINGS = {"n_bags", "overwrite", "chunk_points"}
 
@@ -61,11 +59,6 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 def make_configured(config: Config) -> Dataset:
     """Return the dataset of a config; a ConfigError names the key that is wrong."""
-    from dataclasses import fields
-
-    from bagbasis.core.errors import ConfigError, ParameterError, closest
-    from bagbasis.datasets import DATASETS, make_dataset
-
     if config.dataset not in DATASETS:
         raise ConfigError(
             f"key 'dataset' is {config.dataset!r}; expected one of "

@@ -118,10 +118,10 @@ class AxisScale:
         """Leave out ticks whose labels would touch the one before."""
         spaced: list[tuple[float, str]] = []
         for at, label in ticks:
-            room = _LINE
+            distance = _LINE
             if spaced and self._first < self._last:  # labels stand side by side
-                room = LETTER * (len(label) + len(spaced[-1][1]) + 2) / 2
-            if not spaced or abs(at - spaced[-1][0]) >= room:
+                distance = LETTER * (len(label) + len(spaced[-1][1]) + 2) / 2
+            if not spaced or abs(at - spaced[-1][0]) >= distance:
                 spaced.append((at, label))
         return spaced
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from .constraints import SEEDS
 from .credentials import NO_CREDENTIALS, secret_places
 from .errors import ConfigError, closest, plural, shown
 from .versions import version
@@ -231,10 +232,9 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
 
 def _bound(number: float) -> str:
     """Return 1,000,000 and 2^64 - 1 for integers, which 1e+06 and 1.84e+19 are to nobody."""
-    if not isinstance(number, int):
-        return f"{number:g}"
-    is_largest = number >= 2**32 - 1 and number & (number + 1) == 0
-    return f"2^{number.bit_length()} - 1" if is_largest else f"{number:,}"
+    if number == SEEDS - 1:
+        return "2^64 - 1"
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
 
 
 def refuse_credentials(config: Mapping[str, Any], source: str = "") -> None:

@@ -15,10 +15,8 @@ from .base import BLOCK, MAX_BAG_VALUES, RandomDataset, ResponseBlock, ResponseD
 from .mixtures import Mixtures
 
 _MAX_COMPONENTS = 3
-_MEAN_RANGE, _SCALE_RANGE = (
-    (0.25, 0.75),
-    (0.08, 0.16),
-)  # few points of p or f(p) are outside the box
+# few points of p or f(p) are outside the box
+_MEAN_RANGE, _SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)
 CENTRE = np.array([0.5, 0.5])  # fixed point of f
 ANGLE, SHEAR, BLUR = np.pi / 6, 0.5, 0.1  # radians, a ratio, a standard deviation
 MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]) @ np.array(

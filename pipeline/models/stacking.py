@@ -41,9 +41,8 @@ _SEED = 0
 MAX_RANDOMISED = 5000  # bags; more are boosted: a forest of them would take too much memory
 N_RANDOMISED = 200
 SPLIT_COLUMNS = 100  # columns tried at a split at most; a third if there are fewer
-_MAX_TREES_BYTES = (
-    2**25
-)  # size of all trees, which are saved and travel: leaves grow until they fit
+# size of all trees, which are saved and travel: leaves grow until they fit
+_MAX_TREES_BYTES = 2**25
 _NODE_BYTES = 48  # in addition to the values of a leaf
 _BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 20, "early_stopping": False}
 COPIES = 3  # of the rows: the given ones, the joined ones, and those that trees make

@@ -30,8 +30,8 @@ def calls(
         )
 
     return {
-        f"{prefix}{name}": example(name, one)
-        for name, one in {**{name: {} for name in bare}, **given}.items()
+        f"{prefix}{name}": example(name, arguments)
+        for name, arguments in {**{name: {} for name in bare}, **given}.items()
     }
 
 

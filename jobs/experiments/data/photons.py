@@ -22,10 +22,8 @@ Lines = Mapping[float, float]
 """Intensities of lines, by energy; only their ratios matter."""
 
 _LOWEST, _HIGHEST = 30.0, 3000.0  # that are counted
-ROOT_BOX = (
-    _LOWEST**0.5,
-    _HIGHEST**0.5,
-)  # of the roots of energies, whose blur is the same everywhere
+# of the roots of energies, whose blur is the same everywhere
+ROOT_BOX = (_LOWEST**0.5, _HIGHEST**0.5)
 ELECTRON = 511.0  # energy at rest
 _BLUR = 0.07 / 2.355 * 662**0.5  # deviation over the root: 7 % full width at 662, as NaI has it
 PEAK = 0.7  # share of photons of 100 keV that are counted whole; it falls as E^-½

@@ -30,13 +30,8 @@ Frame = Any
 """A table of another library."""
 
 _GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
-_TABLES = (
-    "__dataframe__",
-    "collect_schema",
-    "scanner",
-    "data_vars",
-    "read_all",
-)  # what tables have
+# what tables have
+_TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")
 MICROSECONDS_PER_DAY = 86_400_000_000.0
 COUNTS = "sample_dimension"  # the attribute of CF's counts
 

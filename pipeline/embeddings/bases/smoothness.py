@@ -199,13 +199,13 @@ def choose_index_set(
     box: Box,
     drop: bool = False,
     max_work: float = inf,
-    noise: float | None = None,
+    noise: float = 1.0,
 ) -> Limits:
     """Return the index set with the lowest score, averaged over bags (2.24).
 
     The scores of all marginals are added. With ``drop``, points outside the box are left out. Bags
-    are read until points times functions exceed ``max_work``. With ``noise``, only this fraction of
-    the sampling noise of coefficients counts, for estimates that average over bags.
+    are read until points times functions exceed ``max_work``. Only the fraction ``noise`` of the
+    sampling noise of coefficients counts; below 1 for estimates that average over bags.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def choose_index_set(
     sums = sums_per_group(
         sample, indices, groups, basis, box, drop, BAGS_PER_SERIES_BLOCK, max_work
     )
-    if noise is not None:
+    if noise < 1:
         sums = [group_sums.with_noise(noise) for group_sums in sums]
     scores = np.sum(
         [group_sums.mean_scores(weights) for group_sums in sums if group_sums.n_bags], axis=0

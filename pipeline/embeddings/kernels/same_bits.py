@@ -19,9 +19,8 @@ from ...core.arrays import EitherPrecision, Floats, Integers
 
 RANK_ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
 INTERMEDIATE_NUMBERS = 2**17  # numbers of an intermediate array: it stays in one core's cache
-INTERMEDIATE_BYTES = (
-    96 * INTERMEDIATE_NUMBERS
-)  # all intermediate arrays, and the pieces that are cached
+# all intermediate arrays, and the pieces that are cached
+INTERMEDIATE_BYTES = 96 * INTERMEDIATE_NUMBERS
 MAX_CACHED = 256  # numbers of points, and of intervals, whose pieces are cached
 
 

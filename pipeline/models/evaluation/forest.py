@@ -19,9 +19,8 @@ from ..outcomes.base import Outcome
 from .summaries import SampledRows
 
 _N_TREES = 100
-MAX_FOREST_BYTES = (
-    2**27
-)  # size of all trees, which travel to the workers: leaves grow until they fit
+# size of all trees, which travel to the workers: leaves grow until they fit
+MAX_FOREST_BYTES = 2**27
 _NODE_BYTES = 64  # in addition to the labels of a node
 FEATURE_FRACTION = 1 / 3  # tried at a split, as Breiman advises for regression
 MAX_WORK = 10**7  # bags · numbers per bag · log2(bags): half a minute on one core

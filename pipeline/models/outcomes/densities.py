@@ -227,8 +227,7 @@ def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
     sample = ChoiceSample(pairs, RESPONSE_SAMPLE, responses=True)
     _, least = largest_set(n_dims, BALL, RESPONSE_BASIS, MAX_CHOSEN_FUNCTIONS, MIN_PER_DIM)
     assert least is not None
-    n = pairs.n_bags
-    noise = None if n <= _FEW_RESPONSES else max(_MIN_NOISE, _FEW_RESPONSES / n)
+    noise = min(1.0, max(_MIN_NOISE, _FEW_RESPONSES / pairs.n_bags))
     chosen: float | None = None
     try:
         with kernel_threads():
