@@ -85,9 +85,11 @@ class Stores:
         self.folder = folder
         names = ("y", "two", "kind", "weight", "group", "day")
         columns = np.column_stack([LABELS, 2 * Y + GROUPS, CODES, WEIGHTS, GROUPS, LATER])
-        self.numbers = BagStore.create(str(folder / "numbers"), 2, names, dtype=np.float64)
+        self.numbers = BagStore.create(
+            str(folder / "numbers"), 2, target_names=names, dtype=np.float64
+        )
         self.numbers = self.numbers.append(BAGS, columns)
-        self.pairs = BagStore.create(str(folder / "pairs"), 2, ("w",), response_dims=2)
+        self.pairs = BagStore.create(str(folder / "pairs"), 2, target_names=("w",), response_dims=2)
         self.pairs = self.pairs.append(BAGS, WEIGHTS[:, None], responses=RESPONSES)
 
 
@@ -470,7 +472,7 @@ def rounds(folder: Path, task: str, weight: str | None = None) -> str:
     }
     names = ("y", "weight") if weight else ("w",) if task == "densities" else ("y",)
     dims = 2 if task == "densities" else None
-    store = BagStore.create(str(folder / "bags"), 2, names, response_dims=dims)
+    store = BagStore.create(str(folder / "bags"), 2, target_names=names, response_dims=dims)
     labels = CODES if task == "classification" else Y
     columns = np.column_stack([labels, WEIGHTS])[:, : len(names)]
     params = {**SMALL, "alpha": [1e-3, 1e-2, 1e-1]}

@@ -132,7 +132,10 @@ ESTIMATORS = {
     "regression": DoubleBasisRegressor(EMBEDDINGS["projection"], random_features(), **SOLVED),
     "classification": DoubleBasisClassifier(EMBEDDINGS["projection"], random_features(), **SOLVED),
     "densities": TripleBasisRegressor(
-        EMBEDDINGS["projection"], random_features(), ProjectionEmbedding(n_per_dim=3), **SOLVED
+        EMBEDDINGS["projection"],
+        random_features(),
+        response_embedding=ProjectionEmbedding(n_per_dim=3),
+        **SOLVED,
     ),
 }
 

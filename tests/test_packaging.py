@@ -134,7 +134,10 @@ def test_an_installed_package_knows_its_profiles(installed, tmp_path):
         "print(p('slurm').cluster)"
     )
     assert run(binaries / "python", "-c", code, cwd=tmp_path).strip() == "slurm"
-    make = "import bagbasis; bagbasis.BagStore.create('s.zarr', 1, ['y']).append([[[0.5]]], [1.0])"
+    make = (
+        "from bagbasis import BagStore; "
+        "BagStore.create('s.zarr', 1, target_names=['y']).append([[[0.5]]], [1.0])"
+    )
     run(binaries / "python", "-c", make, cwd=tmp_path)
     urls = ("--set", "data_url=s.zarr", "--set", "model_url=m.zarr")
     command = [str(binaries / "bags"), "fit", *urls, "--cluster", "slurmm"]

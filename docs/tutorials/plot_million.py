@@ -36,7 +36,7 @@ N_FEATURES = 256  # or 2_048
 folder = Path(tempfile.mkdtemp())
 cluster = connect("local", n_workers=2)
 data = make_dataset("gmm_components", seed=1)
-store = generate(data, folder / "bags.zarr", N_BAGS)
+store = generate(data, folder / "bags.zarr", n_bags=N_BAGS)
 print(f"{store.n_bags:,} bags with {store.n_points:,} points in R^{store.n_dims}")
 
 # %%

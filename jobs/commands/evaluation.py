@@ -177,7 +177,7 @@ class DensityView:
         for kind, points in kinds.items():
             coefficients = np.empty((len(points), spec.n_features))
             spec.embed(points, coefficients)
-            columns[kind] = Densities(coefficients, spec.indices, spec.basis, spec.box)
+            columns[kind] = Densities(coefficients, spec.indices, basis=spec.basis, box=spec.box)
         columns["predicted"] = self.model.densities(batch.bags)
         titles = [f"bag {self.store.ids(row, row + 1)[0]}" for row in rows.tolist()]
         path = out_dir / "densities.png"

@@ -54,8 +54,8 @@ logger = logging.getLogger(__name__)
 def generate(
     dataset: Dataset,
     url: str | os.PathLike[str],
-    n_bags: int | None = None,
     *,
+    n_bags: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
     chunk_points: int | None = None,
@@ -148,8 +148,8 @@ def _open_or_create(
     return BagStore.create(
         url,
         dataset.n_dims,
-        dataset.target_names,
-        dataset.box,
+        target_names=dataset.target_names,
+        box=dataset.box,
         response_dims=dataset.response_dims,
         response_box=dataset.response_box,
         class_names=dataset.class_names,

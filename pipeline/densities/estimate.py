@@ -14,7 +14,7 @@ from ..data.labelled.labelled import box_of_bags
 from ..embeddings.base import OUT_OF_BOX, BoxLike
 from ..embeddings.bases.coefficients import project
 from ..embeddings.bases.functions import BASIS
-from ..embeddings.bases.index_sets import index_set
+from ..embeddings.bases.index_sets import known_index_set
 from ..embeddings.bases.smoothness import KIND, SHAPE, damping, limits_of
 from ..embeddings.refusals import refuse_outside
 from .density_checks import MAX_VALUES_BYTES
@@ -115,7 +115,7 @@ def estimate_densities(
     if method == "kde":
         indices = kernel_index_set(data.n_dims, value)
     else:
-        indices = index_set(data.n_dims, *limits_of(shape, value), basis)
+        indices = known_index_set(data.n_dims, *limits_of(shape, value), basis)
     n_bytes = 8 * len(data) * len(indices)
     if n_bytes > MAX_VALUES_BYTES:
         raise ParameterError(
@@ -131,4 +131,6 @@ def estimate_densities(
     if method == "kde":
         coefficients *= damping(indices, basis, value)
     coefficients.setflags(write=False)
-    return Densities(coefficients, indices, basis, box, coordinate_names=data.coordinate_names)
+    return Densities(
+        coefficients, indices, basis=basis, box=box, coordinate_names=data.coordinate_names
+    )

@@ -65,7 +65,7 @@ PointsLike = BagStore | Bags | Sequence[ArrayLike] | NDArray[np.floating]
 """An array of points (n, d), or bags whose points are pooled."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Width:
     """Held-out errors of fits with one kernel width.
 
@@ -327,7 +327,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             return LabelledBags(X)
         if _is_points(X):
             points, names = new_points(self, X, ensure_min_samples=2)  # type: ignore[arg-type]
-            return LabelledBags(Bags.trusted(points, np.arange(len(points) + 1), names))
+            return LabelledBags(Bags.trusted(points, np.arange(len(points) + 1), names=names))
         bags = as_bags(X)
         if len(bags) == 0:
             raise DataError("no points to fit a density to")
@@ -432,7 +432,12 @@ def _width(width: float, alphas: tuple[float, ...], values: Floats, sizes: Float
     """Return the mean loss over all points and its standard error over folds, per penalty."""
     mean = np.average(values, axis=1, weights=sizes)
     error = np.std(values, axis=1, ddof=1) / values.shape[1] ** 0.5
-    return Width(width, alphas, tuple(mean.tolist()), tuple(error.tolist()))
+    return Width(
+        bandwidth=width,
+        alphas=alphas,
+        divergences=tuple(mean.tolist()),
+        standard_errors=tuple(error.tolist()),
+    )
 
 
 def choose(values: Floats, alphas: tuple[float, ...], sizes: Floats) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from ..data.labelled.labelled import Batch, LabelledBags
 from ..data.store.store import BagStore
 from ..embeddings.base import OUT_OF_BOX, BoxLike
 from ..embeddings.bases.functions import BASIS
-from ..embeddings.bases.index_sets import index_set
+from ..embeddings.bases.index_sets import known_index_set
 from ..embeddings.bases.smoothness import (
     KIND,
     SHAPE,
@@ -44,7 +44,7 @@ _VALUES_PER_BLOCK = 2**20  # coefficients of a block of bags, in two arrays of 8
 _SECONDS_PER_VALUE = 5e-10  # for a function at a point, with both means
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Smoothness:
     """Result of `choose_smoothness`: a score for each candidate, averaged over bags.
 
@@ -188,7 +188,15 @@ def choose_smoothness(
     if sums.n_bags == 0:
         raise DataError("the leave-one-out choice needs bags of at least two points in the box")
     scores = sums.mean_scores(chosen.weights(indices))
-    return Smoothness(kind, chosen.values, scores, sums.n_bags, sums.n_alone, sums.n_outside, box)
+    return Smoothness(
+        kind=kind,
+        candidates=chosen.values,
+        scores=scores,
+        n_bags=sums.n_bags,
+        n_alone=sums.n_alone,
+        n_outside=sums.n_outside,
+        box=box,
+    )
 
 
 @dataclass(frozen=True)
@@ -240,7 +248,7 @@ def given_candidates(
         kernel_index_set(n_dims, float(values[0]))  # raises if there are too many functions
         return Candidates(kind, values, (None, kernel_radius(float(values[0]))))
     limits = limits_of(shape, float(values[-1]))
-    index_set(n_dims, *limits, basis)  # raises if there are too many functions
+    known_index_set(n_dims, *limits, basis)  # raises if there are too many functions
     return Candidates(kind, values, limits, shape, basis)
 
 
@@ -253,7 +261,7 @@ def kernel_index_set(n_dims: int, bandwidth: float) -> Integers:
     """Return the index set of a Gaussian kernel estimate; ParameterError if it is too large."""
     radius = kernel_radius(bandwidth)
     try:
-        return index_set(n_dims, None, radius)
+        return known_index_set(n_dims, None, radius)
     except ParameterError:
         raise ParameterError(
             f"a kernel estimate of bandwidth {bandwidth:g} in {n_dims} dimensions needs the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -104,6 +104,7 @@ class Densities:
 
     coefficients: Floats
     indices: Integers
+    _: KW_ONLY
     basis: str
     box: Box
     threshold: Floats | None = None
@@ -364,13 +365,13 @@ class Densities:
         return Densities(
             self.coefficients[:, constant_in_others],
             indices,
-            self.basis,
-            box,
+            basis=self.basis,
+            box=box,
             coordinate_names=names,
         )
 
     @checked(n=Integer(), seed=Integer(0))
-    def sample(self, n: int, seed: int | np.random.Generator = 0) -> Bags:
+    def sample(self, n: int, *, seed: int | np.random.Generator = 0) -> Bags:
         """Draw n points from each density, as one bag per density, in the units of the data.
 
         Series are made `valid` first. Points are drawn by rejection sampling on a grid of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SeriesShape:
     """The orthogonal series by which an embedding describes densities.
 
@@ -72,5 +72,6 @@ class Description:
     """
 
     text: str
+    _: KW_ONLY
     series: SeriesShape | None = None
     points: str = "points"

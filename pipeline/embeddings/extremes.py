@@ -29,7 +29,7 @@ N_SHARES = 4  # per direction: 0, tail, 1 − tail, 1
 Tail = Annotated[float, Real(gt=0, lt=0.5)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExtremesSpec(UnboundedSpec):
     """Fitted extremes; see `ExtremesEmbedding` for the fields.
 
@@ -173,4 +173,10 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ExtremesSpec:
         # nothing is chosen from the sample
         n_directions = self.n_directions if box.n_dims > 1 else 1
-        return ExtremesSpec(n_directions, self.tail, self.seed, out_of_box=out_of_box, box=box)
+        return ExtremesSpec(
+            n_directions=n_directions,
+            tail=self.tail,
+            seed=self.seed,
+            out_of_box=out_of_box,
+            box=box,
+        )

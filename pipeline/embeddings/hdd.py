@@ -148,16 +148,18 @@ class HDDEmbedding(Embedding[HDDSpec]):
         if n_lambdas is None:
             n_lambdas = TV_LAMBDAS if self.distance == "tv" else N_LAMBDAS
         lambdas, weights = lambda_nodes(self.distance, n_lambdas, self.nodes, self.seed)
+        n_per_dim, max_norm = self._index_set(size)
         spec = HDDSpec(
-            self.distance,
-            ORDERS[self.distance] if self.order is None else self.order,
-            *self._index_set(size),
-            lambdas,
-            weights,
-            0.5,
-            self.floor,
-            1,
-            2,
+            distance=self.distance,
+            order=ORDERS[self.distance] if self.order is None else self.order,
+            n_per_dim=n_per_dim,
+            max_norm=max_norm,
+            lambdas=lambdas,
+            weights=weights,
+            bandwidth=0.5,
+            floor=self.floor,
+            n_coefficients=1,
+            grid=2,
             marginals=marginals,
             out_of_box=out_of_box,
             box=box,

@@ -46,7 +46,7 @@ MAX_GRID = {1: 4096, 2: 512, 3: 96}  # the grid of a bag takes some MB at most
 _REACH, _MAX_CHUNKS, MIN_WIDTH = 6, 2, 0.125
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HDDSpec(MarginalSpec):
     """A fitted HDD embedding; see `HDDEmbedding` for the fields.
 
@@ -141,7 +141,13 @@ class HDDSpec(MarginalSpec):
         each = "densities" if self.is_joint else f"densities of {self.group_size} coordinates"
         text = f"{self.distance} geometry of {each}, bandwidth {self.bandwidth:.3g} of the box"
         return Description(
-            text, SeriesShape("cosine", self.n_per_dim, self.max_norm, self.is_joint)
+            text,
+            series=SeriesShape(
+                basis="cosine",
+                n_per_dim=self.n_per_dim,
+                max_norm=self.max_norm,
+                joint=self.is_joint,
+            ),
         )
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:

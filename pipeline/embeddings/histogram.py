@@ -32,7 +32,7 @@ Bins = Annotated[int, Integer(1)]
 COUNTS_IN_TABLE = 512  # powers of smaller counts are tabulated; most bins hold fewer points
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HistogramSpec(MarginalSpec):
     """A fitted histogram embedding; see `HistogramEmbedding` for the fields.
 
@@ -182,9 +182,10 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
         measure = _MEASURES[self.distance]
         nodes = AT_ZERO if measure is None else lambda_nodes(measure, self.n_lambdas)
         return HistogramSpec(
-            self.distance,
-            self.n_bins,
-            *nodes,
+            distance=self.distance,
+            n_bins=self.n_bins,
+            lambdas=nodes[0],
+            weights=nodes[1],
             marginals=self.marginals,
             out_of_box=out_of_box,
             box=box,

@@ -35,7 +35,7 @@ _Bandwidth = Annotated[float, Real(ge=MIN_BANDWIDTH, kind=OF_SIDE)]
 MaternOrder = Annotated[float, Real(ge=0.5)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeanMapSpec(UnboundedSpec):
     """A fitted mean map; see `MeanMapEmbedding` for the fields.
 
@@ -212,12 +212,12 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         # the sample is read only for bandwidth="median"
         bandwidth = self.bandwidth
         spec = MeanMapSpec(
-            self.kernel,
-            self.n_features,
-            1.0 if isinstance(bandwidth, str) else bandwidth,
-            self.nu,
-            self.seed,
-            self.phase,
+            kernel=self.kernel,
+            n_features=self.n_features,
+            bandwidth=1.0 if isinstance(bandwidth, str) else bandwidth,
+            nu=self.nu,
+            seed=self.seed,
+            phase=self.phase,
             out_of_box=out_of_box,
             box=box,
         )
@@ -250,9 +250,9 @@ def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) 
 def mmd_squared(
     A: ArrayLike,
     sizes_A: ArrayLike | None = None,
+    *,
     B: ArrayLike | None = None,
     sizes_B: ArrayLike | None = None,
-    *,
     unbiased: bool = True,
 ) -> Floats:
     """Return the squared maximum mean discrepancy between bags from their mean maps.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Annotated, Any, ClassVar, Self
 
@@ -54,6 +54,7 @@ class MomentsSpec(UnboundedSpec):
 
     bytes_before_kernels: ClassVar[int] = INTERMEDIATE_BYTES
     covariance: bool
+    _: KW_ONLY
     center: PerMoment | None = None
     scale: PerMoment | None = None
 

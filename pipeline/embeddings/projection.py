@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -53,6 +53,7 @@ class ProjectionSpec(MarginalSpec):
     """
 
     basis: Basis
+    _: KW_ONLY
     n_per_dim: Functions | None
     max_norm: Norm | None
     bandwidth: _Bandwidth | None = None
@@ -81,11 +82,13 @@ class ProjectionSpec(MarginalSpec):
 
     @override
     def describe(self) -> Description:
-        series = SeriesShape(self.basis, self.n_per_dim, self.max_norm, self.is_joint)
+        series = SeriesShape(
+            basis=self.basis, n_per_dim=self.n_per_dim, max_norm=self.max_norm, joint=self.is_joint
+        )
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
         smoothed = "" if self.bandwidth is None else f", smoothed by {self.bandwidth:.3g}"
         text = f"{len(self.indices):,} {self.basis} coefficients{each}{smoothed}"
-        return Description(text, series)
+        return Description(text, series=series)
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
@@ -193,8 +196,8 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
             raise ParameterError("n_per_dim is None; give it or max_norm")
         common: Any = {"marginals": self.marginals, "out_of_box": out_of_box, "box": box}
         if not (isinstance(n_per_dim, str) or isinstance(max_norm, str)):
-            return ProjectionSpec(self.basis, n_per_dim, max_norm, **common)
-        spec = ProjectionSpec(self.basis, 1, None, **common)  # replaced below
+            return ProjectionSpec(self.basis, n_per_dim=n_per_dim, max_norm=max_norm, **common)
+        spec = ProjectionSpec(self.basis, n_per_dim=1, max_norm=None, **common)  # replaced below
         shape = "tensor" if max_norm is None else "ball"
         drop = out_of_box == "drop"
         n_per_dim, max_norm = choose_index_set(sample(), shape, self.basis, spec.groups, box, drop)

@@ -26,7 +26,7 @@ Directions = Annotated[int, Integer(1, MAX_FUNCTIONS)]
 Quantiles = Annotated[int, Integer(1, MAX_FUNCTIONS)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SlicedWassersteinSpec(UnboundedSpec):
     """Fitted quantiles; see `SlicedWassersteinEmbedding` for the fields.
 
@@ -171,5 +171,9 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
         # nothing is chosen from the sample
         n_directions = self.n_directions if box.n_dims > 1 else 1
         return SlicedWassersteinSpec(
-            n_directions, self.n_quantiles, self.seed, out_of_box=out_of_box, box=box
+            n_directions=n_directions,
+            n_quantiles=self.n_quantiles,
+            seed=self.seed,
+            out_of_box=out_of_box,
+            box=box,
         )

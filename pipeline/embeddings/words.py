@@ -26,7 +26,7 @@ from .kinds import embedding
 POINTS_PER_WORD = 256  # largest number of points per centre that k-means uses
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BagOfWordsSpec(EmbeddingSpec):
     """A fitted bag of words.
 
@@ -146,7 +146,7 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
             warnings.simplefilter("ignore", ConvergenceWarning)
             clusters = MiniBatchKMeans(n_words, random_state=generator, n_init=3).fit(points)
         centres = tuple(clusters.cluster_centers_.ravel().tolist())
-        return BagOfWordsSpec(centres, out_of_box=out_of_box, box=box)
+        return BagOfWordsSpec(centres=centres, out_of_box=out_of_box, box=box)
 
 
 def _points(sample: ChoiceSample, out_of_box: str, box: Box) -> Floats:

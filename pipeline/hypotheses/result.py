@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # default significance level: of conclusions in words, and of thresholds in statistics
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class HypothesisResult:
     """Result of a hypothesis test: statistic, p-value, effect size, and how they were computed.
 

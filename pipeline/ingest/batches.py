@@ -279,7 +279,9 @@ def _batch(
                 f"none of the first {len(items)} bags has a response; pass response_dims, the "
                 "number of their coordinates"
             )
-        responses = as_responses(item_responses, len(items), response_dims, names_of_bags)
+        responses = as_responses(
+            item_responses, len(items), n_dims=response_dims, ids=names_of_bags
+        )
     return BagsToWrite(
         Bags.trusted(np.concatenate([item.points for item in items]), offsets_of(sizes)),
         dict(zip(names or default_names(len(columns)), columns, strict=True)),

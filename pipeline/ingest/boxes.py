@@ -61,7 +61,7 @@ class MeasuredBox:
         """The box; None if there are no points."""
         if isinstance(self.given, Box) or not len(self._numbers):
             return None
-        return Box.around(self._lo, self._hi, self._sample, self.given)
+        return Box.around(self._lo, self._hi, sample=self._sample, quantile=self.given)
 
 
 def warnings_of_range(

@@ -79,7 +79,7 @@ def measures_in_words(values: Mapping[str, Any], spreads: Mapping[str, float]) -
     return ", ".join(texts)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Errors:
     """Result of `evaluate`: the errors of a model on labelled bags.
 
@@ -157,15 +157,15 @@ class Errors:
         shift = b.mean - a.mean
         share = other.weight / weight if weight else 0.0
         return Errors(
-            self.outcome,
-            n,
-            self.n_unlabelled + other.n_unlabelled,
-            exponents,
-            a.losses + b.losses,
-            a.mean + shift * share,
-            a.scatter + b.scatter + shift**2 * (self.weight * share),
-            self.details + other.details,
-            self.sample + other.sample,
+            outcome=self.outcome,
+            n=n,
+            n_unlabelled=self.n_unlabelled + other.n_unlabelled,
+            exponents=exponents,
+            losses=a.losses + b.losses,
+            mean=a.mean + shift * share,
+            scatter=a.scatter + b.scatter + shift**2 * (self.weight * share),
+            details=self.details + other.details,
+            sample=self.sample + other.sample,
             weights=None if self.weights is None else weight,
             outside=self.outside + other.outside,
         )

@@ -33,7 +33,7 @@ _N_SHOWN = 3  # points and coordinates in a printed explanation
 N_SHOWN_TARGETS = 8  # four lines each
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Explanation:
     """Result of `explain`: what moves the prediction of one bag.
 
@@ -237,14 +237,14 @@ def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Exp
         effect, slopes = _effects(model, points, rows, prediction)
     names = names_fitted(fitted.report) or [f"{j}" for j in range(n_dims)]
     return Explanation(
-        _targets(model, len(prediction)),
-        tuple(map(str, names)),
-        prediction,
-        rows,
-        points[rows],
-        effect,
-        slopes[:, 0],
-        slopes[:, 1],
+        targets=_targets(model, len(prediction)),
+        coordinate_names=tuple(map(str, names)),
+        prediction=prediction,
+        rows=rows,
+        points=points[rows],
+        effect=effect,
+        shift=slopes[:, 0],
+        spread=slopes[:, 1],
     )
 
 

@@ -305,15 +305,15 @@ class Judge:
         gaps = targets - first
         rest = weighted_sum(gaps, w) / least
         return Errors(
-            self.outcome,
-            len(batch),
-            batch.n_unlabelled,
-            exponents,
-            weighted_sum(self.outcome.losses(scores, targets), w),
-            first + rest,
-            np.maximum(0.0, weighted_sum(gaps**2, w) - n * rest**2),
-            judged.details,
-            ErrorSample(batch.index, judged.true, judged.predicted),
+            outcome=self.outcome,
+            n=len(batch),
+            n_unlabelled=batch.n_unlabelled,
+            exponents=exponents,
+            losses=weighted_sum(self.outcome.losses(scores, targets), w),
+            mean=first + rest,
+            scatter=np.maximum(0.0, weighted_sum(gaps**2, w) - n * rest**2),
+            details=judged.details,
+            sample=ErrorSample(batch.index, judged.true, judged.predicted),
             weights=None if w is None else n,
             outside=counted.outside,
         )

@@ -138,7 +138,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> StreamingRidge:
         """Fit to these rows alone, without rows of earlier calls; see `partial_fit`."""
         vars(self).pop("folds_", None)
-        return self.partial_fit(X, y, groups).solve()
+        return self.partial_fit(X, y, groups=groups).solve()
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None

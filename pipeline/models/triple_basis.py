@@ -117,7 +117,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     embedding: Annotated[
         Embedding | str | None, EMBEDDING | None_ | NameIn(EMBEDDINGS) | OneOf(AUTO)
     ] = field(default=None, kw_only=False)
-    response_embedding: Annotated[Embedding, EMBEDDING] | None = field(default=None, kw_only=False)
+    response_embedding: Annotated[Embedding, EMBEDDING] | None = None
     alpha: Annotated[
         str | float | PenaltiesLike,
         PENALTIES | OneOf(AUTO, "gcv", "folds", "validation", "projected"),

@@ -166,8 +166,8 @@ def plot_tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
 def plot_learning_curve(
     n_bags: ArrayLike,
     errors: ArrayLike,
-    standard_errors: ArrayLike | None = None,
     *,
+    standard_errors: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw errors against the number of fitted bags.

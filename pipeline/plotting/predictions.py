@@ -300,8 +300,8 @@ def plot_intervals(
     y: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    sizes: ArrayLike,
     *,
+    sizes: ArrayLike,
     coverage: float = 0.9,
     ax: Axes | None = None,
 ) -> Axes:

@@ -14,7 +14,9 @@ OUTPUT = Path("bench-output")
 def mixture_store(n_bags: int) -> BagStore:
     """``n_bags`` bags of 200 points in [−10, 10]² with the target n_components."""
     OUTPUT.mkdir(exist_ok=True)
-    return generate(make_dataset("gmm_components", seed=7), OUTPUT / f"gmm-{n_bags}.zarr", n_bags)
+    return generate(
+        make_dataset("gmm_components", seed=7), OUTPUT / f"gmm-{n_bags}.zarr", n_bags=n_bags
+    )
 
 
 def peak_mib() -> float:

@@ -51,7 +51,7 @@ def main(names: list[str], n_workers: int = 2) -> None:
     columns: dict[str, list[str]] = {}
     with open_cluster("local", n_workers=n_workers) as client:
         clock = time.perf_counter()
-        generate(make_dataset("gmm_components", seed=1), url, N_BAGS, overwrite=True)
+        generate(make_dataset("gmm_components", seed=1), url, n_bags=N_BAGS, overwrite=True)
         generated = time.perf_counter() - clock
         store = BagStore.open(url)
         for name in names:
@@ -97,7 +97,7 @@ def many_features() -> None:
     with open_cluster("local", n_workers=2, memory_limit="1.6GiB") as client:
         store = mixture_store(N_BAGS)
         data = make_dataset("gmm_components", seed=99)
-        test = generate(data, OUTPUT / "gmm-test.zarr", 10_000)
+        test = generate(data, OUTPUT / "gmm-test.zarr", n_bags=10_000)
         counts = np.ravel(test.targets())
         alpha: float | str = "gcv"
         for n_features, solver in ((4_096, "cholesky"), (65_536, "cg")):
@@ -139,7 +139,9 @@ def default(n_bags: int = N_BAGS) -> None:
     """Fit the default, in this process: what choosing adds to the fit that was chosen."""
     OUTPUT.mkdir(exist_ok=True)
     url, rng, step = OUTPUT / f"default-{n_bags}.zarr", np.random.default_rng(0), n_bags // 20
-    store = BagStore.create(url, 2, ["y"], [(-8, 8)] * 2, dtype="float32", overwrite=True)
+    store = BagStore.create(
+        url, 2, target_names=["y"], box=[(-8, 8)] * 2, dtype="float32", overwrite=True
+    )
     with seconds_of(f"{n_bags:,} bags of 16 to 64 points"):
         for _ in range(0, n_bags, step):
             sizes = rng.integers(16, 65, step)

@@ -71,7 +71,7 @@ def fitted(bags: list[np.ndarray]) -> TripleBasisRegressor:
     small = TripleBasisRegressor(
         ProjectionEmbedding(max_norm=IN_NORM),
         RandomFourierFeatures(n_features=64, scale=1.0),
-        ProjectionEmbedding(max_norm=OUT_NORM),
+        response_embedding=ProjectionEmbedding(max_norm=OUT_NORM),
         alpha=1.0,
     ).fit(bags, bags)
     wide = RandomFourierFeatures(n_features=N_FEATURES, scale=1.0)

@@ -231,7 +231,9 @@ def fractions(n_bags: int = 50_000) -> Iterator[Row]:
     stores, sizes = [], []
     for dtype in ("uint16", "float32"):
         url = OUTPUT / f"gmm-{n_bags}-{dtype}.zarr"
-        store = BagStore.create(url, source.n_dims, (), source.box, dtype=dtype, overwrite=True)
+        store = BagStore.create(
+            url, source.n_dims, target_names=(), box=source.box, dtype=dtype, overwrite=True
+        )
         stores.append(store.append(source.read()))
         files = (path for path in (url / "points").rglob("*") if path.is_file())
         sizes.append(sum(path.stat().st_size for path in files))

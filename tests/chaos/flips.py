@@ -71,8 +71,8 @@ def make_store(url: Path, dtype: str) -> Subject:
     store = BagStore.create(
         url,
         2,
-        ["y", "c"],
-        [(0, 255)] * 2,
+        target_names=["y", "c"],
+        box=[(0, 255)] * 2,
         response_dims=1,
         response_box=[(0, 255)],
         class_names={"c": ["red", "blue"]},

@@ -108,7 +108,7 @@ def nothing(place: Place) -> None:
 
 
 def empty_store(place: Place) -> None:
-    BagStore.create(place.store, 2, ["i"], response_dims=3)
+    BagStore.create(place.store, 2, target_names=["i"], response_dims=3)
 
 
 def create_and_append(place: Place) -> None:
@@ -134,7 +134,7 @@ def append_one(place: Place) -> None:
 
 
 def overwrite(place: Place) -> None:
-    grow(BagStore.create(place.store, 2, ["y"], dtype=np.float64, overwrite=True), 20)
+    grow(BagStore.create(place.store, 2, target_names=["y"], dtype=np.float64, overwrite=True), 20)
 
 
 def write_tables(place: Place) -> None:
@@ -162,7 +162,7 @@ def ingest(place: Place, **more: Any) -> None:
 
 def generate_bags(place: Place, **more: Any) -> None:
     """Block by block, each with a commit of its own."""
-    generate(SHIFTED, place.store, 3 * SHIFTED.block_bags - 1, commit_seconds=0, **more)
+    generate(SHIFTED, place.store, n_bags=3 * SHIFTED.block_bags - 1, commit_seconds=0, **more)
 
 
 def change(place: Place) -> None:
@@ -178,7 +178,7 @@ def two_stores(place: Place) -> None:
     for name, first in (("one.zarr", 0), ("other.zarr", N_BAGS)):
         bags, y = labelled_bags(N_BAGS, seed=first, most=12)
         ids = range(first, first + N_BAGS)
-        create(place.local / name).append(bags, y, ids).remove(ids[:7])
+        create(place.local / name).append(bags, y, ids=ids).remove(ids[:7])
 
 
 def merge(place: Place, overwrite: bool = False) -> None:

@@ -56,7 +56,9 @@ def folder(tmp_path):
     """Reports of bags, targets and classes whose names are attacks."""
     rng = np.random.default_rng(0)
     classes = [f"{EVIL}{side}" for side in "ab"]
-    store = BagStore.create(tmp_path / "s.zarr", 2, [f"y{EVIL}", "c"], class_names={"c": classes})
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=[f"y{EVIL}", "c"], class_names={"c": classes}
+    )
     bags = [rng.random((9, 2)) for _ in range(150)]
     y = [bag[:, 0].mean() for bag in bags]
     ids = [f"{EVIL}{i}" for i in range(150)]

@@ -183,7 +183,9 @@ EXAMPLES: dict[str, Example] = {
     ),
     **calls(
         "Registration.",
-        lambda w: hypotheses.Registration((1.0, 0.0), 5.0, 1.0, 0.5, "kcca"),
+        lambda w: hypotheses.Registration(
+            shift=(1.0, 0.0), angle=5.0, scale=1.0, dependence=0.5, measure="kcca"
+        ),
         apply={"image": IMAGE, "shape": (12, 12)},
         places={"shape": (12, 12)},
     ),
@@ -288,7 +290,12 @@ EXAMPLES: dict[str, Example] = {
     ),
     **calls(
         "Candidate.",
-        lambda w: models.Candidate(0, 1.0, w.regressor.features_, w.embedding),
+        lambda w: models.Candidate(
+            embedding=0,
+            scale_multiplier=1.0,
+            features=w.regressor.features_,
+            first=w.embedding,
+        ),
         estimator=lambda w: {"base": w.unfitted()},
     ),
     "Search": lambda w: (

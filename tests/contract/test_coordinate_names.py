@@ -59,7 +59,7 @@ KINDS = {
 
 
 def stored(frames, url):
-    made = BagStore.create(url, 3, ["y"], [(0, 20)] * 3, overwrite=True)
+    made = BagStore.create(url, 3, target_names=["y"], box=[(0, 20)] * 3, overwrite=True)
     return made.append(frames, {"y": Y})
 
 
@@ -243,7 +243,7 @@ OTHERS = {"data", "store", "new", "Y", "b", "reference", "stores", "points", "mo
 
 
 def _with_other_ids(frames, url):
-    made = BagStore.create(url, 3, ["y"], [(0, 20)] * 3, overwrite=True)
+    made = BagStore.create(url, 3, target_names=["y"], box=[(0, 20)] * 3, overwrite=True)
     return made.append(frames, {"y": Y}, ids=np.arange(N) + N)
 
 

@@ -69,7 +69,7 @@ def compared(frames, folder):
 
 def merged(frames, folder):
     first = stored(FRAMES, folder / "a")
-    second = BagStore.create(folder / "s", 3, ["y"], [(0, 20)] * 3, overwrite=True)
+    second = BagStore.create(folder / "s", 3, target_names=["y"], box=[(0, 20)] * 3, overwrite=True)
     second.append(frames, {"y": Y}, ids=np.arange(len(Y)) + len(Y))
     stores = f"[{first.url}, {second.url}]"
     run("merge", {"stores": stores, "url": folder / "m", "overwrite": "true"})

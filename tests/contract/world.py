@@ -63,7 +63,7 @@ class World:
     def make_store(self) -> BagStore:
         """A new store of all bags."""
         store = BagStore.create(
-            self.new(), 2, ["y", "c"], class_names={"c": ["a", "b"]}, response_dims=1
+            self.new(), 2, target_names=["y", "c"], class_names={"c": ["a", "b"]}, response_dims=1
         )
         return store.append(self.arrays, {"y": self.y, "c": self.classes}, responses=self.answers)
 
@@ -75,7 +75,7 @@ class World:
     @cached_property
     def larger(self) -> BagStore:
         """A store of as many bags as tuning needs."""
-        store = BagStore.create(self.new(), 2, ["y"])
+        store = BagStore.create(self.new(), 2, target_names=["y"])
         return store.append(self.arrays * 5, np.tile(self.y, 5))
 
     def new_ids(self) -> np.ndarray:
@@ -99,7 +99,9 @@ class World:
 
     @cached_property
     def triple(self) -> TripleBasisRegressor:
-        model = TripleBasisRegressor(self.embedding, self.second, ProjectionEmbedding(n_per_dim=3))
+        model = TripleBasisRegressor(
+            self.embedding, self.second, response_embedding=ProjectionEmbedding(n_per_dim=3)
+        )
         return model.fit(self.store)
 
     @cached_property
@@ -127,7 +129,9 @@ class World:
 
     @cached_property
     def densities(self) -> Densities:
-        return Densities(np.add(np.eye(3, 4), [1, 0, 0, 0]), index_set(2, 2), "cosine", None)
+        return Densities(
+            np.add(np.eye(3, 4), [1, 0, 0, 0]), index_set(2, 2), basis="cosine", box=None
+        )
 
     @cached_property
     def responses(self) -> Responses:

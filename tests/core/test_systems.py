@@ -48,7 +48,8 @@ from bagbasis.execution import worker_threads
 assert not hasattr(systems.os, "geteuid") and systems.c_library() is None
 spread = np.random.default_rng(0).uniform(0.1, 0.4, 60)
 bags = [np.random.default_rng(i).uniform(0.5 - s, 0.5 + s, (20, 2)) for i, s in enumerate(spread)]
-store = BagStore.create("bags.zarr", 2, ["spread"]).append(bags, {{"spread": spread}})
+store = BagStore.create("bags.zarr", n_dims=2, target_names=["spread"])
+store.append(bags, {{"spread": spread}})
 with store.appending():
     try:
         BagStore.open("bags.zarr").append(bags, ids=range(60, 120))

@@ -52,4 +52,4 @@ def generate_and_die(_: object, name: str, url: str, kill_at: int) -> None:
         if done >= kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    generate(dataset, url, n_bags, progress=kill, chunk_points=10**4, commit_seconds=0)
+    generate(dataset, url, n_bags=n_bags, progress=kill, chunk_points=10**4, commit_seconds=0)

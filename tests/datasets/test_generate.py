@@ -76,7 +76,7 @@ def test_chunks_tasks_and_commits_do_not_show(
     store = generate(
         dataset,
         tmp_path / "x.zarr",
-        n_bags,
+        n_bags=n_bags,
         chunk_points=chunk_points,
         commit_seconds=commit_seconds,
         progress=lambda *at: seen.append(at),
@@ -96,14 +96,14 @@ def test_store_describes_the_dataset(tmp_path: Path) -> None:
     assert digits.target_names == ("digit",)
     assert digits.meta.class_names == {"digit": list("0123456789")}
     assert digits.box.bounds == [[0, 1]] * 3
-    mixtures = BagStore.open(generate(RAGGED, tmp_path / "gmm.zarr", 10).url)
+    mixtures = BagStore.open(generate(RAGGED, tmp_path / "gmm.zarr", n_bags=10).url)
     assert mixtures.box.bounds == [[-10, 10]] * 2
     assert mixtures.meta.source == {
         "dataset": "gmm_components",
         "params": {"seed": 5, "n_points": [1, 9], "variant": "001"},
         "n_bags": 10,
     }
-    shifted = generate(SHIFTED, tmp_path / "shifted.zarr", 10)
+    shifted = generate(SHIFTED, tmp_path / "shifted.zarr", n_bags=10)
     assert shifted.response_box is not None
     assert shifted.response_box.bounds == [[0, 2]] * 3
 
@@ -116,7 +116,7 @@ def test_each_block_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         Shifted, "response_block", lambda self, index: made.append(index) or original(self, index)
     )
-    generate(SHIFTED, tmp_path / "x.zarr", 430, chunk_points=3)
+    generate(SHIFTED, tmp_path / "x.zarr", n_bags=430, chunk_points=3)
     assert made == list(range(9))
 
 
@@ -126,9 +126,9 @@ def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
     with two_workers():
         for dataset, n_bags in ((RAGGED, 20 * BLOCK), (SHIFTED, 630)):
             url = tmp_path / dataset.name
-            store = generate(dataset, url, n_bags, chunk_points=1000, commit_seconds=0)
+            store = generate(dataset, url, n_bags=n_bags, chunk_points=1000, commit_seconds=0)
             assert_holds(store, dataset, n_bags)
-            assert generate(dataset, url, n_bags).n_bags == n_bags
+            assert generate(dataset, url, n_bags=n_bags).n_bags == n_bags
 
 
 @pytest.mark.long
@@ -159,7 +159,7 @@ def test_killed_twice_and_run_again(
         committed.append(store.n_bags)
         assert committed[-2] < committed[-1] < kill_at
     seen: list[int] = []
-    store = generate(dataset, url, n_bags, progress=lambda done, total: seen.append(done))
+    store = generate(dataset, url, n_bags=n_bags, progress=lambda done, total: seen.append(done))
     assert seen[0] == committed[-1]
     assert_holds(store, dataset, n_bags)
 
@@ -173,8 +173,8 @@ def test_killed_while_the_store_was_made(tmp_path: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         patch.setattr(StoreArray, "create", killed)
         with pytest.raises(KeyboardInterrupt):
-            generate(RAGGED, tmp_path / "x.zarr", 100)
-    assert_holds(generate(RAGGED, tmp_path / "x.zarr", 100), RAGGED, 100)
+            generate(RAGGED, tmp_path / "x.zarr", n_bags=100)
+    assert_holds(generate(RAGGED, tmp_path / "x.zarr", n_bags=100), RAGGED, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,12 +197,12 @@ def test_a_failed_task_loses_no_commit(tmp_path: Path) -> None:
     flag.touch()
     dataset = FailsInBlockTen(n_points=(1, 9), flag=str(flag))
     with pytest.raises(OSError, match="out of luck"):
-        generate(dataset, tmp_path / "x.zarr", 12 * BLOCK, commit_seconds=0)
+        generate(dataset, tmp_path / "x.zarr", n_bags=12 * BLOCK, commit_seconds=0)
     store = BagStore.open(tmp_path / "x.zarr")
     assert store.n_bags == 8 * BLOCK
     store.verify()
     flag.unlink()
-    assert_holds(generate(dataset, store.url, 12 * BLOCK), dataset, 12 * BLOCK)
+    assert_holds(generate(dataset, store.url, n_bags=12 * BLOCK), dataset, 12 * BLOCK)
 
 
 def test_complete_store_is_left_as_it_is(tmp_path: Path) -> None:
@@ -212,33 +212,33 @@ def test_complete_store_is_left_as_it_is(tmp_path: Path) -> None:
     def files() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in url.rglob("*") if path.is_file()}
 
-    generate(RAGGED, url, 100)
+    generate(RAGGED, url, n_bags=100)
     before = files()
-    assert generate(RAGGED, url, 100).n_bags == 100
+    assert generate(RAGGED, url, n_bags=100).n_bags == 100
     assert files() == before
 
 
 def test_other_bags_are_not_touched(tmp_path: Path) -> None:
     """Another seed, another number of bags or a store of one's own is refused, unless told."""
     url = tmp_path / "x.zarr"
-    generate(RAGGED, url, 100)
+    generate(RAGGED, url, n_bags=100)
     for dataset, n_bags in ((RAGGED, 101), (GMMComponents(n_points=(1, 9), seed=6), 100)):
         with pytest.raises(StoreError, match=r"x\.zarr: holds other bags .*overwrite=True"):
-            generate(dataset, url, n_bags)
+            generate(dataset, url, n_bags=n_bags)
     with pytest.raises(StoreError, match=r"chunks of \d+ points, not 50"):
-        generate(RAGGED, url, 100, chunk_points=50)
+        generate(RAGGED, url, n_bags=100, chunk_points=50)
     assert_holds(BagStore.open(url), RAGGED, 100)
     assert_holds(
-        generate(Dirichlet(n_points=4), url, 30, overwrite=True), Dirichlet(n_points=4), 30
+        generate(Dirichlet(n_points=4), url, n_bags=30, overwrite=True), Dirichlet(n_points=4), 30
     )
 
-    own = BagStore.create(tmp_path / "own.zarr", 2, ["n_components"])
+    own = BagStore.create(tmp_path / "own.zarr", 2, target_names=["n_components"])
     own.append([np.zeros((3, 2))], targets={"n_components": [1]})
     with pytest.raises(StoreError, match="of unknown source"):
-        generate(RAGGED, own.url, 100)
+        generate(RAGGED, own.url, n_bags=100)
     (tmp_path / "file").write_text("not a store")
     with pytest.raises(StoreError, match="not a bag store"):
-        generate(RAGGED, tmp_path / "file", 100)
+        generate(RAGGED, tmp_path / "file", n_bags=100)
 
 
 @pytest.mark.long
@@ -251,12 +251,12 @@ def test_bags_appended_by_others_are_noticed(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate(SHIFTED, url, 400, progress=stop, commit_seconds=0)
+        generate(SHIFTED, url, n_bags=400, progress=stop, commit_seconds=0)
     store = BagStore.open(url)
     assert 0 < store.n_bags < 300
     store.append(Bags.from_list([[[0.5, 0.5]]]), [1.0])
     with pytest.raises(StoreError, match="appended that `generate` did not make"):
-        generate(SHIFTED, url, 400)
+        generate(SHIFTED, url, n_bags=400)
 
 
 @pytest.mark.long
@@ -271,13 +271,13 @@ def test_a_rival_between_two_commits_is_noticed(tmp_path: Path) -> None:
                 bags, targets, responses = SHIFTED.response_block(2)
                 BagStore.open(store.url).append(bags, targets, responses=responses)
 
-    store = BagStore.create(tmp_path / "y.zarr", 2, ["size"], response_dims=3)
+    store = BagStore.create(tmp_path / "y.zarr", 2, target_names=["size"], response_dims=3)
     logger, rival = logging.getLogger("bagbasis.datasets.generation"), Rival(logging.INFO)
     logger.addHandler(rival)
     logger.setLevel(logging.INFO)
     try:
         with pytest.raises(WriterBusyError, match="somebody else appended"):
-            generate(SHIFTED, store.url, 300, commit_seconds=0)
+            generate(SHIFTED, store.url, n_bags=300, commit_seconds=0)
     finally:
         logger.removeHandler(rival)
         logger.setLevel(logging.NOTSET)
@@ -298,5 +298,5 @@ def test_impossible_numbers_of_bags(
 ) -> None:
     """A number of bags that cannot be made, and a block that is too short, commit nothing."""
     with pytest.raises(error, match=message):
-        generate(dataset, tmp_path / "x.zarr", n_bags)
+        generate(dataset, tmp_path / "x.zarr", n_bags=n_bags)
     assert error is DataError or not (tmp_path / "x.zarr").exists()

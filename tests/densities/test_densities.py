@@ -20,7 +20,7 @@ def random_series(n, indices, basis="cosine", box=None, seed=0):
     rng = np.random.default_rng(seed)
     a = rng.standard_normal((n, len(indices))) / (1 + indices.sum(axis=1)) ** 2
     a[:, (indices == 0).all(axis=1)] = 1
-    return Densities(a, indices, basis, Box.of(box, indices.shape[1]))
+    return Densities(a, indices, basis=basis, box=Box.of(box, indices.shape[1]))
 
 
 def points_around(box, n, seed=1):
@@ -38,7 +38,7 @@ def points_around(box, n, seed=1):
 @pytest.mark.parametrize("limits", [(4, None), (None, 3.2)])
 def test_at_against_the_loop(basis, n_dims, limits):
     """Values at points, outside the box and on its edges are those of the series written out."""
-    indices, box = index_set(n_dims, *limits, basis), BOX[:n_dims]
+    indices, box = index_set(n_dims, limits[0], max_norm=limits[1], basis=basis), BOX[:n_dims]
     densities = random_series(3, indices, basis, box)
     points = points_around(box, 40)
     values = densities.at(points)
@@ -53,7 +53,7 @@ def test_at_against_the_loop(basis, n_dims, limits):
 def test_any_order_of_indices(n_dims):
     """The index set may be any distinct indices, in any order, gaps included."""
     rng = np.random.default_rng(2)
-    indices = rng.permutation(index_set(n_dims, 5, None))[:20]
+    indices = rng.permutation(index_set(n_dims, 5, max_norm=None))[:20]
     indices = np.unique(np.concatenate([indices, np.zeros((1, n_dims), int)]), axis=0)
     indices = rng.permutation(indices)
     densities = random_series(2, indices)
@@ -76,7 +76,9 @@ def lattice(densities, n):
 @pytest.mark.parametrize("n", [1, 6, 11])
 def test_on_grid_is_at_the_midpoints(basis, n_dims, n):
     """A grid holds the values at its axes, dimension j on axis 1 + j; many points as few."""
-    densities = random_series(4, index_set(n_dims, None, 4.0, basis), basis, BOX[:n_dims])
+    densities = random_series(
+        4, index_set(n_dims, None, max_norm=4.0, basis=basis), basis, BOX[:n_dims]
+    )
     for batch in (densities, densities.valid()):
         values = batch.on_grid(n)
         assert values.shape == (4, *(n,) * n_dims)
@@ -90,7 +92,7 @@ def test_on_grid_is_at_the_midpoints(basis, n_dims, n):
 
 def test_many_points_and_many_densities():
     """More points than a block, more densities than a block of grids: the same values."""
-    densities = random_series(50, index_set(2, 9, None), box=BOX[:2])
+    densities = random_series(50, index_set(2, 9, max_norm=None), box=BOX[:2])
     points = points_around(BOX[:2], 1111)
     values, grids = densities.at(points), densities.on_grid(70)
     for i in (0, 17, 49):
@@ -102,7 +104,9 @@ def test_many_points_and_many_densities():
 @pytest.mark.parametrize("basis", BASES)
 def test_integrates_to_one_in_its_box(basis):
     """In [−10, 10]² a density is per unit of the data: it integrates to a_0 there."""
-    densities = random_series(3, index_set(2, 6, None, basis), basis, [(-10, 10)] * 2)
+    densities = random_series(
+        3, index_set(2, 6, max_norm=None, basis=basis), basis, [(-10, 10)] * 2
+    )
     points, weights = np.polynomial.legendre.leggauss(40)
     x = 10 * points
     mesh = np.stack([g.ravel() for g in np.meshgrid(x, x, indexing="ij")], axis=1)
@@ -117,7 +121,7 @@ def test_integrates_to_one_in_its_box(basis):
 def test_float32_points_on_the_walls_are_inside():
     """A float32 point on an edge that float32 cannot hold is in the box."""
     box = [(0.7, 0.8)]
-    densities = Densities([[1.0]], [[0]], "cosine", Box.of(box, 1))
+    densities = Densities([[1.0]], [[0]], basis="cosine", box=Box.of(box, 1))
     assert (densities.at(np.array([0.7, 0.8], dtype=np.float32)) == 1 / densities.volume).all()
     assert (densities.at(np.array([0.7, 0.8])) > 0).all()
     assert (densities.at(np.array([0.6999, 0.8001])) == 0).all()
@@ -125,7 +129,7 @@ def test_float32_points_on_the_walls_are_inside():
 
 def test_a_sequence_of_batches():
     """Length, integers, slices, masks and iteration; a batch of none."""
-    densities = random_series(5, index_set(1, 4, None)).valid()
+    densities = random_series(5, index_set(1, 4, max_norm=None)).valid()
     assert len(densities) == 5
     np.testing.assert_array_equal(densities[-1].coefficients, densities.coefficients[4:])
     np.testing.assert_array_equal(densities[1:3].threshold, densities.threshold[1:3])
@@ -143,7 +147,7 @@ def test_a_sequence_of_batches():
 def test_immutable_and_picklable():
     """Arrays cannot be written, nor changed through the caller's; pickles whole."""
     a = np.array([[1.0, 0.5]])
-    densities = Densities(a, [[0], [1]], "cosine", None).valid()
+    densities = Densities(a, [[0], [1]], basis="cosine", box=None).valid()
     with pytest.raises(ValueError, match="read-only"):
         densities.coefficients[0, 0] = 2
     a[0, 1] = 7
@@ -156,7 +160,7 @@ def test_immutable_and_picklable():
 @pytest.mark.parametrize("basis", BASES)
 def test_marginals_integrate_the_others_out(basis):
     """A marginal is the integral over the other coordinates, in the order asked for."""
-    densities = random_series(2, index_set(3, None, 3.0, basis), basis, BOX)
+    densities = random_series(2, index_set(3, None, max_norm=3.0, basis=basis), basis, BOX)
     points, weights = np.polynomial.legendre.leggauss(20)
     x, w = 0.5 + 0.5 * points, 0.5 * weights
     at = np.array([[1.5, -9.0], [2.9, 4.0]])  # of coordinates 2 and 0
@@ -175,8 +179,8 @@ def test_marginals_integrate_the_others_out(basis):
 @pytest.mark.parametrize("valid", [False, True])
 def test_l2_distance_is_the_integral(valid):
     """Parseval, also over two index sets, is the integral of the squared difference."""
-    p = random_series(3, index_set(2, 3, None), box=BOX[:2])
-    q = random_series(3, index_set(2, None, 4.0), box=BOX[:2], seed=5)
+    p = random_series(3, index_set(2, 3, max_norm=None), box=BOX[:2])
+    q = random_series(3, index_set(2, None, max_norm=4.0), box=BOX[:2], seed=5)
     if valid:
         q = q.valid()
     gap = (p.on_grid(64) - q.on_grid(64)).reshape(3, -1)
@@ -187,35 +191,37 @@ def test_l2_distance_is_the_integral(valid):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("coefficients", "indices", "settings", "error", "message"),
     [
-        (
-            ([[1.0]], [[0, 0], [0, 1]], "cosine", None),
-            DataError,
-            r"shape \(1, 1\); expected \(n, 2",
-        ),
-        (([1.0], [[0]], "cosine", None), DataError, "coefficients have shape"),
-        (([[1.0], [np.nan]], [[0]], "cosine", None), DataError, "density 1 has a coefficient"),
-        (([[1.0]], [[1]], "cosine", None), DataError, "lack the constant"),
-        (([[1.0, 1]], [[0], [0]], "cosine", None), DataError, "twice"),
-        (([[1.0]], [[0.5]], "cosine", None), DataError, "float64"),
-        (([[1.0]], [[-1]], "cosine", None), DataError, "≥ 0"),
-        (([[1.0]], [[0]], "haar", None), ParameterError, "basis is 'haar'"),
-        (([[1.0]], [[0]], "cosine", [(0, 1)] * 2), DataError, "box has 2 dimensions"),
-        (([[1.0]], [[0]], "cosine", None, [0.0, 1.0]), DataError, r"expected \(1,\)"),
-        (([[1.0]], [[0]], "cosine", None, [np.inf]), DataError, "finite"),
-        (([[1.0]], [[0]], "cosine", None, None, 0), ParameterError, "grid is 0"),
+        ([[1.0]], [[0, 0], [0, 1]], {}, DataError, r"shape \(1, 1\); expected \(n, 2"),
+        ([1.0], [[0]], {}, DataError, "coefficients have shape"),
+        ([[1.0], [np.nan]], [[0]], {}, DataError, "density 1 has a coefficient"),
+        ([[1.0]], [[1]], {}, DataError, "lack the constant"),
+        ([[1.0, 1]], [[0], [0]], {}, DataError, "twice"),
+        ([[1.0]], [[0.5]], {}, DataError, "float64"),
+        ([[1.0]], [[-1]], {}, DataError, "≥ 0"),
+        ([[1.0]], [[0]], {"basis": "haar"}, ParameterError, "basis is 'haar'"),
+        ([[1.0]], [[0]], {"box": [(0, 1)] * 2}, DataError, "box has 2 dimensions"),
+        ([[1.0]], [[0]], {"threshold": [0.0, 1.0]}, DataError, r"expected \(1,\)"),
+        ([[1.0]], [[0]], {"threshold": [np.inf]}, DataError, "finite"),
+        ([[1.0]], [[0]], {"grid": 0}, ParameterError, "grid is 0"),
     ],
 )
-def test_refused(arguments, error, message):
+def test_refused(coefficients, indices, settings, error, message):
     """What does not fit together is refused by name."""
     with pytest.raises(error, match=message):
-        Densities(*arguments)
+        Densities(coefficients, indices, **{"basis": "cosine", "box": None} | settings)
+
+
+def test_settings_are_named():
+    """Coefficients and their indices stand first; a basis by its position is refused."""
+    with pytest.raises(TypeError, match="positional arguments"):
+        Densities([[1.0]], [[0]], "cosine", None)
 
 
 def test_refused_uses():
     """Points, grids, marginals, samples and comparisons that cannot be."""
-    densities = random_series(2, index_set(2, 3, None))
+    densities = random_series(2, index_set(2, 3, max_norm=None))
     with pytest.raises(DataError, match=r"points have shape \(3,\)"):
         densities.at([0.1, 0.2, 0.3])
     with pytest.raises(DataError, match="points, row 1: a coordinate is not finite"):
@@ -232,4 +238,6 @@ def test_refused_uses():
     with pytest.raises(DataError, match="as many, in one box"):
         densities.l2_distance(densities[:1])
     with pytest.raises(ParameterError, match=r"grid of 60\^8 cells"):
-        Densities(np.ones((1, 1)), np.zeros((1, 8), int), "cosine", None, grid=60).sample(5)
+        Densities(np.ones((1, 1)), np.zeros((1, 8), int), basis="cosine", box=None, grid=60).sample(
+            5
+        )

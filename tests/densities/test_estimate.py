@@ -137,6 +137,6 @@ def test_too_many():
     with pytest.raises(DataError, match="no bags"):
         estimate_densities(bags[:0])
     many = Bags.trusted(np.full((20_000, 2), 0.5), np.arange(20_001))
-    n = len(index_set(2, None, 300.0))
+    n = len(index_set(2, None, max_norm=300.0))
     with pytest.raises(ParameterError, match=f"{n:,} coefficients of 20,000 densities take"):
         estimate_densities(many, smoothness=300)

@@ -7,7 +7,7 @@ import pytest
 
 from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
 from bagbasis.core.errors import BagError, DataError, ParameterError
-from bagbasis.densities import Smoothness, choose_smoothness, estimate_densities
+from bagbasis.densities import Densities, Smoothness, choose_smoothness, estimate_densities
 from bagbasis.embeddings import BASES, index_set
 from bagbasis.embeddings.bases.smoothness import choose_bandwidth
 from bagbasis.execution.costs import pass_limits
@@ -71,7 +71,7 @@ def test_default_candidates():
     for n_dims in (1, 2, 3, 6):
         bags = [rng.random((5, n_dims))]
         balls, boxes = (choose_smoothness(bags, shape=shape) for shape in ("ball", "tensor"))
-        assert len(index_set(n_dims, None, balls.candidates[-1])) <= 1024
+        assert len(index_set(n_dims, None, max_norm=balls.candidates[-1])) <= 1024
         assert boxes.candidates.tolist() == list(range(1, len(boxes.candidates) + 1))
         assert boxes.candidates[-1] ** n_dims <= 1024
         kernels = choose_smoothness(bags, "kde")
@@ -159,9 +159,8 @@ def test_the_choice_comes_near_the_truth():
         errors = []
         for value in chosen.candidates:
             gap = estimate_densities(bags, kind, smoothness=float(value), box=[(0, 1)])
-            same = type(truth)(
-                np.repeat(truth.coefficients, 40, axis=0), truth.indices, "cosine", None
-            )
+            repeated = np.repeat(truth.coefficients, 40, axis=0)
+            same = Densities(repeated, truth.indices, basis="cosine", box=None)
             errors.append((gap.l2_distance(same) ** 2).mean())
         at_best = errors[chosen.candidates.tolist().index(chosen.best)]
         assert at_best < 1.1 * min(errors) < 0.5 * errors[-1]
@@ -174,7 +173,18 @@ def test_best_of_equal_scores_is_the_smoother():
     assert chosen.scores[0] == chosen.scores[1]
     assert chosen.best == 1.0
     bandwidths, scores = np.array([0.1, 0.2, 0.3]), np.array([1.0, -1.0, -1.0])
-    assert Smoothness("kde", bandwidths, scores, 1, 0, 0, Box.unit(1)).best == 0.3
+    assert (
+        Smoothness(
+            kind="kde",
+            candidates=bandwidths,
+            scores=scores,
+            n_bags=1,
+            n_alone=0,
+            n_outside=0,
+            box=Box.unit(1),
+        ).best
+        == 0.3
+    )
 
 
 @pytest.mark.parametrize(

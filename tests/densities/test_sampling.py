@@ -16,11 +16,11 @@ N = 20_000
 
 def peaked(n_dims, basis="cosine", box=None, n_per_dim=6):
     """A series density with a peak in a corner, so that edges and thresholds matter."""
-    indices = index_set(n_dims, n_per_dim, None, basis)
+    indices = index_set(n_dims, n_per_dim, max_norm=None, basis=basis)
     a = np.exp(-0.5 * (0.35 * indices) ** 2).prod(axis=1)
     a *= np.where(indices == 0, 1, np.sqrt(2)).prod(axis=1)
     return Densities(
-        np.stack([a, a * (-1.0) ** indices[:, 0]]), indices, basis, Box.of(box, n_dims)
+        np.stack([a, a * (-1.0) ** indices[:, 0]]), indices, basis=basis, box=Box.of(box, n_dims)
     )
 
 
@@ -56,7 +56,7 @@ def test_points_follow_the_density(basis, n_dims, n_cells):
 
 def test_inside_a_cell():
     """Within the cells of a coarse grid points follow the density too, not a step function."""
-    density = Densities([[1.0, -0.7]], [[0], [1]], "cosine", None, grid=2)
+    density = Densities([[1.0, -0.7]], [[0], [1]], basis="cosine", box=None, grid=2)
     points = density.sample(N, seed=2)[0]
     statistic, bound = chi_square(points, density.valid(), 40)
     assert statistic < bound
@@ -65,17 +65,19 @@ def test_inside_a_cell():
 def test_reproducible():
     """A seed gives the same points; another gives others; densities have streams of their own."""
     density = peaked(2)
-    np.testing.assert_array_equal(density.sample(9, 3).points, density.sample(9, 3).points)
-    assert (density.sample(9, 3).points != density.sample(9, 4).points).all()
-    np.testing.assert_array_equal(density.sample(9, 3)[0], density[:1].sample(9, 3)[0])
-    same = Densities(density.coefficients[[0, 0]], density.indices, "cosine", density.box)
-    first, second = same.sample(9, 3)
+    np.testing.assert_array_equal(
+        density.sample(9, seed=3).points, density.sample(9, seed=3).points
+    )
+    assert (density.sample(9, seed=3).points != density.sample(9, seed=4).points).all()
+    np.testing.assert_array_equal(density.sample(9, seed=3)[0], density[:1].sample(9, seed=3)[0])
+    same = Densities(density.coefficients[[0, 0]], density.indices, basis="cosine", box=density.box)
+    first, second = same.sample(9, seed=3)
     assert (first != second).all()
 
 
 def test_series_are_made_valid():
     """A series is sampled as its nearest valid density; never where that is zero."""
-    series = Densities([[1.0, 1.2]], [[0], [1]], "cosine", None)
+    series = Densities([[1.0, 1.2]], [[0], [1]], basis="cosine", box=None)
     points = series.sample(2000).points
     np.testing.assert_array_equal(points, series.valid().sample(2000).points)
     assert (series.valid().at(points) > 0).all()
@@ -85,13 +87,13 @@ def test_series_are_made_valid():
 def test_points_stay_in_a_box_far_from_zero():
     """Rounding does not put points outside of a thin box far away."""
     box = Box((1e6,), (1e6 + 1e-9,))
-    points = Densities([[1.0]], [[0]], "cosine", box).sample(1000).points
+    points = Densities([[1.0]], [[0]], basis="cosine", box=box).sample(1000).points
     assert ((points >= box.lo) & (points <= box.hi)).all()
 
 
 def test_four_dimensions():
     """With more dimensions than three, on a grid that is small enough."""
-    density = Densities([[1.0, 0.5]], [[0, 0, 0, 0], [0, 0, 0, 1]], "cosine", None)
+    density = Densities([[1.0, 0.5]], [[0, 0, 0, 0], [0, 0, 0, 1]], basis="cosine", box=None)
     points = density.sample(N, seed=5)[0]
     statistic, bound = chi_square(points[:, 3:], density.marginal(3).valid(), 20)
     assert statistic < bound
@@ -103,9 +105,9 @@ def test_bounds_hold():
     rng = np.random.default_rng(6)
     for basis in BASES:
         for n_dims, n_per_dim in ((1, 10), (2, 5), (3, 3)):
-            indices = index_set(n_dims, n_per_dim, None, basis)
+            indices = index_set(n_dims, n_per_dim, max_norm=None, basis=basis)
             a = rng.standard_normal((1, len(indices)))
-            density = Densities(a, indices, basis, None)
+            density = Densities(a, indices, basis=basis, box=None)
             g = density.resolution
             corners = np.stack(
                 np.meshgrid(*[np.arange(g + 1) / g] * n_dims, indexing="ij"), axis=-1

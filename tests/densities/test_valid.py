@@ -18,10 +18,10 @@ FINITE = st.floats(-50, 50)
 
 def wild(n, n_dims, basis="cosine", constant=1.0, seed=0, n_per_dim=4, box=None):
     """Series that dip far below zero."""
-    indices = index_set(n_dims, n_per_dim, None, basis)
+    indices = index_set(n_dims, n_per_dim, max_norm=None, basis=basis)
     a = np.random.default_rng(seed).standard_normal((n, len(indices)))
     a[:, 0] = constant
-    return Densities(a, indices, basis, Box.of(box, n_dims))
+    return Densities(a, indices, basis=basis, box=Box.of(box, n_dims))
 
 
 @pytest.mark.long
@@ -97,7 +97,7 @@ def test_a_valid_series_stays(n_dims):
     series = wild(4, n_dims)
     a = 0.1 * series.coefficients / np.abs(series.coefficients).sum(axis=1, keepdims=True)
     a[:, 0] = 1
-    density = Densities(a, series.indices, "cosine", series.box)
+    density = Densities(a, series.indices, basis="cosine", box=series.box)
     assert density.on_grid().min() > 0
     np.testing.assert_allclose(density.valid().threshold, 0, atol=1e-13)
     np.testing.assert_allclose(density.valid().l2_distance(density), 0, atol=1e-12)
@@ -121,7 +121,9 @@ def test_never_farther_from_a_true_density(basis, n_dims):
     truth = wild(6, n_dims, basis, seed=4).valid(128)
     noise = 0.3 * rng.standard_normal(truth.coefficients.shape)
     noise[:, 0] = 0
-    estimate = Densities(truth.coefficients + noise, truth.indices, basis, truth.box, grid=128)
+    estimate = Densities(
+        truth.coefficients + noise, truth.indices, basis=basis, box=truth.box, grid=128
+    )
     before = estimate.l2_distance(truth)
     after = estimate.valid().l2_distance(truth)
     assert (after <= before * (1 + 1e-12)).all()

@@ -200,7 +200,7 @@ def test_tables_become_stores_and_bags(kind, tmp_path):
     )
     assert made.ids().tolist() == (np.arange(N) * 3).tolist()
     expected = [np.sort(bag, axis=0) for bag in BAGS]
-    bags = Bags.from_frame(table, "id", COORDINATES)
+    bags = Bags.from_frame(table, "id", coordinates=COORDINATES)
     for found in (made, bags):
         same(Bags.from_list([np.sort(bag, axis=0) for bag in found]), expected)
 

@@ -335,7 +335,9 @@ def test_the_coordinates_of_a_fit_are_known(kind):
 @pytest.mark.long
 def test_a_store_decides_as_memory_does(kind, tmp_path):
     """A store's box and bags give the spec that they give in memory; its transform is lazy."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(UNIT, {"y": [1.0, 2.0, 3.0]})
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
+        UNIT, {"y": [1.0, 2.0, 3.0]}
+    )
     embedding = kind().fit(store)
     assert embedding.spec_ == kind().fit(store.read()).spec_
     assert embedding.spec_.box == Box.unit(2)

@@ -46,7 +46,9 @@ def test_gram_matrix(distance, orthogonal, least):
     assert correlation > 0.987
     assert determination > 0.955
     features = np.empty((N_MIXTURES, 3500))
-    spec = FourierSpec(embedding.shape[1], 3500, float(np.sqrt(variance)), 0, orthogonal)
+    spec = FourierSpec(
+        embedding.shape[1], 3500, scale=float(np.sqrt(variance)), seed=0, orthogonal=orthogonal
+    )
     spec.transform(embedding, features)
     correlation, determination = agreement(kernel, features @ features.T)
     assert correlation > least

@@ -26,7 +26,14 @@ def spec(distance, n_dims, n_lambdas=3, n_per_dim=10, kind="fitted", order=None,
     order = order or ORDERS[distance]
     values = {"bandwidth": 0.03, "floor": 1e-3, "n_coefficients": 32, "grid": 32, "max_norm": None}
     values |= {"box": Box.unit(n_dims)} | fields
-    return HDDSpec(distance, order, lambdas=lambdas, weights=weights, n_per_dim=n_per_dim, **values)
+    return HDDSpec(
+        distance=distance,
+        order=order,
+        lambdas=lambdas,
+        weights=weights,
+        n_per_dim=n_per_dim,
+        **values,
+    )
 
 
 def density(series, at):

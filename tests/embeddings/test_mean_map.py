@@ -104,7 +104,7 @@ def test_mmd_squared_of_any_features(unbiased):
 
     between = [[by_pairs(x, y) for y in others] for x in bags]
     np.testing.assert_allclose(
-        mmd_squared(A, sizes, B, other_sizes, unbiased=unbiased), between, atol=1e-12
+        mmd_squared(A, sizes, B=B, sizes_B=other_sizes, unbiased=unbiased), between, atol=1e-12
     )
     within = [[by_pairs(x, y) if x is not y else 0.0 for y in bags] for x in bags]
     np.testing.assert_allclose(mmd_squared(A, sizes, unbiased=unbiased), within, atol=1e-12)
@@ -215,7 +215,7 @@ def test_wrong_arguments_of_mmd_squared():
         with pytest.raises(DataError, match="sizes_A"):
             mmd_squared(A, wrong)
     with pytest.raises(DataError, match="sizes_B"):
-        mmd_squared(A, [2, 3, 4], A)
+        mmd_squared(A, [2, 3, 4], B=A)
     with pytest.raises(BagError, match="bag 1: 1 points in sizes_A; unbiased MMD² needs two"):
         mmd_squared(A, [2, 1, 4])
     with pytest.raises(DataError, match="A has 3 features and B 2"):

@@ -104,7 +104,10 @@ def test_wrong_bandwidths(params, message):
 
 def test_specs_of_before_are_read():
     """Without smoothing a spec is written as before there was any; with it, it comes back."""
-    plain, smooth = (ProjectionSpec("cosine", 5, None, h, box=Box.unit(2)) for h in (None, 0.1))
+    plain, smooth = (
+        ProjectionSpec("cosine", n_per_dim=5, max_norm=None, bandwidth=h, box=Box.unit(2))
+        for h in (None, 0.1)
+    )
     assert "bandwidth" not in plain.to_dict()
     for spec in (plain, smooth):
         assert spec_from_dict(spec_to_dict(spec)) == spec
@@ -132,7 +135,7 @@ def test_wrong_parameters(params, message):
 
 def test_spec_of_another_version():
     """An embedding or a field this version does not know is refused, not guessed."""
-    values = spec_to_dict(ProjectionSpec("cosine", 5, None, box=Box.unit(2)))
+    values = spec_to_dict(ProjectionSpec("cosine", n_per_dim=5, max_norm=None, box=Box.unit(2)))
     with pytest.raises(ModelError, match=r"unknown embedding 'hologram'; this version knows"):
         spec_from_dict({**values, "name": "hologram"})
     for wrong in ({"colour": 1}, {"basis": "haar"}, {"n_per_dim": None}, {"n_per_dim": "auto"}):

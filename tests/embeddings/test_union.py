@@ -68,7 +68,7 @@ def test_kernels(join, second):
 
 def test_a_frequency_sees_one_block():
     """As many as the weights say, at least one each; others do not touch its inputs."""
-    spec = FourierSpec(6, 40, 1.5, blocks=((4, 0.7), (1, 0.299), (1, 0.001)))
+    spec = FourierSpec(6, 40, scale=1.5, blocks=((4, 0.7), (1, 0.299), (1, 0.001)))
     frequencies = spec.frequencies()
     seen = np.stack([(rows != 0).any(axis=0) for rows in np.split(frequencies, [4, 5])])
     assert seen.sum(axis=0).tolist() == [1] * 20

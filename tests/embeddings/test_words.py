@@ -47,4 +47,4 @@ def test_wrong_centres():
     """Those that are not points of the box's dimension."""
     for centres in ((), (0.5,) * 3, (np.nan, 0.0)):
         with pytest.raises(ParameterError, match=r"^centres is .*; expected"):
-            BagOfWordsSpec(centres, box=BOX)
+            BagOfWordsSpec(centres=centres, box=BOX)

@@ -31,7 +31,7 @@ def regressor(precision="float64"):
     return TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=4),
         RandomFourierFeatures(n_features=48, scale=0.7),
-        ProjectionEmbedding(n_per_dim=7),
+        response_embedding=ProjectionEmbedding(n_per_dim=7),
         alpha=1e-2,
         precision=precision,
     )

@@ -214,10 +214,12 @@ def test_frequencies_take_what_they_declare():
         rows = rng.random((4, s)).astype(dtype)
         out = np.empty((4, 2 * half), dtype)
         seeds = iter(range(1, 5))  # others are kept
-        declared = frequency_bytes(FourierSpec(s, 2 * half, 1.0, 1, orthogonal), dtype)
+        declared = frequency_bytes(
+            FourierSpec(s, 2 * half, scale=1.0, seed=1, orthogonal=orthogonal), dtype
+        )
         peak = peak_of(
             lambda s=s, half=half, o=orthogonal, r=rows, out=out, seeds=seeds: FourierSpec(
-                s, 2 * half, 1.0, next(seeds), o
+                s, 2 * half, scale=1.0, seed=next(seeds), orthogonal=o
             ).transform(r, out),
             enough=declared + 2**16,
         )

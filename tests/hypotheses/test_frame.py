@@ -228,10 +228,22 @@ def test_groups_are_bags(library):
 def test_report():
     """It names what was found and tested; what is not known is left out, or None in JSON."""
     result = HypothesisResult(
-        0.25, 0.01, float("nan"), 1.5, np.arange(3.0), "two samples", "toy", "permutation",
-        "gaussian, bandwidth 1", {"a": 20, "b": 1}, "group", {"a": 4, "b": 1}, 7, 0.5,
-        {"n_left_out": 2, "error_of_frequencies": 0.123456, "locations": [[1.0]]},
-    )  # fmt: skip
+        statistic=0.25,
+        p_value=0.01,
+        standard_error=float("nan"),
+        effect=1.5,
+        null_distribution=np.arange(3.0),
+        question="two samples",
+        name="toy",
+        null="permutation",
+        kernel="gaussian, bandwidth 1",
+        n={"a": 20, "b": 1},
+        unit="group",
+        n_units={"a": 4, "b": 1},
+        seed=7,
+        seconds=0.5,
+        details={"n_left_out": 2, "error_of_frequencies": 0.123456, "locations": [[1.0]]},
+    )
     text = result.report()
     assert str(result) == text
     assert "locations" not in repr(result)

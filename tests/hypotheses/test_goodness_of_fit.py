@@ -11,7 +11,7 @@ from bagbasis.hypotheses import FSSD, KSD, MixtureScore, fit_test
 from tests.oracles import dependence
 
 NORMAL = MixtureScore([0.0])
-SERIES = Densities([[1.0, 0.4, -0.2]], [[0], [1], [2]], "cosine", [(0.0, 2.0)])
+SERIES = Densities([[1.0, 0.4, -0.2]], [[0], [1], [2]], basis="cosine", box=[(0.0, 2.0)])
 
 
 def test_value_of_all_pairs():
@@ -35,7 +35,7 @@ def test_the_right_density_is_told_from_others(statistic):
     mixture = MixtureScore([[-2.0], [2.0]], 0.5)
     mixed = rng.choice([-2.0, 2.0], 400) + 0.5**0.5 * rng.normal(size=400)
     cases = [(NORMAL, rng.normal(size=400)), (mixture, mixed), (SERIES, SERIES.sample(400)[0])]
-    flat = Densities([[1.0]], [[0]], "cosine", [(0.0, 2.0)])
+    flat = Densities([[1.0]], [[0]], basis="cosine", box=[(0.0, 2.0)])
     wrong = [(MixtureScore([0.5]), cases[0][1]), (NORMAL, mixed), (flat, cases[2][1])]
     for score, x in cases:
         assert fit_test(x, score, statistic=statistic).p_value > 0.02

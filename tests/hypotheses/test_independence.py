@@ -201,7 +201,7 @@ class TestVariables:
         found = independence_test(arrays, means, n_permutations=99)
         assert (found.unit, found.n, found.p_value) == ("bag", {"pairs": 30}, 0.01)
         store = BagStore.create(
-            tmp_path / "s.zarr", 2, ["m", "c"], class_names={"c": ["high", "low"]}
+            tmp_path / "s.zarr", 2, target_names=["m", "c"], class_names={"c": ["high", "low"]}
         )
         store = store.append(arrays, {"m": [*means[:-1], np.nan], "c": classes})
         by_class = independence_test(arrays, classes, n_permutations=99)
@@ -221,7 +221,7 @@ class TestVariables:
         arrays = [
             rng.normal(m, 1, size=(20 + i % 3, 2)).astype(np.float32) for i, m in enumerate(means)
         ]
-        store = BagStore.create(tmp_path / "s.zarr", 2, ["m"])
+        store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["m"])
         store = store.append(arrays, {"m": [*means[:-1], np.nan]})
         expected = independence_test(arrays[:-1], means[:-1], statistic=name, null=null)
         monkeypatch.setattr("bagbasis.hypotheses.samples.row_sources.EmbeddedRows.all", None)
@@ -239,7 +239,7 @@ class TestVariables:
         """Unless people ask for a null, or have groups; all else is permuted."""
         rng = np.random.default_rng(4)
         bags, y = list(rng.random((1000, 3, 1))), rng.random(1000)
-        store = BagStore.create(tmp_path / "s.zarr", 1, ["y"]).append(bags, {"y": y})
+        store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["y"]).append(bags, {"y": y})
 
         def null(*variables, **more):
             return independence_test(*variables, statistic="nfsic", n_permutations=9, **more).null
@@ -278,7 +278,7 @@ class TestVariables:
         assert found.details["pairs_left_out"] == 1
         assert "pairs_left_out" not in alone.details
         y[[5, 6, 100]] = np.nan
-        store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "g"], box=[(-6, 6)] * 2)
+        store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "g"], box=[(-6, 6)] * 2)
         store.append(bags, targets={"y": y, "g": groups})
         stored = independence_test(store, "y", groups=groups, **more)
         assert (stored.n, stored.n_units) == ({"pairs": 116}, {"pairs": 30})

@@ -205,8 +205,8 @@ class TestStein:
     def test_zero_on_average_where_the_law_is_right(self):
         """KSD², FSSD² over 200 samples of a mixture, and of a series with edges."""
         rng = np.random.default_rng(4)
-        mixture = MixtureScore([[-1.0], [2.0]], 0.5, [1.0, 3.0])
-        series = Densities([[1.0, 0.4, -0.3]], [[0], [1], [2]], "cosine", [(0.0, 2.0)])
+        mixture = MixtureScore([[-1.0], [2.0]], 0.5, weights=[1.0, 3.0])
+        series = Densities([[1.0, 0.4, -0.3]], [[0], [1], [2]], basis="cosine", box=[(0.0, 2.0)])
         drawn = series.sample(200 * 50, seed=5)[0].reshape(200, 50, 1)
         centres = np.array([-1.0, 2.0])[(rng.random((200, 50)) < 0.75).astype(int)]
         mixed = (centres + 0.5**0.5 * rng.normal(size=(200, 50)))[:, :, None]
@@ -250,7 +250,7 @@ class TestScores:
     def test_mixture(self):
         """∇ log p by differences."""
         means, covariances = [[0.0, 1.0], [2.0, -1.0]], [[[1, 0.3], [0.3, 2]], [[0.5, 0], [0, 1]]]
-        score = MixtureScore(means, covariances, [1.0, 2.0])
+        score = MixtureScore(means, covariances, weights=[1.0, 2.0])
 
         def log_p(x):
             parts = zip((1, 2), means, covariances, strict=True)
@@ -265,7 +265,7 @@ class TestScores:
     def test_series(self, basis):
         """b s + ∇b by differences of b p, also next to an edge."""
         indices = [[0, 0], [1, 0], [0, 1], [1, 1]]
-        density = Densities([[1.0, 0.3, 0.2, -0.1]], indices, basis, [(0, 2), (-1, 1)])
+        density = Densities([[1.0, 0.3, 0.2, -0.1]], indices, basis=basis, box=[(0, 2), (-1, 1)])
 
         def weighted(x):
             u = (x - [0, -1]) / 2
@@ -281,7 +281,7 @@ class TestScores:
         [
             (lambda: MixtureScore([[0.0]], [[[-1.0]]]), "not positive definite"),
             (lambda: MixtureScore([[0.0, 1.0]], [[1.0]]), "expected"),
-            (lambda: MixtureScore([[0.0]], 1.0, [0.0]), "above 0"),
+            (lambda: MixtureScore([[0.0]], 1.0, weights=[0.0]), "above 0"),
             (lambda: MixtureScore([[np.nan]]), "NaN"),
             (lambda: MixtureScore([0.0])(np.zeros((2, 3))), "dimension 3"),
             (lambda: SeriesScore("x"), "expected Densities"),
@@ -294,6 +294,6 @@ class TestScores:
             make()
 
     def test_points_that_a_series_does_not_have(self):
-        density = Densities([[1.0]], [[0]], "cosine", None)
+        density = Densities([[1.0]], [[0]], basis="cosine", box=None)
         with pytest.raises(DataError, match="point 1: the density is 0"):
             SeriesScore(density)(np.array([[0.5], [1.5]]))

@@ -13,8 +13,10 @@ from tests.jobs.running import done, refused, settings
 @pytest.mark.long
 def test_a_store_changes(tmp_path):
     """Labels by id, then a removal, a compaction, and a merge of what is left."""
-    store = BagStore.create(tmp_path / "a", 1, ["k"], class_names={"k": ["red", "blue"]})
-    store.append([[[0.5]], [[0.25]]], ["red", "red"], ["x", "y"])
+    store = BagStore.create(
+        tmp_path / "a", 1, target_names=["k"], class_names={"k": ["red", "blue"]}
+    )
+    store.append([[[0.5]], [[0.25]]], ["red", "red"], ids=["x", "y"])
     done("relabel", *settings(url=store.url, target="k", labels="{y: blue}"))
     assert "no bag has the id 'z'" in refused(1, "remove", *settings(url=store.url, ids="[x, z]"))
     report = tmp_path / "report.json"

@@ -29,7 +29,7 @@ def scheduler():
 def hidden(tmp_path_factory):
     """A store in the memory of this process, and models of its targets and of its responses."""
     where = tmp_path_factory.mktemp("models")
-    store = BagStore.create(where / "s.zarr", 2, ["y"], response_dims=2)
+    store = BagStore.create(where / "s.zarr", 2, target_names=["y"], response_dims=2)
     rng = np.random.default_rng(0)
     bags = [rng.random((9, 2)) for _ in range(N)]
     store.append(bags, rng.random((N, 1)), responses=bags)

@@ -97,13 +97,17 @@ def test_unlabelled_bags_are_left_out_and_counted(regression, tmp_path):
     source = BagStore.open(regression / "bags.zarr")
     targets = source.targets()[:, 0].copy()
     targets[:7] = np.nan
-    store = BagStore.create(tmp_path / "some.zarr", 2, ["n_components"], source.box)
+    store = BagStore.create(
+        tmp_path / "some.zarr", 2, target_names=["n_components"], box=source.box
+    )
     store.append(source.read(), {"n_components": targets})
     urls = settings(data_url=store.url, model_url=regression / "model.zarr")
     done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (report["n_bags"], report["n_unlabelled"]) == (293, 7)
-    unlabelled = BagStore.create(tmp_path / "none.zarr", 2, ["n_components"], source.box)
+    unlabelled = BagStore.create(
+        tmp_path / "none.zarr", 2, target_names=["n_components"], box=source.box
+    )
     unlabelled.append(source.read(0, 5))
     urls = settings(data_url=unlabelled.url, model_url=regression / "model.zarr")
     line = refused(1, "evaluate", *urls, *settings(out_dir=tmp_path / "none"))
@@ -137,7 +141,7 @@ def test_info_describes_stores_and_models(regression, classification, tmp_path):
 def test_verify_names_the_damaged_array(regression, tmp_path):
     """bags verify passes a good store and names what is wrong with a damaged one."""
     assert "every invariant holds" in done("verify", regression / "bags.zarr")
-    store = BagStore.create(tmp_path / "bad.zarr", 2, ["n_components"])
+    store = BagStore.create(tmp_path / "bad.zarr", 2, target_names=["n_components"])
     store.append(BagStore.open(regression / "bags.zarr").read(0, 10), {"n_components": np.ones(10)})
     targets = zarr.open_array(tmp_path / "bad.zarr", path="targets", mode="r+")
     targets[3] = np.inf

@@ -19,7 +19,7 @@ def store(tmp_path_factory):
     made = BagStore.create(
         tmp_path_factory.mktemp("days") / "s.zarr",
         2,
-        ["y", "day"],
+        target_names=["y", "day"],
         class_names={"day": sorted(set(days))},
     )
     points = [rng.random((8, 2)) for _ in days]

@@ -23,7 +23,7 @@ def store(tmp_path_factory):
     """120 bags whose labels are a step of their largest point."""
     rng = np.random.default_rng(0)
     tops = rng.uniform(0.3, 1.0, 120)
-    made = BagStore.create(tmp_path_factory.mktemp("steps") / "s.zarr", 2, ["y"])
+    made = BagStore.create(tmp_path_factory.mktemp("steps") / "s.zarr", 2, target_names=["y"])
     points = [rng.uniform(0, top, (8, 2)) for top in tops]
     return made.append(points, targets={"y": np.floor(6 * tops)})
 

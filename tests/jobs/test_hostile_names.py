@@ -80,8 +80,8 @@ def test_no_text_of_a_figure_is_mathematics(tmp_path):
 
 def predictions(ids, path):
     bags = [np.random.default_rng(i).random((5, 2)) for i in range(len(ids))]
-    store = BagStore.create(path.parent / "s.zarr", 2, ["y"], overwrite=True)
-    store.append(bags, {"y": [bag.mean() for bag in bags]}, ids)
+    store = BagStore.create(path.parent / "s.zarr", 2, target_names=["y"], overwrite=True)
+    store.append(bags, {"y": [bag.mean() for bag in bags]}, ids=ids)
     model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0).fit(store, target="y")
     write_predictions(model, store, str(path), overwrite=True)
     return pd.read_csv(path)

@@ -35,7 +35,7 @@ def store(tmp_path_factory):
     bags = [(i >= 30) + rng.standard_normal((8, 2)) for i in range(50)]
     days = np.arange(50) // 5
     url = tmp_path_factory.mktemp("tests") / "bags.zarr"
-    return BagStore.create(url, 2, ["day"]).append(bags, days)
+    return BagStore.create(url, 2, target_names=["day"]).append(bags, days)
 
 
 def assert_same_words(printed, folder):
@@ -172,7 +172,7 @@ def test_independence(store, tmp_path):
 def test_independence_of_groups_with_bags_that_are_left_out(tmp_path):
     """One bag is smaller than the others, three have no label; each has a group."""
     rng = np.random.default_rng(2)
-    made = BagStore.create(tmp_path / "s.zarr", 2, ["y", "day"], box=[(-6, 6)] * 2)
+    made = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "day"], box=[(-6, 6)] * 2)
     y = rng.normal(size=80)
     y[[3, 30, 31]] = np.nan
     bags = [rng.normal(size=(k, 2)) for k in [24] * 79 + [14]]
@@ -245,7 +245,7 @@ def test_fit(store, tmp_path):
     mixture = {"means": "[[2.0], [7.0]]", "covariances": 2.0}
     done("test", "fit", CONFIGS / "test-fit.yaml", *settings(**wanted, **mixture))
     report = json.loads((tmp_path / "report.json").read_text())
-    days = store.targets(0, 50, ("day",))
+    days = store.targets(0, 50, names=("day",))
     expected = fit_test(days, MixtureScore([[2.0], [7.0]], 2.0))
     assert report["statistic"] == pytest.approx(expected.statistic)
     assert report["p_value"] == expected.p_value

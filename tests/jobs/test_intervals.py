@@ -17,7 +17,7 @@ from tests.jobs.running import done, refused, settings
 def store(tmp_path_factory):
     rng = np.random.default_rng(0)
     url = tmp_path_factory.mktemp("days") / "s.zarr"
-    made = BagStore.create(url, 2, ["y", "day"])
+    made = BagStore.create(url, 2, target_names=["y", "day"])
     points = [rng.random((8, 2)) for _ in range(120)]
     labels = {"y": [bag[:, 0].mean() for bag in points], "day": np.arange(120) // 4}
     return made.append(points, targets=labels)

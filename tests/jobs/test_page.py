@@ -34,7 +34,10 @@ def named(tmp_path_factory):
     where = tmp_path_factory.mktemp("named")
     classes = [f"{EVIL}{side}" for side in ("down", "up")]
     store = BagStore.create(
-        where / "s.zarr", 2, [f'y"{EVIL}', "side", "noise"], class_names={"side": classes}
+        where / "s.zarr",
+        2,
+        target_names=[f'y"{EVIL}', "side", "noise"],
+        class_names={"side": classes},
     )
     targets = {
         f'y"{EVIL}': centres[:, 0],
@@ -84,7 +87,7 @@ def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
     bags = [rng.random((7, n_dims)) for _ in range(60)]
     y = np.array([bag.mean() for bag in bags])
     y[[4, 44]] += 50
-    store = BagStore.create(tmp_path / "s.zarr", n_dims, ["y"]).append(bags, y)
+    store = BagStore.create(tmp_path / "s.zarr", n_dims, target_names=["y"]).append(bags, y)
     model = DoubleBasisRegressor(MomentsEmbedding(), random_features=False, alpha=10.0)
     model.fit(store, target="y")
     errors = evaluate(model, store, subset="all")
@@ -217,7 +220,9 @@ def test_the_first_line_says_which_baseline_wins(tmp_path):
     rng = np.random.default_rng(0)
     bags = [rng.normal(size=(rng.integers(1, 12), 2)) for _ in range(150)]
     labels = np.array([bag.max() for bag in bags])
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], box=[(-6, 6)] * 2).append(bags, labels)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"], box=[(-6, 6)] * 2).append(
+        bags, labels
+    )
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr", report=tmp_path / "f.json")
     given = settings(holdout=0.3, model__embedding="moments", model__random_features="false")
     printed = done("fit", *urls, *given)

@@ -37,7 +37,7 @@ def test_bags_are_drawn_in_any_dimension(tmp_path, n_dims, joint):
     bags = [rng.normal(3, 1, (n, n_dims)) for n in (1, 50, 3000)]
     box = Box((0.0,) * n_dims, (5.0,) * n_dims)
     names = [f"coordinate {j} (m)" for j in range(n_dims)]
-    series = SeriesShape("cosine", 6, None, joint)
+    series = SeriesShape(basis="cosine", n_per_dim=6, max_norm=None, joint=joint)
     path = draw_bags(tmp_path / "a.png", bags, ["a", "b", "c"], box, series, names, n_dims == 2)
     assert_picture(path)
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
@@ -95,7 +95,7 @@ def test_panels_of_a_plane_share_a_scale_and_titles_stay_above_them(tmp_path, mo
     rng = np.random.default_rng(0)
     bags = [rng.random((n, 2)) for n in (40, 200)]
     titles = [f"bag patient-{i:04}: number of components {i}, predicted 3.4567" for i in range(2)]
-    series = SeriesShape("cosine", 4, None, True)
+    series = SeriesShape(basis="cosine", n_per_dim=4, max_norm=None, joint=True)
     figure = draw_bags(tmp_path / "a.png", bags, titles, Box.unit(2), series, ["x", "y"])
     figure.draw_without_rendering()
     *panels, bar = figure.axes
@@ -165,9 +165,23 @@ def test_a_single_rung_is_a_ranking(monkeypatch):
     """Candidates by name, the winner on top, instead of a column of dots over one number."""
     monkeypatch.setattr(tuning, "save_figure", lambda figure, path: figure)
     errors = np.linspace(0.2, 0.9, 20)[::-1].tolist()
-    scores = {c: Score(e, 90, 60, 30, 1.0, (1.0, 2.0), (e, 1.0), 0.1) for c, e in enumerate(errors)}
+    scores = {
+        c: Score(
+            error=e,
+            n_bags=90,
+            n_train=60,
+            n_held_out=30,
+            alpha=1.0,
+            alphas=(1.0, 2.0),
+            errors=(e, 1.0),
+            seconds=0.1,
+        )
+        for c, e in enumerate(errors)
+    }
     names = [f"candidate {c}" for c in range(20)]
-    _, right = draw_tuning("t", [Rung(1, 90, 20, 1)], [scores], names, 19).axes
+    _, right = draw_tuning(
+        "t", [Rung(n_blocks=1, n_bags=90, n_candidates=20, n_kept=1)], [scores], names, 19
+    ).axes
     assert [text.get_text() for text in right.get_yticklabels()] == names[:4:-1]
     at = {round(line.get_ydata()[0]): line.get_xdata()[0] for line in right.lines}
     assert [at[place] for place in range(20)] == pytest.approx(sorted(errors))

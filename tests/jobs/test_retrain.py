@@ -180,7 +180,7 @@ def test_changed_config_is_exit_code_2(folder):
 @pytest.mark.long
 def test_an_embedding_by_name_and_groups_held_out(tmp_path):
     """As ``bags fit`` takes them; a line that named them in full is the same line."""
-    store = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "day"])
+    store = BagStore.create(tmp_path / "bags.zarr", 2, target_names=["y", "day"])
     rng = np.random.default_rng(0)
 
     def more():

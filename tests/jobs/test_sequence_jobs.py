@@ -44,7 +44,7 @@ def where(tmp_path_factory):
     bags = [rng.standard_normal((int(m), 2)) for m in rng.integers(3, 10, 120)]
     y = np.array([bag[-1, 0] - bag[0, 0] for bag in bags])
     store = BagStore.create(
-        folder / "bags.zarr", 2, ["y", "way", "day"], box=[(-9, 9)] * 2,
+        folder / "bags.zarr", 2, target_names=["y", "way", "day"], box=[(-9, 9)] * 2,
         class_names={"way": ["down", "up"]},
     )  # fmt: skip
     day = np.repeat(np.arange(30.0), 4)
@@ -170,7 +170,7 @@ def test_config_of_the_guide(where, tmp_path, monkeypatch):
         for block in re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
         if "kind: sequence" in block
     ]
-    store = BagStore.create(tmp_path / "tracks.zarr", 2, ["energy"], box=[(-9, 9)] * 2)
+    store = BagStore.create(tmp_path / "tracks.zarr", 2, target_names=["energy"], box=[(-9, 9)] * 2)
     bags = BagStore.open(where / "bags.zarr").read(0, 40)
     store.append(bags, targets={"energy": np.array([bag[-1, 0] for bag in bags])})
     (tmp_path / "fit.yaml").write_text(text)

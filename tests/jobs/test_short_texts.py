@@ -16,7 +16,9 @@ from tests.jobs.running import done, settings
 def test_many_classes_are_counted(tmp_path):
     """`bags info` shows the first names; its report has all of them."""
     names = [f"day {i:03}" for i in range(364)]
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["day"], class_names={"day": names})
+    store = BagStore.create(
+        tmp_path / "s.zarr", 1, target_names=["day"], class_names={"day": names}
+    )
     store.append([np.full((2, 1), 0.5)] * 364, {"day": names})
     shown = done("info", store.url, *settings(report=tmp_path / "r.json"))
     assert "day 200" not in shown

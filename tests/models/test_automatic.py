@@ -211,9 +211,9 @@ def test_classes_and_densities_choose_too():
     classes = np.where(y > np.median(y), "wide", "narrow")
     model = DoubleBasisClassifier(random_features=SMALL).fit(bags, classes)
     assert model.score(bags, classes) > 0.9
-    triple = TripleBasisRegressor("auto", SMALL, ProjectionEmbedding(n_per_dim=4)).fit(
-        bags, list(bags)
-    )
+    triple = TripleBasisRegressor(
+        "auto", SMALL, response_embedding=ProjectionEmbedding(n_per_dim=4)
+    ).fit(bags, list(bags))
     assert triple.report_["choice"]["tried"]
 
 
@@ -396,7 +396,7 @@ def test_scales_over_decades_are_told_apart(tmp_path):
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
     np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], dtype=np.float64)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"], dtype=np.float64)
     stored = DoubleBasisClassifier().fit(store.append(bags, {"y": classes.astype(float)}))
     assert (stored.predict(new).astype(int) == truth).mean() > 0.93
 

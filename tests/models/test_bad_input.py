@@ -80,7 +80,7 @@ def test_targets_of_a_store(store, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_to_fit(tmp_path, kind):
     """A store or Bags without bags, and bags without labels."""
-    empty = BagStore.create(tmp_path / "empty.zarr", 2, ["y"])
+    empty = BagStore.create(tmp_path / "empty.zarr", 2, target_names=["y"])
     with pytest.raises(DataError, match=r"empty\.zarr: no bags to fit"):
         small(kind).fit(empty)
     with pytest.raises(DataError, match="no bags to fit"):

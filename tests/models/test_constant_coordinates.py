@@ -23,7 +23,7 @@ def bags_of(value: float, dtype: Any = float) -> list[Any]:
 def named(value: float) -> Bags:
     """Return the same with names of coordinates."""
     bags = Bags.from_list(bags_of(value))
-    return Bags.trusted(bags.points, bags.offsets, ["size", "gain"])
+    return Bags.trusted(bags.points, bags.offsets, names=["size", "gain"])
 
 
 def warned(model: DoubleBasisRegressor, X: Any) -> list[str]:

@@ -111,7 +111,7 @@ def test_the_default_embeds_these_coordinates_alone(tmp_path):
     np.testing.assert_array_equal(loaded.predict(frames[100:]), model.predict(frames[100:]))
     moved = [frame[frame.columns[::-1]] for frame in frames[100:]]
     np.testing.assert_array_equal(loaded.predict(moved), model.predict(frames[100:]))
-    store = BagStore.create(tmp_path / "s.zarr", 20, ["y"], dtype=np.float64)
+    store = BagStore.create(tmp_path / "s.zarr", 20, target_names=["y"], dtype=np.float64)
     store = store.append(Bags.from_list(bags[:100]), {"y": y[:100]})
     of_store = DoubleBasisRegressor().fit(store)
     assert of_store.report_["choice"]["coordinates"] == ["x11"]

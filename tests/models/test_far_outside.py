@@ -86,7 +86,7 @@ def test_each_call_tells_once_and_only_of_far_bags(fitted, call):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_bags_of_a_store_are_named_by_their_ids(fitted, call, tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     store.append(MIXED, {"y": SPREADS[:5]}, ids=["a", "b", "c", "far", "half"])
     y = SPREADS[:5]
 
@@ -182,7 +182,9 @@ def test_a_smoother_and_densities_tell_once():
 
 
 def test_a_smoother_tells_of_a_store(tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(MIXED, {"y": SPREADS[:5]})
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
+        MIXED, {"y": SPREADS[:5]}
+    )
     smoother = KernelSmoother(SMALL).fit(BAGS, SPREADS)
     _, texts = heard(lambda: smoother.predict(store))
     assert len(texts) == 1
@@ -191,7 +193,9 @@ def test_a_smoother_tells_of_a_store(tmp_path):
 
 def test_parts_of_a_call_that_are_computed_apart_warn_once(tmp_path):
     """Means and their deviations, too; another call warns again, and so do other bags."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:2], FAR, HALF])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
+        [*BAGS[:2], FAR, HALF]
+    )
     fitted = model(uncertainty=True).fit(BAGS, SPREADS)
 
     def parts():
@@ -208,7 +212,9 @@ def test_parts_of_a_call_that_are_computed_apart_warn_once(tmp_path):
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 def test_blocks_of_a_lazy_array_are_told_of_together(fitted, tmp_path, monkeypatch, scheduler):
     """Each block warned of its own bags: one warning of the whole call has their number."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:6], *[FAR] * 3, HALF])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
+        [*BAGS[:6], *[FAR] * 3, HALF]
+    )
     cut = [(i, i + 2) for i in range(0, 10, 2)]
     monkeypatch.setattr(prediction_features, "prediction_ranges", lambda *_: cut)
     lazy = fitted.predict(store)
@@ -231,7 +237,9 @@ def test_blocks_of_a_lazy_array_are_told_of_together(fitted, tmp_path, monkeypat
 @pytest.mark.long
 def test_blocks_on_a_cluster_are_told_of_together(fitted, tmp_path, monkeypatch):
     """The workers' logs had a line for each block, and the caller none."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:6], *[FAR] * 3, HALF])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
+        [*BAGS[:6], *[FAR] * 3, HALF]
+    )
     cut = [(i, i + 2) for i in range(0, 10, 2)]
     monkeypatch.setattr(prediction_features, "prediction_ranges", lambda *_: cut)
     before = fitted.predict(store)  # made before there is a cluster
@@ -251,7 +259,7 @@ def test_blocks_on_a_cluster_are_told_of_together(fitted, tmp_path, monkeypatch)
 
 
 def test_a_computation_that_fails_leaves_no_warning_behind(fitted, tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:2], FAR])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append([*BAGS[:2], FAR])
 
     def fail(block):
         raise ZeroDivisionError
@@ -261,7 +269,7 @@ def test_a_computation_that_fails_leaves_no_warning_behind(fitted, tmp_path):
             fitted.predict(store).map_blocks(fail, dtype=float).compute()
 
     assert len(heard(run)[1]) == 1
-    near = BagStore.create(tmp_path / "n.zarr", 2, ["y"]).append(BAGS[:2])
+    near = BagStore.create(tmp_path / "n.zarr", 2, target_names=["y"]).append(BAGS[:2])
     assert heard(fitted.predict(near).compute)[1] == []
 
 

@@ -45,7 +45,7 @@ def append(store, n=N):
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     url = tmp_path_factory.mktemp("holdout") / "s.zarr"
-    made = BagStore.create(url, 2, NAMES, class_names={"month": MONTH_NAMES})
+    made = BagStore.create(url, 2, target_names=NAMES, class_names={"month": MONTH_NAMES})
     return append(made)
 
 
@@ -89,7 +89,9 @@ def test_groups_stay_together(store, tmp_path):
     assert not set(PATIENT[out]) & set(PATIENT[~out])
     assert model.report_["n_bags_held_out"] == out.sum()
     url = tmp_path / "grown.zarr"
-    half = append(BagStore.create(url, 2, NAMES, class_names={"month": MONTH_NAMES}), 160)
+    half = append(
+        BagStore.create(url, 2, target_names=NAMES, class_names={"month": MONTH_NAMES}), 160
+    )
     kept = small().fit(half, target="y", holdout=BY_GROUPS)
     before = members(half, kept.holdout_)
     grown = half.append(BAGS[160:], dict.fromkeys(NAMES, np.zeros(N - 160)))

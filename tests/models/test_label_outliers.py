@@ -172,7 +172,7 @@ def test_many_columns_with_outliers_are_fitted() -> None:
 
 def test_rounds_of_retraining_count_all_labels(tmp_path: Any) -> None:
     """Labels of later rounds may be where the first round had outliers."""
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["y"])
     store = store.append(BAGS, targets=with_outliers("one")[:, None])
     line = ModelSequence.begin(model_of(), store, (0, N), "y", 0.0)
     assert line.statistics(store, (0, N)).train.n == N

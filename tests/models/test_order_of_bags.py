@@ -54,7 +54,7 @@ def test_predictions_do_not_depend_on_the_order():
 
 def test_a_store_and_memory_have_the_same_folds(tmp_path):
     bags = [bag.astype(np.float32) for bag in BAGS]
-    store = BagStore.create(tmp_path / "a.zarr", 2, ["y"]).append(bags, Y)
+    store = BagStore.create(tmp_path / "a.zarr", 2, target_names=["y"]).append(bags, Y)
     stored = read_sample(posed(DoubleBasisRegressor(), store, target="y"))
     memory = sample_of(bags, Y)
     np.testing.assert_array_equal(stored.rows.folds, memory.rows.folds)
@@ -148,7 +148,7 @@ def test_folds_by_position(monkeypatch, tmp_path):
     problem = posed(DoubleBasisRegressor(), BAGS[:3], Y[:3])
     assert place_folds(problem.fitted, problem.outcome, 5) is None
     bags = [bag.astype(np.float32) for bag in BAGS]
-    store = BagStore.create(tmp_path / "a.zarr", 2, ["y"]).append(bags, Y)
+    store = BagStore.create(tmp_path / "a.zarr", 2, target_names=["y"]).append(bags, Y)
     problem = posed(DoubleBasisRegressor("moments"), store, target="y", holdout=0.2)
     placed = place_folds(problem.fitted, problem.outcome, 5)
     expected = folds_by_content([bags[i] for i in placed.places], Y[placed.places], 5)

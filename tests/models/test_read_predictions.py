@@ -192,7 +192,7 @@ def test_no_two_columns_of_one_name(tmp_path, format):
         write_predictions(model, store, tmp_path / f"p.{format}")
     write_predictions(model, store, tmp_path / "p.zarr")
     codes = np.digitize(Y, [0.0]).astype(float)
-    store = BagStore.create(tmp_path / "c.zarr", 2, ["p_low"],
+    store = BagStore.create(tmp_path / "c.zarr", 2, target_names=["p_low"],
                             class_names={"p_low": ["low", "high"]}, overwrite=True)  # fmt: skip
     store.append(BAGS, {"p_low": np.array(["low", "high"])[codes.astype(int)]})
     model = classifier().fit(store, target="p_low")

@@ -38,7 +38,9 @@ def stores(tmp_path_factory):
     folder, made = tmp_path_factory.mktemp("removed"), {}
     bags, y = labelled_bags(N, seed=1)
     for name in ("removed", "unlabelled"):
-        store = BagStore.create(folder / name, 2, ["y"], dtype=np.float64, chunk_points=50)
+        store = BagStore.create(
+            folder / name, 2, target_names=["y"], dtype=np.float64, chunk_points=50
+        )
         targets = np.where(np.isin(np.arange(N), GONE) & (name != "removed"), np.nan, y)
         made[name] = store.append(bags, targets, ids=[f"b{i}" for i in range(N)])
     made["removed"].remove([f"b{i}" for i in GONE])

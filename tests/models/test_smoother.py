@@ -130,7 +130,9 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
 
 def test_store_with_responses(tmp_path):
     """A store's responses are what is smoothed, unless a target is named."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=2, dtype=np.float64)
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=["y"], response_dims=2, dtype=np.float64
+    )
     store.append(BAGS, {"y": Y}, responses=responses())
     model = KernelSmoother(
         EMBEDDING, bandwidth=0.4, response_embedding=EMBEDDING, precision="float64"
@@ -170,7 +172,7 @@ def test_sums_merge_in_any_order():
 
 def test_any_embedding():
     """Δ is the distance of whatever embedding is given."""
-    spec = ProjectionSpec("legendre", 3, None, box=Box.unit(2))
+    spec = ProjectionSpec("legendre", n_per_dim=3, max_norm=None, box=Box.unit(2))
     embedding = ProjectionEmbedding(basis="legendre", n_per_dim=3)
     model = KernelSmoother(embedding, bandwidth=0.3, precision="float64").fit(BAGS, Y)
     assert model.features_.embedding == spec
@@ -202,7 +204,10 @@ def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, in_memory,
     ):
         X, given = bags[:n], (y,)
         if stored:
-            X, given = BagStore.create(tmp_path / "s.zarr", 1, ["t"], overwrite=True), ()
+            X, given = (
+                BagStore.create(tmp_path / "s.zarr", 1, target_names=["t"], overwrite=True),
+                (),
+            )
             X.append(bags[:n], {"t": y})
         smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=2), in_memory=in_memory)
         with warnings.catch_warnings(record=True) as caught:

@@ -40,7 +40,7 @@ def test_the_penalty_of_folds_is_that_of_folds_by_hand():
     alphas = [0.1, 10.0, 1000.0]
     ours = StreamingRidge("folds", alphas=alphas, n_folds=3)
     for rows in np.split(np.arange(301), [105]):
-        ours.partial_fit(X[rows], Y[rows], groups[rows])
+        ours.partial_fit(X[rows], Y[rows], groups=groups[rows])
     folds = ours._folds_of(groups, 301, 0)
     errors = []
     for alpha in alphas:
@@ -93,7 +93,7 @@ FAR = {
 def in_batches(model, x, y, ends, groups=None):
     """A model of rows in batches that end there."""
     for rows in np.split(np.arange(len(x)), ends):
-        model.partial_fit(x[rows], y[rows], None if groups is None else groups[rows])
+        model.partial_fit(x[rows], y[rows], groups=None if groups is None else groups[rows])
     return model
 
 
@@ -193,7 +193,7 @@ def test_groups_that_are_missing_or_inexact(groups):
     """Rows without a group would be one group; such floats stand for several ids."""
     model = StreamingRidge().fit(X[:50], Y[:50])
     with pytest.raises(DataError, match="row 2"):
-        model.partial_fit(X[:3], Y[:3], groups)
+        model.partial_fit(X[:3], Y[:3], groups=groups)
     assert sum(one.n for one in model.folds_) == 50
 
 

@@ -39,7 +39,9 @@ FIRST, THIRD = ProjectionEmbedding(n_per_dim=4), ProjectionEmbedding(n_per_dim=6
 
 def regressor(alpha=1e-2, precision="float64", third=THIRD, **options):
     second = RandomFourierFeatures(n_features=64, scale=0.7)
-    return TripleBasisRegressor(FIRST, second, third, alpha=alpha, precision=precision, **options)
+    return TripleBasisRegressor(
+        FIRST, second, response_embedding=third, alpha=alpha, precision=precision, **options
+    )
 
 
 def response_coefficients(responses, n=6):
@@ -71,7 +73,7 @@ def fitted(blocks, n, **options):
     return TripleBasisRegressor(
         ProjectionEmbedding(max_norm=8.0, box=box),
         RandomFourierFeatures(n_features=1024),
-        ProjectionEmbedding(max_norm=12.0, box=box),
+        response_embedding=ProjectionEmbedding(max_norm=12.0, box=box),
         **options,
     ).fit(bags, responses)
 
@@ -165,7 +167,9 @@ def observed_error(test, at, truth):
     first = ProjectionEmbedding(max_norm=12.0, box=DensityMapping.box, dtype="float64")
     observed = first.fit(test.responses.present)
     coefficients = observed.transform(test.responses.present)
-    densities = Densities(coefficients, observed.spec_.indices, "cosine", observed.spec_.box)
+    densities = Densities(
+        coefficients, observed.spec_.indices, basis="cosine", box=observed.spec_.box
+    )
     return ((densities.at(at) - truth) ** 2).mean()
 
 
@@ -272,7 +276,7 @@ def test_index_sets_are_chosen():
     model = TripleBasisRegressor(
         ProjectionEmbedding(max_norm="auto"),
         RandomFourierFeatures(n_features=32),
-        ProjectionEmbedding(n_per_dim="auto"),
+        response_embedding=ProjectionEmbedding(n_per_dim="auto"),
     ).fit(BAGS, RESPONSES)
     alone = ProjectionEmbedding(n_per_dim="auto").fit([RESPONSES[i] for i in KNOWN])
     assert model.response_spec_.n_per_dim == alone.spec_.n_per_dim

@@ -30,7 +30,7 @@ def with_wild(times, at=WILD, bags=BAGS):
 
 
 def stored(bags, url, **given):
-    store = BagStore.create(url, 2, ["y"], dtype="float64", **given)
+    store = BagStore.create(url, 2, target_names=["y"], dtype="float64", **given)
     for a, b in ((0, 5), (5, 30), (30, N)):
         store.append(bags[a:b], {"y": SPREAD[a:b]})
     return store
@@ -134,7 +134,7 @@ UNLABELLED = r"bag 9( \(id 9\))? has no label, and makes the box 5.*e\+05 times 
 
 
 def in_store(bags, y, url, **given):
-    store = BagStore.create(url, 2, ["y"], dtype="float64", **given)
+    store = BagStore.create(url, 2, target_names=["y"], dtype="float64", **given)
     store.append(bags, {"y": y})
     return store
 

@@ -40,7 +40,7 @@ def append_rounds(pipe: Any, url: str, first: int) -> None:
         bags, targets, ids, _ = batch(i)
         while True:
             try:
-                store.append(bags, targets, ids)
+                store.append(bags, targets, ids=ids)
                 break
             except WriterBusyError:
                 continue

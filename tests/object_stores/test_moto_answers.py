@@ -46,7 +46,7 @@ def place(s3, tmp_path_factory):
     stored(folder / "s.zarr", BAGS, Y)
     fs.put(str(folder / "s.zarr"), f"{url}/s.zarr", recursive=True)
     shutil.rmtree(folder)
-    BagStore.create(f"icechunk+{url}/i", 2, ["y"]).append(BAGS, Y)
+    BagStore.create(f"icechunk+{url}/i", 2, target_names=["y"]).append(BAGS, Y)
     return url
 
 

@@ -24,25 +24,25 @@ from tests.object_stores.moto_server import forget_clients
 @pytest.fixture
 def store(bucket):
     """An empty store."""
-    return BagStore.create(f"icechunk+{bucket}/data/s", 2, ["y"], chunk_points=8)
+    return BagStore.create(f"icechunk+{bucket}/data/s", 2, target_names=["y"], chunk_points=8)
 
 
 @pytest.mark.long
 def test_moto_store_grows_and_is_read(bucket):
     """Appends with responses are committed, seen by others, whole, and can be replaced."""
     url = f"icechunk+{bucket}/data/s"
-    store = BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8)
+    store = BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8)
     other = BagStore.open(url)
     for _ in range(2):
         append_batch(store)
     bags, targets, ids, responses = batch(2)
-    other.append(bags, targets, ids, responses=responses)
+    other.append(bags, targets, ids=ids, responses=responses)
     assert other.n_bags == 3 * BATCH
     model_of(3 * BATCH).check(store.refresh())
     store.verify()
     with pytest.raises(StoreError, match="exists already"):
         BagStore.create(url, 2)
-    fresh = BagStore.create(url, 2, ["y"], overwrite=True)
+    fresh = BagStore.create(url, 2, target_names=["y"], overwrite=True)
     fresh.append(batch(0)[0], batch(0)[1], ids=list("abcde"))
     fresh.append(batch(1)[0], batch(1)[1], ids=list("fghij"))
     assert BagStore.open(url).ids().tolist() == list("abcdefghij")
@@ -54,7 +54,9 @@ def test_moto_plain_zarr_is_read_and_not_written(bucket, tmp_path):
     """A plain store on S3 is read, and seen to grow when its files are copied there anew; whatever
     would write it is refused, and says what to do."""
     url = f"{bucket}/data/s.zarr"
-    local = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=3, chunk_points=8)
+    local = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=["y"], response_dims=3, chunk_points=8
+    )
     append_batch(local)
     store = among_objects(local, url)
     model_of(BATCH).check(store)
@@ -176,7 +178,7 @@ def test_moto_half_a_repository_is_finished(bucket):
     with pytest.raises(StoreError, match="/s: exists and is not a bag store"):
         BagStore.create(url, 2, overwrite=True)
     fsspec.filesystem("s3").rm_file(f"{bucket}/data/s/notes")
-    append_batch(BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8))
+    append_batch(BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8))
     model_of(BATCH).check(BagStore.open(url))
 
 
@@ -190,7 +192,7 @@ def test_moto_one_of_two_makers_is_refused(bucket, monkeypatch, left):
         monkeypatch.setattr(icechunk.Repository, "create", create)
         if left:
             leave_half_a_repository(url)
-        append_batch(BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8))
+        append_batch(BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8))
         return create(storage)
 
     monkeypatch.setattr(icechunk.Repository, "create", be_overtaken)
@@ -229,7 +231,7 @@ def test_moto_icechunk_reader_sees_one_snapshot(bucket):
     url = f"icechunk+{bucket}/data/r"
     with pytest.raises(StoreError, match="not found"):
         BagStore.open(url)
-    store = BagStore.create(url, 2, ["y"], chunk_points=8)
+    store = BagStore.create(url, 2, target_names=["y"], chunk_points=8)
     append_batch(store)
     reader = BagStore.open(url)
     append_batch(store)

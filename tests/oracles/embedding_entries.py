@@ -145,7 +145,9 @@ def _words(n_dims: int, dtypes: tuple[Any, Any], n_words: int, **params: Any) ->
     box = list(zip(LO[:n_dims], HI[:n_dims], strict=True))
     centres = rng.random((n_words, n_dims))
     mode = embedding.out_of_box
-    embedding.spec_ = BagOfWordsSpec(tuple(centres.ravel().tolist()), out_of_box=mode, box=box)
+    embedding.spec_ = BagOfWordsSpec(
+        centres=tuple(centres.ravel().tolist()), out_of_box=mode, box=box
+    )
 
     def oracle(bags: Bags) -> Any:
         return words_by_loop(list(bags), centres, LO[:n_dims], HI[:n_dims], mode)

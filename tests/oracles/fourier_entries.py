@@ -21,7 +21,7 @@ def random_features() -> Iterator[Implementation]:
     for dtype in DTYPES:
         name = np.dtype(dtype).name
         for orthogonal in (False, True):
-            spec = FourierSpec(30, 200, 1.5, seed=3, orthogonal=orthogonal)
+            spec = FourierSpec(30, 200, scale=1.5, seed=3, orthogonal=orthogonal)
             yield Implementation(
                 f"random features {name} orthogonal={orthogonal}",
                 partial(_transform, spec=spec),

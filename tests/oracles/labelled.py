@@ -39,8 +39,8 @@ def stored(
 ) -> BagStore:
     """A store of double-precision bags."""
     n_dims = bags[0].shape[1]
-    store = BagStore.create(url, n_dims, names, **{"dtype": np.float64, **options})
-    return store.append(bags, targets, ids)
+    store = BagStore.create(url, n_dims, target_names=names, **{"dtype": np.float64, **options})
+    return store.append(bags, targets, ids=ids)
 
 
 def features_by_loop(model: Any, bags: Sequence[NDArray[Any]]) -> NDArray[np.float64]:

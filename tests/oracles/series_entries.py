@@ -49,7 +49,10 @@ def projected(
     squared: bool = False,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """`bases.project` for a table entry: all dimensions, or marginals of ``size`` of them."""
-    indices, groups = index_set(size, *limits, basis), series.subsets(bags.n_dims, size)
+    indices, groups = (
+        index_set(size, limits[0], max_norm=limits[1], basis=basis),
+        series.subsets(bags.n_dims, size),
+    )
     out = np.empty((len(bags), len(groups) * len(indices)), dtype=out_dtype)
     box = Box(LO[: bags.n_dims], HI[: bags.n_dims])
     drop = mode == "drop"
@@ -133,7 +136,7 @@ def evaluations() -> Iterator[Implementation]:
             1000,
             atol=1e-12,
         )
-        indices = index_set(2, None, 4.0, basis)
+        indices = index_set(2, None, max_norm=4.0, basis=basis)
         yield Implementation(
             f"evaluate_series {basis}",
             lambda a, x, basis=basis, indices=indices: evaluate_series(a, indices, basis, x),
@@ -159,7 +162,7 @@ def evaluations() -> Iterator[Implementation]:
 
 
 def _scores(bags: list[NDArray[Any]], basis: str) -> NDArray[Any]:
-    indices, group = index_set(2, 5, None, basis), np.arange(2)
+    indices, group = index_set(2, 5, max_norm=None, basis=basis), np.arange(2)
     sums, _ = leave_one_out_sums(Bags.from_list(bags), indices, group, basis, Box.unit(2))
     return sums.mean_scores(np.eye(len(indices)))
 

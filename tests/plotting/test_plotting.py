@@ -86,7 +86,7 @@ def test_coverage_by_size(ax):
     """Small bags that are missed are seen."""
     sizes = np.repeat([5, 50], 30)
     lower, upper = np.where(sizes == 5, 1.0, -1.0), np.full(60, 2.0)
-    plotting.plot_intervals(np.zeros(60), lower, upper, sizes, ax=ax)
+    plotting.plot_intervals(np.zeros(60), lower, upper, sizes=sizes, ax=ax)
     measured = np.array(ax.containers[0].lines[0].get_ydata(), dtype=float)
     np.testing.assert_allclose(measured, [0, 0, 0, 1, 1, 1])
 
@@ -259,7 +259,7 @@ def test_what_cannot_be_drawn(model, classifier):
         (lambda: plotting.plot_coordinates(result), "use plot_null"),
         (lambda: plotting.plot_drift([]), "no p-value"),
         (lambda: plotting.plot_learning_curve([1, 2], [1.0]), "for each number of bags"),
-        (lambda: plotting.plot_intervals([1.0], [0.0], [2.0], []), "one for each bag"),
+        (lambda: plotting.plot_intervals([1.0], [0.0], [2.0], sizes=[]), "one for each bag"),
         (lambda: plotting.plot_bag(np.ones((2, 2, 2))), "expected \\(n_points, n_dims\\)"),
     ):
         with pytest.raises(BagbasisError, match=message):

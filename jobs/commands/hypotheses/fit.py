@@ -50,12 +50,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
     statistic = named_statistic(FIT, config.statistic, config.parameters)
     means = config.means or [[0.0] * len(config.targets)]
-    score = MixtureScore(means, config.covariances, config.weights)
+    score = MixtureScore(means, config.covariances, weights=config.weights)
     store = BagStore.open(config.data_url)
     start, stop = config.bags or (0, store.n_bags)
-    points = store.targets(start, stop, config.targets)
+    points = store.targets(start, stop, names=config.targets)
     labelled = ~np.isnan(points).any(axis=1)
-    groups = config.groups and store.targets(start, stop, (config.groups,))[labelled, 0]
+    groups = config.groups and store.targets(start, stop, names=(config.groups,))[labelled, 0]
     result = fit_test(
         points[labelled],
         score,

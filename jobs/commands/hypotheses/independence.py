@@ -46,7 +46,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     store = BagStore.open(config.data_url)
     start, stop = config.bags or (0, store.n_bags)
     groups, within = (
-        name and store.targets(start, stop, (name,))[:, 0]
+        name and store.targets(start, stop, names=(name,))[:, 0]
         for name in (config.groups, config.within)
     )
     with running_on(config.cluster, store.url):

@@ -33,11 +33,11 @@ def warped_pair(
     rng = np.random.default_rng(seed)
     whole = wave_image(size + 2 * _MARGIN, seed)
     truth = Registration(
-        tuple(rng.uniform(-5, 5, 2).tolist()),
-        float(rng.uniform(-12, 12)),
-        float(rng.uniform(0.92, 1.08)),
-        0.0,
-        "",
+        shift=tuple(rng.uniform(-5, 5, 2).tolist()),
+        angle=float(rng.uniform(-12, 12)),
+        scale=float(rng.uniform(0.92, 1.08)),
+        dependence=0.0,
+        measure="",
     )
     fixed = whole[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
     # the reference's pixel x is seen at x'; so the image has at x' what the reference has at x

@@ -92,7 +92,7 @@ class SyntheticMappings(Experiment[Sizes]):
         )
         n_bags = n_train if train else self.settings.n_test
         name = f"{split}-{short_name({**bags.params, 'n_bags': n_bags})}.zarr"
-        return generate(bags, self.out_dir / "data" / name, n_bags, progress=progress)
+        return generate(bags, self.out_dir / "data" / name, n_bags=n_bags, progress=progress)
 
     def _training(self, n_train: int) -> tuple[Training, Training]:
         """All training bags, stored, and the first ones, which choose the bases, in memory."""

@@ -197,4 +197,6 @@ class KernelDensityEmbedding(Embedding[ProjectionSpec]):
         # nothing is chosen from the sample
         reach = _REACH / (np.pi * self.bandwidth)
         common: Any = {"out_of_box": out_of_box, "box": box}
-        return ProjectionSpec("cosine", None, reach, self.bandwidth, **common)
+        return ProjectionSpec(
+            "cosine", n_per_dim=None, max_norm=reach, bandwidth=self.bandwidth, **common
+        )

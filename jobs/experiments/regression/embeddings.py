@@ -86,7 +86,9 @@ class Embeddings(Experiment[Sizes]):
         kind = DoubleBasisClassifier if is_class else DoubleBasisRegressor
         base = kind(validation_fraction=_VALIDATION)
         url = self.out_dir / "stores" / f"{p['data'].replace(' ', '-')}.zarr"
-        store = BagStore.create(url, bags.n_dims, ["y", "group"], box_of_bags(bags), overwrite=True)
+        store = BagStore.create(
+            url, bags.n_dims, target_names=["y", "group"], box=box_of_bags(bags), overwrite=True
+        )
         store = store.append(bags[train], np.column_stack([y, groups])[train])
         search = replace(Search.auto(), scale_multipliers=s.multipliers)
         holdout = {"fraction": 0.0, "groups": "group"}

@@ -133,7 +133,9 @@ class RealBags(Experiment[Sizes]):
         groups = np.arange(len(train.labels)) if train.groups is None else train.groups
         url = self.out_dir / "stores" / f"{p['data'].replace(' ', '-')}-{name}.zarr"
         box, columns = box_of_bags(train.bags), ["y", "group"]
-        store = BagStore.create(url, train.bags.n_dims, columns, box, overwrite=True)
+        store = BagStore.create(
+            url, train.bags.n_dims, target_names=columns, box=box, overwrite=True
+        )
         store = store.append(train.bags, np.column_stack([train.labels, groups]))
         tuned = tune(
             model,

@@ -244,7 +244,7 @@ def measure_regression(
     """Time whole fits from the store, in turn, and measure RMSE on test bags of both."""
     n_bags, D = params["n_train"], params["D"]
     dataset = make_dataset("gmm_components", seed=2 * seed, n_points=_N_POINTS)
-    store = generate(dataset, out_dir / f"bags-{n_bags}.zarr", n_bags)
+    store = generate(dataset, out_dir / f"bags-{n_bags}.zarr", n_bags=n_bags)
     unseen = make_dataset("gmm_components", seed=2 * seed + 1, n_points=_N_POINTS)
     test, y = draw_from(unseen, params["n_test"])
     rows = bag_features(
@@ -252,7 +252,7 @@ def measure_regression(
     )
     alpha, fit_peer = ALPHA_PER_BAG * n_bags, {**BASIS_PEERS, **KERNELS}[params["peer"]]
     workers = params["peer"] == "dask.array"
-    few = generate(dataset, out_dir / "bags-few.zarr", N_FEW)
+    few = generate(dataset, out_dir / "bags-few.zarr", n_bags=N_FEW)
     progress(0, 1)
     with connect("local", n_workers=2, cores_per_worker=1) if workers else nullcontext() as client:
         fit_ours(few, D_FEW, alpha, seed)

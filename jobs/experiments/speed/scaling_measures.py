@@ -105,7 +105,7 @@ def random_store(size: Size, seed: int, parent: Path) -> Iterator[BagStore]:
     rng = np.random.default_rng(seed)
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent, prefix="scaling-") as folder:
-        store = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        store = BagStore.create(Path(folder) / "bags.zarr", size.d, target_names=["y"])
         step = max(1, POINTS_PER_WRITE // size.n)
         for start in range(0, size.N, step):
             n_bags = min(step, size.N - start)
@@ -190,9 +190,9 @@ def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
     size = Size.of(p)
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent) as folder:
-        empty = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        empty = BagStore.create(Path(folder) / "bags.zarr", size.d, target_names=["y"])
         meta = replace(empty.meta, n_bags=size.N, n_points=size.N * size.n)
-        source = LabelledBags(BagStore(empty.url, meta), Targets(("y",)))
+        source = LabelledBags(BagStore(empty.url, meta=meta), Targets(("y",)))
         fit_pass = FitPlan(source, size.features(), Reals(1), None, "float32")
         begun = time.process_time()
         ranges = fit_pass.ranges

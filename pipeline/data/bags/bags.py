@@ -62,7 +62,9 @@ class Ragged(Sequence[np.ndarray]):
     _names: tuple[str, ...] | None
     _ids: BagIds | None
 
-    def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
+    def __init__(
+        self, points: ArrayLike, offsets: ArrayLike, *, ids: IdsLike | None = None
+    ) -> None:
         self._keep(points, offsets)
         ids = None if ids is None else given_ids(ids, len(self))
         check_finite(self.points, self.offsets, ids, self.OWNER)
@@ -95,6 +97,7 @@ class Ragged(Sequence[np.ndarray]):
         cls,
         points: NDArray[Any],
         offsets: Integers,
+        *,
         names: Names = None,
         ids: BagIds | None = None,
     ) -> Self:
@@ -118,7 +121,7 @@ class Ragged(Sequence[np.ndarray]):
         names = None if names is None else tuple(names)
         if names is not None and len(names) != self.n_dims:
             raise DataError(f"{len(names)} names for {self.n_dims} coordinates: {shown(names)}")
-        return self.trusted(self.points, self.offsets, names, self.bag_ids)
+        return self.trusted(self.points, self.offsets, names=names, ids=self.bag_ids)
 
     def with_ids(self, ids: BagIds | IdsLike | None) -> Self:
         """Return the same sets with other ids, or without any.
@@ -134,7 +137,7 @@ class Ragged(Sequence[np.ndarray]):
         """
         if ids is not None and not isinstance(ids, BagIds):
             ids = BagIds(given_ids(ids, len(self)))
-        return self.trusted(self.points, self.offsets, self.coordinate_names, ids)
+        return self.trusted(self.points, self.offsets, names=self.coordinate_names, ids=ids)
 
     @property
     def bag_ids(self) -> BagIds | None:
@@ -159,7 +162,7 @@ class Ragged(Sequence[np.ndarray]):
         if order is None:
             return self
         points = np.take(self.points, order, axis=1)
-        return self.trusted(points, self.offsets, names, self.bag_ids)
+        return self.trusted(points, self.offsets, names=names, ids=self.bag_ids)
 
     def _check_sizes(self) -> None:
         """Raise DataError for the first set whose size is not allowed."""
@@ -205,13 +208,13 @@ class Ragged(Sequence[np.ndarray]):
             offsets = self.offsets[start : max(start, stop) + 1]
             points = self.points[offsets[0] : offsets[-1]]
             some = ids and ids.take(slice(start, max(start, stop)))
-            return self.trusted(points, offsets - offsets[0], self.coordinate_names, some)
+            return self.trusted(points, offsets - offsets[0], names=self.coordinate_names, ids=some)
         index = self._index_of(key)
         sizes = self.sizes[index]
         offsets = offsets_of(sizes)
         rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
         some = ids and ids.take(index)
-        return self.trusted(self.points[rows], offsets, self.coordinate_names, some)
+        return self.trusted(self.points[rows], offsets, names=self.coordinate_names, ids=some)
 
     def _index_of(self, key: object) -> Integers:
         """Return the positions of several sets; IndexError for an invalid index."""
@@ -482,6 +485,7 @@ class Bags(Ragged):
         cls,
         frame: object,
         id_column: str | Sequence[str] | None = None,
+        *,
         coordinates: Sequence[str] | None = None,
     ) -> Bags:
         """Make Bags from a table with a row per point.
@@ -587,7 +591,7 @@ def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
     ids = parts[0].bag_ids
     for part in parts[1:]:
         ids = ids and ids.joined(part.bag_ids)
-    return type(parts[0]).trusted(np.concatenate(points), offsets_of(sizes), names, ids)
+    return type(parts[0]).trusted(np.concatenate(points), offsets_of(sizes), names=names, ids=ids)
 
 
 def in_one_order(

@@ -107,6 +107,7 @@ class Box:
         cls,
         lo: ArrayLike,
         hi: ArrayLike,
+        *,
         sample: NDArray[Any] | None = None,
         quantile: float = QUANTILE,
     ) -> Box:

@@ -77,12 +77,12 @@ class Responses(Ragged):
     def present(self) -> Bags:
         """The responses that are not empty, in the order of `positions`."""
         offsets = np.append(0, self.offsets[1:][self.sizes > 0])
-        return Bags.trusted(self.points, offsets, self.coordinate_names)
+        return Bags.trusted(self.points, offsets, names=self.coordinate_names)
 
     def of(self, rows: Integers) -> Bags:
         """Return the responses of the bags at these positions, all of which have a response."""
         chosen = self[rows]
-        return Bags.trusted(chosen.points, chosen.offsets, self.coordinate_names)
+        return Bags.trusted(chosen.points, chosen.offsets, names=self.coordinate_names)
 
     def __repr__(self) -> str:
         """Describe the counts and the precision, not the data."""
@@ -103,6 +103,7 @@ class Responses(Ragged):
 def as_responses(
     data: Responses | Bags | Sequence[ArrayLike | None],
     n_bags: int,
+    *,
     n_dims: int | None = None,
     ids: IdsLike | None = None,
     dtype: DTypeLike | None = None,
@@ -157,7 +158,7 @@ def as_responses(
     dtype = None if dtype is None else check_dtype("dtype", dtype)
     with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
         points = data.points if dtype is None else data.points.astype(dtype, copy=False)
-    return Responses(points, data.offsets, ids).named(data.coordinate_names)
+    return Responses(points, data.offsets, ids=ids).named(data.coordinate_names)
 
 
 def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
@@ -199,4 +200,4 @@ def _join_responses(
         return Responses.none(len(items), n_dims)
     integers.check()
     parts, columns = in_one_order(parts, of_each, owners.__getitem__)
-    return Responses.trusted(np.concatenate(parts), offsets_of(sizes), columns)
+    return Responses.trusted(np.concatenate(parts), offsets_of(sizes), names=columns)

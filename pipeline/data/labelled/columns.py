@@ -84,7 +84,7 @@ class Column:
             assert self.values is not None
             values = self.values[start:stop]
         else:
-            values = self.store.targets(start, stop, [self.name])[:, 0]
+            values = self.store.targets(start, stop, names=[self.name])[:, 0]
         missing = _is_missing(values)
         if self.store is not None:
             missing &= self.store.present(start, stop)

@@ -82,7 +82,7 @@ class Targets:
             values = self.values[start:stop].astype(np.float64)
             values[~store.present(start, stop)] = np.nan
             return values
-        values = store.targets(start, stop, self.names)
+        values = store.targets(start, stop, names=self.names)
         if self.class_names:
             theirs = store.meta.class_names[self.names[0]]
             positions = np.array([self.class_names.index(name) for name in theirs], dtype=float)

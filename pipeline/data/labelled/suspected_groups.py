@@ -29,7 +29,7 @@ def suspect_groups(store: BagStore, learnt: Collection[str], holdout: Holdout) -
         return None
     for name in store.meta.class_names:
         if name not in learnt:
-            values = store.targets(0, n, (name,))[:, 0]
+            values = store.targets(0, n, names=(name,))[:, 0]
             if _recur(values[~np.isnan(values)]):
                 counted = f"{n:,} bags have {len(np.unique(values)):,} values of {name!r}"
                 remedy = f"holdout: {{fraction: 0.2, groups: {name}}}"

@@ -94,8 +94,8 @@ def merge_stores(
     merged = BagStore.create(
         url,
         first.n_dims,
-        first.target_names,
-        None if all(store.meta.is_measured for store in opened) else _around(of_points),
+        target_names=first.target_names,
+        box=None if all(store.meta.is_measured for store in opened) else _around(of_points),
         response_dims=first.response_dims,
         response_box=(
             _around(boxes)

@@ -61,7 +61,7 @@ class Snapshot(Stored):
     """
 
     def __init__(
-        self, url: str, meta: StoreMeta | None = None, snapshot: str | None = None
+        self, url: str, *, meta: StoreMeta | None = None, snapshot: str | None = None
     ) -> None:
         if not isinstance(meta, StoreMeta):
             raise ParameterError(
@@ -191,7 +191,7 @@ class Snapshot(Stored):
             If a chunk is missing or damaged. The message names the array, the chunk and the bag.
         """
         points = self._points(POINTS, self.offsets(start, stop), start)
-        return Bags.trusted(*points, self.coordinate_names)
+        return Bags.trusted(*points, names=self.coordinate_names)
 
     @checked(start=Integer(), stop=Integer() | None_)
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
@@ -206,7 +206,7 @@ class Snapshot(Stored):
         """
         offsets = self.response_offsets(start, stop)
         points = self._points(RESPONSE_POINTS, offsets, start)
-        return Responses.trusted(*points, self.response_coordinate_names)
+        return Responses.trusted(*points, names=self.response_coordinate_names)
 
     @checked(start=Integer(), stop=Integer() | None_)
     def offsets(self, start: int = 0, stop: int | None = None) -> Integers:
@@ -225,7 +225,7 @@ class Snapshot(Stored):
 
     @checked(start=Integer(), stop=Integer() | None_, names=ListOf(Text) | None_)
     def targets(
-        self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
+        self, start: int = 0, stop: int | None = None, *, names: Sequence[str] | None = None
     ) -> Floats:
         """Read targets of bags ``start:stop``, shape (n, len(names)); NaN if unlabelled."""
         start, stop = self._range(start, stop)
@@ -419,7 +419,7 @@ class Snapshot(Stored):
         meta = StoreMeta.from_attributes(attributes, self.url)
         if meta.n_erased <= self.meta.n_erased:
             return
-        now = Snapshot(self.url, meta)
+        now = Snapshot(self.url, meta=meta)
         erased = Changes(now.changes.rows[: meta.n_erased])
         deleted = ~erased.present(start, stop) & self.present(start, stop)
         if deleted.any():

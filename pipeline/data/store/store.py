@@ -93,9 +93,9 @@ class BagStore(Exported):
         cls,
         url: str | os.PathLike[str],
         n_dims: int,
+        *,
         target_names: Sequence[str] = (),
         box: Box | Sequence[Sequence[float]] | None = None,
-        *,
         response_dims: int | None = None,
         response_box: Box | Sequence[Sequence[float]] | None = None,
         class_names: Mapping[str, Sequence[str]] | None = None,
@@ -173,7 +173,8 @@ class BagStore(Exported):
         )
         check_place(url, overwrite)
         with writer_lock(url, make=True) as hold:
-            return cls(url, meta, create_store(hold, meta, dtype, chunk_points, overwrite))
+            snapshot = create_store(hold, meta, dtype, chunk_points, overwrite)
+            return cls(url, meta=meta, snapshot=snapshot)
 
     @classmethod
     def open(cls, url: str | os.PathLike[str]) -> BagStore:
@@ -186,7 +187,8 @@ class BagStore(Exported):
         """
         url = normalize_url(url)
         snapshot = current_snapshot(url)
-        return cls(url, StoreMeta.from_attributes(read_attributes(url, snapshot), url), snapshot)
+        meta = StoreMeta.from_attributes(read_attributes(url, snapshot), url)
+        return cls(url, meta=meta, snapshot=snapshot)
 
     @classmethod
     @checked(url=Url, overwrite=Boolean)
@@ -241,8 +243,8 @@ class BagStore(Exported):
         self,
         bags: Bags | Sequence[ArrayLike],
         targets: TargetsLike = None,
-        ids: IdsLike | None = None,
         *,
+        ids: IdsLike | None = None,
         responses: Responses | Bags | Sequence[ArrayLike | None] | None = None,
     ) -> BagStore:
         """Append bags atomically: if anything fails, no bag is appended.

@@ -434,13 +434,15 @@ class AppendSession:
         dims = self._response_dims()
         if responses is None:
             return Responses.none(n_new, dims, points_dtype(dtype))
-        checked = as_responses(responses, n_new, dims, ids, None if dtype in PACKED else dtype)
+        checked = as_responses(
+            responses, n_new, n_dims=dims, ids=ids, dtype=None if dtype in PACKED else dtype
+        )
         checked = self._in_our_order(checked, RESPONSE_COORDINATES, "responses")
         if dtype not in PACKED:
             return checked
         box = RESPONSE_POINTS.box(self._meta)
         codes = encode(checked.points, dtype, box, checked.offsets, ids, "response of ")
-        return Responses.trusted(codes, checked.offsets, checked.coordinate_names)
+        return Responses.trusted(codes, checked.offsets, names=checked.coordinate_names)
 
     def _response_dims(self) -> int:
         if self._meta.response_dims is None:

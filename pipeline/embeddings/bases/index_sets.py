@@ -21,7 +21,11 @@ from .functions import BASIS, MAX_FUNCTIONS
     basis=BASIS,
 )
 def index_set(
-    n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
+    n_dims: int,
+    n_per_dim: int | None = None,
+    *,
+    max_norm: float | None = None,
+    basis: str = "cosine",
 ) -> Integers:
     """Return the multi-indices of a basis in lexicographic order.
 

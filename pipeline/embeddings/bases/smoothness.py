@@ -26,7 +26,7 @@ from ...core.sums import Sums
 from ...data.bags.bags import Bags
 from ...data.bags.box import Box
 from .coefficients import project
-from .index_sets import index_set, norms
+from .index_sets import known_index_set, norms
 
 KIND = OneOf("series", "kde")
 SHAPE = OneOf("ball", "tensor")
@@ -134,7 +134,7 @@ class Candidates:
 
     def indices(self, n_dims: int) -> Integers:
         """Return the functions that the candidates need, shape (s, n_dims)."""
-        return index_set(n_dims, *self.limits, self.basis)
+        return known_index_set(n_dims, *self.limits, self.basis)
 
     def weights(self, indices: Integers) -> Floats:
         """Return the factors of each candidate for a bag's coefficients, shape (m, s)."""
@@ -167,7 +167,7 @@ def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:
 def series_candidates(n_dims: int, shape: str, basis: str) -> Candidates:
     """All series of the shape with at most 1,024 functions, 64 per dimension."""
     limits = largest_set(n_dims, shape, basis, MAX_CHOSEN_FUNCTIONS, MAX_PER_DIM)
-    indices = index_set(n_dims, *limits, basis)
+    indices = known_index_set(n_dims, *limits, basis)
     if shape == "ball":  # rounded, so that the indices on one sphere are one candidate
         values = np.sqrt(np.unique(np.round(norms(indices, basis) ** 2)))
     else:
@@ -180,7 +180,7 @@ def largest_set(n_dims: int, shape: str, basis: str, most: int, max_per_dim: int
     best = limits_of(shape, 1.0 if shape == "tensor" else 0.0)
     for size in range(1, max_per_dim):
         limits = limits_of(shape, float(size + 1 if shape == "tensor" else size))
-        if len(index_set(n_dims, *limits, basis)) > most:
+        if len(known_index_set(n_dims, *limits, basis)) > most:
             break
         best = limits
     return best

@@ -42,7 +42,7 @@ from .row_moments import (
 _MIN_DEVIATION = 1e-5, 1e-7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CoefficientPCASpec(InnerSpec):
     """Fitted principal components.
 
@@ -111,7 +111,9 @@ class CoefficientPCASpec(InnerSpec):
     def describe(self) -> Description:
         # densities are drawn from the coefficients of the inner embedding
         inner = self.embedding.describe()
-        return Description(f"{self.n_features} principal components of {inner.text}", inner.series)
+        return Description(
+            f"{self.n_features} principal components of {inner.text}", series=inner.series
+        )
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
@@ -206,9 +208,9 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         if self.whiten and rank:
             components = components / deviations[: len(components), None]
         return CoefficientPCASpec(
-            spec,
-            mean.tobytes(),
-            np.ascontiguousarray(components).tobytes(),
+            embedding=spec,
+            principal_mean=mean.tobytes(),
+            principal_axes=np.ascontiguousarray(components).tobytes(),
             out_of_box=out_of_box,
             box=box,
         )

@@ -39,7 +39,7 @@ _POINTS_AT_ONCE = 2**14  # number of transformed points in memory at a time
 _SECONDS_PER_NUMBER = 5e-9  # for copying, mapping and checking a coordinate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PointTransformerSpec(EmbeddingSpec):
     """A fitted embedding of transformed points.
 
@@ -128,7 +128,9 @@ class PointTransformerSpec(EmbeddingSpec):
     def describe(self) -> Description:
         # densities of transformed points are not drawn
         inner = self.embedding.describe()
-        return Description(f"{inner.text} of transformed points", None, "transformed points")
+        return Description(
+            f"{inner.text} of transformed points", series=None, points="transformed points"
+        )
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
@@ -274,7 +276,9 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         n_dims = sample.source.n_dims
         box = box_of_sample(after) if box is None else Box.of(box, n_outputs)
         spec = inner.decide(after, out_of_box, box)
-        return PointTransformerSpec(steps, n_dims, spec, out_of_box=out_of_box, box=box)
+        return PointTransformerSpec(
+            steps=steps, n_coordinates=n_dims, embedding=spec, out_of_box=out_of_box, box=box
+        )
 
     def transform_points(self, X: BagsInMemory) -> Bags:
         """Return bags of the transformed points, float32 or float64 like the points of X.
@@ -341,7 +345,7 @@ def box_of_sample(sample: ChoiceSample) -> Box:
     lo, hi = range_of(np.stack(ends))
     if (lo >= 0).all() and (hi <= 1).all():
         return Box.unit(len(lo))
-    return Box.around(lo, hi, np.concatenate(samples))
+    return Box.around(lo, hi, sample=np.concatenate(samples))
 
 
 def _measure(sample: ChoiceSample, steps: tuple[PointStep, ...], rotates: bool) -> RowMoments:

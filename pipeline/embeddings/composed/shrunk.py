@@ -28,7 +28,7 @@ ARRAYS_HELD = 4  # arrays of the size of the embeddings that exist at once while
 SEED = 4004  # for drawing the halves; differs from the seeds of embeddings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ShrunkSpec(InnerSpec):
     """A fitted shrunk embedding.
 
@@ -84,7 +84,9 @@ class ShrunkSpec(InnerSpec):
     @override
     def describe(self) -> Description:
         inner = self.embedding.describe()
-        return Description(f"{inner.text}, shrunk by bag size", inner.series, inner.points)
+        return Description(
+            f"{inner.text}, shrunk by bag size", series=inner.series, points=inner.points
+        )
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
@@ -176,8 +178,14 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
         inner = check_inner(self.embedding, self)
         spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
         mean, between, within = _variances(spec, sample)
-        of_bytes = (part.tobytes() for part in (mean, between, within))
-        return ShrunkSpec(spec, *of_bytes, out_of_box=out_of_box, box=box)
+        return ShrunkSpec(
+            embedding=spec,
+            shrunk_mean=mean.tobytes(),
+            between=between.tobytes(),
+            within=within.tobytes(),
+            out_of_box=out_of_box,
+            box=box,
+        )
 
     @classmethod
     @override
@@ -227,4 +235,4 @@ def _halves(bags: Bags, rng: np.random.Generator) -> Bags:
     order = np.lexsort((rng.random(bags.n_points), owner))
     middles = bags.offsets[:-1] + bags.sizes // 2
     offsets = np.append(np.stack([bags.offsets[:-1], middles], axis=1).ravel(), bags.offsets[-1])
-    return Bags.trusted(bags.points[order], offsets, bags.coordinate_names)
+    return Bags.trusted(bags.points[order], offsets, names=bags.coordinate_names)

@@ -46,7 +46,7 @@ Join = Annotated[str, OneOf("product", "sum")]
 PerPart = ListOf(Real(gt=0), 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class UnionSpec(EmbeddingSpec):
     """A fitted union of embeddings; see `EmbeddingUnion` for the fields.
 
@@ -114,7 +114,7 @@ class UnionSpec(EmbeddingSpec):
             (description.series for description in each if description.series is not None), None
         )
         return Description(
-            JOINS[self.join].join(f"({description.text})" for description in each), series
+            JOINS[self.join].join(f"({description.text})" for description in each), series=series
         )
 
     @override
@@ -241,11 +241,11 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         parts = tuple(part.decide(sample, out_of_box, box) for _, part in named)
         weights = np.array(_one_each("weights", self.weights, len(parts)))
         spec = UnionSpec(
-            tuple(name for name, _ in named),
-            parts,
-            self.join,
-            _one_each("scales", self.scales, len(parts)),
-            tuple((weights / weights.sum()).tolist()),
+            names=tuple(name for name, _ in named),
+            parts=parts,
+            join=self.join,
+            scales=_one_each("scales", self.scales, len(parts)),
+            weights=tuple((weights / weights.sum()).tolist()),
             out_of_box=out_of_box,
             box=box,
         )

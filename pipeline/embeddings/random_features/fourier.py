@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -64,6 +64,7 @@ class FourierSpec(FeatureSpec):
 
     n_inputs: Annotated[int, Integer(1)]
     n_features: Waves
+    _: KW_ONLY
     scale: KernelWidth
     seed: RandomSeed = 0
     orthogonal: bool = False
@@ -182,9 +183,15 @@ class RandomFourierFeatures(RandomFeatures):
         """Return the spec for rows of R^n_inputs; reads a sample only for "median"."""
         check_parameters(self)
         _check_structure(self.structure, self.orthogonal)
-        scale = self.resolve_scale(sample, blocks)
-        values = (scale, self.seed, self.orthogonal, self.structure, blocks)
-        return FourierSpec(n_inputs, self.n_features, *values)
+        return FourierSpec(
+            n_inputs,
+            self.n_features,
+            scale=self.resolve_scale(sample, blocks),
+            seed=self.seed,
+            orthogonal=self.orthogonal,
+            structure=self.structure,
+            blocks=blocks,
+        )
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names sin0 … and cos0 …."""
@@ -239,7 +246,7 @@ def _split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
         fast = spec.structure == "hadamard" and n >= STRUCTURED_INPUTS
         kind = "hadamard" if fast else "dense"
         orthogonal = spec.orthogonal or (spec.structure == "hadamard" and not fast)
-        part = FourierSpec(n, count, scale, seed, orthogonal, kind)
+        part = FourierSpec(n, count, scale=scale, seed=seed, orthogonal=orthogonal, structure=kind)
         parts.append((part, slice(first, first + n), slice(start, stop)))
         first += n
     return parts

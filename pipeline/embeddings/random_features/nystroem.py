@@ -128,7 +128,7 @@ class LandmarkKernel:
         return kernel_profile(self.name, distances, self.nu)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NystroemSpec(ArraySpec):
     """Fitted Nyström features: z(a) = Wᵀ k(L, a).
 
@@ -247,7 +247,12 @@ class NystroemSpec(ArraySpec):
     def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         blocks = check_blocks(values["blocks"], values["n_inputs"])
         kernel = LandmarkKernel(values["kernel"], values["nu"], blocks)
-        spec = cls(arrays["landmarks"], arrays["whitening"], values["scale"], kernel)
+        spec = cls(
+            landmarks=arrays["landmarks"],
+            whitening=arrays["whitening"],
+            scale=values["scale"],
+            kernel=kernel,
+        )
         if spec.to_dict() != values:
             raise ValueError("the landmarks are not those that the description is of")
         return spec
@@ -343,7 +348,12 @@ class NystroemFeatures(RandomFeatures):
         scale = self.resolve_scale(lambda n: spread_rows(rows, n), blocks, median)
         scaled = (rows - rows.mean(axis=0)) / scale
         chosen = self._chosen(scaled, kernel, n_landmarks)
-        return NystroemSpec(rows[chosen], _whitening(kernel, scaled[chosen]), scale, kernel)
+        return NystroemSpec(
+            landmarks=rows[chosen],
+            whitening=_whitening(kernel, scaled[chosen]),
+            scale=scale,
+            kernel=kernel,
+        )
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names nystroem0 …."""

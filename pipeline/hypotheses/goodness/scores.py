@@ -86,7 +86,7 @@ class MixtureScore:
 
     means: ArrayLike
     covariances: ArrayLike = 1.0
-    weights: ArrayLike | None = None
+    weights: ArrayLike | None = field(default=None, kw_only=True)
     _factors: Any = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:

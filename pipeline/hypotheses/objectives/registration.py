@@ -29,7 +29,7 @@ N_STARTS = 3  # best motions of the coarse grid, from which searches start
 N_PER_AXIS = 7  # values on the coarse grid for each shift and the angle; three scales
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Registration:
     """Result of `register_images`: the motion from the reference to the other image.
 
@@ -169,11 +169,11 @@ def register_images(
             motions = refined[:1] if width != BLUR_PIXELS[0] else refined
         best = motions[0]
     return Registration(
-        (float(best[0]), float(best[1])),
-        float(best[2]),
-        float(np.exp(best[3])),
-        -overlap(best),
-        measure,
+        shift=(float(best[0]), float(best[1])),
+        angle=float(best[2]),
+        scale=float(np.exp(best[3])),
+        dependence=-overlap(best),
+        measure=measure,
     )
 
 

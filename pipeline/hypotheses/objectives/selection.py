@@ -33,7 +33,7 @@ from .variable_features import Moments, VariableFeatures
 N_COSINES = 5  # cosines per coordinate of bags if no embedding is given
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Selection:
     """Result of `select_coordinates`: the selected variables and how stable they are.
 
@@ -193,13 +193,13 @@ def select_coordinates(
             without, _ = find(moments, [other for other in folds if other != fold], blocks, k)
             stability[without] += 1 / n_folds
     return Selection(
-        tuple(names[j] for j in chosen),
-        np.array(chosen, dtype=np.int64),
-        names,
-        scores,
-        stability,
-        criterion,
-        int(moments.n.sum()),
+        names=tuple(names[j] for j in chosen),
+        indices=np.array(chosen, dtype=np.int64),
+        candidates=names,
+        scores=scores,
+        stability=stability,
+        criterion=criterion,
+        n=int(moments.n.sum()),
     )
 
 

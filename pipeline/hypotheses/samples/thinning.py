@@ -223,7 +223,7 @@ def _thinned(bags: Bags, size: int | None, keys: list[NDArray[np.uint64]]) -> Ba
     for row, bag, key in zip(rows, large, keys, strict=True):
         row[:] = bags.offsets[bag] + _chosen(int(bags.sizes[bag]), size, key)
     offsets = offsets_of(np.full(len(large), size))
-    return Bags.trusted(bags.points[rows.ravel()], offsets, bags.coordinate_names)
+    return Bags.trusted(bags.points[rows.ravel()], offsets, names=bags.coordinate_names)
 
 
 def _chosen(n_points: int, size: int, key: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -159,7 +159,7 @@ def _target(target: str, name: str, first: VariableLike) -> Floats:
     if not isinstance(store, BagStore):
         raise DataError(f"{name} is {shown(target)}, the name of a target, but x is not a BagStore")
     start, stop = int(parts[1]), store.n_bags if parts[2] is None else int(parts[2])
-    return target_rows(store, target, store.targets(start, stop, (target,)))
+    return target_rows(store, target, store.targets(start, stop, names=(target,)))
 
 
 def _count(bags: Any) -> int:  # noqa: ANN401 - any of VariableLike that is bags

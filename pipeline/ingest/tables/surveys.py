@@ -158,7 +158,9 @@ class CheckedTable:
         n_cells = len(self.columns.coordinates)
         if not isinstance(box, Box):
             lo, hi = self.range
-            box = Box.around(lo[:n_cells], hi[:n_cells], self.sample[:, :n_cells], box)
+            box = Box.around(
+                lo[:n_cells], hi[:n_cells], sample=self.sample[:, :n_cells], quantile=box
+            )
         n_flags = len(self.columns.flagged)
         if not n_flags:
             return box

@@ -27,7 +27,7 @@ def exchange_coordinates(
     rows = shuffled[starts[giver] + rank % sizes[giver]]
     points = bags.points.copy()
     points[:, list(coordinates)] = bags.points[rows[:, None], list(coordinates)]
-    return Bags.trusted(points, bags.offsets, bags.coordinate_names)
+    return Bags.trusted(points, bags.offsets, names=bags.coordinate_names)
 
 
 def drop_of_score(

@@ -40,7 +40,7 @@ _MAX_REPEATS = 1000  # standard errors are those of bags, which more repeats do 
 _SEED = 5  # differs from those of the splits in `bags`
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Importance:
     """Result of `permutation_importance`: the drop in score without each coordinate.
 
@@ -281,16 +281,16 @@ def permutation_importance(
         after = [scores.losses(exchange_coordinates(bags, chosen, each, rng)) for each in donors]
         drops.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
     return Importance(
-        tuple(together),
-        outcome.scored_names,
-        outcome.score_measure,
-        determination(w @ base, w @ units),
-        np.array([drop for drop, _ in drops]),
-        np.array([error for _, error in drops]),
-        len(index),
-        int(codes.max()) + 1,
-        n_repeats,
-        name,
+        names=tuple(together),
+        targets=outcome.scored_names,
+        measure=outcome.score_measure,
+        score=determination(w @ base, w @ units),
+        drop=np.array([drop for drop, _ in drops]),
+        standard_error=np.array([error for _, error in drops]),
+        n=len(index),
+        n_groups=int(codes.max()) + 1,
+        n_repeats=n_repeats,
+        subset=name,
     )
 
 

@@ -67,7 +67,7 @@ class ProjectedScore:
         """Return the mean score, of densities on the unit cube; lower is better."""
         coefficients = self.features @ solution.coef.T + solution.intercept
         spec = self.spec
-        predicted = Densities(coefficients, spec.indices, spec.basis, spec.box).valid()
+        predicted = Densities(coefficients, spec.indices, basis=spec.basis, box=spec.box).valid()
         total = 0.0
         for i in range(len(predicted)):
             values = predicted.volume * _values_over_box(predicted[i])

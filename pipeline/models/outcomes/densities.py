@@ -242,4 +242,6 @@ def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
             )
     except DataError:  # no response has two points
         pass
-    return ProjectionSpec(RESPONSE_BASIS, None, max(chosen or 0.0, least), box=box)
+    return ProjectionSpec(
+        RESPONSE_BASIS, n_per_dim=None, max_norm=max(chosen or 0.0, least), box=box
+    )

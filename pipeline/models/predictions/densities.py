@@ -92,7 +92,7 @@ class DensityPrediction(Generic[_Model]):
             return density_values(self.model_, bags, *points, project)
 
     @checked(n=Integer(), seed=Integer())
-    def sample(self, X: BagsInMemory, n: int, seed: int | np.random.Generator = 0) -> Bags:
+    def sample(self, X: BagsInMemory, n: int, *, seed: int | np.random.Generator = 0) -> Bags:
         """Draw ``n`` points from each predicted density, made nonnegative by projection."""
         assert isinstance(seed, int)  # `checked` has drawn it
         return self.densities(X, project=True).sample(n, seed=seed)
@@ -113,7 +113,9 @@ def predicted_densities(model: ScoringModel, bags: Bags, project: bool) -> Densi
     """Return the result of `DensityPrediction.densities`."""
     spec = spec_of(model)
     rows, names = model.decision_rows(bags), response_names_of(model)
-    predicted = Densities(rows, spec.indices, spec.basis, spec.box, coordinate_names=names)
+    predicted = Densities(
+        rows, spec.indices, basis=spec.basis, box=spec.box, coordinate_names=names
+    )
     return predicted.valid() if project else predicted
 
 

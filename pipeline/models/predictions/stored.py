@@ -67,7 +67,7 @@ from .formats import (
 from .outside import Outside, counting_outside
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PredictedBlock:
     """Predictions for consecutive bags of a store.
 
@@ -122,7 +122,9 @@ class PredictedBlock:
 
 
 # for a range without predicted bags, or whose predictions are written already
-_NO_BAGS = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
+_NO_BAGS = PredictedBlock(
+    rows=np.empty(0, dtype=np.int64), prediction=np.empty(0), probabilities=None
+)
 
 
 class CollectedPredictions:
@@ -138,8 +140,14 @@ class CollectedPredictions:
         if len(batch):
             with counting_outside(batch.index) as counted:
                 prediction = self._model.predicted(batch.bags, self._columns)
-            values = (prediction.values, prediction.probabilities, prediction.more)
-            self._blocks.append(PredictedBlock(batch.index, *values, counted.outside))
+            block = PredictedBlock(
+                rows=batch.index,
+                prediction=prediction.values,
+                probabilities=prediction.probabilities,
+                more=prediction.more,
+                outside=counted.outside,
+            )
+            self._blocks.append(block)
 
     def finish(self) -> PredictedBlock:
         """Return all predictions as one block."""
@@ -185,10 +193,13 @@ class _WrittenPredictions(CollectedPredictions):
 def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
     arrays = [block.as_prediction.arrays() for block in blocks]
     joined = {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
-    rows = np.concatenate([block.rows for block in blocks])
-    predicted = (joined.pop("predictions"), joined.pop("probabilities", None))
-    outside = sum((block.outside for block in blocks), Outside())
-    return PredictedBlock(rows, *predicted, joined, outside)
+    return PredictedBlock(
+        rows=np.concatenate([block.rows for block in blocks]),
+        prediction=joined.pop("predictions"),
+        probabilities=joined.pop("probabilities", None),
+        more=joined,
+        outside=sum((block.outside for block in blocks), Outside()),
+    )
 
 
 def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:

@@ -24,7 +24,7 @@ from ..fitting.problem import Problem
 from .search import Search
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One of the models that a search compares.
 
@@ -123,13 +123,27 @@ def resolve_widths(
         beside = choose_columns(problem, base.baseline, first, sample)
         if not multipliers:  # a candidate that is linear in the embedding has no linear baseline
             beside = None if beside is None or beside.spec is None else beside
-            return [Candidate(place, None, replace(first, beside=beside), embedding)]
+            return [
+                Candidate(
+                    embedding=place,
+                    scale_multiplier=None,
+                    features=replace(first, beside=beside),
+                    first=embedding,
+                )
+            ]
         for multiplier in multipliers:
             width = _random_features(base).set_params(scale_multiplier=multiplier)
             inputs = first.n_features, first.embedding.blocks
             second = width.for_comparison(*inputs).resolve(inputs[0], sample, inputs[1])
             features = replace(first, second=second, beside=beside)
-            made.append(Candidate(place, float(multiplier), features, embedding))
+            made.append(
+                Candidate(
+                    embedding=place,
+                    scale_multiplier=float(multiplier),
+                    features=features,
+                    first=embedding,
+                )
+            )
     return made
 
 

@@ -62,22 +62,33 @@ def tune_few(
     heads = [STACK] if STACK in (search.heads or ()) else search.heads
     model = fit_winner(problem, made, heads, progress, {"choice": report})
     multiplier = None if second is False else float(second.scale_multiplier)
-    candidate = Candidate(0, multiplier, model.features_, choice.embedding)
+    candidate = Candidate(
+        embedding=0, scale_multiplier=multiplier, features=model.features_, first=choice.embedding
+    )
     n, best = report["n_bags"], report["tried"][0]
     alpha = float(best["alpha"] * n)
     score = Score(
-        best["error"],
-        n,
-        n - -(-n // report["n_folds"]),
-        n,
-        alpha,
-        (alpha,),
-        (best["error"],),
-        time.perf_counter() - begun,
+        error=best["error"],
+        n_bags=n,
+        n_train=n - -(-n // report["n_folds"]),
+        n_held_out=n,
+        alpha=alpha,
+        alphas=(alpha,),
+        errors=(best["error"],),
+        seconds=time.perf_counter() - begun,
     )
     judged = judge_winner(model, problem, progress)
-    rungs = [Rung(1, n, 1, 1)]
-    return Tuning([choice.embedding], [candidate], rungs, [{0: score}], 0, model, [], judged)
+    rungs = [Rung(n_blocks=1, n_bags=n, n_candidates=1, n_kept=1)]
+    return Tuning(
+        embeddings=[choice.embedding],
+        candidates=[candidate],
+        rungs=rungs,
+        scores=[{0: score}],
+        winner=0,
+        model=model,
+        leads=[],
+        judged=judged,
+    )
 
 
 def widths_with(search: Search, choice: Choice) -> tuple[float, ...]:

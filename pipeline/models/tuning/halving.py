@@ -280,8 +280,16 @@ class _Tuner:
         model = fit_winner(self.problem, made, self.search.heads, progress)
         self._warn_of_penalty(winner, scores[-1][winner], model)
         judged = judge_winner(model, self.problem, progress)
-        tuned = self.embeddings, self.candidates, self.rungs, scores, winner, model, leads, judged
-        return Tuning(*tuned)
+        return Tuning(
+            embeddings=self.embeddings,
+            candidates=self.candidates,
+            rungs=self.rungs,
+            scores=scores,
+            winner=winner,
+            model=model,
+            leads=leads,
+            judged=judged,
+        )
 
     def clean(self, survivor: int | None) -> None:
         """Delete all caches except those of one candidate and the targets; None deletes all."""
@@ -351,14 +359,14 @@ class _Tuner:
             rounding = self.parameters.rounding
             path = score_validation(residual.train, held_out, penalties, rounding, units)
         return Score(
-            float(path.scores.min()),
-            rung.n_bags,
-            train.n,
-            held_out.n,
-            path.best,
-            tuple(path.alphas.tolist()),
-            tuple(path.scores.tolist()),
-            time.perf_counter() - begun,
+            error=float(path.scores.min()),
+            n_bags=rung.n_bags,
+            n_train=train.n,
+            n_held_out=held_out.n,
+            alpha=path.best,
+            alphas=tuple(path.alphas.tolist()),
+            errors=tuple(path.scores.tolist()),
+            seconds=time.perf_counter() - begun,
         )
 
     def _warn_of_penalty(self, c: int, score: Score, model: DoubleBasis) -> None:

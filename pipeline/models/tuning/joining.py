@@ -86,8 +86,12 @@ class Joining:
             parts, weights = [*parts, other], [*weights, weight]
             others = [candidate for candidate in others if candidate is not other]
         winner = min(compared, key=self._error)
-        leads = [Lead(c, *self._differ(winner, c)) for c in finalists if c != winner]
+        leads = [self._lead(winner, c) for c in finalists if c != winner]
         return winner, sorted(leads, key=lambda lead: lead.gap)
+
+    def _lead(self, winner: int, c: int) -> Lead:
+        gap, standard_error = self._differ(winner, c)
+        return Lead(c, gap=gap, standard_error=standard_error)
 
     def _best_of_each(self) -> list[int]:
         """Return the candidate of each embedding that reached the latest rung, the best there."""

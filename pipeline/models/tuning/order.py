@@ -58,7 +58,7 @@ class RunOrder:
         return [(start, min(start + self.run_length, self.n_bags)) for start in starts]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rung:
     """A comparison of candidates on the first ``n_blocks`` blocks, which have ``n_bags`` bags.
 
@@ -130,7 +130,14 @@ def plan_rungs(order: RunOrder, first_bags: int, n_candidates: int, eta: int) ->
     while not rungs or n_left > 1:
         n_blocks = min(order.n_blocks, -(-wanted // order.block_length))
         n_kept = 1 if n_blocks == order.n_blocks else -(-n_left // eta)
-        rungs.append(Rung(n_blocks, order.bags_before(n_blocks), n_left, n_kept))
+        rungs.append(
+            Rung(
+                n_blocks=n_blocks,
+                n_bags=order.bags_before(n_blocks),
+                n_candidates=n_left,
+                n_kept=n_kept,
+            )
+        )
         wanted, n_left = rungs[-1].n_bags * eta, n_kept
     return rungs
 

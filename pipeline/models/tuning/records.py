@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import plural
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TUNE_FORMAT = Format("state of a tune")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Score(Saved):
     """Score of one candidate on the bags of one rung.
 
@@ -108,11 +108,12 @@ class Lead:
     """
 
     candidate: int
+    _: KW_ONLY
     gap: float
     standard_error: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Tuning:
     """Result of `tune`.
 

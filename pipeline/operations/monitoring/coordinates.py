@@ -16,7 +16,7 @@ LARGEST_SHIFT = 1e9  # for sets in which all bags are equal
 _MIN_RELATIVE_SPREAD = 1e-12  # relative to a coordinate's largest value: less variation is rounding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CoordinateShift(Saved):
     """Difference in the mean and spread of one coordinate between two sets of bags.
 
@@ -103,13 +103,22 @@ def coordinate_shifts(
     p = p_values(np.abs(sums[0]), np.abs(sums[1:]).max(axis=1))
     reference, new = moments[is_reference], moments[~is_reference]
     varies = standardised(moments).any(axis=0)
-    table = np.stack(
-        [reference.mean(axis=0), new.mean(axis=0), np.where(varies, _shifts(reference, new), 0), p]
-    )
+    shifts = np.where(varies, _shifts(reference, new), 0)
+    table = np.stack([reference.mean(axis=0), new.mean(axis=0), shifts, p], axis=1).tolist()
     n_dims = moments.shape[1] // 2
     return tuple(
-        CoordinateShift(j, *table[:, j].tolist(), *table[:, n_dims + j].tolist())
-        for j in range(n_dims)
+        CoordinateShift(
+            coordinate=j,
+            reference_mean=mean[0],
+            new_mean=mean[1],
+            mean_shift=mean[2],
+            mean_p_value=mean[3],
+            reference_spread=spread[0],
+            new_spread=spread[1],
+            spread_shift=spread[2],
+            spread_p_value=spread[3],
+        )
+        for j, (mean, spread) in enumerate(zip(table[:n_dims], table[n_dims:], strict=True))
     )
 
 

@@ -49,7 +49,7 @@ N_BUCKETS = 256  # for a reference with more rows: 5 MiB of sums
 FREQUENCIES, FREQUENCIES_OF_FEW = 64, 256  # for many rows; for a reference whose rows are all kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DriftPrediction:
     """Result of `DriftDetector.predict`.
 
@@ -306,11 +306,11 @@ class DriftDetector(BaseEstimator):
         result = self.test(new)
         threshold = float(np.quantile(result.null_distribution, 1 - self.level))
         return DriftPrediction(
-            bool(result.p_value <= self.level),
-            result.p_value,
-            result.statistic,
-            threshold,
-            self.level,
+            is_drift=bool(result.p_value <= self.level),
+            p_value=result.p_value,
+            distance=result.statistic,
+            threshold=threshold,
+            level=self.level,
         )
 
     def _unit_sums(

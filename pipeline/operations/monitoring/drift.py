@@ -44,7 +44,7 @@ _N_SHOWN = 3  # coordinates that a printed result names
 
 
 @renamed_fields
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DriftResult(Saved):
     """Result of `drift_test`.
 

@@ -55,7 +55,7 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelRecord:
     """A registered model: its name, URL, dates and report.
 
@@ -407,7 +407,12 @@ class Registry:
         if content is None:
             return None
         times = [change.at for change in pointer.history if change.name == name]
-        record = ModelRecord(name, url, pointer.current == name, times[-1] if times else None)
+        record = ModelRecord(
+            name=name,
+            url=url,
+            current=pointer.current == name,
+            promoted=times[-1] if times else None,
+        )
         try:
             attributes = json.loads(content)["attributes"]
             check_state(attributes)

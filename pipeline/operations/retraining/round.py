@@ -274,7 +274,9 @@ class NewRound:
     ) -> FitStatistics:
         """Subtract changed bags with their old labels, and add them with the new ones."""
         store, arguments = self.store, (span_of(self.changed), self.progress, self.checkpoints)
-        then = BagStore(store.url, replace(store.meta, n_changes=state.n_changes), store.snapshot)
+        then = BagStore(
+            store.url, meta=replace(store.meta, n_changes=state.n_changes), snapshot=store.snapshot
+        )
         only = ListedBags(self.changed)
         before, now = (sequence.statistics(data, *arguments, only) for data in (then, store))
         return sums - before + now

@@ -45,7 +45,7 @@ LAST_BAGS = 1024  # bags whose ids and sizes identify the store
 _S = TypeVar("_S", bound=Saved)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Round(Saved):
     """Record of one round of retraining.
 

@@ -91,7 +91,9 @@ def test_refused(table, message):
 def test_predictions(tmp_path):
     """A block of them is a table, with its classes' probabilities as lists."""
     bags = [RNG.normal(i % 2, 1, (20, 2)) for i in range(40)]
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["c"], class_names={"c": ["a", "b"]})
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=["c"], class_names={"c": ["a", "b"]}
+    )
     store.append(bags, {"c": ["a", "b"] * 20})
     model = DoubleBasisClassifier(MomentsEmbedding()).fit(store, target="c")
     for block in iter_predictions(model, store):

@@ -104,7 +104,7 @@ def test_html_says_what_it_is(tmp_path):
     for text in ("<b>Bags</b>", "1 to 2, mean 1.5", "0 to 3, -4 to 2", "float64"):
         assert text in shown
     assert "float64" in Responses(np.empty((0, 2)), [0, 0])._repr_html_()
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["<i>"], response_dims=1)
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["<i>"], response_dims=1)
     assert "mean -" in store._repr_html_()
     store = store.append(
         [[[0.5]], [[0.1], [0.2]]], targets={"<i>": [1, 2]}, responses=[[[0.5]], None]

@@ -36,7 +36,7 @@ def frame(columns, rows=slice(None)):
         as_bags([frame(XY, [0, 1]), POINTS[[2]]]),
         as_bags(TABLE.iloc[:3].groupby("id")),
         as_bags(pl.from_pandas(TABLE.iloc[:3]).group_by("id", maintain_order=True)),
-        Bags.from_frame(TABLE.iloc[:3][["y", "id", "x"]], "id", XY),
+        Bags.from_frame(TABLE.iloc[:3][["y", "id", "x"]], "id", coordinates=XY),
         Bags.from_arrow(RECORDS),
     ],
 )
@@ -116,11 +116,13 @@ def test_responses_are_put_in_one_order():
 
 
 def store_of(url, columns, ids, **options):
-    made = BagStore.create(url, 2, ["t"], [(-1, 9), (-2, 10)], **options)
+    made = BagStore.create(url, 2, target_names=["t"], box=[(-1, 9), (-2, 10)], **options)
     if columns == YX:
-        made = BagStore.create(url, 2, ["t"], [(-2, 10), (-1, 9)], overwrite=True, **options)
+        made = BagStore.create(
+            url, 2, target_names=["t"], box=[(-2, 10), (-1, 9)], overwrite=True, **options
+        )
     bags = [frame(columns, [0, 1]), frame(columns, [2, 3])] if columns else [POINTS[:2], POINTS[2:]]
-    return made.append(bags, {"t": [1.0, 2.0]}, ids)
+    return made.append(bags, {"t": [1.0, 2.0]}, ids=ids)
 
 
 def test_a_store_takes_the_names_of_its_first_bags(tmp_path):
@@ -182,7 +184,7 @@ def test_stores_without_names_are_merged_by_position(tmp_path, first):
 
 def test_stores_of_other_names_are_not_merged(tmp_path):
     one = store_of(tmp_path / "a", XY, [0, 1])
-    two = BagStore.create(tmp_path / "b", 2, ["t"])
+    two = BagStore.create(tmp_path / "b", 2, target_names=["t"])
     two.append([frame(XY).rename(columns={"y": "z"})], ids=[5])
     with pytest.raises(DataError, match=r"'y' is missing, 'z' is extra"):
         merge_stores([one, two], tmp_path / "c")

@@ -48,7 +48,7 @@ def test_lists_of_frames_and_arrow_name_the_column():
 
 def test_a_store_names_the_column(tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", 2)
-    bad = Bags.trusted(np.array([[0.0, np.nan]]), np.array([0, 1]), ["pulse", "chol"])
+    bad = Bags.trusted(np.array([[0.0, np.nan]]), np.array([0, 1]), names=["pulse", "chol"])
     with pytest.raises(DataError, match="coordinate 'chol' is nan"):
         store.append(bad)
 

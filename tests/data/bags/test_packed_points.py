@@ -31,7 +31,7 @@ ANSWERS = [RNG.uniform(2, 5, (n, 1)) for n in (4, 0, 7, 2)]
 
 
 def make(url, n=4, **options):
-    store = BagStore.create(url, 2, ["y"], BOX, dtype="uint16", **options)
+    store = BagStore.create(url, 2, target_names=["y"], box=BOX, dtype="uint16", **options)
     return store.append(BAGS[:n], np.arange(n), ids=np.arange(n))
 
 
@@ -84,20 +84,22 @@ def test_outside_the_box_is_refused(tmp_path):
 def test_merge_compact_and_responses(tmp_path):
     """What moves is coded anew in the larger box; what is deleted reads as an error, not as 0."""
     options = {"response_dims": 1, "response_box": [(2, 5)], "dtype": "uint16"}
-    pairs = BagStore.create(tmp_path / "p.zarr", 2, (), BOX, **options)
+    pairs = BagStore.create(tmp_path / "p.zarr", 2, target_names=(), box=BOX, **options)
     pairs.append(BAGS, ids=np.arange(4), responses=ANSWERS)
     found = pairs.responses().points
     assert np.abs(found - np.concatenate(ANSWERS)).max() <= 0.501 * 3 / 65534
     with pytest.raises(DataError, match=r"response of bag with id 9, row 0: \[6.0\] is outside"):
         pairs.append(BAGS[:1], ids=[9], responses=[[[6.0]]])
 
-    other = BagStore.create(tmp_path / "o.zarr", 2, ["y"], [(0, 20), (0, 1)], dtype="uint16")
+    other = BagStore.create(
+        tmp_path / "o.zarr", 2, target_names=["y"], box=[(0, 20), (0, 1)], dtype="uint16"
+    )
     other.append([np.full((2, 2), 0.5)], [5], ids=[50])
     merged = merge_stores([make(tmp_path / "s.zarr"), other], tmp_path / "m.zarr")
     assert merged.stored_dtype == np.uint16
     assert merged.box.bounds == [[-10, 20], [0, 1]]
     np.testing.assert_allclose(merged.read(4)[0], 0.5, atol=3e-4)
-    plain = BagStore.create(tmp_path / "f.zarr", 2, ["y"], BOX)
+    plain = BagStore.create(tmp_path / "f.zarr", 2, target_names=["y"], box=BOX)
     with pytest.raises(DataError, match="its stored_dtype is uint16"):
         merge_stores([plain, other], tmp_path / "n.zarr")
 
@@ -143,7 +145,9 @@ ANY_PIXELS = [(0, 255)] * 3
 
 def whole(url, **options):
     options = {"dtype": "uint8", **options}
-    return BagStore.create(url, 3, ["y"], **options).append(PIXELS, [0, 1, 2], ids=[0, 1, 2])
+    return BagStore.create(url, 3, target_names=["y"], **options).append(
+        PIXELS, [0, 1, 2], ids=[0, 1, 2]
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,9 @@ def test_what_is_no_whole_number_is_refused(tmp_path):
 def test_whole_numbers_merge_and_are_deleted(tmp_path):
     """Who opened the store before gets an error after `compact`: 0 to 255 are all numbers."""
     first = whole(tmp_path / "a.zarr")
-    other = BagStore.create(tmp_path / "b.zarr", 3, ["y"], [(0, 300)] * 3, dtype="uint8")
+    other = BagStore.create(
+        tmp_path / "b.zarr", 3, target_names=["y"], box=[(0, 300)] * 3, dtype="uint8"
+    )
     merged = merge_stores(
         [first, other.append(PIXELS[:1], [5], ids=[50])], tmp_path / "merged.zarr"
     )

@@ -40,7 +40,7 @@ def test_a_list_with_none_tells_the_missing_ones_apart(n_dims, dtype):
 def test_bags_are_a_response_for_every_bag():
     """Bags hold no empty ones, so none is missing; what is checked is not copied."""
     bags = Bags.from_list([np.ones((2, 3)), np.zeros((1, 3))])
-    responses = as_responses(bags, 2, 3)
+    responses = as_responses(bags, 2, n_dims=3)
     assert responses.positions.tolist() == [0, 1]
     assert responses.points is bags.points
     assert as_responses(responses, 2).points is bags.points

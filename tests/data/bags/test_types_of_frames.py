@@ -97,7 +97,7 @@ def test_numbers_are_the_same_in_memory_and_stored(kind, tmp_path):
     """Decimals, truth values, categories of numbers; times as days since 1970 in UTC."""
     values, expected = NUMBERS[kind]
     frame = frame_of(values, "x")
-    assert Bags.from_frame(frame, "p", ["x"]).points.ravel().tolist() == expected
+    assert Bags.from_frame(frame, "p", coordinates=["x"]).points.ravel().tolist() == expected
     store = stored(frame, tmp_path / "s.zarr")
     assert np.concatenate([*store.read()]).ravel().tolist() == expected
 
@@ -107,7 +107,7 @@ def test_other_columns_are_refused_by_name(kind, tmp_path):
     """By either call, by an error of ours."""
     frame = frame_of(REFUSED[kind], "x")
     with pytest.raises(DataError, match=r"column '?x"):
-        Bags.from_frame(frame, "p", ["x"])
+        Bags.from_frame(frame, "p", coordinates=["x"])
     with pytest.raises(DataError, match=r"column '?x"):
         stored(frame, tmp_path / "s.zarr")
 
@@ -118,7 +118,7 @@ def test_ids_are_the_same_bags_in_memory_and_stored(kind, tmp_path):
     """Periods, UUIDs and bytes are their texts."""
     values, expected = IDS[kind]
     frame = frame_of(values, "p")
-    assert Bags.from_frame(frame, "p", ["x"]).sizes.tolist() == [2, 1]
+    assert Bags.from_frame(frame, "p", coordinates=["x"]).sizes.tolist() == [2, 1]
     assert stored(frame, tmp_path / "s.zarr").ids().tolist() == expected
 
 
@@ -127,7 +127,7 @@ def test_ids_that_are_none_are_refused(values, tmp_path):
     """Tuples, intervals, numbers among texts."""
     frame = pd.DataFrame({"p": values, "x": [0.5, 1.5, 2.5]})
     with pytest.raises(DataError, match=r"\bp\b|ids"):
-        Bags.from_frame(frame, "p", ["x"])
+        Bags.from_frame(frame, "p", coordinates=["x"])
     with pytest.raises(DataError, match=r"'p'|column p|ids"):
         stored(frame, tmp_path / "s.zarr")
 
@@ -146,7 +146,7 @@ def test_tensors_of_arrow_are_lists_of_points(tmp_path):
     assert store.coordinate_names == ["x[0]", "x[1]"]
     assert store[2].tolist() == numbers[2].tolist()
     with pytest.raises(DataError, match="column 'x' has object, not numbers"):
-        Bags.from_frame(table, "p", ["x"])
+        Bags.from_frame(table, "p", coordinates=["x"])
 
 
 BYTES = [b"b\xff", b"a", b"a'\\"]
@@ -178,9 +178,9 @@ def test_empty_texts_are_no_ids(tmp_path):
     for kind in ("str", "object", "category"):
         typed = frame.astype({"p": kind})
         with pytest.raises(DataError, match="row 1 has no p"):
-            Bags.from_frame(typed, "p", ["x"])
+            Bags.from_frame(typed, "p", coordinates=["x"])
         with pytest.raises(DataError, match="row 1 has no q and p"):
-            Bags.from_frame(typed, ["q", "p"], ["x"])
+            Bags.from_frame(typed, ["q", "p"], coordinates=["x"])
         with pytest.raises(DataError, match="a group of 1 rows has no p"):
             Bags.from_frame(typed.groupby("p", observed=True))
         with pytest.raises(DataError, match="row 1: the bag id is missing"):
@@ -200,7 +200,10 @@ def test_whole_floats_that_are_not_exact_are_no_ids(tmp_path):
 def test_columns_of_one_name_or_of_levels_are_refused(names, tmp_path):
     """With the name."""
     frame = pd.DataFrame([[1, 0.5, 0.6]], columns=names)
-    for call in (lambda: Bags.from_frame(frame, "p", ["x"]), lambda: stored(frame, tmp_path / "s")):
+    for call in (
+        lambda: Bags.from_frame(frame, "p", coordinates=["x"]),
+        lambda: stored(frame, tmp_path / "s"),
+    ):
         with pytest.raises(DataError, match=r"two columns are called 'x'|2 levels"):
             call()
 
@@ -286,9 +289,9 @@ def test_a_column_is_named_once(names, tmp_path):
     with pytest.raises(ParameterError, match=r"id_column is .*'id'.*; name each column once"):
         ingest_frame(TABLE, tmp_path / "s.zarr", id_column=names, coordinates=["x"])
     with pytest.raises(DataError, match=r"id_column is .*'id'.*; name each column once"):
-        Bags.from_frame(TABLE, names, ["x"])
+        Bags.from_frame(TABLE, names, coordinates=["x"])
     with pytest.raises(DataError, match=r"coordinates is .*; name each column once"):
-        Bags.from_frame(TABLE, "id", ["x", "x"])
+        Bags.from_frame(TABLE, "id", coordinates=["x", "x"])
     labels = {"target_table": TABLE[::2], "targets": ["y"], "target_id_column": names}
     with pytest.raises(ParameterError, match=r"target_id_column is .*once"):
         ingest_frame(TABLE, tmp_path / "s.zarr", id_column="id", coordinates=["x"], **labels)

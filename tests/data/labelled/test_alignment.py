@@ -222,11 +222,11 @@ def test_a_store_keeps_the_ids_of_bags_and_aligns_with_them(tmp_path):
     rows, y, keys = case("text")
     groups = rows.groupby(keys[0])
     ids = sorted(y.index)
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], box=[(-20, 20)] * 2)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"], box=[(-20, 20)] * 2)
     store.append(groups, targets={"y": y})
     assert store.ids().tolist() == ids
     np.testing.assert_array_equal(store.targets()[:, 0], y[ids])
-    frame = BagStore.create(tmp_path / "f.zarr", 2, ["y"], box=[(-20, 20)] * 2)
+    frame = BagStore.create(tmp_path / "f.zarr", 2, target_names=["y"], box=[(-20, 20)] * 2)
     frame.append(list(Bags.from_frame(groups)), y.to_frame("y"), ids=ids)
     np.testing.assert_array_equal(frame.targets(), store.targets())
     with pytest.raises(DataError, match="'p3' has no row"):
@@ -409,7 +409,7 @@ def test_label_tables_with_a_column_of_ids():
 def test_label_table_with_a_column_of_ids_in_a_store(tmp_path):
     rows, y, _ = case("text")
     table = pd.DataFrame({"y": y.to_numpy(), "id": y.index})
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     store.append(rows.groupby("id"), targets=table)
     np.testing.assert_array_equal(store.targets()[:, 0], y[store.ids().tolist()])
 
@@ -458,7 +458,7 @@ def test_a_series_with_a_label_twice_has_no_ids():
 def test_an_index_that_counts_arrays_is_no_id_of_a_store(tmp_path):
     """Appended twice, and labelled by an index of other names, with a warning."""
     bags, y = pd.Series([np.full((3, 2), float(i)) for i in range(8)]), np.arange(8.0)
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     for _ in range(2):
         store = store.append(bags, targets=pd.DataFrame({"y": y}).iloc[::-1])
     np.testing.assert_array_equal(store.targets()[:, 0], [*y, *y])

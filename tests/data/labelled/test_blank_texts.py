@@ -96,13 +96,17 @@ def test_empty_texts_among_numbers(form):
 
 
 def test_stores_name_the_target(tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["c", "x"], class_names={"c": ["a", "b"]})
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=["c", "x"], class_names={"c": ["a", "b"]}
+    )
     given = {"c": with_text(CLASSES, ""), "x": with_text(NUMBERS, "")}
     _, texts = texts_of(lambda: store.append(BAGS, given))
     assert [text.split(":")[0] for text in texts] == ["target 'c'", "target 'x'"]
     assert np.isnan(store.targets()[[3, 5]]).all()
     # a class that the store names is that class
-    named = BagStore.create(tmp_path / "n.zarr", 2, ["c"], class_names={"c": ["", "a", "b"]})
+    named = BagStore.create(
+        tmp_path / "n.zarr", 2, target_names=["c"], class_names={"c": ["", "a", "b"]}
+    )
     _, texts = texts_of(lambda: named.append(BAGS, {"c": with_text(CLASSES, "")}))
     assert texts == []
     assert named.targets()[3, 0] == 0
@@ -145,7 +149,9 @@ def test_texts_beside_other_labels_in_lists_are_refused(other):
 def test_classes_that_look_alike_are_told_of(names, tmp_path):
     """Blanks at an end, two within, accents that are letters of their own; in stores, too."""
     labels = [*names, "z"] * 4
-    store = BagStore.create(tmp_path / "s", 2, ["t"], class_names={"t": sorted({*labels})})
+    store = BagStore.create(
+        tmp_path / "s", 2, target_names=["t"], class_names={"t": sorted({*labels})}
+    )
     store.append(BAGS, {"t": labels})
     for X, given in ((BAGS, {"y": labels}), (store, {"target": "t"})):
         model, texts = texts_of(lambda X=X, given=given: classifier().fit(X, **given))

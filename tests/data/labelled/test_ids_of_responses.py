@@ -13,10 +13,10 @@ N = 12
 IDS = [f"p{i:02}" for i in range(N)]
 POINTS, ANSWERS = RNG.normal(size=(2, N * 5, 1))
 OFFSETS = np.arange(0, N * 5 + 1, 5)
-BAGS, RESPONSES = Bags(POINTS, OFFSETS, IDS), Bags(ANSWERS, OFFSETS, IDS)
+BAGS, RESPONSES = Bags(POINTS, OFFSETS, ids=IDS), Bags(ANSWERS, OFFSETS, ids=IDS)
 ORDER = RNG.permutation(N)
 TURNED = RESPONSES[ORDER]
-OTHERS = Bags(ANSWERS, OFFSETS, [f"q{i}" for i in range(N)])
+OTHERS = Bags(ANSWERS, OFFSETS, ids=[f"q{i}" for i in range(N)])
 
 
 def triple(responses, _):
@@ -49,7 +49,7 @@ def test_responses_follow_the_ids_of_the_bags(call, tmp_path):
 
 @pytest.mark.long
 def test_ids_that_only_count_are_taken_in_order(tmp_path):
-    counted = Bags(ANSWERS, OFFSETS, np.arange(N))
+    counted = Bags(ANSWERS, OFFSETS, ids=np.arange(N))
     with pytest.warns(BagbasisWarning, match="taken in the order of the bags"):
         found = append(counted, tmp_path)
     np.testing.assert_array_equal(found, append(RESPONSES, tmp_path))

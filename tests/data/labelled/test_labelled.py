@@ -36,7 +36,9 @@ LEFT_OUT, ONLY = Split(0.3, 1), Split(0.5, 2)
 def data(tmp_path_factory):
     """The same labelled bags in memory and in a store, by kind of label."""
     path = tmp_path_factory.mktemp("labelled") / "s.zarr"
-    store = BagStore.create(path, 2, ["y"], response_dims=2, dtype=np.float64, chunk_points=16)
+    store = BagStore.create(
+        path, 2, target_names=["y"], response_dims=2, dtype=np.float64, chunk_points=16
+    )
     store.append(BAGS, {"y": Y}, responses=RESPONSES)
     bags = Bags.from_list(BAGS)
     return {

@@ -17,7 +17,7 @@ PLACES = [f"{day}_{i % 4}" for i, day in enumerate(DAYS)]
 def stored(folder, ids, **columns):
     names = ["y", *columns]
     classes = {name: sorted(set(values)) for name, values in columns.items()}
-    store = BagStore.create(folder / "s.zarr", 1, names, class_names=classes)
+    store = BagStore.create(folder / "s.zarr", 1, target_names=names, class_names=classes)
     y = np.random.default_rng(0).random(N)
     return store.append([[[0.5]]] * N, targets={"y": y, **columns}, ids=ids)
 

@@ -254,7 +254,7 @@ def test_bags_of_weight_0_are_as_removed(tmp_path, times, stored):
         model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
         if not stored:
             return model.fit(some, labels, sample_weight=given)
-        store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "w"], overwrite=True)
+        store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "w"], overwrite=True)
         store.append(some, np.column_stack([labels, given]))
         return model.fit(store, target="y", sample_weight="w")
 

@@ -31,7 +31,7 @@ OLD, NEW = np.full((3, 2), 0.25), np.full((2, 2), 0.75)
 
 
 def make(place: Path) -> None:
-    BagStore.create(place / URL, 2, ["y"], chunk_points=1)
+    BagStore.create(place / URL, 2, target_names=["y"], chunk_points=1)
 
 
 def replace(place: Path) -> None:
@@ -43,11 +43,11 @@ def append(place: Path) -> None:
 
 
 def generate_anew(place: Path) -> None:
-    generate(GMM, place / URL, 20)
+    generate(GMM, place / URL, n_bags=20)
 
 
 def generate_over(place: Path) -> None:
-    generate(GMM, place / URL, 20, overwrite=True)
+    generate(GMM, place / URL, n_bags=20, overwrite=True)
 
 
 def ingest_anew(place: Path) -> None:
@@ -98,7 +98,9 @@ def test_a_store_is_whole_or_made_again(tmp_path, act):
     place = tmp_path / "place"
     place.mkdir()
     if 2 in allowed:
-        BagStore.create(place / URL, 2, ["y"], chunk_points=1).append([OLD, OLD], [[1.0]] * 2)
+        BagStore.create(place / URL, 2, target_names=["y"], chunk_points=1).append(
+            [OLD, OLD], [[1.0]] * 2
+        )
     for i, what in enumerate(each_kill(act, place, most=MOST)):
         found = n_bags_of(place / URL)
         assert found in allowed, what
@@ -119,7 +121,7 @@ def test_a_change_is_whole_or_was_never_made(tmp_path):
     """A kill leaves the store as it was or as it will be, and the same change again finishes it."""
     place = tmp_path / "place"
     place.mkdir()
-    made = BagStore.create(place / URL, 2, ["y"], chunk_points=1)
+    made = BagStore.create(place / URL, 2, target_names=["y"], chunk_points=1)
     made.append([OLD, OLD, OLD], [[1.0]] * 3)
     left = set()
     for what in each_kill(remove, place, most=MOST):
@@ -136,7 +138,7 @@ def test_a_killed_compaction_is_finished_by_the_next(tmp_path):
     """Whatever is deleted when it dies, the store reads the same, and then all is."""
     place = tmp_path / "place"
     place.mkdir()
-    made = BagStore.create(place / URL, 2, ["y"], chunk_points=1)
+    made = BagStore.create(place / URL, 2, target_names=["y"], chunk_points=1)
     made.append([OLD, np.tile(OLD, (14, 1)), NEW], [[1.0]] * 3).remove([1])
     for what in each_kill(compact, place, most=MOST):
         store = BagStore.open(place / URL)

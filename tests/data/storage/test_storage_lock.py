@@ -184,7 +184,7 @@ def test_a_server_that_does_not_answer_is_not_an_empty_one():
 
 def test_plain_zarr_on_objects_is_read_and_not_written(tmp_path, memory_url):
     """A store among objects is read as ever; whatever would write it is refused, and says how."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE, [1.0], ids=[4])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(ONE, [1.0], ids=[4])
     url = f"{memory_url}/s.zarr"
     fs = fsspec.filesystem("memory")
     fs.put(store.url, url, recursive=True)
@@ -199,8 +199,8 @@ def test_plain_zarr_on_objects_is_read_and_not_written(tmp_path, memory_url):
         lambda: there.append(ONE),
         lambda: BagStore.create(fresh, 2),
         lambda: BagStore.create(url, 2, overwrite=True),
-        lambda: generate(gmm, fresh, 3),
-        lambda: generate(gmm, url, 3, overwrite=True),
+        lambda: generate(gmm, fresh, n_bags=3),
+        lambda: generate(gmm, url, n_bags=3, overwrite=True),
         lambda: ingest_arrays(iter(ONE), fresh),
         lambda: ingest_arrays(iter(ONE), url, overwrite=True),
     ):

@@ -64,7 +64,9 @@ def batch(i: int) -> tuple[list[Any], ...]:
 def append_batch(store: BagStore) -> None:
     """Append the next batch, with its responses if the store holds any."""
     bags, targets, ids, responses = batch(store.n_bags // BATCH)
-    store.append(bags, targets, ids, responses=None if store.response_dims is None else responses)
+    store.append(
+        bags, targets, ids=ids, responses=None if store.response_dims is None else responses
+    )
 
 
 def model_of(n_bags: int) -> StoreModel:

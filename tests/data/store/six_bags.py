@@ -30,12 +30,12 @@ def make(url, model, ids=None):
     store = BagStore.create(
         url,
         2,
-        ["y", "c"],
+        target_names=["y", "c"],
         response_dims=3,
         chunk_points=2,
         class_names={"c": ["red", "blue"]},
     )
-    return store.append(model.bags, model.targets, ids or model.ids, responses=model.responses)
+    return store.append(model.bags, model.targets, ids=ids or model.ids, responses=model.responses)
 
 
 def two_bags(*, point=(0, 0, 0.0), n_dims=2):

@@ -55,7 +55,7 @@ def test_refused_input_leaves_the_store_as_it_was(template, case):
     bags, targets, ids, message = REFUSED[case]
     before = contents(template)
     with pytest.raises(DataError, match=message):
-        template.append(bags, targets, ids)
+        template.append(bags, targets, ids=ids)
     assert contents(template) == before
     assert template.n_bags == 6
 
@@ -65,7 +65,7 @@ def test_a_handle_appends_after_a_refusal(store, model):
     """What was refused first is not part of the next append."""
     bags, targets, ids, message = REFUSED["nan"]
     with pytest.raises(DataError, match=message):
-        store.append(bags, targets, ids)
+        store.append(bags, targets, ids=ids)
     model.check(store)
     store.append(two_bags(), GOOD)
     assert store.n_bags == 8
@@ -111,7 +111,7 @@ def test_refused_responses_leave_the_store_as_it_was(template, case):
     responses, ids, message = REFUSED_RESPONSES[case]
     before = contents(template)
     with pytest.raises(DataError, match=message):
-        template.append(two_bags(), GOOD, ids, responses=responses)
+        template.append(two_bags(), GOOD, ids=ids, responses=responses)
     assert contents(template) == before
     assert (template.n_bags, template.n_response_points) == (6, 50)
 
@@ -129,7 +129,7 @@ def test_a_handle_appends_responses_after_a_refusal(store):
 
 def test_responses_for_a_store_without_are_refused(tmp_path):
     """They are not dropped in silence, not even when all are None."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "c"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "c"])
     for responses in ([None, THREE], [None, None]):
         with pytest.raises(DataError, match="holds no responses; make it with response_dims"):
             store.append(two_bags(), GOOD, responses=responses)
@@ -153,14 +153,14 @@ def test_refused_text_ids(named_template, ids, message):
     """Stores with text ids refuse duplicates, numbers and missing ids, by name."""
     before = contents(named_template)
     with pytest.raises(DataError, match=message):
-        BagStore.open(named_template.url).append(two_bags(), GOOD, ids)
+        BagStore.open(named_template.url).append(two_bags(), GOOD, ids=ids)
     assert contents(named_template) == before
 
 
 def test_a_nan_among_text_ids_names_the_id(named_template):
     """The bag of a wrong point is named by the caller's own id."""
     with pytest.raises(DataError, match="bag with id 'y', row 1"):
-        named_template.append(two_bags(point=(1, 1, np.nan)), GOOD, np.array(["x", "y"]))
+        named_template.append(two_bags(point=(1, 1, np.nan)), GOOD, ids=np.array(["x", "y"]))
 
 
 # ---------------------------------------------------------------------- not a store

@@ -32,7 +32,7 @@ def test_a_removed_bag_reads_as_empty_and_others_stay_where_they_are(store, mode
         after.check(seen, 1, 5)
     assert "n_changes=2" in repr(store)
     with pytest.raises(DataError, match="duplicate"):
-        store.append(model.bags[:1], np.zeros((1, len(store.target_names))), ids[:1])
+        store.append(model.bags[:1], np.zeros((1, len(store.target_names))), ids=ids[:1])
 
 
 @pytest.mark.long
@@ -103,8 +103,8 @@ def test_labels_change_as_often_as_one_likes(store, model):
 def test_refused_labels_change_nothing(tmp_path, target, value, message):
     """NaN, an unknown class, infinity, a text, a target that is not there."""
     names = {"kind": ["cat", "dog"]}
-    store = BagStore.create(tmp_path / "s", 1, ["kind", "size"], class_names=names)
-    store.append([[[0.5]]] * 2, {"kind": ["cat", ""], "size": [1.0, 2.0]}, ["a", "b"])
+    store = BagStore.create(tmp_path / "s", 1, target_names=["kind", "size"], class_names=names)
+    store.append([[[0.5]]] * 2, {"kind": ["cat", ""], "size": [1.0, 2.0]}, ids=["a", "b"])
     with pytest.raises(DataError, match=message):
         store.relabel(target, {"a": value})
     assert store.relabel("kind", {"a": "dog", "b": "cat"}).targets().tolist() == [[1, 1], [0, 2]]
@@ -175,10 +175,14 @@ def test_merging_copies_what_is_there(store, model, tmp_path):
     classes = store.meta.class_names
     options = {"response_dims": store.response_dims, "dtype": store.dtype}
     other = BagStore.create(
-        tmp_path / "o", store.n_dims, store.target_names, class_names=classes, **options
+        tmp_path / "o",
+        store.n_dims,
+        target_names=store.target_names,
+        class_names=classes,
+        **options,
     )
     bag = np.zeros((3, store.n_dims))
-    other.append([bag], np.ones((1, len(store.target_names))), [model.ids[0]])
+    other.append([bag], np.ones((1, len(store.target_names))), ids=[model.ids[0]])
     merged = merge_stores([store, other.url], tmp_path / "m")
     merged.verify()
     np.testing.assert_array_equal(merged.targets()[:-1], store.targets()[1:])
@@ -189,7 +193,7 @@ def test_merging_copies_what_is_there(store, model, tmp_path):
     assert all(a[0] >= b[0] and a[1] <= b[1] for a, b in pairs)
     with pytest.raises(DataError, match="duplicate bag id"):
         merge_stores([other, other], tmp_path / "twice")
-    third = BagStore.create(tmp_path / "t", store.n_dims, ["z"], **options)
+    third = BagStore.create(tmp_path / "t", store.n_dims, target_names=["z"], **options)
     with pytest.raises(DataError, match="its target_names is"):
         merge_stores([store, third], tmp_path / "n")
 
@@ -200,7 +204,9 @@ def test_labels_that_were_deleted_meanwhile_are_no_missing_labels(tmp_path, dtyp
 
     Bags that stayed, and bags that never had a label, are read as before.
     """
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["y", "z"], [(0, 9)], dtype=dtype)
+    store = BagStore.create(
+        tmp_path / "s.zarr", 1, target_names=["y", "z"], box=[(0, 9)], dtype=dtype
+    )
     store.append([[[1.0]]] * 5, {"y": [0.0, 1.0, 2.0, 3.0, np.nan], "z": [0.0] * 5})
     store.relabel("z", {1: 7.0})
     before, labels = BagStore.open(store.url), store.targets()

@@ -33,8 +33,8 @@ def whole_store(dtype, seed, ids):
     store = BagStore.create(
         url,
         2,
-        ["y", "c"],
-        [(0, 255)] * 2,
+        target_names=["y", "c"],
+        box=[(0, 255)] * 2,
         response_dims=1,
         response_box=[(0, 255)],
         class_names={"c": ["red", "blue"]},
@@ -44,7 +44,7 @@ def whole_store(dtype, seed, ids):
     bags = [rng.integers(0, 255, (n, 2)).astype(float) for n in (5, 30, 1, 40, 16, 8, 2, 2, 2)]
     targets = {"y": rng.normal(size=9), "c": rng.integers(0, 2, 9)}
     responses = [rng.integers(0, 255, (3, 1)).astype(float) for _ in bags]
-    store.append(bags, targets, ids, responses=responses)
+    store.append(bags, targets, ids=ids, responses=responses)
     return url
 
 
@@ -212,7 +212,9 @@ def test_an_older_copy_of_an_object_is_found(tmp_path):
 )
 def test_checksums_follow_every_change(url, dtype):
     """Appends, changes, compactions and merges leave checksums of what is read."""
-    store = BagStore.create(url, 2, ["y"], [(0, 255)] * 2, dtype=dtype, chunk_points=2)
+    store = BagStore.create(
+        url, 2, target_names=["y"], box=[(0, 255)] * 2, dtype=dtype, chunk_points=2
+    )
     store.verify()
     rng = np.random.default_rng(0)
     for round_ in range(2):

@@ -70,8 +70,8 @@ def test_bags_by_the_convention(tmp_path, dtype, responses):
             np.testing.assert_array_equal(ours, theirs.astype(points_dtype(dtype)))
         if responses:
             assert len(found["responses/points"]) == store.n_bags
-        given = [np.ones((2, 3))], None, [name]
-        store = store.append(*given, responses=[None] if responses else None)
+        missing = [None] if responses else None
+        store = store.append([np.ones((2, 3))], ids=[name], responses=missing)
 
 
 @pytest.mark.long
@@ -79,7 +79,7 @@ def test_what_an_interrupted_append_left_is_not_data(tmp_path):
     """Rows behind the counts belong to nobody."""
     store = make(tmp_path / "s.zarr", responses=False)
     before = document(store.url)
-    store.append([np.ones((2, 3))], None, ["new"])
+    store.append([np.ones((2, 3))], None, ids=["new"])
     (tmp_path / "s.zarr" / "zarr.json").write_text(json.dumps(before))
     assert len(read_by_convention(store.url)["points"]) == store.n_bags - 1
 
@@ -92,7 +92,7 @@ def test_other_conventions_stay(tmp_path):
     group.update_attributes(
         {"zarr_conventions": [*group.attrs["zarr_conventions"], theirs], "proj:code": "EPSG:4326"}
     )
-    store.append([np.ones((2, 3))], None, ["new"])
+    store.append([np.ones((2, 3))], None, ids=["new"])
     check(document(store.url))
     assert theirs in document(store.url)["attributes"]["zarr_conventions"]
     assert len(read_by_convention(store.url)["points"]) == store.n_bags == N + 1

@@ -77,7 +77,7 @@ CHOSEN = ("1-d", "two classes")
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "bags", "y", "are_classes"), [*sets(), *unusual_sets()])
 def test_a_store_without_a_box_predicts_as_memory_does(tmp_path, name, bags, y, are_classes):
-    store = BagStore.create(tmp_path / "s.zarr", bags[0].shape[1], ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", bags[0].shape[1], target_names=["y"])
     for part in np.array_split(np.arange(len(bags)), 3):
         store.append([bags[i] for i in part], y[part])
     assert store.box == BagStore.open(store.url).box == box_of_bags(Bags.from_list(bags))
@@ -92,7 +92,7 @@ def test_a_store_without_a_box_predicts_as_memory_does(tmp_path, name, bags, y, 
 
 
 def test_old_stores_without_a_box_are_unit_cubes(tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     store.append([np.full((2, 2), 7.0)], [1.0])
     path = tmp_path / "s.zarr" / "zarr.json"
     values = json.loads(path.read_text())
@@ -151,7 +151,7 @@ def test_responses_merged_stores_and_datasets_are_measured_too(tmp_path):
 
 @pytest.mark.long
 def test_a_fit_of_a_store_that_grows_is_measured_anew(tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["y"])
     rng = np.random.default_rng(0)
     store.append([rng.normal(0, s, (30, 1)) for s in (1, 2, 3)], [1, 2, 3])
     first = DoubleBasisRegressor(MomentsEmbedding()).fit(store)
@@ -161,7 +161,7 @@ def test_a_fit_of_a_store_that_grows_is_measured_anew(tmp_path):
 
 
 def test_an_append_outside_a_given_box_is_warned_of(tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["y"], box=[(0, 1)])
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["y"], box=[(0, 1)])
     rng = np.random.default_rng(0)
     with pytest.warns(BagbasisWarning, match="300 of 300 appended points lie outside"):
         store.append([rng.uniform(400, 500, (30, 1)) for _ in range(10)], np.arange(10.0))

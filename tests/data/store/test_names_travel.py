@@ -19,7 +19,9 @@ BAGS = Bags.from_list(FRAMES)
 
 
 def stored(place, responses=None):
-    store = BagStore.create(place, 2, ["y"], response_dims=None if responses is None else 1)
+    store = BagStore.create(
+        place, 2, target_names=["y"], response_dims=None if responses is None else 1
+    )
     store.append(BAGS, {"y": [1.0, 2.0, 3.0]}, responses=responses)
     return store
 

@@ -43,7 +43,7 @@ def test_responses_come_back(tmp_path, response_dims, dtype, chunk_points):
     store = BagStore.create(
         tmp_path / "s.zarr",
         2,
-        ["y"],
+        target_names=["y"],
         response_dims=response_dims,
         dtype=dtype,
         chunk_points=chunk_points,

@@ -36,7 +36,7 @@ def test_ragged_bags_come_back(tmp_path, n_dims, dtype, chunk_points, sizes):
     """Bags of 1 to 10^4 points over chunk and shard boundaries are read back bit by bit."""
     rng = np.random.default_rng(n_dims)
     store = BagStore.create(
-        tmp_path / "s.zarr", n_dims, ["y"], dtype=dtype, chunk_points=chunk_points
+        tmp_path / "s.zarr", n_dims, target_names=["y"], dtype=dtype, chunk_points=chunk_points
     )
     model = StoreModel()
     for first in (0, len(sizes)):
@@ -68,8 +68,8 @@ def test_anywhere_with_any_ids(url, ids):
     rng = np.random.default_rng(0)
     bags = random_bags(rng, [3, 1, 40], 2, np.float32)
     targets = [[1.0, 2.0], [np.nan, 3.0], [4.0, np.nan]]
-    store = BagStore.create(url, 2, ["y", "z"], chunk_points=2)
-    assert store.append(bags, targets, ids) is store
+    store = BagStore.create(url, 2, target_names=["y", "z"], chunk_points=2)
+    assert store.append(bags, targets, ids=ids) is store
     model = StoreModel(bags, targets, [0, 1, 2] if ids is None else ids)
     for seen in (store, BagStore.open(url)):
         model.check(seen)
@@ -101,7 +101,7 @@ def test_long_runs_of_ids_in_any_order(tmp_path):
 
 def test_an_empty_store_can_be_read_and_verified(url):
     """Nothing appended yet: no bags of the right dimension, and a sound store."""
-    BagStore.create(url, 3, ["y"])
+    BagStore.create(url, 3, target_names=["y"])
     store = BagStore.open(url)
     assert (store.n_bags, store.n_points, len(store)) == (0, 0, 0)
     assert store.read().points.shape == (0, 3)
@@ -114,7 +114,7 @@ def test_an_empty_store_can_be_read_and_verified(url):
 def test_appending_no_bags_changes_nothing(url):
     """A batch without bags is a batch, not an error, before and after others."""
     none = Bags(np.empty((0, 2)), [0])
-    store = BagStore.create(url, 2, ["y"])
+    store = BagStore.create(url, 2, target_names=["y"])
     store.append(none).append(ONE, [5.0], ids=["a"]).append(none, ids=[])
     StoreModel(ONE, [[5.0]], ["a"]).check(BagStore.open(url))
     store.verify()
@@ -170,7 +170,7 @@ def test_arrays_may_be_used_again_after_a_write(tmp_path):
     """A caller that fills one buffer over and over gets every batch stored as it was."""
     buffer, offsets = np.empty((3, 1), np.float32), np.array([0, 1, 3])
     ids = np.empty(2, dtype=np.int64)
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["y"])
     labels = np.empty(2)
     with store.appending() as session:
         for i in range(4):
@@ -187,7 +187,7 @@ def test_arrays_may_be_used_again_after_a_write(tmp_path):
 @pytest.mark.long
 def test_a_store_that_grew_is_not_seen_until_refresh(url):
     """An open store keeps its length while another one appends; `refresh` looks again."""
-    writer = BagStore.create(url, 2, ["y"], chunk_points=2).append(ONE * 3, [1, 2, 3])
+    writer = BagStore.create(url, 2, target_names=["y"], chunk_points=2).append(ONE * 3, [1, 2, 3])
     reader = BagStore.open(url)
     before = reader.read()
     writer.append([np.ones((50, 2))], [4])
@@ -242,7 +242,7 @@ def test_unknown_places_are_store_errors(tmp_path):
 
 def test_ranges_and_targets_that_do_not_exist(tmp_path):
     """A range outside the store and an unknown target name are DataErrors that name them."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(ONE * 2)
     for start, stop in ((0, 3), (-1, 1), (2, 1), (3, None)):
         with pytest.raises(DataError, match="of 2 do not exist"):
             store.read(start, stop)
@@ -252,8 +252,8 @@ def test_ranges_and_targets_that_do_not_exist(tmp_path):
 
 def test_the_layout_is_the_documented_one(tmp_path):
     """Any Zarr reader finds the arrays of the documented layout, and never more than committed."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "z"], box=[(0, 2), (0, 3)])
-    store.append([np.ones((2, 2)), np.zeros((1, 2))], [[1, 2], [3, 4]], ["a", "b"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "z"], box=[(0, 2), (0, 3)])
+    store.append([np.ones((2, 2)), np.zeros((1, 2))], [[1, 2], [3, 4]], ids=["a", "b"])
     group = zarr.open_group(store.url, mode="r")
     assert sorted(group.array_keys()) == ["ids", "offsets", "points", "targets"]
     assert group["points"].dtype == np.float32

@@ -70,7 +70,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = BagStore.create(
             self.url,
             2,
-            ["y"],
+            target_names=["y"],
             response_dims=response_dims,
             dtype=dtype,
             chunk_points=chunk_points,
@@ -194,7 +194,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Append a duplicate: refused, whatever the order of the ids."""
         taken = self.model.ids[which % len(self.model.ids)]
         with pytest.raises(DataError, match="duplicate"):
-            self.store.append([np.zeros((1, 2))], [0.0], [taken])
+            self.store.append([np.zeros((1, 2))], [0.0], ids=[taken])
 
     @rule()
     def reopen(self):
@@ -286,12 +286,16 @@ def test_a_first_append_killed_before_every_write(tmp_path, first, second, respo
     late = None if response_dims is None else [rng.random((20, 1)), None]
     for n_writes in range(WRITES):
         store = BagStore.create(
-            tmp_path / f"{n_writes}.zarr", 2, ["y"], response_dims=response_dims, chunk_points=1
+            tmp_path / f"{n_writes}.zarr",
+            2,
+            target_names=["y"],
+            response_dims=response_dims,
+            chunk_points=1,
         )
         with killed_after(n_writes) as written:
             try:
                 arrays = random_bags(rng, [30, 7], 2, np.float32)
-                store.append(arrays, [5, 6], first, responses=late)
+                store.append(arrays, [5, 6], ids=first, responses=late)
             except Killed:
                 assert "zarr.json" not in written
             else:
@@ -299,7 +303,7 @@ def test_a_first_append_killed_before_every_write(tmp_path, first, second, respo
         fresh = BagStore.open(store.url)
         assert fresh.n_bags == 0
         fresh.verify()
-        model.check(fresh.append(bags, [1.0, 2.0], second))
+        model.check(fresh.append(bags, [1.0, 2.0], ids=second))
         fresh.verify()
     assert written[-1] == "zarr.json"
     assert 9 <= n_writes == len(written)

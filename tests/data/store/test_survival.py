@@ -37,7 +37,9 @@ from tests.data.store.processes import (
 @pytest.fixture
 def store(tmp_path):
     """Make a store of one batch with responses, with objects of sixteen points."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=3, chunk_points=1)
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=["y"], response_dims=3, chunk_points=1
+    )
     append_batch(store)
     return store
 
@@ -70,7 +72,9 @@ def test_a_writer_killed_at_any_moment_loses_nothing_committed(store):
 @pytest.mark.long
 def test_readers_see_whole_commits_while_a_writer_appends(store):
     """Opening, reading and verifying during appends gives a committed length, never a torn one."""
-    store = BagStore.create(f"{store.url}-2", 2, ["y"], response_dims=3, chunk_points=4)
+    store = BagStore.create(
+        f"{store.url}-2", 2, target_names=["y"], response_dims=3, chunk_points=4
+    )
     append_batch(store)
     seen = []
     with running(append_for_ever, store.url) as (_, pipe):
@@ -109,7 +113,7 @@ def test_two_sessions_of_one_process_are_two_writers(store):
         session.write(Bags.from_list([np.zeros((1, 2))]), ids=[500])
         with pytest.raises(WriterBusyError, match="another writer is appending"):
             append_batch(other)
-    append_batch(BagStore.create(store.url + "-2", 2, ["y"]))
+    append_batch(BagStore.create(store.url + "-2", 2, target_names=["y"]))
     assert BagStore.open(store.url).n_bags == BATCH + 1
 
 
@@ -153,7 +157,7 @@ def test_a_read_only_disk_can_be_read_and_not_written(lock_writable):
     folder = Path(tempfile.mkdtemp())
     try:
         folder.chmod(0o755)
-        store = BagStore.create(folder / "s.zarr", 2, ["y"], chunk_points=1)
+        store = BagStore.create(folder / "s.zarr", 2, target_names=["y"], chunk_points=1)
         append_batch(store)
         for path in [*folder.rglob("*"), folder]:
             path.chmod(0o555 if path.is_dir() else 0o444)
@@ -214,7 +218,7 @@ def test_no_write_comes_after_a_failed_append(store, monkeypatch):
     slow = [f"points/c/{i}/0" for i in range(6, 20)]
     finished = failing_replace(monkeypatch, "points/c/6/0", slow)
     with pytest.raises(StoreError, match=r"No space left on device.*nothing was committed"):
-        store.append([np.ones((200, 2))], [0.0], [99])
+        store.append([np.ones((200, 2))], [0.0], ids=[99])
     at_the_end = list(finished)
     time.sleep(0.6)
     assert finished == at_the_end

@@ -36,11 +36,11 @@ ONE = [np.zeros((1, 2))]
 def test_targets_in_every_form(tmp_path, targets):
     """Mappings, data frames and matrices give one float64 matrix; text is a class number."""
     store = BagStore.create(
-        tmp_path / "s.zarr", 2, ["y", "c"], class_names={"c": ["red", "blue", "green"]}
+        tmp_path / "s.zarr", 2, target_names=["y", "c"], class_names={"c": ["red", "blue", "green"]}
     )
     store.append(ONE * 2, targets)
     np.testing.assert_array_equal(store.targets(), [[1, 0], [2, 1]])
-    np.testing.assert_array_equal(store.targets(1, 2, ["c"]), [[1]])
+    np.testing.assert_array_equal(store.targets(1, 2, names=["c"]), [[1]])
     np.testing.assert_array_equal(store.targets(names=["c", "y"]), [[0, 1], [1, 2]])
     assert store.meta.class_names == {"c": ["red", "blue", "green"]}
 
@@ -50,13 +50,13 @@ def test_targets_in_every_form(tmp_path, targets):
 )
 def test_one_target_may_be_a_vector(tmp_path, targets):
     """With one target, values without a name are enough."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2, targets)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(ONE * 2, targets)
     np.testing.assert_array_equal(store.targets(), [[1], [2]])
 
 
 def test_missing_labels_are_nan(tmp_path):
     """None, NaN, pandas' NA and empty text are bags without a label; so is no target at all."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["c"], class_names={"c": ["red"]})
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["c"], class_names={"c": ["red"]})
     labels = np.array([None, np.nan, pd.NA, "", "red", pd.NaT], dtype=object)
     store.append(ONE * 6, {"c": labels}).append(ONE)
     np.testing.assert_array_equal(np.isnan(store.targets()[:, 0]), [1, 1, 1, 1, 0, 1, 1])
@@ -78,7 +78,7 @@ def test_missing_labels_are_nan(tmp_path):
 )
 def test_missing_numbers_are_nan(tmp_path, labels):
     """So are those of numbers, in stores and in memory: a nullable column needs no care."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2, labels)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(ONE * 2, labels)
     source, _ = with_targets(ONE * 2, labels)
     np.testing.assert_array_equal(store.targets(), [[np.nan], [1]])
     np.testing.assert_array_equal(source.labels.values, [[np.nan], [1]])
@@ -111,7 +111,7 @@ WRITES = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_integers_that_would_merge_are_refused(tmp_path, write):
     """float64, which targets are, does not tell them from their neighbours."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     with pytest.raises(DataError, match=r"'\w+': \d{19} is an integer beyond ±2\^53"):
         write(store, tmp_path / "t.zarr")
     assert not (tmp_path / "t.zarr").exists()
@@ -119,7 +119,7 @@ def test_integers_that_would_merge_are_refused(tmp_path, write):
 
 def test_a_table_of_arrow_is_a_frame_of_targets(tmp_path):
     """By the names of its columns; nulls are bags without a label."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     store.append(ONE * 2, pa.table({"y": [1, None]}))
     np.testing.assert_array_equal(store.targets().ravel(), [1.0, np.nan])
     for table, told in (
@@ -137,6 +137,6 @@ def test_a_table_of_arrow_is_a_frame_of_targets(tmp_path):
 )
 def test_responses_that_are_no_points_are_refused(responses, tmp_path):
     """By a message of ours, in a store that measures its points."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=1)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"], response_dims=1)
     with pytest.raises(DataError, match="response"):
         store.append(ONE * 2, [1.0, 2.0], responses=responses)

@@ -53,7 +53,7 @@ def url(tmp_path):
 @pytest.fixture
 def store(url):
     """Make an empty store there."""
-    return BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8)
+    return BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8)
 
 
 def regressor():
@@ -73,7 +73,7 @@ def append_rounds(pipe, url, first):
     pipe.recv()
     for i in range(first, first + ROUNDS):
         bags, targets, ids, responses = batch(i)
-        store.append(bags, targets, ids, responses=responses)
+        store.append(bags, targets, ids=ids, responses=responses)
     pipe.send("appended")
 
 
@@ -122,8 +122,9 @@ def test_an_error_commits_nothing(store):
     """A refused append, or an error in a session, leaves the last snapshot the last."""
     append_batch(store)
     snapshot = store.snapshot
+    bags, targets, ids, responses = batch(0)
     with pytest.raises(DataError, match="duplicate bag id 0"):
-        store.append(*batch(0)[:3], responses=batch(0)[3])
+        store.append(bags, targets, ids=ids, responses=responses)
 
     def fail():
         with store.appending() as session:
@@ -224,7 +225,9 @@ def test_of_two_makers_one_is_refused(url, monkeypatch, nth, said):
         vacant = look(place)
         looks.append(place)
         if len(looks) == nth:
-            append_batch(BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8))
+            append_batch(
+                BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8)
+            )
         return vacant
 
     monkeypatch.setattr(creation, "is_vacant", be_overtaken)

@@ -15,7 +15,7 @@ from bagbasis.data.store.schema import CHUNK_BYTES, IDS, OFFSETS, TARGETS
 def test_chunks_have_as_many_rows_as_fit(tmp_path, n_targets):
     """Chunks of every array take 2 MiB at most, unless one row is larger."""
     names = [f"gene{i}" for i in range(n_targets)]
-    store = BagStore.create(tmp_path / "s.zarr", 2, names)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=names)
     row = 8 * max(1, n_targets)
     assert store.array(TARGETS).chunks[0] == min(2**16, CHUNK_BYTES // row)
     assert store.array(OFFSETS).chunks == store.array(IDS).chunks == (2**16,)
@@ -24,7 +24,7 @@ def test_chunks_have_as_many_rows_as_fit(tmp_path, n_targets):
     store.append(list(rng.random((40, 3, 2))), labels if n_targets else None)
     np.testing.assert_array_equal(BagStore.open(store.url).targets(), labels)
     if n_targets:
-        chosen = BagStore.open(store.url).targets(3, 9, [names[-1], names[0]])
+        chosen = BagStore.open(store.url).targets(3, 9, names=[names[-1], names[0]])
         np.testing.assert_array_equal(chosen, labels[3:9][:, [-1, 0]])
     store.verify()
 
@@ -34,9 +34,11 @@ def test_a_hundred_thousand_targets_take_four_times_their_bytes(tmp_path, reside
     """Append and read of 200 bags with 100,000 targets."""
     labels = np.random.default_rng(0).normal(size=(200, 100_000))
     bags = [np.zeros((1, 2))] * 200
-    small = BagStore.create(tmp_path / "small.zarr", 2, ["y"])
+    small = BagStore.create(tmp_path / "small.zarr", 2, target_names=["y"])
     small.append(bags, labels[:, :1]).targets()  # what is imported and made once
-    store = BagStore.create(tmp_path / "s.zarr", 2, [f"gene{i}" for i in range(100_000)])
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=[f"gene{i}" for i in range(100_000)]
+    )
     with resident_peak(4 * labels.nbytes):
         store.append(bags, labels)
     with resident_peak(4 * labels.nbytes):
@@ -59,7 +61,7 @@ def test_more_targets_than_a_chunk_holds_are_refused(tmp_path):
 
 def test_infinite_labels_of_wide_tables_are_named(tmp_path):
     """A table of labels is refused as a whole, with the name and the bag."""
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["a", "b", "c"])
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["a", "b", "c"])
     labels = np.zeros((4, 3))
     labels[2, 1] = -np.inf
     with pytest.raises(DataError, match="target 'b' is infinite for bag 2"):
@@ -89,7 +91,7 @@ def test_long_ids(tmp_path, letter):
 def test_very_many_classes(tmp_path):
     """Names of classes stand in the attributes; their number changes no chunk."""
     classes = [f"class {i}" for i in range(50_000)]
-    store = BagStore.create(tmp_path / "s.zarr", 1, ["c"], class_names={"c": classes})
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["c"], class_names={"c": classes})
     store.append([[[0.0]]] * 3, {"c": [classes[-1], classes[0], classes[7]]})
     assert BagStore.open(store.url).targets()[:, 0].tolist() == [49_999, 0, 7]
     store.verify()

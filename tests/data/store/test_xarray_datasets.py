@@ -25,8 +25,8 @@ def make(path, dtype="float32", ids="text", responses=True, chunk_points=7):
     store = BagStore.create(
         path,
         3,
-        ["y", "class"],
-        [(lo, hi)] * 3,
+        target_names=["y", "class"],
+        box=[(lo, hi)] * 3,
         class_names={"class": ["a", "b"]},
         dtype=dtype,
         chunk_points=chunk_points,
@@ -37,7 +37,7 @@ def make(path, dtype="float32", ids="text", responses=True, chunk_points=7):
     answers = [RNG.random((n % 3, 2)) for n in range(N)] if responses else None
     names = [f"bag {i}" for i in range(N)] if ids == "text" else 7 * np.arange(N)
     classes = np.array(["a", "b"])[np.arange(N) % 2]
-    return store.append(bags, {"y": y, "class": classes}, names, responses=answers)
+    return store.append(bags, {"y": y, "class": classes}, ids=names, responses=answers)
 
 
 def assert_same(a, b):
@@ -147,7 +147,7 @@ def test_arrays_name_their_dimensions(tmp_path):
             file.write_text(text[:start] + '"dimension_names": null' + text[end:])
     old = BagStore.open(tmp_path / "a.zarr")
     old.verify()
-    assert old.append([np.zeros((2, 3))], None, ["new"], responses=[None]).n_bags == N + 1
+    assert old.append([np.zeros((2, 3))], None, ids=["new"], responses=[None]).n_bags == N + 1
     assert zarr.open_group(tmp_path / "a.zarr", mode="r")["points"].metadata.dimension_names is None
 
 
@@ -255,7 +255,9 @@ def test_refused_by_name(tmp_path):
 def test_attributes_that_cf_asks_for(tmp_path):
     """A feature type, long names, no variable with its dimension's name; older ones read."""
     bags, y = [np.full((2, 1), i / 9) for i in range(5)], np.arange(10.0).reshape(5, 2)
-    store = BagStore.create(str(tmp_path / "s"), 1, ["a", "b"], box=[(0, 1)]).append(bags, y)
+    store = BagStore.create(str(tmp_path / "s"), 1, target_names=["a", "b"], box=[(0, 1)]).append(
+        bags, y
+    )
     dataset = store.to_xarray()
     assert dataset.attrs["featureType"] == "profile"
     assert all("long_name" in variable.attrs for variable in dataset.variables.values())

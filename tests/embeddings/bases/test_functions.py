@@ -28,7 +28,7 @@ def test_first_function_is_one(basis):
 @pytest.mark.parametrize("basis", BASES)
 def test_series_of_products_is_orthonormal(basis):
     """Parseval in two dimensions: the squared L2 norm of a series is that of its coefficients."""
-    indices = index_set(2, None, 3.0, basis)
+    indices = index_set(2, None, max_norm=3.0, basis=basis)
     grid = np.stack(np.meshgrid(X, X, indexing="ij"), axis=-1).reshape(-1, 2)
     coefficients = np.random.default_rng(0).standard_normal((2, len(indices)))
     values = evaluate_series(coefficients, indices, basis, grid)

@@ -27,16 +27,15 @@ LIMITS = st.one_of(
 def test_equals_brute_force(n_dims, limits, basis):
     """Tensor sets, balls and their intersection hold what a loop over a cube finds, in order;
     a radius that is the square root of a whole number takes its sphere in."""
-    assert list(map(tuple, index_set(n_dims, *limits, basis).tolist())) == index_set_by_loop(
-        n_dims, *limits, basis
-    )
+    indices = index_set(n_dims, limits[0], max_norm=limits[1], basis=basis)
+    assert list(map(tuple, indices.tolist())) == index_set_by_loop(n_dims, *limits, basis)
 
 
 @settings(max_examples=60)
 @given(n_dims=st.integers(1, 4), limits=LIMITS, basis=st.sampled_from(BASES))
 def test_prefix_runs_spell_the_set(n_dims, limits, basis):
     """Prefixes, run lengths and first changes say what the set says, index by index."""
-    indices = index_set(n_dims, *limits, basis)
+    indices = index_set(n_dims, limits[0], max_norm=limits[1], basis=basis)
     runs = prefix_runs(indices)
     spelled = [
         (*(prefix if n_dims > 1 else []), last)
@@ -54,19 +53,19 @@ def test_prefix_runs_spell_the_set(n_dims, limits, basis):
 @pytest.mark.parametrize(
     "limits",
     [
-        (6, 9, None),
-        (2, MAX_FUNCTIONS, None),
-        (1, 10**12, None),
-        (2, None, 600.0),
-        (1, None, 1e15),
-        (20, 2, None),
+        {"n_dims": 6, "n_per_dim": 9},
+        {"n_dims": 2, "n_per_dim": MAX_FUNCTIONS},
+        {"n_dims": 1, "n_per_dim": 10**12},
+        {"n_dims": 2, "max_norm": 600.0},
+        {"n_dims": 1, "max_norm": 1e15},
+        {"n_dims": 20, "n_per_dim": 2},
     ],
 )
 def test_too_many_functions(limits):
     """More functions than an embedding can have is an error that says what helps, at once and
     without first making room for them."""
     with pytest.raises(ParameterError, match=r"more than 200000 functions; .* marginals"):
-        index_set(*limits)
+        index_set(**limits)
 
 
 def test_no_limit():

@@ -211,7 +211,9 @@ def test_classes_and_densities(tmp_path):
     classes = np.where(np.median(Y) < Y, "high", "low")
     model = DoubleBasisClassifier(EMBEDDING, second).fit(BAGS, classes)
     assert np.mean(model.predict(BAGS) == classes) > 0.8
-    triple = TripleBasisRegressor(EMBEDDING, second, EMBEDDING).fit(BAGS, responses=BAGS)
+    triple = TripleBasisRegressor(EMBEDDING, second, response_embedding=EMBEDDING).fit(
+        BAGS, responses=BAGS
+    )
     triple.save(tmp_path / "triple.zarr")
     given = load_model(tmp_path / "triple.zarr").predict(BAGS)
     np.testing.assert_array_equal(given, triple.predict(BAGS))

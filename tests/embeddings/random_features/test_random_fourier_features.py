@@ -61,7 +61,9 @@ def test_error_falls_with_the_root_of_the_number_of_features(orthogonal):
     for n_features in (64, 256, 1024, 4096):
         squares = []
         for seed in range(12):
-            z = transformed(FourierSpec(3, n_features, 1.5, seed, orthogonal), rows)
+            z = transformed(
+                FourierSpec(3, n_features, scale=1.5, seed=seed, orthogonal=orthogonal), rows
+            )
             squares.append(np.mean((z @ z.T - kernel) ** 2))
         errors.append(np.sqrt(np.mean(squares)))
     slope = np.polyfit(np.log([64, 256, 1024, 4096]), np.log(errors), 1)[0]
@@ -77,7 +79,7 @@ def test_variance_is_that_of_paired_features():
     n_features, n_draws = 32, 4000
     products = np.empty((n_draws, 3))
     for seed in range(n_draws):
-        z = transformed(FourierSpec(2, n_features, 1.2, seed), rows)
+        z = transformed(FourierSpec(2, n_features, scale=1.2, seed=seed), rows)
         products[seed] = z[1:] @ z[0]
     expected = paired_variance(delta, 1.2, n_features)
     np.testing.assert_allclose(products.var(axis=0), expected, rtol=0.12)
@@ -87,7 +89,7 @@ def test_variance_is_that_of_paired_features():
 
 def test_double_precision_is_exact():
     """float64 in, float64 out: numpy's sine and cosine of the frequencies."""
-    spec = FourierSpec(6, 100, 0.1, seed=5)
+    spec = FourierSpec(6, 100, scale=0.1, seed=5)
     rows = RNG.standard_normal((50, 6))
     np.testing.assert_allclose(
         transformed(spec, rows), features(rows, spec.frequencies()), atol=1e-14
@@ -99,7 +101,8 @@ def test_double_precision_is_exact():
 def test_more_features_keep_the_first_ones(orthogonal, n_inputs):
     """Frequencies depend on the seed and their block alone: longer specs start like shorter."""
     few, many = (
-        FourierSpec(n_inputs, n, 1.3, 7, orthogonal).frequencies() for n in (2 * 150, 2 * 700)
+        FourierSpec(n_inputs, n, scale=1.3, seed=7, orthogonal=orthogonal).frequencies()
+        for n in (2 * 150, 2 * 700)
     )
     assert few.shape == (n_inputs, 150)
     assert many.shape == (n_inputs, 700)
@@ -109,7 +112,7 @@ def test_more_features_keep_the_first_ones(orthogonal, n_inputs):
 @pytest.mark.parametrize("seed", [0, 2**63, 2**64 - 1])
 def test_frequencies_are_those_of_the_counter(seed):
     """Block b is Philox keyed by (seed, b), for seeds over the whole range; no two are alike."""
-    frequencies = FourierSpec(3, 2 * 600, 2.0, seed).frequencies()
+    frequencies = FourierSpec(3, 2 * 600, scale=2.0, seed=seed).frequencies()
     for block in range(3):
         generator = np.random.Generator(
             np.random.Philox(key=np.array([seed, block], dtype=np.uint64))
@@ -117,7 +120,7 @@ def test_frequencies_are_those_of_the_counter(seed):
         part = frequencies[:, block * FREQUENCIES_PER_BLOCK : (block + 1) * FREQUENCIES_PER_BLOCK]
         expected = generator.standard_normal((FREQUENCIES_PER_BLOCK, 3)).T / 2.0
         np.testing.assert_array_equal(part, expected[:, : part.shape[1]])
-    other = FourierSpec(3, 2 * 600, 2.0, seed ^ 1).frequencies()
+    other = FourierSpec(3, 2 * 600, scale=2.0, seed=seed ^ 1).frequencies()
     assert not np.isin(frequencies, other).any()
     assert len(np.unique(frequencies)) == frequencies.size
 
@@ -126,7 +129,7 @@ def test_orthogonal_blocks():
     """Within a block of n_inputs the frequencies are orthogonal, with the lengths of Gaussian
     ones: a chi distribution of n_inputs degrees of freedom."""
     s, n_blocks = 12, 200
-    frequencies = FourierSpec(s, 2 * s * n_blocks, 1.0, seed=1, orthogonal=True).frequencies()
+    frequencies = FourierSpec(s, 2 * s * n_blocks, scale=1.0, seed=1, orthogonal=True).frequencies()
     for block in np.split(frequencies, n_blocks, axis=1):
         gram = block.T @ block
         np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-12)
@@ -194,7 +197,7 @@ def test_median_of_equal_rows_is_one():
 
 def test_spec_travels_light():
     """A spec of any size pickles to its few fields; nothing it caches goes along."""
-    spec = FourierSpec(100, 20_000, 1.0)
+    spec = FourierSpec(100, 20_000, scale=1.0)
     assert spec.frequencies().shape == (100, 10_000)
     assert len(pickle.dumps(spec)) < 500
     assert pickle.loads(pickle.dumps(spec)) == spec == FourierSpec(**spec.to_dict())
@@ -203,7 +206,7 @@ def test_spec_travels_light():
 def test_frequencies_can_not_be_changed():
     """They are cached and shared by every user of the spec."""
     with pytest.raises(ValueError, match="read-only"):
-        FourierSpec(2, 4, 1.0).frequencies()[0, 0] = 0
+        FourierSpec(2, 4, scale=1.0).frequencies()[0, 0] = 0
 
 
 def test_names():
@@ -218,7 +221,7 @@ def test_structured_frequencies(n_inputs, dtype):
     """Products of Hadamard matrices with signs, in any number; more keep the first ones; phases
     are those of the whole matrix, and its columns are orthogonal where they are whole."""
     order = max(8, 2 ** int(np.ceil(np.log2(n_inputs))))
-    spec = FourierSpec(n_inputs, 2 * (3 * order + 1), 1.3, 7, structure="hadamard")
+    spec = FourierSpec(n_inputs, 2 * (3 * order + 1), scale=1.3, seed=7, structure="hadamard")
     signs, lengths = draw_hadamard(n_inputs, 3 * order + 1, 1.3, 7, np.float64)
     truth = []
     for turns, length in zip(signs, lengths, strict=True):
@@ -228,7 +231,7 @@ def test_structured_frequencies(n_inputs, dtype):
         truth.append((length[:, None] * product)[:, :n_inputs])
     frequencies = spec.frequencies()
     np.testing.assert_allclose(frequencies, np.concatenate(truth)[: 3 * order + 1].T, rtol=1e-12)
-    fewer = FourierSpec(n_inputs, 20, 1.3, 7, structure="hadamard").frequencies()
+    fewer = FourierSpec(n_inputs, 20, scale=1.3, seed=7, structure="hadamard").frequencies()
     np.testing.assert_array_equal(fewer, frequencies[:, :10])
     rows = RNG.standard_normal((30, n_inputs)).astype(dtype)
     np.testing.assert_allclose(
@@ -251,14 +254,21 @@ def test_structured_features_approximate_the_kernel():
             [
                 np.mean((z @ z.T - kernel) ** 2)
                 for seed in range(20)
-                for z in [transformed(FourierSpec(60, 512, 1.5, seed, False, structure), rows)]
+                for z in [
+                    transformed(
+                        FourierSpec(
+                            60, 512, scale=1.5, seed=seed, orthogonal=False, structure=structure
+                        ),
+                        rows,
+                    )
+                ]
             ]
         )
         for structure in ("dense", "hadamard")
     }
     assert error["hadamard"] < 1.1 * error["dense"]
-    assert "structure" not in FourierSpec(3, 4, 1.0).to_dict()
-    spec = FourierSpec(3, 4, 1.0, structure="hadamard")
+    assert "structure" not in FourierSpec(3, 4, scale=1.0).to_dict()
+    spec = FourierSpec(3, 4, scale=1.0, structure="hadamard")
     assert FourierSpec(**spec.to_dict()) == spec
     for wrong in ({"structure": "sparse"}, {"structure": "hadamard", "orthogonal": True}):
         with pytest.raises(ParameterError, match="structure"):
@@ -269,6 +279,6 @@ def test_structured_features_approximate_the_kernel():
 def test_memory_of_frequencies_is_declared(n_inputs):
     """While they are drawn, too: neither less than they take nor half as much again."""
     seeds = itertools.count()
-    declared = frequency_bytes(FourierSpec(n_inputs, 600, 1.0), np.float64)
-    peak = peak_of(lambda: FourierSpec(n_inputs, 600, 1.0, next(seeds)).frequencies())
+    declared = frequency_bytes(FourierSpec(n_inputs, 600, scale=1.0), np.float64)
+    peak = peak_of(lambda: FourierSpec(n_inputs, 600, scale=1.0, seed=next(seeds)).frequencies())
     assert peak < declared < 1.5 * peak

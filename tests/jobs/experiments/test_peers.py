@@ -40,7 +40,7 @@ def store(tmp_path_factory):
     """300 mixtures of 40 points."""
     bags, y = draw_from(GMMComponents(n_points=40, seed=5), 300)
     url = tmp_path_factory.mktemp("store") / "bags.zarr"
-    store = BagStore.create(url, 2, ["k"], box=[(-10, 10)] * 2)
+    store = BagStore.create(url, 2, target_names=["k"], box=[(-10, 10)] * 2)
     store.append(bags, targets={"k": y})
     return store
 
@@ -96,7 +96,7 @@ def test_features_of_others_are_ours(store, tmp_path):
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-5)
     bags = [store.read(0, 1)[0], store.read(1, 2)[0][:7]]
-    ragged = BagStore.create(tmp_path / "ragged.zarr", 2, ["k"], box=[(-10, 10)] * 2)
+    ragged = BagStore.create(tmp_path / "ragged.zarr", 2, target_names=["k"], box=[(-10, 10)] * 2)
     ragged.append(Bags.from_list(bags), targets={"k": np.zeros(2)})
     found = read_features(ragged.url, 0, 2)
     np.testing.assert_allclose(found, ours.fit_transform(bags), atol=1e-5)

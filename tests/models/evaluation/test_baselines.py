@@ -41,7 +41,7 @@ def store(tmp_path_factory):
     made = BagStore.create(
         tmp_path_factory.mktemp("baselines") / "s.zarr",
         2,
-        ["x", "side", "age"],
+        target_names=["x", "side", "age"],
         response_dims=2,
         class_names={"side": ["down", "up"]},
     )
@@ -91,7 +91,7 @@ def test_errors_beside_models_of_classes_and_densities(store, models):
     up = (CENTRES[OUT, 1] > 0.5).mean()
     assert found["constant_error"] == pytest.approx(min(up, 1 - up))
     assert found["error"] < found["constant_error"] > found["means_error"]
-    densities = TripleBasisRegressor(*BASES, ProjectionEmbedding(n_per_dim=3))
+    densities = TripleBasisRegressor(*BASES, response_embedding=ProjectionEmbedding(n_per_dim=3))
     found = judge_fit(densities.fit(store, holdout=0.3), store)
     assert 0 < found["means_error"] < found["constant_error"]
 
@@ -127,7 +127,9 @@ def test_errors_without_bags_held_out(store, chosen):
     assert found["n"] == N - 1
     given = DoubleBasisRegressor(*BASES, alpha=0.1).fit(store, target="x")
     assert judge_fit(given, store) is None
-    densities = TripleBasisRegressor(*BASES, ProjectionEmbedding(n_per_dim=3)).fit(store)
+    densities = TripleBasisRegressor(
+        *BASES, response_embedding=ProjectionEmbedding(n_per_dim=3)
+    ).fit(store)
     found = judge_fit(densities, store)
     mean = ((densities.alpha_scores_.min()) / _variance(store, densities)) ** 0.5
     assert found["error"] == pytest.approx(mean)
@@ -166,16 +168,18 @@ def test_bags_held_out_are_judged_by_default(store, models, tmp_path, monkeypatc
     model = models["x"]
     reads, read = [], BagStore.targets
     with monkeypatch.context() as patch:
-        patch.setattr(BagStore, "targets", lambda *given: reads.append(1) or read(*given))
+        patch.setattr(
+            BagStore, "targets", lambda *places, **which: reads.append(1) or read(*places, **which)
+        )
         errors = evaluate(model, store)
     assert errors.n == (OUT & (np.arange(N) != 5)).sum()
     assert (errors.subset, len(reads)) == ("holdout", 1)
     assert evaluate(model, store, subset="all").n == N - 1
-    other = BagStore.create(tmp_path / "o.zarr", 2, ["x"]).append(
+    other = BagStore.create(tmp_path / "o.zarr", 2, target_names=["x"]).append(
         BAGS, targets={"x": CENTRES[:, 0]}
     )
     assert evaluate(model, other).n == N
-    few = BagStore.create(tmp_path / "few.zarr", 2, ["x"]).append(
+    few = BagStore.create(tmp_path / "few.zarr", 2, target_names=["x"]).append(
         BAGS[:3], targets={"x": [1, 2, 3]}
     )
     small = DoubleBasisRegressor(*BASES).fit(few, holdout=0.1)

@@ -33,7 +33,11 @@ def summary_of(bag):
 def store(tmp_path_factory):
     url = tmp_path_factory.mktemp("forest") / "s.zarr"
     made = BagStore.create(
-        url, 2, ["y", "side"], box=[(-6, 6), (-6, 6)], class_names={"side": ["low", "high"]}
+        url,
+        2,
+        target_names=["y", "side"],
+        box=[(-6, 6), (-6, 6)],
+        class_names={"side": ["low", "high"]},
     )
     sides = np.where(np.median(Y) < Y, "high", "low")
     return made.append(BAGS, targets={"y": Y, "side": sides})

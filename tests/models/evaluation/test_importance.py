@@ -64,7 +64,7 @@ def store(tmp_path_factory):
     made = BagStore.create(
         tmp_path_factory.mktemp("importance") / "s.zarr",
         3,
-        ["y", "kind", "patient", "weight"],
+        target_names=["y", "kind", "patient", "weight"],
         class_names={"kind": ["high", "low"]},
         response_dims=1,
     )
@@ -85,7 +85,10 @@ def fitted(store):
 MODELS = {
     "numbers": (DoubleBasisRegressor(*BASES), {"target": "y"}),
     "classes": (DoubleBasisClassifier(*BASES), {"target": "kind"}),
-    "densities": (TripleBasisRegressor(*BASES, ProjectionEmbedding(n_per_dim=4)), {}),
+    "densities": (
+        TripleBasisRegressor(*BASES, response_embedding=ProjectionEmbedding(n_per_dim=4)),
+        {},
+    ),
 }
 
 

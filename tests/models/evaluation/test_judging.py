@@ -46,7 +46,7 @@ def model(store):
     return TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=4),
         RandomFourierFeatures(n_features=32),
-        ProjectionEmbedding(n_per_dim=4),
+        response_embedding=ProjectionEmbedding(n_per_dim=4),
         alpha=0.1,
         precision="float64",
     ).fit(store, holdout=0.4)
@@ -104,7 +104,7 @@ def test_noise_is_what_true_densities_are_apart_from_their_samples():
 
     rng = np.random.default_rng(0)
     bags = Bags.from_list([rng.random((20, 2)) for _ in range(4000)])
-    spec = ProjectionSpec("cosine", 4, None, box=Box.unit(2))
+    spec = ProjectionSpec("cosine", n_per_dim=4, max_norm=None, box=Box.unit(2))
     a = np.empty((4000, 16))
     spec.embed(bags, a)
     distance = ((a - np.eye(16)[0]) ** 2).sum()
@@ -125,7 +125,7 @@ def test_refusals(store, model, tmp_path):
     whole = TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=2),
         RandomFourierFeatures(n_features=8),
-        ProjectionEmbedding(n_per_dim=2),
+        response_embedding=ProjectionEmbedding(n_per_dim=2),
     ).fit(store)
     with pytest.raises(ModelError, match="held no bags out"):
         evaluate(whole, store, subset="holdout")

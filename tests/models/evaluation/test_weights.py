@@ -35,7 +35,7 @@ KINDS = {
 
 
 def made(url, rows):
-    store = BagStore.create(url, 2, NAMES, response_dims=2)
+    store = BagStore.create(url, 2, target_names=NAMES, response_dims=2)
     columns = np.stack([Y, Y > 0.2, TIMES, 0 * TIMES, 0 * Y + 1], axis=1)[rows]
     bags = [BAGS[i] for i in rows]
     return store.append(bags, columns, responses=[1 - bag for bag in bags])

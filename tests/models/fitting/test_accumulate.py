@@ -38,8 +38,8 @@ Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
 
 
 def feature_map(n_features=64, n_per_dim=4):
-    spec = ProjectionSpec("cosine", n_per_dim, None, box=Box.unit(2))
-    return FeatureMap(spec, FourierSpec(spec.n_features, n_features, 1.0))
+    spec = ProjectionSpec("cosine", n_per_dim=n_per_dim, max_norm=None, box=Box.unit(2))
+    return FeatureMap(spec, FourierSpec(spec.n_features, n_features, scale=1.0))
 
 
 def pass_over(bags, precision="float64", validation=None):

@@ -240,7 +240,7 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
     urls.append(kept.store_of(task).url)
     monkeypatch.setattr("bagbasis.models.fitting.checkpoints.version", lambda name: "9")
     urls.append(kept.store_of(task).url)
-    again = BagStore.create(store.url, 2, ["y"], overwrite=True)
+    again = BagStore.create(store.url, 2, target_names=["y"], overwrite=True)
     again.append(BAGS, targets={"y": Y})
     urls.append(kept.store_of(task_of(again, features=task.features)).url)
     again.append(BAGS[:1], targets={"y": Y[:1]}, ids=[N])

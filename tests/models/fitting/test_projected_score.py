@@ -33,7 +33,7 @@ def model(alpha="projected", **params):
     return TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=5),
         RandomFourierFeatures(n_features=60, seed=1),
-        ProjectionEmbedding(n_per_dim=7),
+        response_embedding=ProjectionEmbedding(n_per_dim=7),
         alpha=alpha,
         validation_fraction=FRACTION,
         precision="float64",
@@ -102,7 +102,7 @@ def test_store_and_memory_agree(tmp_path):
     store = BagStore.create(
         tmp_path / "s.zarr",
         1,
-        [],
+        target_names=[],
         box=[(0, 1)],
         response_dims=1,
         response_box=[(0, 1)],
@@ -142,7 +142,10 @@ def test_four_dimensions():
     bags, answers = pairs(n_dims=4)
     embedding = ProjectionEmbedding(max_norm=1.5)
     fitted = TripleBasisRegressor(
-        embedding, RandomFourierFeatures(n_features=20), embedding, alpha="projected"
+        embedding,
+        RandomFourierFeatures(n_features=20),
+        response_embedding=embedding,
+        alpha="projected",
     )
     fitted.fit(bags, answers)
     assert np.isfinite(fitted.alpha_scores_).all()

@@ -113,7 +113,7 @@ def test_new_labels():
 
 def test_labels_of_a_store(tmp_path):
     """The store has the targets, or responses of the dimension; or it is refused by name."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "z"], response_dims=3)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "z"], response_dims=3)
     assert Reals(2, False, ("z", "y")).take_labels(store).target_names == ("z", "y")
     with pytest.raises(DataError, match="kind"):
         CASES["classes"][0].take_labels(store)

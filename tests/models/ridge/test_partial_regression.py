@@ -54,7 +54,9 @@ def estimator(baseline, n_features=48, **params):
         RandomFourierFeatures(n_features=n_features, scale=0.7),
     )
     if baseline == "own":
-        return TripleBasisRegressor(*bases, ProjectionEmbedding(n_per_dim=5), **params)
+        return TripleBasisRegressor(
+            *bases, response_embedding=ProjectionEmbedding(n_per_dim=5), **params
+        )
     return DoubleBasisRegressor(*bases, **params)
 
 
@@ -67,7 +69,7 @@ def store(tmp_path_factory):
     """Bags with numbers and with responses, in both of which every tenth is missing."""
     options = {"response_dims": 2, "dtype": np.float64, "chunk_points": 300}
     url = tmp_path_factory.mktemp("baselines") / "s.zarr"
-    made = BagStore.create(url, 2, ["y", "w"], **options)
+    made = BagStore.create(url, 2, target_names=["y", "w"], **options)
     y = np.where(np.arange(N) % 10 == 7, np.nan, Y)
     answers = [None if i % 10 == 7 else one for i, one in enumerate(RESPONSES)]
     return made.append(BAGS, np.stack([y, WEIGHTS], axis=1), responses=answers)

@@ -42,7 +42,7 @@ def grouped_bags(n_groups=N_GROUPS, seed=0):
 def store(tmp_path_factory):
     url = tmp_path_factory.mktemp("groups") / "s.zarr"
     bags, y, groups = grouped_bags()
-    made = BagStore.create(url, 2, ["y", "group"], box=[(-4, 4), (-4, 4)])
+    made = BagStore.create(url, 2, target_names=["y", "group"], box=[(-4, 4), (-4, 4)])
     return made.append(bags, targets={"y": y, "group": groups})
 
 
@@ -142,11 +142,20 @@ def test_a_penalty_that_held_out_bags_refute_is_told(store):
     model = clone(estimator(alpha=1e-6)).set_params(embedding=MomentsEmbedding())
     model.fit(store, target="y")
     path = ((1e-6, 1e-2, 1.0), (0.9, 0.7, 0.5))
-    score = Score(0.5, 320, 220, 100, 1.0, *path, 0.1)
+    score = Score(
+        error=0.5,
+        n_bags=320,
+        n_train=220,
+        n_held_out=100,
+        alpha=1.0,
+        alphas=path[0],
+        errors=path[1],
+        seconds=0.1,
+    )
     assert penalty_that_costs(score, model) == 1e-6
     with pytest.warns(BagbasisWarning, match=r"1,000,000 times smaller .* costs 80% of the error"):
         warn_of_penalty(score, model, 0.4, 0.1)
-    level = Score(0.5, 320, 220, 100, 1.0, path[0], (0.501, 0.5, 0.5), 0.1)
+    level = replace(score, errors=(0.501, 0.5, 0.5))
     assert penalty_that_costs(level, model) is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")

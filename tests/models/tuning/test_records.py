@@ -11,7 +11,16 @@ from bagbasis.core.saved import NewerError
 from bagbasis.models import Score
 from bagbasis.models.tuning.records import TUNE_FORMAT, Records
 
-SCORE = Score(0.5, 10, 8, 2, 1.0, (1.0,), (0.5,), 0.1)
+SCORE = Score(
+    error=0.5,
+    n_bags=10,
+    n_train=8,
+    n_held_out=2,
+    alpha=1.0,
+    alphas=(1.0,),
+    errors=(0.5,),
+    seconds=0.1,
+)
 
 
 @pytest.fixture

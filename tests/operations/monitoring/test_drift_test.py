@@ -31,7 +31,7 @@ def kernel_by_loop(bags, embedding, n_features, seed):
     """The kernel matrix of random features of mean maps, by numpy's sines."""
     lo, hi = zip(*BOX, strict=True)
     means, _ = mean_map_by_loop(bags, embedding.spec_.frequencies(), lo, hi)
-    spec = FourierSpec(means.shape[1], n_features, median_distance_by_loop(means), seed)
+    spec = FourierSpec(means.shape[1], n_features, scale=median_distance_by_loop(means), seed=seed)
     z = features(means, spec.frequencies())
     return z @ z.T, gaussian_kernel(means, means, spec.scale)
 
@@ -68,7 +68,7 @@ def test_check_values(scale):
     """The unbiased MMD² of two known samples, to the error of 2^16 features."""
     x, y = check_samples()
     rows, z = np.concatenate([x, y]), np.empty((70, 2**16))
-    FourierSpec(3, 2**16, scale, 0).transform(rows, z)
+    FourierSpec(3, 2**16, scale=scale, seed=0).transform(rows, z)
     sums = z[:40].sum(axis=0, keepdims=True)
     squared = mmd_squared_of_splits(sums, z.sum(axis=0), 40, 30)
     assert squared[0] == pytest.approx(CHECK_MMD[scale][1], abs=2e-3)

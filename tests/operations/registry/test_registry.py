@@ -31,7 +31,9 @@ def files_of(registry):
 
 def triple():
     bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=16, seed=3)
-    return TripleBasisRegressor(*bases, ProjectionEmbedding(n_per_dim=3), alpha=0.1)
+    return TripleBasisRegressor(
+        *bases, response_embedding=ProjectionEmbedding(n_per_dim=3), alpha=0.1
+    )
 
 
 def fitted_triple():

@@ -37,7 +37,9 @@ def estimator(task: str = "regression", **params: Any) -> Any:
     )
     params = {"alpha": 0.1, "precision": "float64", **params}
     if task == "densities":
-        return TripleBasisRegressor(*bases, ProjectionEmbedding(n_per_dim=3), **params)
+        return TripleBasisRegressor(
+            *bases, response_embedding=ProjectionEmbedding(n_per_dim=3), **params
+        )
     return ESTIMATORS[task](*bases, **params)
 
 
@@ -45,7 +47,7 @@ def create(url: Any, task: str = "regression") -> BagStore:
     """An empty store of bags in the unit square."""
     dims = 2 if task == "densities" else None
     names = () if task == "densities" else ("y",)
-    return BagStore.create(url, 2, names, response_dims=dims, dtype=np.float64)
+    return BagStore.create(url, 2, target_names=names, response_dims=dims, dtype=np.float64)
 
 
 def grow(store: BagStore, n: int, task: str = "regression", **changes: Any) -> BagStore:

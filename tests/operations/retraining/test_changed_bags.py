@@ -121,7 +121,7 @@ def test_a_store_with_fewer_changes_is_another(tmp_path):
     store, made = grow(create(tmp_path / "bags.zarr"), 150), spec(tmp_path)
     store.remove([5])
     retrain(made)
-    fresh = BagStore.create(store.url, 2, ["y"], dtype=np.float64, overwrite=True)
+    fresh = BagStore.create(store.url, 2, target_names=["y"], dtype=np.float64, overwrite=True)
     grow(fresh, 150)
     with pytest.raises(StoreError, match="it has 0 changes of bags, 1 were seen"):
         retrain(made)

@@ -22,7 +22,9 @@ LACKING = r"'u' is missing.* 'w' is extra"
 
 def stored(frames, folder, n=160):
     """A store in the place of an earlier one."""
-    store = BagStore.create(folder / "bags.zarr", 2, ["y"], dtype=np.float64, overwrite=True)
+    store = BagStore.create(
+        folder / "bags.zarr", 2, target_names=["y"], dtype=np.float64, overwrite=True
+    )
     return store.append(frames[:n], Y[:n])
 
 

@@ -24,7 +24,7 @@ def grow(store, n):
 
 @pytest.fixture
 def store(tmp_path):
-    made = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "day"], dtype=np.float64)
+    made = BagStore.create(tmp_path / "bags.zarr", 2, target_names=["y", "day"], dtype=np.float64)
     return grow(made, 160)
 
 
@@ -52,7 +52,7 @@ def test_rounds_are_fits_without_whole_groups(store, tmp_path, alpha, window):
     assert first["n_judged"] == out[begin:end].sum()
     assert report["n_judged"] == out[start:stop].sum()
     bags = [store.read(i, i + 1)[0] for i in range(start, stop)]
-    part = BagStore.create(tmp_path / "part.zarr", 2, ["y", "day"], dtype=np.float64)
+    part = BagStore.create(tmp_path / "part.zarr", 2, target_names=["y", "day"], dtype=np.float64)
     part.append(bags, targets=dict(zip(["y", "day"], store.targets(start, stop).T, strict=True)))
     scratch = estimator(alpha=alpha).fit(part, target="y", holdout=model.holdout_)
     assert scratch.alpha_ == model.alpha_

@@ -59,7 +59,7 @@ def test_models_are_those_of_full_fits(tmp_path, task):
 @pytest.mark.long
 def test_weights_of_a_column(tmp_path):
     """Models of a sequence with weights are those of weighted full fits, from new bags alone."""
-    store = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "w"], dtype=np.float64)
+    store = BagStore.create(tmp_path / "bags.zarr", 2, target_names=["y", "w"], dtype=np.float64)
     made = spec(tmp_path, target="y", sample_weight="w")
     for n in (150, 40):
         w = np.arange(n) % 4 / 2

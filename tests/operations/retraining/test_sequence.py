@@ -37,7 +37,7 @@ def stored(url, task, bags):
     start, stop = bags
     dims = 2 if task == "densities" else None
     names = () if task == "densities" else ("y",)
-    store = BagStore.create(url, 2, names, response_dims=dims, dtype=np.float64)
+    store = BagStore.create(url, 2, target_names=names, response_dims=dims, dtype=np.float64)
     responses = None if dims is None else [0.5 * bag for bag in BAGS[start:stop]]
     labels = None if dims else LABELS[task][start:stop]
     return store.append(BAGS[start:stop], labels, responses=responses)

@@ -104,7 +104,7 @@ def read_sample(problem: Problem) -> LabelledSample:
     joined, encoded, at = take_rows(joined, order), encoded[order], np.concatenate(index)[order]
     copies = copies_among(joined.sizes, joined.means, encoded)
     rows, grouped = fold_rows(problem, at, encoded, copies)
-    named = Bags.trusted(joined.points, joined.offsets, source.coordinate_names)
+    named = Bags.trusted(joined.points, joined.offsets, names=source.coordinate_names)
     return LabelledSample(named, rows.of_components(), grouped, len(places), at)
 
 
