@@ -77,8 +77,8 @@ def two_sample_test(
         ============ ============================================ ===============================
         name         what                                         nulls, the default first
         ============ ============================================ ===============================
-        fuse_ranks   best rank of three statistics: two fused     permutation
-                     MMD², and ranks of each coordinate
+        fuse_ranks   harmonic mean of three p-values: of two      permutation
+                     fused MMD², and of ranks per coordinate
         fuse         MMD² of ten widths of two kernels,           permutation, wild_bootstrap
                      their soft maximum; O(n) of many
         agg          the same, each width tested, corrected       as fuse
@@ -96,7 +96,7 @@ def two_sample_test(
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Kernel of points, or of embeddings; by default the first that the statistic admits, or for
-        "fuse_ranks", "fuse" and "agg" both a Gaussian and a Laplacian kernel.
+        "fuse" and "agg" both a Gaussian and a Laplacian kernel.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
         Bandwidth of the kernel, in the units of points or embeddings, for statistics with one
         kernel; by default "median", the median distance of two rows. The other names choose the
@@ -203,7 +203,7 @@ def two_sample_test(
         raise ParameterError(f"bandwidth is {bandwidth}; {chosen.name!r} has no kernel")
     if bandwidth is not None and chosen.has_widths:
         raise ParameterError(
-            f"bandwidth is {bandwidth}; {chosen.name!r} takes ten of its own: leave it out, or "
+            f"bandwidth is {bandwidth}; {chosen.name!r} takes several of its own: leave it out, or "
             "take statistic='mmd_u'"
         )
     if bandwidth == ARD and (kernel != "gaussian" or isinstance(chosen, LocationStatistic)):

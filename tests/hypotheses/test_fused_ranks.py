@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.spatial.distance import pdist
 from scipy.special import eval_legendre, logsumexp
 from scipy.stats import rankdata
 
 from bagbasis import Bags
 from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.hypotheses import FuseRanks, two_sample_test
+from bagbasis.hypotheses.nulls.distributions import permutation_null
 from bagbasis.hypotheses.nulls.permutation import draw_splits
 from bagbasis.hypotheses.samples.samples import as_sample
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
-from bagbasis.hypotheses.two_samples.fused import BOTH
+from bagbasis.hypotheses.two_samples.fused_ranks import statistics_of, weighted_scores
 from bagbasis.hypotheses.two_samples.marginals import MarginalDifferences, RankPolynomials
+from tests.oracles.fused import harmonic_means_by_loops
 
 
 def samples_of(x, y, n_permutations=59, seed=5, groups=(None, None)):
     """Return the samples as the test has them."""
     return TwoSamples(
         as_sample("a", x, "point", groups[0]), as_sample("b", y, "point", groups[1]),
-        "permutation", n_permutations, seed, kernel=BOTH,
+        "permutation", n_permutations, seed, kernel=FuseRanks.kernels[0],
     )  # fmt: skip
 
 
@@ -54,8 +58,8 @@ def differences_of_splits(rows, splits, units=None):
     return np.array(columns).T
 
 
-def test_the_best_rank_of_three_by_its_definition():
-    """Every split of few points ranked three times by explicit sums; the best is ranked again."""
+def test_the_harmonic_mean_of_three_by_its_definition():
+    """Every split of few points in three statistics by explicit sums; p-values joined by loops."""
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) + 0.8
     samples, rows = samples_of(x, y), np.vstack([x, y])
@@ -64,21 +68,55 @@ def test_the_best_rank_of_three_by_its_definition():
     splits = draw_splits(samples.is_first_unit, 59, 5)
     every = mmd_of_splits(rows, scales.kernels, splits)
     scores = (every - every.mean(axis=0)) / every.std(axis=0)
-    ranks = np.column_stack([
-        rankdata(-logsumexp(4 * (7 * 6) ** 0.5 * every / np.array(scales.norms), axis=1)),
-        rankdata(-logsumexp(4 * 2**0.5 * scores, axis=1)),
-        rankdata(-np.abs(differences_of_splits(rows, splits)).max(axis=1)),
+    table = np.column_stack([
+        logsumexp(4 * (7 * 6) ** 0.5 * every / np.array(scales.norms), axis=1),
+        logsumexp(4 * 2**0.5 * scores, axis=1),
+        np.abs(differences_of_splits(rows, splits)).max(axis=1),
     ])  # fmt: skip
-    weights = np.array([0.5, 0.25, 0.25])
-    low, high = ((weights / (ranks + more)).max(axis=1) for more in (1, 0))  # of a split's score
+    weights = (0.45, 0.35, 0.2)
+    expected = harmonic_means_by_loops(table, weights)
     r = two_sample_test(x, y, statistic="fuse_ranks", n_permutations=59, seed=5, standardize=False)
-    surely, perhaps = (low >= high[0]).sum(), (high >= low[0]).sum()
-    assert (1 + surely) / 60 <= r.p_value <= perhaps / 60
-    assert (ranks[0] / weights).argmin() == [
+    assert r.statistic == pytest.approx(-np.log(expected[0]), rel=1e-6)
+    assert r.p_value == (expected <= expected[0] * (1 + 1e-9)).mean()
+    ranks = np.array([(column >= column[0]).sum() for column in table.T])
+    assert (ranks / weights).argmin() == [
         "kernels by norm", "kernels by deviation", "coordinates",
     ].index(r.details["best_of_three"])  # fmt: skip
     assert sum(r.details["scales"]["weight"]) == pytest.approx(1)
     np.testing.assert_allclose(r.details["scales"]["mmd2"], every[0], rtol=1e-9, atol=1e-12)
+
+
+def test_bandwidths_have_equal_steps():
+    """Five Gaussian ones from half the 5 % quantile of distances to twice the 95 % quantile."""
+    rows = np.random.default_rng(4).normal(size=(40, 3))
+    with kernel_threads():
+        kernels = FuseRanks().choose_scales(samples_of(rows[:25], rows[25:])).kernels
+    low, high = np.quantile(pdist(rows), [0.05, 0.95])
+    expected = [low / 2 + i / 4 * (2 * high - low / 2) for i in range(5)]
+    np.testing.assert_allclose([kernel.bandwidth for kernel in kernels], expected)
+    assert {kernel.name for kernel in kernels} == {"gaussian"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), n_kernels=st.integers(1, 4),
+       has_coordinates=st.booleans(), digits=st.sampled_from([0, 1, 12]))  # fmt: skip
+def test_the_level_is_exact_for_any_values(seed, n, n_kernels, has_coordinates, digits):
+    """Whatever the values and their ties: if each of n rows is the data's in turn, at most k of
+    them have p ≤ k/n; and the order of the rows changes nothing."""
+    rng = np.random.default_rng(seed)
+    every = np.round(rng.standard_normal((n, n_kernels)), digits)
+    largest = np.round(rng.standard_cauchy(n), digits) if has_coordinates else None
+    norms, order = rng.uniform(0.5, 2, n_kernels), rng.permutation(n)
+
+    def joined(rows):
+        of = None if largest is None else largest[rows]
+        return logsumexp(weighted_scores(statistics_of(every[rows], norms, 3.0, of)), axis=1)
+
+    scores = joined(np.arange(n))
+    np.testing.assert_allclose(joined(order), scores[order], rtol=1e-9, atol=1e-9)
+    p = [permutation_null(scores[i], np.delete(scores, i)).p_value for i in range(n)]
+    for k in range(1, n + 1):
+        assert (np.array(p) <= (k + 1e-6) / n).sum() <= k
 
 
 @pytest.mark.parametrize("is_grouped", [False, True])

@@ -48,6 +48,23 @@ def fuse_by_matrices(
     return float(np.log(np.mean(terms)) / strength)
 
 
+def harmonic_means_by_loops(table: NDArray, weights: Sequence[float]) -> NDArray:
+    """Weighted harmonic mean of the p-values of each row's statistics among those of all rows.
+
+    A p-value lies between rank / n and (rank + 1) / n: the nearer to the first, the more standard
+    deviations its statistic is above the mean.
+    """
+    out = []
+    for row in table:
+        total = 0.0
+        for value, column, weight in zip(row, table.T, weights, strict=True):
+            rank = sum(other >= value - 1e-10 * np.abs(column).max() for other in column)
+            far = max((value - column.mean()) / (column.std() or 1.0), 0.0)
+            total += weight / (rank / len(table) * (1 + 1 / rank) ** (1 / (1 + far)))
+        out.append(sum(weights) / total)
+    return np.array(out)
+
+
 def wild_mmd_by_loops(gram: NDArray, first: NDArray, units: NDArray, waves: NDArray) -> NDArray:
     """MMD_b² of each draw of weights, pairs of a unit with itself at the weights' mean square.
 

@@ -1,8 +1,9 @@
 """`Scales`: kernels with many bandwidths, each with a block of paired random features.
 
 A difference between two samples may be fine or coarse, and a single bandwidth detects only one of
-the two. A test therefore uses ten bandwidths per kernel in equal ratios. They range from half the
-5 % quantile of the distances of two rows to twice their 95 % quantile.
+the two. A test therefore uses several bandwidths per kernel: ten in equal ratios, or fewer in equal
+steps. They range from half the 5 % quantile of the distances of two rows to twice their 95 %
+quantile.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from ...execution.pool import run_parts
 from .kernels import Kernel
 from .scale_kernels import add_waves
 
-N_WIDTHS = 10  # per kernel: neighbours differ by a factor of about 1.5
+N_WIDTHS = 10  # per kernel in equal ratios: neighbours differ by a factor of about 1.5
+N_STEPS = 5  # per kernel in equal steps
 # Of the distances: bandwidths range from half the first to twice the second.
 _QUANTILES = (0.05, 0.95)
 _BLOCK = 1024  # rows whose phases are in memory: 1 MiB of 128 frequencies
@@ -61,8 +63,23 @@ class Scales(Saved):
     PARTS: ClassVar = {"kernels": Kernel}
 
     @classmethod
-    def choose(cls, names: Sequence[str], rows: Floats, n_frequencies: int, seed: int) -> Scales:
-        """Return ten widths of each kernel for rows that are drawn from both samples.
+    def choose(
+        cls,
+        names: Sequence[str],
+        rows: Floats,
+        n_frequencies: int,
+        seed: int,
+        *,
+        equal_steps: bool = False,
+    ) -> Scales:
+        """Return several widths of each kernel for rows that are drawn from both samples.
+
+        Parameters
+        ----------
+        equal_steps : bool, default False
+            Whether there are five widths with equal differences, instead of ten with equal ratios.
+            One width of five is narrow, instead of four of ten, so that the noise of other narrow
+            kernels does not hide what it detects.
 
         Raises
         ------
@@ -93,9 +110,11 @@ class Scales(Saved):
                     f"{WIDTH_RANGE[0]:g} to {WIDTH_RANGE[1]:g}: take other units"
                 )
             near = distances if name == LAPLACIAN else distances**2
-            widths = np.geomspace(low / 2, 2 * high, N_WIDTHS) * unit
-            kernels += [Kernel(name, float(width)) for width in widths]
-            norms += _norms(kernels[-N_WIDTHS:], near)
+            ends = low / 2, 2 * high
+            widths = np.linspace(*ends, N_STEPS) if equal_steps else np.geomspace(*ends, N_WIDTHS)
+            of_name = [Kernel(name, float(width)) for width in widths * unit]
+            kernels += of_name
+            norms += _norms(of_name, near)
         return cls(tuple(kernels), tuple(norms), tuple(rows.mean(axis=0).tolist()),
                    n_frequencies, seed)  # fmt: skip
 

@@ -9,7 +9,6 @@ the probability that any kernel rejects is at most α.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -130,12 +129,7 @@ class Aggregated:
         }
 
 
-def aggregate(
-    values: Floats,
-    drawn: Floats,
-    null_name: str = "permutation",
-    weights: Sequence[float] | None = None,
-) -> Aggregated:
+def aggregate(values: Floats, drawn: Floats, null_name: str = "permutation") -> Aggregated:
     """Combine the tests of several kernels into one test.
 
     Parameters
@@ -144,11 +138,9 @@ def aggregate(
         Statistic of each kernel.
     drawn : shape (n_permutations, K)
         Statistics of each draw from the null distribution.
-    weights : K numbers, optional
-        Weights that p-values are divided by before they are compared. Default: equal weights.
     """
     pool = np.vstack([values, drawn])
-    scores = scores_of_ranks(pool, weights)
+    scores = scores_of_ranks(pool)
     best = scores.max(axis=1)
     null = replace(permutation_null(float(best[0]), best[1:], 1.0), name=null_name)
     ranked = np.sort(best[1:])
@@ -159,22 +151,19 @@ def aggregate(
     return Aggregated(float(best[0]), null, ranks / len(pool), corrected, best)
 
 
-def scores_of_ranks(pool: Floats, weights: Sequence[float] | None = None) -> Floats:
-    """Return −log(p / weight), p being the p-value of each value among those of its column.
+def scores_of_ranks(pool: Floats) -> Floats:
+    """Return −log of the p-value of each value among the values of its column.
 
     Parameters
     ----------
     pool : shape (n, K)
         Statistics of the data in one row, and of one draw in each other row.
-    weights : K numbers, optional
-        See `aggregate`.
 
     Returns
     -------
     shape (n, K)
     """
-    scores = np.column_stack([_scores(column) for column in pool.T])
-    return scores if weights is None else scores + np.log(weights)
+    return np.column_stack([_scores(column) for column in pool.T])
 
 
 def _scores(column: Floats) -> Floats:
