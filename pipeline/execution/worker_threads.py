@@ -13,6 +13,7 @@ from threading import Lock
 import joblib
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
 from threadpoolctl import ThreadpoolController
+from typing_extensions import override
 
 from ..core.compiling import events
 from ..core.errors import ParameterError, shown
@@ -22,7 +23,10 @@ from .lazy_dask import distributed
 CORES_VARIABLE = "BAGBASIS_WORKER_CORES"
 EARLIER_VARIABLE = "BAGBASIS_LANE_CORES"  # read until 1.1
 COMPILING = "compiling kernels (once)"
-M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+GIVEN_BACK_BYTES = 2**20  # blocks of this size are given back to the system when they are freed
+# in `reusing_memory`: blocks of less, and up to twice as much at the end of the heap, are kept
+REUSED_BYTES = 2**24
 
 logger = logging.getLogger(__name__)
 
@@ -128,11 +132,10 @@ def task_threads() -> Iterator[int]:
         yield cores
 
 
-class _OneThread:
-    """Limits BLAS to one thread while any thread of this process is in the block.
+class _WhileAny:
+    """A setting of the whole process while any thread of it is in the block.
 
-    OpenBLAS has one number of threads for the whole process. The first thread to enter sets it, and
-    the last thread to leave restores it.
+    The first thread to enter sets it, and the last thread to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -147,21 +150,54 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._n_within == 0:
-                # Entered and left, not only made: threadpoolctl lets one thread set limits until
-                # it leaves, and silently ignores all others.
-                limits = _thread_pools().limit(limits=1, user_api="blas")
-                self._limits = ExitStack()
-                self._limits.enter_context(limits)
+                self._set()
             self._n_within += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_within -= 1
             if self._n_within == 0:
-                self._limits.close()
+                self._restore()
+
+    def _set(self) -> None:
+        raise NotImplementedError
+
+    def _restore(self) -> None:
+        raise NotImplementedError
 
 
-_ONE_THREAD = _OneThread()
+class _OneThread(_WhileAny):
+    """Limits BLAS to one thread; OpenBLAS has one number of threads for the whole process."""
+
+    @override
+    def _set(self) -> None:
+        # Entered and left, not only made: threadpoolctl lets one thread set limits until
+        # it leaves, and silently ignores all others.
+        limits = _thread_pools().limit(limits=1, user_api="blas")
+        self._limits = ExitStack()
+        self._limits.enter_context(limits)
+
+    @override
+    def _restore(self) -> None:
+        self._limits.close()
+
+
+class _ReusedMemory(_WhileAny):
+    """Lets glibc keep what is freed, and gives it back at the end."""
+
+    @override
+    def _set(self) -> None:
+        _begin_process()
+        _give_back(REUSED_BYTES)
+
+    @override
+    def _restore(self) -> None:
+        _give_back(GIVEN_BACK_BYTES)
+        if trim := getattr(c_library(), "malloc_trim", None):
+            trim(0)
+
+
+_ONE_THREAD, _REUSED_MEMORY = _OneThread(), _ReusedMemory()
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
@@ -172,6 +208,15 @@ def one_blas_thread() -> AbstractContextManager[None]:
     use the same cores.
     """
     return _ONE_THREAD
+
+
+def reusing_memory() -> AbstractContextManager[None]:
+    """Reuse freed arrays of some MiB within the block, which makes hundreds of them.
+
+    The system clears each page of a new array first, which takes as long as to compute with it. At
+    the end of the block, what is free is given back.
+    """
+    return _REUSED_MEMORY
 
 
 @contextmanager
@@ -240,6 +285,11 @@ def _begin_process() -> None:
     then pile up in their arenas, and a long fit's memory creeps up by hundreds of MiB.
     """
     check_addresses()
-    mallopt = getattr(c_library(), "mallopt", None)  # of glibc
-    if mallopt is not None:
-        mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)
+    _give_back(GIVEN_BACK_BYTES)
+
+
+def _give_back(n_bytes: int) -> None:
+    """Let glibc give freed blocks of so many bytes back, and twice as much at the heap's end."""
+    if mallopt := getattr(c_library(), "mallopt", None):
+        mallopt(M_MMAP_THRESHOLD, n_bytes)
+        mallopt(M_TRIM_THRESHOLD, 2 * n_bytes)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -257,3 +260,40 @@ def test_a_smoother_in_memory_is_refused(monkeypatch):
     monkeypatch.setattr(passes, "lane_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"keeping 30 embeddings needs .*: leave in_mem"):
         KernelSmoother(ProjectionEmbedding(n_per_dim=3), bandwidth=1.0, in_memory=True).fit(*FEW)
+
+
+REUSED = """
+import resource
+from pathlib import Path
+import numpy as np
+from bagbasis.execution.worker_threads import kernel_threads, reusing_memory
+
+def page_faults_of(n_arrays):  # of 2 MiB, one after the other
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(n_arrays):
+        np.ones(2**18)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+with kernel_threads():
+    print(page_faults_of(50) * resource.getpagesize())
+    with reusing_memory(), reusing_memory():
+        held = [np.ones(2**18) for _ in range(12)]
+        full = resident()
+        del held
+        print(page_faults_of(50) * resource.getpagesize())
+    print(full - resident())
+    print(page_faults_of(50) * resource.getpagesize())
+"""
+
+
+def test_freed_memory_is_reused_within_a_block():
+    """Each array of 2 MiB has new pages outside; inside, 50 arrays share the pages of a few. At the
+    end of the block the system has them back, and arrays are new again."""
+    ran = subprocess.run([sys.executable, "-c", REUSED], capture_output=True, text=True, check=True)
+    before, within, given_back, after = map(int, ran.stdout.split())
+    assert min(before, after) > 40 * 2**21
+    assert within < 10 * 2**21
+    assert given_back > 8 * 2**21

@@ -16,7 +16,7 @@ from ...core.units import NO_UNIT, in_units, units_of
 from ...embeddings.random_features.completion import Completion
 from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply
-from .statistics_kernels import STRIPE_COLUMNS, add_sums
+from .statistics_kernels import ROWS_AT_ONCE, STRIPE_COLUMNS, add_sums
 
 _SECONDS_PER_SUM = 3e-10  # of a number that is read from a cache
 MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
@@ -214,4 +214,11 @@ def _add_sums(z: NDArray[Any], y: Floats, sums: Floats, cross: Floats) -> None:
     edges = even_edges(
         -(-d // STRIPE_COLUMNS), _SECONDS_PER_SUM * n * STRIPE_COLUMNS * (1 + y.shape[1])
     )
-    run_kernel(add_sums, edges, z, y, sums, cross)
+    whole, y = n - n % ROWS_AT_ONCE, np.ascontiguousarray(y)
+    run_kernel(add_sums, edges, z[:whole], y[:whole], sums, cross)
+    if whole < n:
+        last, of_last = (
+            np.concatenate([rows[whole:], np.zeros_like(rows, shape=(whole + ROWS_AT_ONCE - n, c))])
+            for rows, c in ((z, d), (y, y.shape[1]))
+        )
+        run_kernel(add_sums, edges, last, of_last, sums, cross)

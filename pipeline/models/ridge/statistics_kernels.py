@@ -9,7 +9,8 @@ from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .same_sums import add_panels_by_arrays, add_triangle_by_arrays, unpack_centred_by_arrays
 
 STRIPE_COLUMNS = 512  # columns of features summed by one thread at a time: their sums stay in L1
-_ROWS_AT_ONCE = 4  # rows of a stripe converted to double at a time, to load and store each sum once
+ROWS_AT_ONCE = 4  # rows of a stripe added at a time, to load and store each sum once
+_D = np.float64
 
 
 @subkernel(inline="always")
@@ -92,43 +93,30 @@ def add_sums(begin, end, z, y, sums, cross):
     begin, end : int
         The stripes of columns that are summed.
     z : float32 or float64, shape (n, D)
+        The number of rows is a multiple of `ROWS_AT_ONCE`.
     y : float64, shape (n, k)
     sums : float64, shape (D,)
     cross : float64, shape (k, D)
     """
     n, d = z.shape
-    # No part of an array is written to another: Numba compiles numpy's broadcasting for that, its
-    # messages and all, which took four seconds.
-    rows = np.empty((_ROWS_AT_ONCE, STRIPE_COLUMNS), np.float64)
-    weights = np.empty(_ROWS_AT_ONCE, np.float64)
+    # No array is made here, and no part of one is written to another: a process that loads such a
+    # kernel imports what Numba knows of arrays, and one that compiles it compiles all that.
     for stripe in range(begin, end):
         first = stripe * STRIPE_COLUMNS
-        width = d - first if d - first < STRIPE_COLUMNS else STRIPE_COLUMNS
-        for start in range(0, n, _ROWS_AT_ONCE):
-            for r in range(_ROWS_AT_ONCE):
-                if start + r < n:
-                    for j in range(width):
-                        rows[r, j] = z[start + r, _U(first + j)]
-                else:
-                    for j in range(width):
-                        rows[r, j] = 0.0
-            for j in range(width):
-                total = (rows[0, j] + rows[1, j]) + (rows[2, j] + rows[3, j])
-                sums[_U(first + j)] += total
+        last = first + STRIPE_COLUMNS if first + STRIPE_COLUMNS < d else d
+        for start in range(0, n, ROWS_AT_ONCE):
+            i, k, m, o = _U(start), _U(start + 1), _U(start + 2), _U(start + 3)
+            for column in range(first, last):
+                j = _U(column)
+                sums[j] += (_D(z[i, j]) + _D(z[k, j])) + (_D(z[m, j]) + _D(z[o, j]))
             for t in range(y.shape[1]):
-                some = False
-                for r in range(_ROWS_AT_ONCE):
-                    weights[r] = y[start + r, t] if start + r < n else 0.0
-                    some |= weights[r] != 0.0
-                if not some:
+                a, b, c, e = y[i, t], y[k, t], y[m, t], y[o, t]
+                if a == 0.0 and b == 0.0 and c == 0.0 and e == 0.0:
                     continue
-                a = weights[0]
-                b = weights[1]
-                c = weights[2]
-                e = weights[3]
-                for j in range(width):
-                    total = (a * rows[0, j] + b * rows[1, j]) + (c * rows[2, j] + e * rows[3, j])
-                    cross[t, _U(first + j)] += total
+                for column in range(first, last):
+                    j = _U(column)
+                    total = (a * z[i, j] + b * z[k, j]) + (c * z[m, j] + e * z[o, j])
+                    cross[t, j] += total
 
 
 @kernel(fastmath={"contract", "reassoc"})

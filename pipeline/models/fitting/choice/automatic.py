@@ -37,7 +37,7 @@ from ....embeddings.random_features.fourier import RandomFourierFeatures
 from ....embeddings.random_features.nystroem import NystroemFeatures
 from ....embeddings.remembering import remembering
 from ....execution.progress import Progress, note
-from ....execution.worker_threads import kernel_threads
+from ....execution.worker_threads import kernel_threads, reusing_memory
 from ..fit_parameters import MAX_LANDMARKS
 from ..fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
 from ..problem import Problem
@@ -168,16 +168,28 @@ def choose_embedding(
         first = candidates[0].made()
         return Choice(first, _with_width(second, None), second, sample.n_labelled, None, report)
     note(progress, "choosing the embedding")
-    small = is_small(sample.bags.n_points, sample.bags.n_dims)
-    with kernel_threads(), by_arrays(small), remembering():
-        search = _Search(sample, second, problem.source.box, progress)
-        best = search.run(candidates)
-    note(progress, f"by {best.of.label}")
-    report = {**search.report(best), "seconds": time.process_time() - begun}
-    features: Second = False if best.of.linear else second
-    chosen = _with_width(features, best.width)
+    with kernel_threads(), reusing_memory():  # what the search has is free before the block ends
+        best, width, report = _run_search(candidates, sample, second, problem.source.box, progress)
+    note(progress, f"by {best.label}")
+    report["seconds"] = time.process_time() - begun
+    chosen = _with_width(False if best.linear else second, width)
     folds = sample.placed_folds
-    return Choice(best.of.made(), chosen, second, sample.n_labelled, folds, report)
+    return Choice(best.made(), chosen, second, sample.n_labelled, folds, report)
+
+
+def _run_search(
+    candidates: Sequence[Choosable],
+    sample: LabelledSample,
+    second: Second,
+    box: Box,
+    progress: Progress | None,
+) -> tuple[Choosable, float | None, dict[str, Any]]:
+    """Return the best candidate, its width, and the report of the search."""
+    small = is_small(sample.bags.n_points, sample.bags.n_dims)
+    with by_arrays(small), remembering():
+        search = _Search(sample, second, box, progress)
+        best = search.run(candidates)
+    return best.of, best.width, search.report(best)
 
 
 def _second_of(sample: LabelledSample) -> RandomFeatures:
