@@ -98,7 +98,7 @@ venv: .venv/ready
 	touch $@
 
 # The editable install is a tree of links: a new or renamed module needs new links.
-MODULES := $(shell find pipeline jobs configs -name '*.py' -o -name '*.pyi' -o -name '*.yaml' -o -name '*.html' | sort)
+MODULES := $(shell find pipeline jobs configs -name '*.py' -o -name '*.pyi' -o -name '*.yaml' -o -name '*.html' -o -name keys.txt | sort)
 
 .venv/ready: .venv/installed FORCE
 	@echo '$(MODULES)' | cmp --silent - $@ || { $(call install,--no-deps --editable .) && echo '$(MODULES)' > $@; }

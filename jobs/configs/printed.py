@@ -1,7 +1,8 @@
 """The YAML that ``bags config JOB`` prints: the defaults of a job's keys, each explained.
 
 It is made of the job's ``Config``. A key without a default has an example. ``python -m
-bagbasis.jobs.configs.printed FOLDER`` writes the file of every job.
+bagbasis.jobs.configs.printed FOLDER`` writes the file of every job, and the keys of all jobs, which
+shells complete, into `KEYS_FILE`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import yaml
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.fields import FieldInfo
 
-from bagbasis.core.config_errors import accepted_by
+from bagbasis.core.config_errors import accepted_by, key_sections
 
+from ..completions import KEYS_FILE
 from ..job import GROUPS, JOBS
 from ..shell import import_job
 from .config import Section
@@ -38,6 +40,15 @@ def config_text(job: str) -> str:
         exit_codes = "; ".join(f"{code} {text}" for code, text in codes.items())
         head += [f"# {line}" for line in wrap(f"Exit codes: {exit_codes}.", _WIDTH - 2)]
     return "\n".join([*head, "", *_lines_of(module.Config, {}, "")]) + "\n"
+
+
+def keys_text() -> str:
+    """Return a line for each dotted key of each job: the job and the key."""
+    lines = []
+    for job in JOBS:
+        rows = [row for rows in key_sections(import_job(job).Config).values() for row in rows]
+        lines += [f"{job} {key}" for key in dict.fromkeys(key for key, _ in rows)]
+    return "\n".join(lines) + "\n"
 
 
 def command_of(job: str) -> str:
@@ -136,9 +147,10 @@ def _scalar(value: object) -> str:
 
 
 def main(folder: str) -> None:
-    """Write the file of every job into a folder."""
+    """Write the file of every job, and of all keys, into a folder."""
     for job in JOBS:
         (Path(folder) / f"{job}.yaml").write_text(config_text(job), encoding="utf-8")
+    (Path(folder) / KEYS_FILE).write_text(keys_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -50,13 +50,29 @@ def command_of(job):
     return re.sub("^(test|drift)-", r"\1 ", job)
 
 
+HEAVY = {"bagbasis.data.bags", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
+
+
 @pytest.mark.long
 def test_help_imports_nothing_heavy():
     """bags --help answers at once: neither the library nor pydantic is imported for it."""
-    heavy = {"bagbasis.data.bags", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
-    code = f"import sys, bagbasis.jobs.cli; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, bagbasis.jobs.cli; print(sorted({HEAVY} & set(sys.modules)))"
     process = python("-c", code)
     assert process.communicate()[0].strip() == "[]"
+
+
+def test_completing_a_key_imports_nothing_heavy():
+    """A shell asks at each press of a key: those of a job's config are in a file."""
+    code = (
+        "import atexit, sys, bagbasis.jobs.cli as cli\n"
+        f"atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules))))\n"
+        "cli.cli(prog_name='bags')"
+    )
+    words = {"COMP_WORDS": "bags fit --set model.embedding.n_", "COMP_CWORD": "3"}
+    process = python("-c", code, env=os.environ | {"_BAGS_COMPLETE": "zsh_complete"} | words)
+    *completed, imported = process.communicate()[0].splitlines()
+    assert "model.embedding.n_per_dim=" in completed
+    assert imported == "[]"
 
 
 def test_help_is_a_command_too():

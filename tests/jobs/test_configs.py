@@ -18,9 +18,10 @@ from bagbasis import (
 )
 from bagbasis.core.config_errors import key_sections
 from bagbasis.execution.clusters.profiles import Profile, load_profile
+from bagbasis.jobs.completions import KEYS_FILE
 from bagbasis.jobs.configs.config import ClusterConfig, load_config
 from bagbasis.jobs.configs.model_sections import ModelSection
-from bagbasis.jobs.configs.printed import config_text
+from bagbasis.jobs.configs.printed import config_text, keys_text
 from bagbasis.jobs.configs.sections import build_features, section_of_features
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.jobs.running import CONFIGS, done, refused
@@ -45,6 +46,11 @@ def test_one_file_a_job():
 def test_file_is_that_of_the_job(job):
     """Written by ``python -m bagbasis.jobs.configs.printed configs``."""
     assert (CONFIGS / f"{job}.yaml").read_text() == config_text(job)
+
+
+def test_keys_that_shells_complete():
+    """Written by the same command."""
+    assert (CONFIGS / KEYS_FILE).read_text() == keys_text()
 
 
 @pytest.mark.parametrize("job", JOBS)
