@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from bagbasis.core.errors import BagbasisWarning
+from bagbasis import BagbasisWarning
 
 
 class Warned:

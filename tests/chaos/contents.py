@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import InterruptedStoreError, StoreError
+from bagbasis import BagStore, InterruptedStoreError, StoreError, load_model
 from bagbasis.data.storage.files import names_in
 from bagbasis.data.storage.zarr_stores import exists, is_empty, is_taken
 from bagbasis.models import read_predictions

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bagbasis import (
+    BagbasisError,
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -26,7 +27,6 @@ from bagbasis import (
     as_bags,
     load_model,
 )
-from bagbasis.core.errors import BagbasisError
 from bagbasis.operations import Registry
 from tests.chaos.accounting import Campaign, Tally, Wrong
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bagbasis import BagStore, merge_stores
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError, merge_stores
 from bagbasis.datasets import generate
 from bagbasis.execution.costs import pass_limits
 from bagbasis.jobs.commands.retrain import CHAMPION_KEPT

@@ -22,7 +22,7 @@ import numpy as np
 import s3fs  # noqa: F401 (likewise)
 from botocore.loaders import create_loader
 
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError
 from tests.chaos.accounting import Mixed, Tally
 from tests.chaos.children import Child, End, ask, run, tell
 from tests.chaos.contents import Place

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import StoreError
+from bagbasis import StoreError
 from tests.chaos import children, flips, kills
 from tests.chaos.accounting import Lost, Stuck, Tally, Wrong
 from tests.chaos.contents import Place

@@ -19,8 +19,15 @@ from distributed import LocalCluster
 from distributed.comm import CommClosedError
 from distributed.core import Status
 
-from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
-from bagbasis.core.errors import ClusterError, ConfigError, StoreError
+from bagbasis import (
+    ClusterError,
+    ConfigError,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    StoreError,
+    connect,
+)
 from bagbasis.execution.clusters import cluster_checks
 from bagbasis.execution.clusters.cluster_checks import check_store, check_versions
 from bagbasis.execution.clusters.profiles import LocalProfile, load_profile, walltime_seconds

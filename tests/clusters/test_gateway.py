@@ -12,8 +12,7 @@ from urllib.request import urlopen
 import dask
 import pytest
 
-from bagbasis import connect
-from bagbasis.core.errors import ClusterError, ConfigError
+from bagbasis import ClusterError, ConfigError, connect
 from bagbasis.execution.tasks import current_client
 from tests.clusters.problem import ROOT, assert_same, cores_of_lanes, fitted, process
 from tests.execution.gated import until

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import yaml
 
-from bagbasis.core.errors import ConfigError
+from bagbasis import ConfigError
 from bagbasis.execution.clusters.profiles import load_profile, shell_word
 
 SLURM = {

@@ -17,8 +17,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from bagbasis import connect
-from bagbasis.core.errors import ClusterError, ConfigError
+from bagbasis import ClusterError, ConfigError, connect
 from bagbasis.execution.clusters.kubernetes import manifest_of
 from bagbasis.execution.clusters.profiles import load_profile
 from bagbasis.execution.tasks import current_client

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bagbasis import connect
-from bagbasis.core.errors import ClusterError
+from bagbasis import ClusterError, connect
 from bagbasis.execution.clusters.local_workers import SPILL_PREFIX
 
 pytestmark = pytest.mark.long

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bagbasis.core.errors import ConfigError
+from bagbasis import ConfigError
 from bagbasis.execution.clusters.profiles import load_profile
 
 

@@ -11,8 +11,7 @@ import threading
 import dask
 import pytest
 
-from bagbasis import connect
-from bagbasis.core.errors import ClusterError, ConfigError
+from bagbasis import ClusterError, ConfigError, connect
 from bagbasis.execution.clusters.job_queue import job_queue_cluster
 from bagbasis.execution.clusters.profiles import load_profile
 from bagbasis.execution.tasks import current_client

@@ -8,8 +8,7 @@ import ssl
 
 import pytest
 
-from bagbasis import connect
-from bagbasis.core.errors import ClusterError, ConfigError, ParameterError
+from bagbasis import ClusterError, ConfigError, ParameterError, connect
 from bagbasis.execution.tasks import current_client
 from tests.clusters.encrypted import certificates, free_port, listens, profile, scheduler
 from tests.clusters.problem import assert_same, fitted

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bagbasis.data.storage.files import write_json
 from bagbasis.jobs import runs
-from bagbasis.jobs.runs.record import STATE, Status
+from bagbasis.jobs.runs import Status
+from bagbasis.jobs.runs.record import STATE
 from tests.contract.data_examples import Example
 from tests.contract.world import World
 

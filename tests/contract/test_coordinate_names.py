@@ -10,6 +10,7 @@ import pytest
 
 import bagbasis.embeddings
 from bagbasis import (
+    BagbasisError,
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -23,7 +24,6 @@ from bagbasis import (
     features,
     merge_stores,
 )
-from bagbasis.core.errors import BagbasisError
 from bagbasis.densities import (
     DivergenceKernel,
     ExponentialFamilyDensity,

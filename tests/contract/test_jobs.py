@@ -13,7 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 from pydantic import BaseModel
 
-from bagbasis.core.errors import MAX_CHARACTERS, ConfigError
+from bagbasis import ConfigError
+from bagbasis.core.errors import MAX_CHARACTERS
 from bagbasis.jobs.cli import run_job
 from bagbasis.jobs.configs.config import JobConfig, load_config
 from bagbasis.jobs.shell import JOBS, import_job

@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    BagbasisError,
     Bags,
     BagStore,
     Box,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    ParameterError,
     ProjectionEmbedding,
     cross_val_score,
     evaluate,
     load_model,
 )
-from bagbasis.core.errors import BagbasisError, DataError, ParameterError
 from bagbasis.jobs.runs import runs_in
 from bagbasis.models import Search, iter_predictions, permutation_importance, tune
 from bagbasis.operations import Registry

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, BagStore, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.jobs.cli import cli
 from bagbasis.neural.examples import blocks_of
 from bagbasis.neural.tan import named_points

@@ -9,8 +9,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from bagbasis import (
+    BagbasisError,
+    BagbasisWarning,
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
@@ -18,7 +21,7 @@ from bagbasis import (
     evaluate,
 )
 from bagbasis.core import Fraction, FractionOrZero, OneOf
-from bagbasis.core.errors import BagbasisError, BagbasisWarning, DataError, closest
+from bagbasis.core.errors import closest
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.ingest import ingest_frame
 from bagbasis.models import explain

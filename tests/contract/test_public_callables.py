@@ -19,9 +19,9 @@ from contextlib import contextmanager
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from bagbasis import connect
+from bagbasis import BagbasisError, ClusterError, connect
 from bagbasis.core import constraints_of
-from bagbasis.core.errors import MAX_CHARACTERS, BagbasisError, ClusterError
+from bagbasis.core.errors import MAX_CHARACTERS
 from bagbasis.core.systems import addresses_needed
 from bagbasis.jobs.runs import LAUNCHERS
 from tests.contract.examples import EXAMPLES

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 import pytest
 from sklearn.base import clone
 
+from bagbasis import ParameterError
 from bagbasis.core import (
     REQUIRED,
     Boolean,
@@ -23,7 +24,6 @@ from bagbasis.core import (
     parameters_of,
     plain_signature,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.core.sklearn_bases import BaseEstimator
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
 

@@ -7,16 +7,8 @@ import inspect
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding, cross_val_score
-from bagbasis.core.errors import (
-    MAX_CHARACTERS,
-    BagbasisWarning,
-    one_line,
-    one_warning_each,
-    printable,
-    shown,
-    warn,
-)
+from bagbasis import BagbasisWarning, DoubleBasisRegressor, MomentsEmbedding, cross_val_score
+from bagbasis.core.errors import MAX_CHARACTERS, one_line, one_warning_each, printable, shown, warn
 
 
 def test_a_warning_points_to_the_line_that_called_the_library(recwarn):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError
 from bagbasis.core.moved import MOVED, RENAMED, today_names, with_new_names
 from bagbasis.core.saved import read_saved
 from bagbasis.hypotheses import FIT, two_sample_test

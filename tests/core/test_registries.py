@@ -7,9 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from bagbasis import ExtremesEmbedding, HDDEmbedding
+from bagbasis import ExtremesEmbedding, HDDEmbedding, ParameterError
 from bagbasis.core import ComponentRegistry, NameIn
-from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings import EMBEDDINGS
 
 

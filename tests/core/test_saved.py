@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import StoreError
+from bagbasis import Box, StoreError
 from bagbasis.core.saved import Format, NewerError, Saved, read_saved
-from bagbasis.data.bags.box import Box
 from bagbasis.data.storage.files import read_json, write_json
 from bagbasis.data.store.schema import StoreMeta
 

@@ -7,11 +7,11 @@ import pytest
 from bagbasis import (
     DoubleBasisRegressor,
     MomentsEmbedding,
+    ParameterError,
     RandomFourierFeatures,
     as_responses,
     cross_val_score,
 )
-from bagbasis.core.errors import ParameterError
 
 MODEL = DoubleBasisRegressor()
 BAGS = [[[0.0]], [[1.0]]]

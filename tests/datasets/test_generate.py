@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import DataError, ParameterError, StoreError, WriterBusyError
+from bagbasis import Bags, BagStore, DataError, ParameterError, StoreError, WriterBusyError
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.store.schema import StoreArray
 from bagbasis.datasets import (

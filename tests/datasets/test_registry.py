@@ -8,8 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bagbasis import Box
-from bagbasis.core.errors import ParameterError
+from bagbasis import Box, ParameterError
 from bagbasis.datasets import DATASETS, Dataset, Dirichlet, make_dataset, register_dataset
 from bagbasis.jobs.experiments import data  # noqa: F401 (registers the experiments' datasets)
 

@@ -7,8 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bagbasis import Box
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import Box, DataError, ParameterError
 from bagbasis.densities import Densities
 from bagbasis.embeddings import BASES, index_set
 from tests.oracles.densities import density_by_loop

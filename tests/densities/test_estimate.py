@@ -7,8 +7,7 @@ import logging
 import numpy as np
 import pytest
 
-from bagbasis import Bags, Box
-from bagbasis.core.errors import BagError, DataError, ParameterError
+from bagbasis import BagError, Bags, Box, DataError, ParameterError
 from bagbasis.densities import choose_smoothness, estimate_densities, kde_at
 from bagbasis.embeddings import BASES, index_set
 from tests.oracles.series import index_set_by_loop, project_by_loop

@@ -11,8 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import BagbasisError, DataError
+from bagbasis import BagbasisError, Bags, BagStore, DataError
 from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.densities.exponential_family import choose
 from bagbasis.densities.fisher_sums import FisherSpectrum

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
-from bagbasis.core.errors import BagError, DataError, ParameterError
+from bagbasis import BagError, Bags, BagStore, Box, DataError, ParameterError, ProjectionEmbedding
 from bagbasis.densities import Densities, Smoothness, choose_smoothness, estimate_densities
 from bagbasis.embeddings import BASES, index_set
 from bagbasis.embeddings.bases.smoothness import choose_bandwidth

@@ -21,16 +21,17 @@ import bagbasis
 from bagbasis import (
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     EmbeddingUnion,
     MeanMapEmbedding,
     MomentsEmbedding,
     NystroemFeatures,
+    ParameterError,
     PointTransformer,
     evaluate,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_frame
 
 RNG = np.random.default_rng(0)

@@ -12,12 +12,13 @@ from bagbasis import (
     CoefficientPCA,
     DoubleBasisRegressor,
     HDDEmbedding,
+    ModelError,
+    ParameterError,
     PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
     load_model,
 )
-from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.embeddings.composed.row_moments import LANCZOS, RowMoments, principal_axes, signed
 from bagbasis.execution.costs import pass_limits
 from tests.oracles.labelled import labelled_bags, stored

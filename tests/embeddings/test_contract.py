@@ -22,6 +22,7 @@ from bagbasis import (
     BagStore,
     Box,
     CoefficientPCA,
+    DataError,
     DoubleBasisRegressor,
     EmbeddingUnion,
     ExtremesEmbedding,
@@ -29,6 +30,7 @@ from bagbasis import (
     HistogramEmbedding,
     MeanMapEmbedding,
     MomentsEmbedding,
+    ParameterError,
     PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
@@ -38,7 +40,6 @@ from bagbasis import (
     features,
     load_model,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, SizeSpec, spec_from_dict, spec_to_dict
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays

@@ -7,8 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bagbasis import Bags, HDDEmbedding, ProjectionEmbedding
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import Bags, DataError, HDDEmbedding, ParameterError, ProjectionEmbedding
 from bagbasis.embeddings.hdd import BANDWIDTH_FACTOR
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import direct_embedding, midpoints

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, Box
-from bagbasis.core.errors import ParameterError
+from bagbasis import Bags, Box, ParameterError
 from bagbasis.embeddings import HDDSpec
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
 from bagbasis.embeddings.hdd_spec import reached

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, HistogramEmbedding
-from bagbasis.core.errors import ParameterError
+from bagbasis import Bags, HistogramEmbedding, ParameterError
 from bagbasis.embeddings import HistogramSpec
 from bagbasis.embeddings.hdd_measures import TOTAL_MASS
 from bagbasis.embeddings.histogram import COUNTS_IN_TABLE

@@ -7,8 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, Box, MeanMapEmbedding, RandomFourierFeatures
-from bagbasis.core.errors import BagError, DataError
+from bagbasis import (
+    BagError,
+    Bags,
+    BagStore,
+    Box,
+    DataError,
+    MeanMapEmbedding,
+    RandomFourierFeatures,
+)
 from bagbasis.embeddings import mmd_squared
 from bagbasis.embeddings.random_features.frequencies import draw_frequencies
 from tests.oracles.mean_map import CHECK_MMD, check_samples, kernel, mmd_squared_by_pairs

@@ -9,8 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from bagbasis import MomentsEmbedding
-from bagbasis.core.errors import DataError
+from bagbasis import DataError, MomentsEmbedding
 from bagbasis.embeddings import MomentsSpec
 
 pytestmark = pytest.mark.portable

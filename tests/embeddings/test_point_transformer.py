@@ -13,16 +13,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     CoefficientPCA,
+    DataError,
     DoubleBasisRegressor,
     MomentsEmbedding,
+    ParameterError,
     PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
     load_model,
 )
-from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
 from bagbasis.embeddings.composed import point_transformer
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models.fitting.feature_map import warn_of_outside

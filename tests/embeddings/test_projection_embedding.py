@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
-from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis import Bags, BagStore, Box, ModelError, ParameterError, ProjectionEmbedding
 from bagbasis.densities import choose_smoothness
 from bagbasis.embeddings import ProjectionSpec, spec_from_dict, spec_to_dict
 from tests.oracles.ragged import random_bags

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import EmbeddingUnion, MomentsEmbedding, ShrunkEmbedding, SlicedWassersteinEmbedding
-from bagbasis.data.bags.bags import as_bags
-from bagbasis.data.bags.box import Box
+from bagbasis import (
+    Box,
+    EmbeddingUnion,
+    MomentsEmbedding,
+    ShrunkEmbedding,
+    SlicedWassersteinEmbedding,
+    as_bags,
+)
 from bagbasis.embeddings import remembering as module
 from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.embeddings.remembering import number_once, remembering

@@ -8,8 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 
-from bagbasis import MomentsEmbedding
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, MomentsEmbedding, ParameterError
 from bagbasis.embeddings import SeriesEmbedding, bags_of_series
 from bagbasis.jobs.experiments.data.real.series import read_series
 

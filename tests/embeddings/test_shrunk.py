@@ -13,7 +13,9 @@ from bagbasis import (
     CoefficientPCA,
     DoubleBasisRegressor,
     EmbeddingUnion,
+    ModelError,
     MomentsEmbedding,
+    ParameterError,
     PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
@@ -21,7 +23,6 @@ from bagbasis import (
     SlicedWassersteinEmbedding,
     load_model,
 )
-from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.embeddings.composed.shrunk import SEED
 from bagbasis.models.fitting.bag_noise import N_DRAWS, bag_variances
 from bagbasis.models.fitting.feature_map import FeatureMap

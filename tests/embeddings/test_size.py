@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, DoubleBasisRegressor, EmbeddingUnion, MomentsEmbedding, SizeEmbedding
-from bagbasis.core.errors import BagError
+from bagbasis import (
+    BagError,
+    Bags,
+    DoubleBasisRegressor,
+    EmbeddingUnion,
+    MomentsEmbedding,
+    SizeEmbedding,
+)
 
 BAGS = [np.full((n, 2), 0.5) for n in (1, 2, 30, 1000)]
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from bagbasis import SlicedWassersteinEmbedding
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError, SlicedWassersteinEmbedding
 
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]

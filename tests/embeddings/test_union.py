@@ -17,10 +17,10 @@ from bagbasis import (
     EmbeddingUnion,
     HDDEmbedding,
     MomentsEmbedding,
+    ParameterError,
     RandomFourierFeatures,
     load_model,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings import FourierSpec
 from tests.oracles.labelled import labelled_bags
 from tests.oracles.planned import chosen_features, posed

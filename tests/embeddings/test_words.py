@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import BagOfWordsEmbedding
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import BagOfWordsEmbedding, DataError, ParameterError
 from bagbasis.embeddings import BagOfWordsSpec
 
 RNG = np.random.default_rng(0)

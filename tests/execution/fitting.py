@@ -10,13 +10,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from bagbasis import (
+    BagbasisError,
     BagStore,
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
     connect as connected,
 )
-from bagbasis.core.errors import BagbasisError
 from bagbasis.data.labelled.labels import Targets
 from tests.execution.logged import LoggedBags, checkpoints, many_tasks
 from tests.oracles.planned import chosen_features, posed

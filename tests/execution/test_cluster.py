@@ -10,6 +10,7 @@ import pytest
 
 from bagbasis import (
     Bags,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -17,7 +18,6 @@ from bagbasis import (
     connect,
     features,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits

@@ -11,11 +11,11 @@ import pytest
 from bagbasis import (
     BagStore,
     Box,
+    DataError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.labels import ResponseBags
 from bagbasis.execution.costs import pass_limits
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until

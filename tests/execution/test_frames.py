@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from distributed import Client
 
-from bagbasis.core.errors import ClusterError
+from bagbasis import ClusterError
 from bagbasis.execution.dask_data.frames import shuffle_frames
 
 META = pd.DataFrame({"key": pd.Series(dtype="int64"), "value": pd.Series(dtype="float64")})

@@ -16,11 +16,11 @@ from bagbasis import (
     ExtremesEmbedding,
     KernelSmoother,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     SlicedWassersteinEmbedding,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split

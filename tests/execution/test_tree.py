@@ -6,7 +6,7 @@ import dask
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError
 from bagbasis.execution.costs import SPLIT_EVERY
 from bagbasis.execution.tasks import delayed_leaves, fold_results, map_reduce, merge_tree
 

@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 import pytest
 from distributed import Client as DaskClient, LocalCluster
 
-from bagbasis.core.errors import ClusterError
+from bagbasis import ClusterError
 from bagbasis.execution import waiting
 from bagbasis.execution.tasks import map_reduce, map_tasks
 from tests.execution.gated import until

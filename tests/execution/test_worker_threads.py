@@ -13,8 +13,7 @@ import pytest
 from distributed import Client
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding
-from bagbasis.core.errors import ParameterError
+from bagbasis import BagStore, DoubleBasisRegressor, ParameterError, ProjectionEmbedding
 from bagbasis.execution.worker_threads import (
     CORES_VARIABLE,
     kernel_threads,

@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 from scipy.linalg import hadamard as hadamard_matrix
 
-from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, BagStore, MomentsEmbedding
 from bagbasis.embeddings.random_features.kernels.hadamard_kernels import walsh_hadamard_rows
 from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import wasserstein_distance
 
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError
 from bagbasis.hypotheses import (
     HSICAggregate,
     HSICFuse,

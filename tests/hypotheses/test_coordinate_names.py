@@ -7,8 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.core.errors import DataError
+from bagbasis import BagStore, DataError, MomentsEmbedding
 from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.operations import DriftDetector, drift_test

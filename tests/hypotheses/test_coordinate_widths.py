@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from bagbasis import MeanMapEmbedding, MomentsEmbedding
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, MeanMapEmbedding, MomentsEmbedding, ParameterError
 from bagbasis.hypotheses import MeanEmbeddings, UnbiasedMMD, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.samples.samples import read_samples

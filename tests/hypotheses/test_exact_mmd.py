@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import energy_distance
 
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.hypotheses.kernels import kernels
 from bagbasis.hypotheses.nulls.permutation import draw_splits, p_values

@@ -11,9 +11,8 @@ import polars
 import pytest
 from scipy import stats
 
-from bagbasis import Bags, BagStore, ProjectionEmbedding
+from bagbasis import BagbasisError, Bags, BagStore, ProjectionEmbedding
 from bagbasis.core import ConstraintTable, Integer
-from bagbasis.core.errors import BagbasisError
 from bagbasis.hypotheses import HypothesisResult, independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
 from bagbasis.hypotheses.nulls.distributions import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, BagStore, MomentsEmbedding
 from bagbasis.execution.costs import pass_limits
 from bagbasis.execution.worker_threads import kernel_threads, use_cores
 from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test

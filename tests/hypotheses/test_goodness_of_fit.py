@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError
 from bagbasis.densities import Densities
 from bagbasis.hypotheses import FSSD, KSD, MixtureScore, fit_test
 from tests.oracles import dependence

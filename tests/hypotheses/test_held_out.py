@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError
 from bagbasis.hypotheses import MeanEmbeddings, SmoothedCharacteristicFunctions, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.draws import USES, generator_of

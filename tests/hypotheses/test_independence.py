@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import BagbasisError, DataError, ParameterError
+from bagbasis import BagbasisError, BagStore, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses import (
     FSSD,

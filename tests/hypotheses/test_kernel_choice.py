@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError
 from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import UnbiasedMMD, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel

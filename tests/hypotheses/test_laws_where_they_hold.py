@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.hypotheses.dependence.nfsic import NFSIC_RIDGE, LocationSums, nfsic_of_orders
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bagbasis.core.errors import BagbasisError, DataError
+from bagbasis import BagbasisError, DataError
 from bagbasis.densities import Densities
 from bagbasis.hypotheses import NFSIC, MixtureScore, SeriesScore, independence_test
 from bagbasis.hypotheses.dependence import nfsic

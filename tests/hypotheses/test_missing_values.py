@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.operations import DriftDetector
 

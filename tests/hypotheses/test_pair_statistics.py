@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.hypotheses.dependence.row_pairs import CrossMoments, RowPair, nystroem_rows
 from bagbasis.hypotheses.kernels import pair_grams
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import Bags, DataError, ParameterError
 from bagbasis.hypotheses import (
     EnergyDistance,
     MeanEmbeddings,

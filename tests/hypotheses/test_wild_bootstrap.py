@@ -9,7 +9,7 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import chi2
 
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError
 from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.hypotheses import TWO_SAMPLE, FourierMMD, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel

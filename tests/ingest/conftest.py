@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bagbasis.ingest import TableIngest, batches as ingest_batches
-from bagbasis.ingest.tables.database import Database
-from bagbasis.ingest.tables.engines import ClusterEngine, LocalEngine
+from bagbasis.ingest.tables import Database, LocalEngine
+from bagbasis.ingest.tables.engines import ClusterEngine
 from tests.data.store.conftest import url  # noqa: F401 - the same places for stores
 from tests.ingest.stored_arrays import SIZES
 from tests.oracles.ragged import random_bags, random_responses

@@ -101,7 +101,7 @@ def ingest_and_be_killed(
     """Ingest in this process alone and die, without any cleaning up, when half is written."""
     from distributed import Client
 
-    from bagbasis.ingest.tables.ingest import ingest_tables
+    from bagbasis.ingest import ingest_tables
 
     def kill(done: int, total: int) -> None:
         if done > 5 / 6 * total:

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, Box
-from bagbasis.core.errors import DataError, ParameterError, StoreError
+from bagbasis import BagStore, Box, DataError, ParameterError, StoreError
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.execution.dask_data import delayed

@@ -16,8 +16,7 @@ import pytest
 import scipy.sparse
 
 import bagbasis.ingest
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import BagStore, DataError, ParameterError
 from bagbasis.data.bags.format_rules import FormatRules
 from bagbasis.ingest import (
     ingest_anndata,

@@ -9,8 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, Box
-from bagbasis.core.errors import BagbasisError, DataError
+from bagbasis import BagbasisError, BagStore, Box, DataError
 from bagbasis.data.bags.bags import offsets_of
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.data.storage.zarr_stores import exists

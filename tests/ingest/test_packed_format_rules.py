@@ -9,8 +9,7 @@ import xarray as xr
 from astropy.io import fits
 from PIL import Image
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError
+from bagbasis import BagStore, DataError
 from bagbasis.data.bags.packed_attributes import XARRAY_RULES
 from bagbasis.ingest import (
     ingest_catalogue,

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError
+from bagbasis import BagStore, DataError
 from bagbasis.ingest import (
     ingest_arrays,
     ingest_catalogue,

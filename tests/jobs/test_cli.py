@@ -14,8 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError
 from bagbasis.jobs.cli import cli
 from bagbasis.jobs.job import headings
 from bagbasis.jobs.shell import JOBS

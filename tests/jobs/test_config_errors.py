@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from bagbasis import ProjectionEmbedding
+from bagbasis import ConfigError, ProjectionEmbedding
 from bagbasis.core import Integer, OneOf, Parameter, parameters_of
-from bagbasis.core.errors import ConfigError
 from bagbasis.jobs.commands import fit
 from bagbasis.jobs.configs.config import (
     ReportConfig,

@@ -9,8 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from bagbasis import HDDEmbedding, ProjectionEmbedding
-from bagbasis.core.errors import ConfigError
+from bagbasis import ConfigError, HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.jobs.commands import fit
 from bagbasis.jobs.configs.config import load_config

@@ -10,8 +10,7 @@ import time
 import pytest
 import zarr
 
-from bagbasis import load_model
-from bagbasis.core.errors import ConfigError, ModelError
+from bagbasis import ConfigError, ModelError, load_model
 from bagbasis.jobs.commands import fit
 from bagbasis.jobs.runs import LAUNCHERS, Status, record as states, resume, submit
 from bagbasis.jobs.runs.launchers import launch_here

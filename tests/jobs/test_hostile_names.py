@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.core.errors import BagbasisWarning
+from bagbasis import BagbasisWarning, BagStore, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.jobs.pictures.evaluation import (
     draw_confusion,
     draw_judged_predictions,

@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, Box
+from bagbasis import BagStore, Box, ConfigError
 from bagbasis.core.digits import rounded, with_error
-from bagbasis.core.errors import ConfigError
 from bagbasis.embeddings import SeriesShape
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.pictures import densities, evaluation, scales, tuning

@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError
 from bagbasis.jobs.files import write_report
 from tests.jobs.running import done, refused, settings
 

@@ -7,9 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from bagbasis import evaluate, load_model
+from bagbasis import StoreError, evaluate, load_model
 from bagbasis.core.digits import rounded
-from bagbasis.core.errors import StoreError
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.models.verdict import percent
 from tests.jobs.pages import Page

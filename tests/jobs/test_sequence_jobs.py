@@ -15,8 +15,7 @@ import pytest
 import zarr
 from pydantic import TypeAdapter
 
-from bagbasis import Bags, BagStore, evaluate, load_model, neural
-from bagbasis.core.errors import ModelError
+from bagbasis import Bags, BagStore, ModelError, evaluate, load_model, neural
 from bagbasis.jobs.commands.serving.champion_app import Champion
 from bagbasis.jobs.commands.serving.requests import answer_request
 from bagbasis.jobs.configs.sequence_section import SequenceSection

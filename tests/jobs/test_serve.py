@@ -12,8 +12,13 @@ import numpy as np
 import pytest
 from distributed import Security
 
-from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding, load_model
-from bagbasis.core.errors import ConfigError
+from bagbasis import (
+    ConfigError,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    load_model,
+)
 from bagbasis.jobs.commands.serving.requests import Served, answer_request
 from bagbasis.jobs.commands.serving.serve import own_token
 from bagbasis.operations import Registry

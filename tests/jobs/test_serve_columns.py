@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.core.errors import ModelError
+from bagbasis import DoubleBasisRegressor, ModelError, MomentsEmbedding
 from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.requests import Served, answer_request, response
 

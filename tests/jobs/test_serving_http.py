@@ -19,9 +19,8 @@ import numpy as np
 import pytest
 import uvicorn
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding
+from bagbasis import BagbasisError, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.core.compiling import EarlyKernel
-from bagbasis.core.errors import BagbasisError
 from bagbasis.jobs.commands.serving import body_parsing, champion_app, limits as serving_limits
 from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import make_app

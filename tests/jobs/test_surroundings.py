@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import EXHAUSTED, ExhaustedError
+from bagbasis import BagStore, ExhaustedError, load_model
+from bagbasis.core.errors import EXHAUSTED
 from bagbasis.core.systems import addresses_needed
 from bagbasis.data.storage import zarr_reading
 from bagbasis.jobs.shell import FAILED, WRONG_CONFIG, guarded

@@ -9,8 +9,7 @@ import threading
 import pytest
 from rich.console import Console
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError
 from bagbasis.jobs.shell import complain
 from bagbasis.jobs.terminal import SECONDS_BETWEEN_LINES, PlainProgress, Terminal
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 import yaml
 
-from bagbasis import BagStore, DoubleBasisRegressor, load_model
+from bagbasis import BagStore, ConfigError, DoubleBasisRegressor, ModelError, load_model
 from bagbasis.core.digits import rounded, with_error
-from bagbasis.core.errors import ConfigError, ModelError
 from bagbasis.jobs.commands import tune
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of

@@ -8,13 +8,15 @@ import pytest
 from bagbasis import (
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ModelError,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     features,
 )
-from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits

@@ -7,6 +7,7 @@ import pytest
 
 from bagbasis import (
     Bags,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -14,7 +15,6 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import permutation_importance
 from bagbasis.models.fitted_model import PredictedRows

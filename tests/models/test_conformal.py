@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import load_model
-from bagbasis.core.errors import BagError, DataError, ModelError, ParameterError
+from bagbasis import BagError, DataError, ModelError, ParameterError, load_model
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import write_predictions
 from bagbasis.models.intervals import calibration

@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, DoubleBasisRegressor, MomentsEmbedding, load_model
-from bagbasis.core.errors import BagbasisWarning
+from bagbasis import (
+    BagbasisWarning,
+    Bags,
+    BagStore,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    load_model,
+)
 
 Y = np.random.default_rng(0).uniform(0.5, 2.0, 40)
 

@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagbasis import (
     Bags,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from tests.oracles.labelled import labelled_bags, stored
 

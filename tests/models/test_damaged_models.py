@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import load_model
-from bagbasis.core.errors import BagbasisError, ModelError
+from bagbasis import BagbasisError, ModelError, load_model
 from bagbasis.models.saving import MODEL_CHECKSUM, MODEL_KEY
 from tests.models.edited import edit_attributes, edit_state, saved_state
 from tests.models.predicting import BAGS, Y, fitted

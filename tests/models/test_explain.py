@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 
 from bagbasis import (
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ModelError,
+    ParameterError,
     ProjectionEmbedding,
     TripleBasisRegressor,
 )
-from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.models import explain
 
 RNG = np.random.default_rng(3)

@@ -11,15 +11,16 @@ from hypothesis import given, settings, strategies as st
 
 from bagbasis import (
     Bags,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     evaluate,
     load_model,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.hypotheses import independence_test, two_sample_test

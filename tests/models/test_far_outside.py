@@ -11,6 +11,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     BagStore,
     DoubleBasisClassifier,
@@ -23,7 +24,6 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.core.errors import BagbasisWarning
 from bagbasis.models import explain, iter_predictions, write_predictions
 from bagbasis.models.predictions import features as prediction_features
 from tests.workers import two_workers

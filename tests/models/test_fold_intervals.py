@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding, as_bags, load_model
-from bagbasis.core.errors import DataError, ModelError, ParameterError
+from bagbasis import (
+    DataError,
+    DoubleBasisRegressor,
+    ModelError,
+    MomentsEmbedding,
+    ParameterError,
+    as_bags,
+    load_model,
+)
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split

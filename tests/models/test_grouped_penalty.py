@@ -13,10 +13,10 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
+    ParameterError,
     RandomFourierFeatures,
     cross_val_score,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.models.base import fit_parameters_of

@@ -18,14 +18,15 @@ from bagbasis import (
     Bags,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ModelError,
     MomentsEmbedding,
+    ParameterError,
     RandomFourierFeatures,
     TripleBasisRegressor,
     cross_val_score,
     evaluate,
     load_model,
 )
-from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.execution.costs import pass_limits

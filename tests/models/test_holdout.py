@@ -9,14 +9,15 @@ import pytest
 
 from bagbasis import (
     BagStore,
+    DataError,
     DoubleBasisRegressor,
     KernelSmoother,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     evaluate,
     load_model,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.labelled.holdout import Holdout
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.models import Search, judge_fit, tune

@@ -14,12 +14,12 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    ModelError,
     ProjectionEmbedding,
     TripleBasisRegressor,
     evaluate,
     load_model,
 )
-from bagbasis.core.errors import ModelError
 from bagbasis.ingest import ingest_arrays
 
 N = 120

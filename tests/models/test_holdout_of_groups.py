@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, DoubleBasisRegressor, evaluate, load_model
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import BagStore, DataError, DoubleBasisRegressor, ParameterError, evaluate, load_model
 from bagbasis.data.labelled.holdout import Holdout
 
 RNG = np.random.default_rng(3)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     BagStore,
     DoubleBasisRegressor,
     MomentsEmbedding,
@@ -16,7 +17,6 @@ from bagbasis import (
     load_model,
     tune,
 )
-from bagbasis.core.errors import BagbasisWarning
 from bagbasis.embeddings import ShrunkEmbedding
 from bagbasis.models import Search
 from bagbasis.operations.retraining.sums import ModelSequence

@@ -13,7 +13,9 @@ from bagbasis import (
     DoubleBasisRegressor,
     EmbeddingUnion,
     LearnedFourierFeatures,
+    ModelError,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
@@ -21,7 +23,6 @@ from bagbasis import (
     features,
     load_model,
 )
-from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.data.labelled.holdout import Holdout
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.embeddings import LearnedSpec

@@ -13,10 +13,10 @@ from bagbasis import (
     KernelSmoother,
     MomentsEmbedding,
     NystroemFeatures,
+    ParameterError,
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
 from bagbasis.embeddings.random_features.registered import named_features
 from bagbasis.embeddings.registered import named_embedding

@@ -14,12 +14,12 @@ from bagbasis import (
     DoubleBasisRegressor,
     HDDEmbedding,
     KernelSmoother,
+    ParameterError,
     PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.core.errors import ParameterError
 
 BAGS = [np.random.default_rng(i).random((20, 2)) for i in range(24)]
 Y = np.array([bag.mean() for bag in BAGS])

@@ -9,8 +9,14 @@ import zarr
 from hypothesis import given, strategies as st
 from sklearn.covariance import OAS
 
-from bagbasis import Bags, DoubleBasisRegressor, TripleBasisRegressor, load_model
-from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis import (
+    Bags,
+    DoubleBasisRegressor,
+    ModelError,
+    ParameterError,
+    TripleBasisRegressor,
+    load_model,
+)
 from bagbasis.models import write_predictions
 from bagbasis.models.posterior import Posterior
 from bagbasis.models.ridge.penalties import Penalties

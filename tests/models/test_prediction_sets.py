@@ -6,8 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import DoubleBasisClassifier, MomentsEmbedding, as_bags, evaluate, load_model, tune
-from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis import (
+    DoubleBasisClassifier,
+    ModelError,
+    MomentsEmbedding,
+    ParameterError,
+    as_bags,
+    evaluate,
+    load_model,
+    tune,
+)
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import Search, write_predictions
 from bagbasis.models.evaluation.coverage import judge_intervals

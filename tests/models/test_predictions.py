@@ -7,8 +7,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, DoubleBasisClassifier, ProjectionEmbedding, features
-from bagbasis.core.errors import DataError, ModelError
+from bagbasis import (
+    BagStore,
+    DataError,
+    DoubleBasisClassifier,
+    ModelError,
+    ProjectionEmbedding,
+    features,
+)
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import iter_predictions, write_predictions

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 import zarr
 
-from bagbasis import BagStore
-from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis import BagStore, ModelError, ParameterError
 from bagbasis.models import predictions, read_predictions, write_predictions
 from tests.models.predicting import BAGS, FITS, N, Y, classifier, fitted, ids_of, regressor
 from tests.oracles.labelled import stored

@@ -9,12 +9,12 @@ from sklearn.base import clone
 from bagbasis import (
     BagStore,
     DoubleBasisRegressor,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from bagbasis.jobs.configs.model_sections import ModelSection
 from tests.oracles import ridge

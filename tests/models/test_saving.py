@@ -15,10 +15,10 @@ from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ModelError,
     ProjectionEmbedding,
     load_model,
 )
-from bagbasis.core.errors import ModelError
 from bagbasis.data.storage import folders
 from bagbasis.models import loading
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier

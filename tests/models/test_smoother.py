@@ -9,8 +9,16 @@ import warnings
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, Box, KernelSmoother, ProjectionEmbedding
-from bagbasis.core.errors import DataError, ModelError, ParameterError, StoreError
+from bagbasis import (
+    BagStore,
+    Box,
+    DataError,
+    KernelSmoother,
+    ModelError,
+    ParameterError,
+    ProjectionEmbedding,
+    StoreError,
+)
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, SmootherSums

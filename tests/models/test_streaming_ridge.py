@@ -10,8 +10,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold
 
-from bagbasis import StreamingRidge
-from bagbasis.core.errors import DataError
+from bagbasis import DataError, StreamingRidge
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 
 RNG = np.random.default_rng(0)

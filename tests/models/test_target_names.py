@@ -9,6 +9,7 @@ import pytest
 
 from bagbasis import (
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
@@ -16,7 +17,6 @@ from bagbasis import (
     evaluate,
     tune,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.ingest import ingest_frame
 from bagbasis.models import explain, load_model
 

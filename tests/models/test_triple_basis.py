@@ -6,18 +6,21 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    BagError,
     Bags,
     BagStore,
     Box,
+    DataError,
     DoubleBasisRegressor,
     HDDEmbedding,
+    ModelError,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     Responses,
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.core.errors import BagError, DataError, ModelError, ParameterError
 from bagbasis.data.labelled.splits import VALIDATION_SEED, Split
 from bagbasis.datasets import DensityMapping
 from bagbasis.datasets.density_mapping import mapped

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     BagStore,
     DoubleBasisClassifier,
@@ -17,7 +18,6 @@ from bagbasis import (
     ProjectionEmbedding,
     TripleBasisRegressor,
 )
-from bagbasis.core.errors import BagbasisWarning
 
 RNG = np.random.default_rng(0)
 N, WILD = 40, 23

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 import zarr
 
-from bagbasis import BagStore, DoubleBasisClassifier
-from bagbasis.core.errors import ModelError, ParameterError, StoreError
+from bagbasis import BagStore, DoubleBasisClassifier, ModelError, ParameterError, StoreError
 from bagbasis.models import iter_predictions, read_predictions, write_predictions
 from bagbasis.models.predictions import stored as stored_predictions
 from tests.models.predicting import BAGS, FITS, IDS, N, Y, fitted, ids_of, read_zarr, regressor

@@ -7,9 +7,8 @@ import inspect
 import numpy as np
 import pytest
 
-from bagbasis import neural
+from bagbasis import BagbasisError, ParameterError, neural
 from bagbasis.core import constraints_of
-from bagbasis.core.errors import BagbasisError, ParameterError
 from bagbasis.core.sklearn_bases import BaseEstimator
 from tests.contract.docstrings import described, docstring_of, entries
 from tests.contract.values import four_values

@@ -8,8 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, Bags, BagStore
 from bagbasis.neural import (
     NextPointRegressor,
     SequenceClassifier,

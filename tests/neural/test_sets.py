@@ -6,8 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import BagbasisError, BagbasisWarning
+from bagbasis import BagbasisError, BagbasisWarning, Bags, BagStore
 from bagbasis.models.outcomes.reals import Reals
 from bagbasis.neural import BagDensity, DeepSetsClassifier, DeepSetsRegressor, load_network
 from bagbasis.neural.deep_sets import DeepSet

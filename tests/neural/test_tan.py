@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bagbasis import Bags
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, Bags
 from bagbasis.neural import TANDensity, load_network
 from bagbasis.neural.conditionals import CONDITIONALS, TransformedDensity, log_mixture
 from bagbasis.neural.transformations import Additive, Linear, Recurrent, make_chain

@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from bagbasis import BagStore
-from bagbasis.core.errors import ModelError, WriterBusyError
+from bagbasis import BagStore, ModelError, WriterBusyError
 from bagbasis.operations import Registry
 from tests.data.store.processes import append_batch, batch, running
 

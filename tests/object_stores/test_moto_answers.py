@@ -7,8 +7,7 @@ import shutil
 import fsspec
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, BagStore, load_model
 from bagbasis.data.storage.files import names_in, read_bytes
 from bagbasis.data.storage.zarr_stores import exists, is_empty, is_taken
 from bagbasis.operations import Registry

@@ -10,8 +10,7 @@ import icechunk
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, load_model
-from bagbasis.core.errors import ModelError, StoreError, WriterBusyError
+from bagbasis import Bags, BagStore, ModelError, StoreError, WriterBusyError, load_model
 from bagbasis.data.storage.files import names_in, reading, writing
 from bagbasis.data.storage.lock import writer_lock
 from tests.data.storage.objects import among_objects

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from botocore.exceptions import BotoCoreError
 
-from bagbasis import load_model
-from bagbasis.core.errors import ModelError
+from bagbasis import ModelError, load_model
 from bagbasis.models import write_predictions
 from bagbasis.operations import Registry
 from tests.models.predicting import BAGS, Y, fitted, ids_of

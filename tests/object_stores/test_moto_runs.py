@@ -6,8 +6,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, connect, load_model
-from bagbasis.core.errors import RunError
+from bagbasis import BagStore, RunError, connect, load_model
 from bagbasis.jobs.runs import attach, runs_in, submit
 from bagbasis.models import Checkpoints
 from tests.execution.logged import many_tasks

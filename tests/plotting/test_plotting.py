@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from bagbasis import (
+    BagbasisError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ExtremesEmbedding,
@@ -21,7 +22,6 @@ from bagbasis import (
     tune,
 )
 from bagbasis.core.digits import rounded, with_error
-from bagbasis.core.errors import BagbasisError
 from bagbasis.densities import estimate_densities
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.models import Search, explain, permutation_importance

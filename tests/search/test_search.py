@@ -10,8 +10,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import LogisticRegression
 
-from bagbasis import DoubleBasisClassifier, MomentsEmbedding
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, DoubleBasisClassifier, MomentsEmbedding
 from bagbasis.search import BagRegions, Field, PatternSearch, ProbitRegions, RegionClassifier
 from tests.oracles import search as twin
 

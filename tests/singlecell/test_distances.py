@@ -4,8 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, MomentsEmbedding, PointTransformer
-from bagbasis.core.errors import DataError, ModelError, ParameterError
+from bagbasis import (
+    BagStore,
+    DataError,
+    ModelError,
+    MomentsEmbedding,
+    ParameterError,
+    PointTransformer,
+)
 from bagbasis.singlecell import (
     BagbasisSamples,
     BagbasisSupervised,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.singlecell import BagbasisSamples, information_retention
 
 ONE = pd.DataFrame({"m": [1]}, index=["a"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.singlecell import (
     batch_score,
     information_retention,

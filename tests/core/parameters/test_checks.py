@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bagbasis import ParameterError
 from bagbasis.core import Integer, Real, Seed, checked
-from bagbasis.core.errors import ParameterError
 
 
 def test_a_generator_in_place_of_a_seed():

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import Bags, MomentsEmbedding
+from bagbasis import Bags, MomentsEmbedding, ParameterError
 from bagbasis.core import (
     Boolean,
     ConstraintTable,
@@ -35,7 +35,6 @@ from bagbasis.core import (
     checked,
     constraints_of,
 )
-from bagbasis.core.errors import ParameterError
 
 BAGS = Bags.from_list([np.zeros((2, 1))])
 ACCEPTED = [

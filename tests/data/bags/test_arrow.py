@@ -7,8 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bagbasis import Bags, BagStore, DoubleBasisClassifier, MomentsEmbedding, Responses
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, BagStore, DataError, DoubleBasisClassifier, MomentsEmbedding, Responses
 from bagbasis.models import iter_predictions
 
 RNG = np.random.default_rng(0)

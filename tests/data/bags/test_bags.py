@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import Bags, BagStore, Responses, as_bags
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, BagStore, DataError, Responses, as_bags
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.labelled.inputs import with_targets
 from tests.oracles.ragged import SIZES, assert_same_bags, random_bags

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bagbasis import Box
-from bagbasis.core.errors import DataError
+from bagbasis import Box, DataError
 from bagbasis.data.bags.box import range_of
 
 FINITE = st.floats(-1e9, 1e9, allow_subnormal=False)

@@ -10,8 +10,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bagbasis import Bags, BagStore, Responses, as_bags, as_responses, merge_stores
-from bagbasis.core.errors import DataError, ModelError
+from bagbasis import (
+    Bags,
+    BagStore,
+    DataError,
+    ModelError,
+    Responses,
+    as_bags,
+    as_responses,
+    merge_stores,
+)
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.bags.coordinates import order_of
 

@@ -7,9 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import BagbasisWarning, DataError
-from bagbasis.data.bags.bags import as_bags
+from bagbasis import BagbasisWarning, Bags, BagStore, DataError, as_bags
 from bagbasis.ingest import ingest_arrays, ingest_frame
 
 TWO = [np.ones((2, 1)), np.zeros((2, 1))]

@@ -7,8 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bagbasis import Bags, BagStore, DoubleBasisRegressor
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, BagStore, DataError, DoubleBasisRegressor
 
 FRAME = pd.DataFrame(
     {

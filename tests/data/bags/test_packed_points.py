@@ -12,13 +12,15 @@ from bagbasis import (
     Bags,
     BagStore,
     Box,
+    DataError,
     HDDEmbedding,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
+    StoreError,
     features,
     merge_stores,
 )
-from bagbasis.core.errors import DataError, ParameterError, StoreError
 from bagbasis.data.bags.packed_points import FRACTIONS, decode, encode
 from bagbasis.ingest import ingest_arrays, ingest_tables
 from tests.jobs.running import done

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import Bags, Responses, as_responses
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, DataError, Responses, as_responses
 from bagbasis.data.bags.bags import concatenate, offsets_of
 from tests.oracles.ragged import (
     assert_same_responses,

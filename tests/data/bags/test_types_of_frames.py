@@ -15,8 +15,16 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array, eye
 
-from bagbasis import Bags, BagStore, DoubleBasisRegressor, MomentsEmbedding, as_responses
-from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
+from bagbasis import (
+    BagbasisWarning,
+    Bags,
+    BagStore,
+    DataError,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    ParameterError,
+    as_responses,
+)
 from bagbasis.data.bags.arrow_arrays import plain_column
 from bagbasis.data.bags.frames import take_columns
 from bagbasis.data.labelled.alignment import aligned

@@ -9,18 +9,20 @@ import pyarrow as pa
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
     MomentsEmbedding,
+    ParameterError,
     TripleBasisRegressor,
     as_bags,
     cross_val_score,
     evaluate,
 )
-from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.models import permutation_importance
 

@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
     StreamingRidge,
 )
 from bagbasis.core.arrays import as_array
-from bagbasis.core.errors import BagbasisWarning, DataError
 from bagbasis.hypotheses import independence_test, two_sample_test
 
 RNG = np.random.default_rng(0)

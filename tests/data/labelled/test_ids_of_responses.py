@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, KernelSmoother, MomentsEmbedding, TripleBasisRegressor
-from bagbasis.core.errors import BagbasisWarning, DataError
+from bagbasis import (
+    BagbasisWarning,
+    Bags,
+    BagStore,
+    DataError,
+    KernelSmoother,
+    MomentsEmbedding,
+    TripleBasisRegressor,
+)
 
 RNG = np.random.default_rng(0)
 N = 12

@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bagbasis import (
+    BagError,
     Bags,
     BagStore,
+    DataError,
     DoubleBasisRegressor,
+    ParameterError,
     ProjectionEmbedding,
     Responses,
     as_responses,
 )
-from bagbasis.core.errors import BagError, DataError, ParameterError
 from bagbasis.data.labelled.inputs import with_responses, with_targets
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import ResponseBags, Targets

@@ -9,15 +9,16 @@ from sklearn.linear_model import Ridge
 from bagbasis import (
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed

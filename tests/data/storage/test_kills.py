@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import DataError, InterruptedStoreError, StoreError
+from bagbasis import BagStore, DataError, InterruptedStoreError, StoreError, load_model
 from bagbasis.data.store.schema import POINTS
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.ingest import ingest_arrays

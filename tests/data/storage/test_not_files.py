@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import BagbasisError, ConfigError, DataError, StoreError
+from bagbasis import BagbasisError, BagStore, ConfigError, DataError, StoreError, load_model
 from bagbasis.data.storage.files import read_bytes, read_json, reading
 from bagbasis.ingest import ingest_anndata, ingest_catalogue, ingest_npz, ingest_tables
 from bagbasis.jobs.configs.config import read_yaml

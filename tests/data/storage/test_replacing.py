@@ -10,8 +10,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from bagbasis import BagStore
-from bagbasis.core.errors import BagbasisError, ModelError
+from bagbasis import BagbasisError, BagStore, ModelError
 from bagbasis.data.storage import folders, generations
 from bagbasis.data.storage.files import names_in
 from bagbasis.data.storage.generations import is_generation

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from bagbasis import BagStore
+from bagbasis import BagbasisError, BagStore, ConfigError, StoreError
 from bagbasis.core.config_errors import refuse_credentials
 from bagbasis.core.credentials import has_credentials, without_credentials
-from bagbasis.core.errors import BagbasisError, ConfigError, StoreError, one_line, shown
+from bagbasis.core.errors import one_line, shown
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.execution.clusters.profiles import load_profile
 from bagbasis.jobs.commands.serving.large_bodies import LargeBodies

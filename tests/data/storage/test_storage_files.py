@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bagbasis.core.errors import DataError, ModelError, StoreError
+from bagbasis import DataError, ModelError, StoreError
 from bagbasis.core.saved import Format
 from bagbasis.data.storage.files import (
     discard_empty,

@@ -10,8 +10,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError, WriterBusyError
+from bagbasis import BagStore, StoreError, WriterBusyError
 from bagbasis.data.storage import transactions
 from bagbasis.data.storage.lock import LOCK_NAME, writer_lock
 from bagbasis.data.storage.urls import normalize_url

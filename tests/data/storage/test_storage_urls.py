@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import ConfigError, ParameterError, StoreError
+from bagbasis import BagStore, ConfigError, ParameterError, StoreError, load_model
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.execution.clusters.profiles import load_profile
 from bagbasis.jobs.runs import submit

@@ -13,8 +13,14 @@ import pytest
 import zarr
 from zarr.codecs import GzipCodec
 
-from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding, load_model
-from bagbasis.core.errors import ModelError, StoreError
+from bagbasis import (
+    BagStore,
+    DoubleBasisRegressor,
+    ModelError,
+    MomentsEmbedding,
+    StoreError,
+    load_model,
+)
 from bagbasis.data.storage.zarr_reading import array_of, open_group
 
 ALLOW = "NUMCODECS_ALLOW_UNSAFE_PICKLE_DECODE"

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError
 from tests.oracles.ragged import StoreModel, random_bags, random_responses
 
 BATCH = 5

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import Bags, BagStore, Responses
-from bagbasis.core.errors import DataError, StoreError
+from bagbasis import Bags, BagStore, DataError, Responses, StoreError
 from tests.data.store.six_bags import GOOD, contents, edit_attributes, two_bags
 
 REFUSED = {

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, merge_stores
-from bagbasis.core.errors import DataError, StoreError
+from bagbasis import BagStore, DataError, StoreError, merge_stores
 from bagbasis.data.store.schema import TARGETS, points_of
 from tests.data.store.six_bags import make
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import BagStore, merge_stores
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError, merge_stores
 from bagbasis.data.store.checksums import checksum_of_rows, checksum_of_values, replaced
 from bagbasis.data.store.schema import STORE_CHECKSUM, STORE_KEY, arrays_of
 from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags

@@ -14,8 +14,15 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures, load_model
-from bagbasis.core.errors import BagbasisError, ExhaustedError, StoreError
+from bagbasis import (
+    BagbasisError,
+    BagStore,
+    DoubleBasisRegressor,
+    ExhaustedError,
+    RandomFourierFeatures,
+    StoreError,
+    load_model,
+)
 from bagbasis.data.store.chunks import MAX_UNSEEN, read_rows
 from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import (
+from bagbasis import (
+    Bags,
+    BagStore,
     DataError,
     InterruptedStoreError,
     ParameterError,

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError
 from tests.data.store.six_bags import GOOD, contents, edit_attributes, make, two_bags
 
 ARRAYS = ("points", "offsets", "ids", "targets", "responses/points", "responses/offsets")

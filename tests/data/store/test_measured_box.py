@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     BagStore,
     Box,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
     merge_stores,
 )
-from bagbasis.core.errors import BagbasisWarning, ParameterError
 from bagbasis.data.labelled.labelled import box_of_bags
 
 

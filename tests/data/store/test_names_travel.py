@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, BagStore, DataError
 from bagbasis.ingest import ingest_arrays
 
 NAMES = ["pulse", "pressure"]

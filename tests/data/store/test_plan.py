@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
 
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError
 from bagbasis.data.bags.bags import offsets_of
 from bagbasis.data.store.plan import plan_partitions, ranges_of, sample_ranges, split_evenly
 from tests.oracles.ragged import partitions_by_loop

@@ -10,8 +10,7 @@ import pytest
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.storage import LocalStore
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.store import reading
 from bagbasis.data.store.reading import partitions, prefetch

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import DataError, StoreError
+from bagbasis import Bags, BagStore, DataError, StoreError
 from bagbasis.data.store.schema import CHUNKS_PER_SHARD, POINTS, STORE_KEY
 from tests.oracles.ragged import SIZES, StoreModel, random_bags
 

@@ -19,8 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from bagbasis import Bags, BagStore
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, BagStore, DataError
 from bagbasis.data.storage.zarr_writer import WriterStore
 from tests.oracles.ragged import StoreModel, random_bags, random_responses
 

@@ -17,9 +17,8 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
-from bagbasis import Bags, BagStore
+from bagbasis import Bags, BagStore, StoreError, WriterBusyError
 from bagbasis.core import systems
-from bagbasis.core.errors import StoreError, WriterBusyError
 from bagbasis.data.storage.zarr_writer import WriterStore
 from bagbasis.data.store.snapshot import Snapshot
 from tests.data.store.processes import (

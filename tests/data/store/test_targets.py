@@ -9,8 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError
+from bagbasis import BagStore, DataError
 from bagbasis.data.labelled.inputs import with_targets
 from bagbasis.ingest import ingest_arrays, ingest_frame
 from bagbasis.models.outcomes.training_labels import class_codes

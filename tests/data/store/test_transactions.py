@@ -16,12 +16,15 @@ import pytest
 from bagbasis import (
     Bags,
     BagStore,
+    DataError,
     DoubleBasisRegressor,
+    ModelError,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    StoreError,
+    WriterBusyError,
 )
 from bagbasis.core import systems
-from bagbasis.core.errors import DataError, ModelError, StoreError, WriterBusyError
 from bagbasis.data.storage import transactions
 from bagbasis.data.storage.zarr_stores import writer_store
 from bagbasis.data.store import creation

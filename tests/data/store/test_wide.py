@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import BagStore, DataError, ParameterError
 from bagbasis.data.store.schema import CHUNK_BYTES, IDS, OFFSETS, TARGETS
 
 

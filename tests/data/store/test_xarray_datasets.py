@@ -7,8 +7,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError
+from bagbasis import BagStore, DataError
 from bagbasis.data.store.schema import ARRAYS, CHANGES, POINTS, RESPONSE_ARRAYS
 from bagbasis.ingest import ingest_frame
 

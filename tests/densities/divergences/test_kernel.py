@@ -14,8 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from bagbasis import Bags
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import Bags, DataError, ParameterError
 from bagbasis.densities import (
     DivergenceKernel,
     PSDRepair,

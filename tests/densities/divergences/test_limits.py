@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import Bags, as_bags
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import Bags, DataError, ParameterError, as_bags
 from bagbasis.densities import (
     DivergenceKernel,
     PrecomputedNystroem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import BagError
+from bagbasis import BagError
 from bagbasis.densities import divergence_matrix, median_bandwidth
 from bagbasis.densities.divergences import mmd as library_mmd
 from tests.oracles.divergences import matrix_by_loop, mmd

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from bagbasis import Bags
-from bagbasis.core.errors import BagError, DataError
+from bagbasis import BagError, Bags, DataError
 from bagbasis.densities import divergence_matrix
 from bagbasis.densities.divergences.resources import BLOCK_POINTS
 from bagbasis.execution.worker_threads import use_cores

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.densities import DivergenceKernel, PrecomputedNystroem, PSDRepair
 from tests.oracles.divergences import indefinite, nystroem_blocks
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, Box
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, Box, DataError
 from bagbasis.embeddings.bases.smoothness import BAGS_PER_PART, BANDWIDTHS, choose_bandwidth
 from tests.oracles.hdd import leave_one_out_bandwidth_score
 

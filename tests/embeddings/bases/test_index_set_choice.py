@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, BagStore, Box, DataError, ProjectionEmbedding
 from bagbasis.embeddings.bases.smoothness import (
     MAX_CHOSEN_FUNCTIONS,
     choose_index_set,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError
 from bagbasis.embeddings import BASES, index_set
 from bagbasis.embeddings.bases.functions import MAX_FUNCTIONS
 from bagbasis.embeddings.bases.index_sets import prefix_runs

@@ -8,8 +8,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 from sklearn.base import clone
 
-from bagbasis import LearnedFourierFeatures, RandomFourierFeatures
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, LearnedFourierFeatures, ParameterError, RandomFourierFeatures
 from bagbasis.embeddings import LearnedSpec
 from bagbasis.embeddings.random_features.learned import LabelledRows
 from bagbasis.embeddings.random_features.spectral_mixture import (

@@ -12,15 +12,17 @@ from hypothesis import example, given, settings, strategies as st
 from sklearn.utils.estimator_checks import check_estimator
 
 from bagbasis import (
+    BagbasisWarning,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     EmbeddingUnion,
+    ModelError,
     NystroemFeatures,
+    ParameterError,
     ProjectionEmbedding,
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.core.errors import BagbasisWarning, ModelError, ParameterError
 from bagbasis.embeddings.random_features.kernel_profiles import KERNELS_OF_DISTANCES
 from bagbasis.embeddings.random_features.landmarks import LANDMARK_METHODS, choose_by_cholesky
 from tests.oracles.labelled import labelled_bags, stored

@@ -11,8 +11,7 @@ import pytest
 from scipy.linalg import hadamard
 from sklearn.utils.estimator_checks import check_estimator
 
-from bagbasis import RandomFourierFeatures
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError, RandomFourierFeatures
 from bagbasis.data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from bagbasis.embeddings import FourierSpec
 from bagbasis.embeddings.random_features import frequencies

@@ -7,14 +7,15 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from bagbasis import (
+    BagbasisError,
     Bags,
     BagStore,
     DoubleBasisRegressor,
     EmbeddingUnion,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
 )
-from bagbasis.core.errors import BagbasisError, ParameterError
 from bagbasis.hypotheses import (
     IndependentSubspaces,
     derivative_norms,

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_anndata
 from bagbasis.ingest.formats import anndata_cells, anndata_files
 from tests.ingest.formats.annotated import annotated, write_h5ad

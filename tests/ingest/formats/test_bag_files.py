@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 from flowio import FlowData, create_fcs
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import BagStore, DataError, ParameterError
 from bagbasis.ingest import ingest_fcs, ingest_patches
 from bagbasis.ingest.formats.patches import PatchIngest
 from tests.traced import peak_of

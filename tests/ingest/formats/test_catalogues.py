@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_catalogue
 from bagbasis.ingest.formats import catalogues
 from bagbasis.ingest.registry import format_of_files

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flowio import create_fcs
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.ingest import ingest_fcs
 from bagbasis.ingest.formats.cytometry import is_stained
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import BagStore, DataError, ParameterError
 from bagbasis.ingest import ingest_frame, ingest_tables
 from tests.ingest.long_tables import COLUMNS, assert_holds, long_table
 

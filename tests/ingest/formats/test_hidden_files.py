@@ -11,7 +11,7 @@ import pytest
 from flowio import create_fcs
 from PIL import Image
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.data.storage.hidden import is_hidden, visible_files
 from bagbasis.ingest import ingest_fcs, ingest_images, ingest_patches, ingest_tables
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_images
 
 RNG = np.random.default_rng(0)

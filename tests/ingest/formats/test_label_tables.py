@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_patches
 
 NAMES = ("0012", "0345", "NA", "None", "007", "7")

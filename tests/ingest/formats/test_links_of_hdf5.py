@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.ingest import ingest_catalogue, ingest_patches
 
 VALUES = np.arange(8.0).reshape(4, 2)

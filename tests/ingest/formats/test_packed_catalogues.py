@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from astropy.io import fits
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.ingest import ingest_catalogue, ingest_patches
 
 HALO = np.array([1, 1, 1, 2, 2, 2])

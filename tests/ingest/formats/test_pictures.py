@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.ingest import ingest_images
 
 DEEP = (np.arange(64).reshape(8, 8) * 1000).astype(np.uint16)

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.ingest import ingest_anndata, ingest_frame, ingest_tables
 from bagbasis.ingest.tables import NamedBatches, write_batches
 

@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import BagStore, DataError, ParameterError
 from bagbasis.ingest import TableIngest, ingest_frame, ingest_tables
 from bagbasis.ingest.tables import Database
 from tests.ingest.formats.test_frames import long_frame

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_arrays, ingest_frame, ingest_tables
 from tests.ingest.formats.test_frames import long_frame
 from tests.ingest.long_tables import COLUMNS

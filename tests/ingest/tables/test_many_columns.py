@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError
+from bagbasis import BagStore, DataError
 from bagbasis.ingest import ingest_tables
-from bagbasis.ingest.tables import files
-from bagbasis.ingest.tables.database import Database
+from bagbasis.ingest.tables import Database, files
 from bagbasis.ingest.tables.files import TableFile
 
 

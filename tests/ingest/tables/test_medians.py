@@ -10,11 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bagbasis import BagStore, merge_stores
-from bagbasis.core.errors import DataError, ParameterError, StoreError
+from bagbasis import BagStore, DataError, ParameterError, StoreError, merge_stores
 from bagbasis.ingest import TableIngest, ingest_frame, ingest_tables
+from bagbasis.ingest.tables import Tally
 from bagbasis.ingest.tables.engines import ClusterEngine
-from bagbasis.ingest.tables.passes import Tally
 from tests.workers import two_workers
 
 NAN = np.nan

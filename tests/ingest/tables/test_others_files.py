@@ -9,7 +9,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pytest
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.ingest import ingest_frame, ingest_tables
 from tests.ingest.formats.test_frames import assert_is_ragged, long_frame, ragged
 from tests.ingest.long_tables import COLUMNS, assert_holds

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_tables
 from bagbasis.ingest.tables.reading import ReadOptions
 

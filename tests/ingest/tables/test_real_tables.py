@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis import BagStore, Box
-from bagbasis.core.errors import BagbasisError, DataError, ParameterError, StoreError
+from bagbasis import BagbasisError, BagStore, Box, DataError, ParameterError, StoreError
 from bagbasis.ingest import TableIngest, ingest_tables
-from bagbasis.ingest.tables.passes import Tally
+from bagbasis.ingest.tables import Tally
 from tests.ingest.long_tables import (
     COLUMNS,
     RESPONSES,

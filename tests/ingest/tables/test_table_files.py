@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis.core.errors import DataError, ExhaustedError, StoreError
+from bagbasis import DataError, ExhaustedError, StoreError
 from bagbasis.ingest import ingest_tables
-from bagbasis.ingest.tables.database import Database
+from bagbasis.ingest.tables import Database
 from bagbasis.ingest.tables.engines import range_starts
 from bagbasis.ingest.tables.files import check_pages, open_table
 from bagbasis.ingest.tables.scans import Coding, Scan, scans_of

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError, ParameterError, StoreError
+from bagbasis import BagStore, DataError, ParameterError, StoreError
 from bagbasis.data.storage.zarr_writer import WriterStore
 from bagbasis.ingest import ingest_tables
 from tests.ingest.long_tables import COLUMNS, assert_holds, write

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from bagbasis.core.errors import RunError
+from bagbasis import RunError
 from bagbasis.jobs.runs import Status, attach, resume, submission, submit
 from tests.jobs.running import done
 from tests.jobs.runs.drivers import driven

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bagbasis.core.errors import StoreError
+from bagbasis import StoreError
 from bagbasis.jobs.runs import LAUNCHERS, Run, Status, run as runs, submit
 from tests.execution.gated import until
 from tests.jobs.runs.drivers import driven

@@ -9,7 +9,7 @@ import time
 import fsspec
 import pytest
 
-from bagbasis.core.errors import ConfigError, RunError, StoreError
+from bagbasis import ConfigError, RunError, StoreError
 from bagbasis.data.storage.files import write_json
 from bagbasis.data.storage.lock import Hold, writer_lock
 from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submit

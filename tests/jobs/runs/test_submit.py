@@ -11,8 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import ParameterError, RunError
+from bagbasis import BagStore, ParameterError, RunError, load_model
 from bagbasis.jobs.runs import Status, attach, record as states, runs_in, submit
 from tests.execution.gated import alive, kill, until
 from tests.jobs.running import CONFIGS, done, refused, settings

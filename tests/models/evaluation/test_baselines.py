@@ -11,6 +11,7 @@ from sklearn.linear_model import RidgeCV
 from bagbasis import (
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -18,7 +19,6 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit

@@ -10,14 +10,15 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from bagbasis import (
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     cross_val_score,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models.evaluation import cross_validation
 from bagbasis.models.fitting.feature_map import FeatureMap

@@ -13,16 +13,18 @@ from sklearn.base import clone
 from bagbasis import (
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    ModelError,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     evaluate,
 )
 from bagbasis.core.digits import with_error
-from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import Cost

@@ -7,14 +7,15 @@ import pytest
 
 from bagbasis import (
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ModelError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.core.errors import DataError, ModelError
 from bagbasis.data.labelled.inputs import with_targets
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models.evaluation.judging import evaluate_together

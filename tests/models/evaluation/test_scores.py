@@ -9,16 +9,17 @@ from sklearn.metrics import accuracy_score, r2_score
 from bagbasis import (
     Bags,
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     cross_val_score,
     evaluate,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.models import permutation_importance

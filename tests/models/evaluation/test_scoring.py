@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, cross_val_score, evaluate
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import (
+    DataError,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ParameterError,
+    cross_val_score,
+    evaluate,
+)
 from bagbasis.models.evaluation.scoring import OF_CLASSES, OF_NUMBERS, scorer_of
 from bagbasis.models.outcomes import classes as classes_module
 from tests.models.evaluation.judged import class_errors, real_errors

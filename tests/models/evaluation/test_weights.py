@@ -7,6 +7,7 @@ import pytest
 
 from bagbasis import (
     BagStore,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -15,7 +16,6 @@ from bagbasis import (
     cross_val_score,
     evaluate,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.models import Search, judge_fit, tune
 from bagbasis.models.evaluation import cross_validation
 from tests.oracles.labelled import labelled_bags

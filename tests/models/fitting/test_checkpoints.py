@@ -16,11 +16,12 @@ from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    StoreError,
     TripleBasisRegressor,
 )
-from bagbasis.core.errors import ParameterError, StoreError
 from bagbasis.core.saved import NewerError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets

@@ -7,8 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.core.errors import ParameterError
+from bagbasis import (
+    DoubleBasisRegressor,
+    ParameterError,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
 from bagbasis.execution import passes
 from bagbasis.models.fitting import fold_errors
 from bagbasis.models.fitting.fit_parameters import MAX_TARGETS

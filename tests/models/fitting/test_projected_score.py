@@ -7,12 +7,13 @@ import pytest
 
 from bagbasis import (
     BagStore,
+    DataError,
     DoubleBasisRegressor,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from tests.oracles import series
 

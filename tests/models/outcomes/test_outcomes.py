@@ -8,8 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, ProjectionEmbedding, Responses, as_responses
-from bagbasis.core.errors import DataError
+from bagbasis import BagStore, DataError, ProjectionEmbedding, Responses, as_responses
 from bagbasis.models.outcomes.classes import Classes
 from bagbasis.models.outcomes.densities import DensityOutcome
 from bagbasis.models.outcomes.kinds import OUTCOMES, identify_outcome

@@ -8,13 +8,14 @@ from hypothesis import given, settings, strategies as st
 
 from bagbasis import (
     Bags,
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
 from bagbasis.models.base import fit_parameters_of

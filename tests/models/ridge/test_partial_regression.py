@@ -12,14 +12,15 @@ from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    ModelError,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     cross_val_score,
     load_model,
 )
-from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.jobs.commands.stores.info import describe_model
 from bagbasis.jobs.pictures.model_part import card_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from bagbasis.core.errors import DataError
+from bagbasis import DataError
 from bagbasis.models.ridge.penalties import Path, Penalties, search, warn_at_edge
 from bagbasis.models.ridge.ridge import (
     solve,

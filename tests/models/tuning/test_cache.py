@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import BagStore
-from bagbasis.core.errors import StoreError, WriterBusyError
+from bagbasis import BagStore, StoreError, WriterBusyError
 from bagbasis.models.tuning.cache import RowCache, discard_others, store_identity
 from tests.data.storage.objects import among_objects
 from tests.oracles.labelled import labelled_bags, stored

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
     RandomFourierFeatures,
     load_model,
 )
-from bagbasis.core.errors import DataError
 from bagbasis.embeddings import FourierSpec, NystroemSpec
 from bagbasis.models import Search, stacking, tune
 from bagbasis.models.tuning import halving

@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     BagStore,
     DoubleBasisRegressor,
@@ -18,7 +19,6 @@ from bagbasis import (
     RandomFourierFeatures,
     evaluate,
 )
-from bagbasis.core.errors import BagbasisWarning
 from bagbasis.models import Score, Search, judge_fit, tune
 from bagbasis.models.base import with_model
 from bagbasis.models.tuning.last_fit import fit_winner, penalty_that_costs, warn_of_penalty

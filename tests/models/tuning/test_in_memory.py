@@ -15,12 +15,12 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     tune,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.models import Search
 
 N = 120

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError
 from bagbasis.models.tuning.order import (
     FIRST_RUNG_BAGS,
     MAX_BLOCK_BYTES,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bagbasis.core.errors import StoreError
+from bagbasis import StoreError
 from bagbasis.core.saved import NewerError
 from bagbasis.models import Score
 from bagbasis.models.tuning.records import TUNE_FORMAT, Records

@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     HDDEmbedding,
     MomentsEmbedding,
+    ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    StoreError,
 )
-from bagbasis.core.errors import DataError, ParameterError, StoreError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import Search, tune
 from bagbasis.models.tuning import halving

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bagbasis import ProjectionEmbedding, TripleBasisRegressor
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis import DataError, ParameterError, ProjectionEmbedding, TripleBasisRegressor
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import tune
 from bagbasis.models.outcomes.densities import DensityOutcome

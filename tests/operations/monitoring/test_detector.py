@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.core.errors import BagbasisError, ModelError
+from bagbasis import BagbasisError, BagStore, ModelError, MomentsEmbedding
 from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.models.fitting.partials import read_arrays, write_arrays
 from bagbasis.operations import DriftDetector

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, ProjectionEmbedding
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, BagStore, DataError, ProjectionEmbedding
 from bagbasis.hypotheses.samples.thinning import as_bag_set
 from bagbasis.operations import drift_test
 from tests.operations.monitoring.drawing import draw_bags

@@ -10,7 +10,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import ModelError
+from bagbasis import ModelError
 from bagbasis.models.saving import MODEL_CHECKSUM
 from bagbasis.operations import Registry
 from bagbasis.operations.registry import registry as registry_module

@@ -9,8 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, ProjectionEmbedding
-from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ModelError,
+    ParameterError,
+    ProjectionEmbedding,
+)
 from bagbasis.neural import DeepSetsClassifier, SequenceRegressor, TANDensity
 from bagbasis.operations import log_model
 

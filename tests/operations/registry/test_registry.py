@@ -11,8 +11,14 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, load_model
-from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis import (
+    ModelError,
+    ParameterError,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    load_model,
+)
 from bagbasis.data.storage.lock import Hold, writer_lock
 from bagbasis.operations import Registry
 from bagbasis.operations.registry import content, registry as registry_module

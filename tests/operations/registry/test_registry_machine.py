@@ -16,7 +16,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from bagbasis.core.errors import ModelError
+from bagbasis import ModelError
 from bagbasis.data.storage import folders
 from bagbasis.operations import Registry
 from bagbasis.operations.registry.pointer import Pointer

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis import load_model
-from bagbasis.core.errors import ModelError
+from bagbasis import ModelError, load_model
 from bagbasis.data.storage import folders
 from bagbasis.data.storage.partials import partial_path
 from bagbasis.operations import Registry

@@ -10,7 +10,8 @@ import sys
 import numpy as np
 
 from bagbasis.hypotheses.nulls.mean_difference import staged_p_values
-from bagbasis.operations.retraining.settings import DriftGate, Spending
+from bagbasis.operations import DriftGate
+from bagbasis.operations.retraining.settings import Spending
 
 BAGS_PER_DAY = 12
 N_DAYS = 365

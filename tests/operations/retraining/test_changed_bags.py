@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from bagbasis import BagStore, merge_stores
-from bagbasis.core.errors import StoreError
+from bagbasis import BagStore, StoreError, merge_stores
 from bagbasis.operations import Window, retrain
 from tests.operations.retraining.problems import (
     TASKS,

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import BagbasisError
+from bagbasis import BagbasisError, BagStore, load_model
 from bagbasis.operations import Registry, Window, retrain
 from bagbasis.operations.retraining.sums import ModelSequence
 from tests.operations.retraining.problems import estimator, model_of, spec

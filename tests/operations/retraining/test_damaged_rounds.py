@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.core.errors import ConfigError, ParameterError, StoreError
+from bagbasis import ConfigError, DoubleBasisRegressor, MomentsEmbedding, ParameterError, StoreError
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.operations import retrain
 from bagbasis.operations.retraining import round as new_round

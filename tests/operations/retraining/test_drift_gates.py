@@ -9,8 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.core.errors import ParameterError
+from bagbasis import (
+    BagStore,
+    DoubleBasisRegressor,
+    ParameterError,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
 from bagbasis.hypotheses.nulls.mean_difference import compare_means, staged_p_values
 from bagbasis.operations import DriftGate, retrain
 from bagbasis.operations.retraining.settings import Spending

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.core.errors import ConfigError, DataError, ParameterError
+from bagbasis import BagStore, ConfigError, DataError, ParameterError, load_model
 from bagbasis.data.labelled.holdout import Holdout
 from bagbasis.operations import Registry, Window, retrain
 from tests.operations.retraining.problems import difference, estimator, spec

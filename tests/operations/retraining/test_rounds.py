@@ -11,8 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import BusyError, DataError, ModelError
+from bagbasis import BagStore, BusyError, DataError, ModelError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.operations import DriftGate, Registry, Window, retrain
 from bagbasis.operations.retraining import round as new_round

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.core.errors import BusyError, StoreError
+from bagbasis import BagStore, BusyError, StoreError
 from bagbasis.jobs.commands.retrain import exit_code
 from bagbasis.jobs.commands.retrain_report import round_lines
 from bagbasis.operations import Registry, retrain

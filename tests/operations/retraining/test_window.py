@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bagbasis.core.errors import ParameterError
+from bagbasis import ParameterError
 from bagbasis.operations import Window
 from bagbasis.operations.retraining.settings import window_start
 

@@ -1,7 +1,7 @@
 """Random features of a wide kernel."""
 
 from bagbasis import RandomFourierFeatures
-from bagbasis.embeddings.random_features.fourier import FourierSpec
+from bagbasis.embeddings import FourierSpec
 from bagbasis.embeddings.random_features.registered import random_features
 
 

@@ -8,8 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from bagbasis import Bags
-from bagbasis.core.errors import DataError
+from bagbasis import Bags, DataError
 from bagbasis.jobs.experiments.data.real.recipe import LabelledSet, packaged_file
 from bagbasis.jobs.experiments.data.real.registered import HELD_BACK, RECIPES
 

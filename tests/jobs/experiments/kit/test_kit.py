@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bagbasis.jobs.commands.experiment
-from bagbasis.core.errors import StoreError
+from bagbasis import StoreError
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale
 from bagbasis.jobs.experiments.kit.frame import frame, select, summary
