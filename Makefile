@@ -15,9 +15,15 @@ demo: venv
 
 # As many workers as cores: a thread that spins for work, and modules that each of hundreds of
 # processes would compile anew, take the time of others.
-test test-fresh test-dates test-long test-experiments test-all: export OMP_WAIT_POLICY = passive
-test test-fresh test-dates test-long test-experiments test-all: export OPENBLAS_THREAD_TIMEOUT = 4
-test test-fresh test-dates test-long test-experiments test-all: export PYTHONDONTWRITEBYTECODE =
+TESTS := test test-fresh test-dates test-long test-experiments test-all test-portable
+$(TESTS): export OMP_WAIT_POLICY = passive
+$(TESTS): export OPENBLAS_THREAD_TIMEOUT = 4
+$(TESTS): export PYTHONDONTWRITEBYTECODE =
+# Arrays of up to 32 MiB come from memory that the process has: pages that the kernel gives and takes
+# back for each of them are a seventh of the CPU of tests that fit models.
+$(TESTS): export MALLOC_MMAP_THRESHOLD_ = 33554432
+$(TESTS): export MALLOC_TRIM_THRESHOLD_ = 268435456
+$(TESTS): export MALLOC_TOP_PAD_ = 16777216
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder $(if $(ALL),-m 'not ($(ON_CLUSTERS) or packaging)' --durations=50)
 
@@ -49,8 +55,6 @@ test-all:
 	$(MAKE) test ALL=1
 
 # As on machines of other kinds: other kernels of OpenBLAS, Numba's code for any processor, other cores.
-test-portable: export OMP_WAIT_POLICY = passive
-test-portable: export OPENBLAS_THREAD_TIMEOUT = 4
 test-portable: venv
 	$(BIN)/python -m tests.portable
 
