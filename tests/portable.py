@@ -21,8 +21,8 @@ MARK = "\npytestmark = pytest.mark.portable\n"
 ONE_CORE_EACH = {"BAGBASIS_WORKER_CORES": "1"}
 ONE_CORE = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))]
 
-# what it is called, the environment, processes, and what the command begins with; in one process, for
-# each of several imports the library and all files, which takes as long as the tests
+# what it is called, the environment, processes, and what the command begins with; one process where
+# one will do, as each imports the library and all files, which takes as long as the tests
 MACHINES: tuple[tuple[str, dict[str, str], int, list[str]], ...] = (
     ("OpenBLAS's kernels for Haswell", {"OPENBLAS_CORETYPE": "Haswell"}, 0, []),
     ("OpenBLAS's kernels for Sandybridge", {"OPENBLAS_CORETYPE": "Sandybridge"}, 0, []),
