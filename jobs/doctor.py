@@ -12,10 +12,10 @@ from typing import Any
 
 from bagbasis.core.credentials import without_credentials
 from bagbasis.core.errors import BagbasisError, one_line
-from bagbasis.core.versions import version
+from bagbasis.core.versions import DISTRIBUTED, version
 
 _PACKAGES = (
-    *("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr", "dask", "distributed"),
+    *DISTRIBUTED,
     *("pandas", "pyarrow", "duckdb", "matplotlib", "click", "rich", "icechunk", "jax"),
 )
 _VARIABLES = (

@@ -16,14 +16,13 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from bagbasis.core.versions import version
+from bagbasis.core.versions import PACKAGES, versions_of
 
 from .job import called
 from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from .pictures.parts import Part, Table, facts
 from .terminal import cell_text, rows_of_texts
 
-_PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")
 NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?%?( ± [\d.,]+(e[+-]?\d+)?%?)?")
 SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 _SIZE = {
@@ -132,7 +131,7 @@ def seeds_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _versions() -> dict[str, str]:
     """Return the versions that made a report, and the commit where the package is a checkout."""
-    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    packages = ", ".join(map(" ".join, versions_of(PACKAGES).items()))
     made_by = {"versions": f"{packages}, Python {platform.python_version()}"}
     commit = _commit()
     return made_by | ({"commit of bagbasis": commit} if commit else {})

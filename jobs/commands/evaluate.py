@@ -5,27 +5,38 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from bagbasis.models import evaluate, permutation_importance
+
 from ..cluster import running_on
 from ..configs.config import ClusterConfig, DirectoryConfig
+from ..configs.sections import parameter_of, with_parameters
 from ..terminal import Terminal
 
 
+@with_parameters(
+    {
+        "subset": parameter_of(
+            evaluate,
+            "subset",
+            "all bags, those that fit kept out, or those it used; null: those kept out of the "
+            "store that was fitted, all of another",
+        )
+    }
+)
 class Config(ClusterConfig, DirectoryConfig):
     """Keys of ``configs/evaluate.yaml``."""
+
+    if TYPE_CHECKING:
+        subset: Literal["all", "holdout", "train"] | None
 
     data_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of labelled bags"
     )
     model_url: str = Field(examples=["example-output/model.zarr"], description="the model")
-    subset: Literal["all", "holdout", "train"] | None = Field(
-        default=None,
-        description="all bags, those that fit kept out, or those it used; null: those kept out "
-        "of the store that was fitted, all of another",
-    )
     sample_weight: str | None = Field(
         default=None, description="column of the store: how much each bag counts; null: all 1"
     )
@@ -52,7 +63,6 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis import BagStore
     from bagbasis.data.labelled.holdout import Holdout
     from bagbasis.data.labelled.suspected_groups import suspect_groups
-    from bagbasis.models import permutation_importance
     from bagbasis.models.evaluation.baselines import judge_rivals
     from bagbasis.models.evaluation.coverage import judge_intervals
     from bagbasis.models.judging import judge_model

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from bagbasis import DoubleBasisRegressor
+from bagbasis.models import Checkpoints
+
 from ..cluster import running_on
 from ..configs.config import ReportConfig
 from ..configs.model_sections import FittingConfig
-from ..configs.sections import EmbeddingName
+from ..configs.sections import EmbeddingOption, parameter_of, with_parameters
 from ..configs.sequence_section import FitSection, RidgeSection, SequenceSection
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
-    from bagbasis.models import Checkpoints
     from bagbasis.models.errors import Errors
 
     from ..pictures.model_part import JobModel
@@ -31,30 +33,34 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+@with_parameters(
+    {
+        "interval_folds": parameter_of(
+            DoubleBasisRegressor.conformalize,
+            "cv",
+            "intervals, or sets of classes, from so many folds of the bags that are fitted, as 10; "
+            "null: from the bags kept out; not with task: densities",
+        ),
+        "checkpoint_seconds": parameter_of(
+            Checkpoints, "seconds", "seconds of work per core between two checkpoints"
+        ),
+    }
+)
 class Config(FittingConfig, ReportConfig):
     """Keys of ``configs/fit.yaml``."""
 
     RENAMED_OF: ClassVar[str] = "bags fit"
 
+    if TYPE_CHECKING:
+        interval_folds: int | None = Field(default=None)
+        checkpoint_seconds: float = Field(default=...)
+
     model: FitSection = Field(default_factory=RidgeSection, description="what is fitted")
-    embedding: EmbeddingName | None = Field(
-        default=None,
-        description="a name, instead of the section model.embedding; null: as model.embedding says",
-    )
-    interval_folds: int | None = Field(
-        default=None,
-        ge=2,
-        le=100,
-        description="intervals, or sets of classes, from so many folds of the bags that are "
-        "fitted, as 10; null: from the bags kept out; not with task: densities",
-    )
+    embedding: EmbeddingOption = None
     checkpoints: str | None = Field(
         default=None,
         description="folder for finished sums or a network's state, which the same fit goes on "
         "from; null: none",
-    )
-    checkpoint_seconds: float = Field(
-        default=300.0, gt=0, description="seconds of work per core between two checkpoints"
     )
 
 

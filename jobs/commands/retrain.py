@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from bagbasis.core import Fraction
 from bagbasis.operations import DriftGate, Retraining, Window
 
 from ..cluster import running_on
 from ..configs.config import ClusterConfig, Section
-from ..configs.model_sections import ModelSection
-from ..configs.sections import EmbeddingName, with_parameters
+from ..configs.model_sections import FRACTION, GROUPS, ModelSection
+from ..configs.sections import EmbeddingOption, with_parameters
 from ..configs.sequence_section import RidgeAlone
 from ..terminal import Callback, Terminal
 
@@ -44,13 +46,9 @@ class DriftSection(Section):
     """The test of the new bags against the window before."""
 
 
+@with_parameters({"fraction": replace(FRACTION, default=0.1, accepts=Fraction), "groups": GROUPS})
 class GroupedHoldout(Section):
     """Whole groups of bags that enter no model."""
-
-    fraction: float = Field(default=0.1, gt=0, lt=1, description="about this fraction is held out")
-    groups: str | None = Field(
-        default=None, description="column of the store, as patient: equal values are kept together"
-    )
 
 
 @with_parameters(
@@ -91,10 +89,7 @@ class Config(ClusterConfig):
     )
     drift: DriftSection = Field(default=DriftSection(), description="drift tests of the new bags")
     model: RidgeAlone = Field(default_factory=ModelSection, description="what is fitted")
-    embedding: EmbeddingName | None = Field(
-        default=None,
-        description="a name, instead of the section model.embedding; null: as model.embedding says",
-    )
+    embedding: EmbeddingOption = None
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, TripleBasisReg
 from bagbasis.core import parameters_of
 from bagbasis.core.declarations import joined_parameters
 from bagbasis.core.errors import ConfigError
+from bagbasis.data.labelled.holdout import Holdout
 
 from .config import ClusterConfig, Section
 from .sections import (
@@ -25,12 +26,11 @@ from .sections import (
     build_features,
     build_or_auto,
     embedding_section,
+    parameter_of,
     with_parameters,
 )
 
 if TYPE_CHECKING:
-    from bagbasis.data.labelled.holdout import Holdout
-
     _Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
 
 _ESTIMATORS: dict[str, type[Any]] = {  # by task
@@ -122,17 +122,25 @@ def _takes(estimator: type, name: str, value: object) -> bool:
     return isinstance(value, Section) or parameter.accepts.accepts(value)
 
 
+FRACTION = parameter_of(Holdout, "fraction", "about this fraction is held out")
+GROUPS = parameter_of(
+    Holdout, "groups", "column of the store, as patient: equal values are kept together"
+)
+
+
+@with_parameters(
+    {
+        "fraction": FRACTION,
+        "groups": GROUPS,
+        "time": parameter_of(Holdout, "time", "the column that `after` is compared with"),
+    }
+)
 class HoldoutSection(Section):
     """Whole groups of bags, or those after a time, that a fit keeps out."""
 
-    fraction: float = Field(default=0.0, ge=0, lt=1, description="about this fraction is held out")
-    groups: str | None = Field(
-        default=None, description="column of the store, as patient: equal values are kept together"
-    )
     after: date | float | str | None = Field(
         default=None, description="date or number; bags later than it are kept out"
     )
-    time: str | None = Field(default=None, description="the column that `after` is compared with")
 
 
 class FittingConfig(ClusterConfig):
@@ -161,7 +169,6 @@ class FittingConfig(ClusterConfig):
     def kept_out(self) -> Holdout:
         """What ``holdout`` says; ConfigError for what does not go together."""
         from bagbasis.core.errors import ParameterError
-        from bagbasis.data.labelled.holdout import Holdout
 
         holdout = self.holdout
         try:

@@ -8,6 +8,7 @@ be configured. A name instead of the section ("js", "moments") is that embedding
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
@@ -62,6 +63,14 @@ def with_parameters(
         )
 
     return decorate
+
+
+def parameter_of(
+    owner: Callable[..., Any], name: str, text: str | None = None, **changes: object
+) -> Parameter:
+    """Return a parameter of a class or a function, with what a config says of it otherwise."""
+    declared = parameters_of(owner)[name]
+    return replace(declared, text=declared.summary if text is None else text, **changes)  # type: ignore[arg-type]
 
 
 def _fields(
@@ -203,6 +212,7 @@ if TYPE_CHECKING:
 
     EmbeddingSection = Section
     EmbeddingName = str
+    EmbeddingOption = str | None
     ResponseSection = Section
 
     class FeaturesSection(Section):
@@ -220,6 +230,13 @@ else:
         BeforeValidator(_expand_or_auto),
     ]
     EmbeddingName = Literal[(*NAMED, AUTO)]
+    EmbeddingOption = Annotated[
+        EmbeddingName | None,
+        Field(
+            description="a name, instead of the section model.embedding; null: as model.embedding "
+            "says"
+        ),
+    ]
     ResponseSection = _SECTIONS[DEFAULT_EMBEDDING]
 
 

@@ -17,7 +17,7 @@ from bagbasis.core import Instance, MappingOf, None_, Open, Text, Url, checked
 from bagbasis.core.config_errors import differences, refuse_credentials
 from bagbasis.core.errors import ConfigError, ParameterError, RunError, WriterBusyError, shown
 from bagbasis.core.saved import Format
-from bagbasis.core.versions import version
+from bagbasis.core.versions import DISTRIBUTED, versions_of
 from bagbasis.data.storage.files import PRIVATE, json_bytes, storage_errors, write_json
 from bagbasis.data.storage.lock import Hold, writer_lock
 from bagbasis.data.storage.urls import ICECHUNK, local_path, normalize_url, working_folder
@@ -29,7 +29,6 @@ from .roots import remember, root_of
 from .run import Run, attach
 
 _FORMAT = Format("run", key="format")
-_PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
 CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they are resumed
 OUTPUT_KEYS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
 
@@ -90,7 +89,7 @@ def submit(
         "id": run_id,
         "job": job,
         "config": values,
-        "versions": {name: version(name) for name in _PACKAGES},
+        "versions": versions_of(DISTRIBUTED),
         "python": sys.version.split()[0],
         "launcher": launcher,
         "folder": str(working_folder()),

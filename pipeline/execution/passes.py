@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -303,6 +304,26 @@ class Folded(Generic[_R]):
     def finish(self) -> _R:
         """Return the merged result."""
         return self.total
+
+
+def folded(
+    name: str,
+    per_batch: Callable[[Batch], _R | None],
+    cost: Cost,
+    merge: Callable[[_R, _R], _R] = operator.add,
+) -> Reduction[_R | None]:
+    """Declare a pass that merges the results of a function of each batch.
+
+    None is the result of a batch without bags that count, and of a pass without such batches.
+    """
+    merge_some = partial(_merge_some, merge)
+    return Reduction(partial(Folded, per_batch, merge_some, None), merge_some, cost, name=name)
+
+
+def _merge_some(merge: Callable[[_R, _R], _R], first: _R | None, second: _R | None) -> _R | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return merge(first, second)
 
 
 @dataclass

@@ -251,7 +251,7 @@ def evaluate_together(
     """
     reduction = Reduction(
         name="errors",
-        collector=partial(_Sums, [Judge(model, bags, weights) for model in models]),
+        collector=partial(_Judges, [Judge(model, bags, weights) for model in models]),
         merge=add_each,
         cost=sum((judging_cost(model) for model in models), Cost()),
         rows_per_block=JUDGED_ROWS,
@@ -319,12 +319,26 @@ class Judge:
         )
 
 
-class _Sums:
+class ErrorTotals:
+    """Base of a `Collector` of errors: one total for each of several models."""
+
+    _total: list[Errors] | None = None
+
+    def count(self, errors: list[Errors]) -> None:
+        """Add the errors on a batch, one item per model."""
+        self._total = errors if self._total is None else add_each(self._total, errors)
+
+    def finish(self) -> list[Errors]:
+        """Return the errors in the order of the models."""
+        assert self._total is not None  # each range of bags has a batch, maybe an empty one
+        return self._total
+
+
+class _Judges(ErrorTotals):
     """A `Collector` of the errors of several models."""
 
     def __init__(self, judges: Sequence[Judge]) -> None:
         self.judges = judges
-        self.total: list[Errors] | None = None
 
     def add(self, batch: Batch) -> None:
         """Add the errors on a batch; labels are encoded once for models with equal outcomes."""
@@ -334,12 +348,7 @@ class _Sums:
             if judge.outcome not in encoded:
                 encoded[judge.outcome] = judge.outcome.encode(batch.labels)[0]
             errors.append(judge.judge(batch, encoded[judge.outcome]))
-        self.total = errors if self.total is None else add_each(self.total, errors)
-
-    def finish(self) -> list[Errors]:
-        """Return the errors in the order of the models."""
-        assert self.total is not None  # each range of bags has a batch, maybe an empty one
-        return self.total
+        self.count(errors)
 
 
 def add_each(ours: list[Any], theirs: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core import Boolean, None_, Text, Url, checked
 from ..core.errors import ModelError, shown
 from ..core.saved import Format
-from ..core.versions import version
+from ..core.versions import PACKAGES, versions_of
 from ..data.bags.box import Box
 from ..data.storage.files import storage_errors
 from ..data.storage.folders import writing_folder
@@ -48,7 +48,6 @@ MODEL_CHECKSUM = (
 )
 RUN_KEY = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
-_PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
 
 
 class HasParams(Protocol):
@@ -242,7 +241,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
             compressors=zarr_reading.CHECKED_ZSTD,
             fill_value=float("nan"),
         )
-    versions = {"python": platform.python_version(), **{n: version(n) for n in _PACKAGES}}
+    versions = {"python": platform.python_version(), **versions_of(PACKAGES)}
     values = MODEL_FORMAT.stamp({**state.attributes, VERSIONS: versions})
     group.update_attributes(attributes_with(values))
 

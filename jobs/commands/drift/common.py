@@ -9,7 +9,7 @@ from pydantic import Field
 from bagbasis.core.errors import DataError
 
 from ...configs.config import ClusterConfig
-from ..hypotheses.common import RANGE_HELP
+from ..hypotheses.common import BagRange
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
@@ -24,9 +24,7 @@ class WatchedConfig(ClusterConfig):
         examples=["example-output/bags.zarr"],
         description="a store of bags; or a table: a .parquet, .csv or .npy file",
     )
-    bags: list[int] | None = Field(
-        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=RANGE_HELP
-    )
+    bags: BagRange = Field(default=None, examples=[[0, 1000]])
     columns: list[str] | None = Field(
         default=None,
         description="columns of a .parquet or .csv file; null: all, which must be numbers",

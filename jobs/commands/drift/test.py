@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from bagbasis.core import None_, parameters_of
+from bagbasis.core import None_
 from bagbasis.operations import DriftDetector
 
 from ...cluster import running_on
 from ...configs.config import ReportConfig
-from ...configs.sections import with_parameters
+from ...configs.sections import parameter_of, with_parameters
 from ...terminal import Terminal
 from .common import WatchedConfig, read_watched
 
@@ -25,7 +25,7 @@ EXIT_CODES = {
 }
 
 
-_LEVEL = parameters_of(DriftDetector)["level"]
+_LEVEL = parameter_of(DriftDetector, "level")
 
 
 @with_parameters(
@@ -34,7 +34,7 @@ _LEVEL = parameters_of(DriftDetector)["level"]
             _LEVEL,
             default=None,
             accepts=_LEVEL.accepts and _LEVEL.accepts | None_,
-            text=f"{_LEVEL.summary}; null: that of the detector.",
+            text=f"{_LEVEL.summary}; null: that of the detector",
         )
     }
 )

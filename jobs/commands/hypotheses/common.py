@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from bagbasis.core import parameters_of
 from bagbasis.core.errors import ParameterError
 
 from ...configs.config import DirectoryConfig
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from bagbasis.hypotheses import HypothesisResult
     from bagbasis.hypotheses.registry import Statistic
 
-RANGE_HELP = "[first, last + 1] of the bags; null: all"
+BagRange = Annotated[
+    list[int] | None,
+    Field(min_length=2, max_length=2, description="[first, last + 1] of the bags; null: all"),
+]
 
 
 class TestConfig(DirectoryConfig):
@@ -27,7 +31,24 @@ class TestConfig(DirectoryConfig):
     parameters: dict[str, Any] = Field(
         default={}, description="parameters of the statistic, such as {n_frequencies: 1024}"
     )
+    groups: str | None = Field(
+        default=None, description="a target whose value says which bags are one unit"
+    )
     RENAMED_OF: ClassVar[str] = "bags test"
+
+
+class StoreTestConfig(TestConfig):
+    """Keys of a test of the bags of one store."""
+
+    data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    bags: BagRange = None
+
+
+def statistic_of(test: Callable[..., Any], table: Iterable[str], null: str = "") -> Any:  # noqa: ANN401 - a key
+    """Return the key for the statistic of a test: its default, and the names of the table."""
+    default = parameters_of(test)["statistic"].default
+    names = sorted(table, key=lambda name: name != default)  # the default first
+    return Field(default, description=f"{', '.join(names)}{null and f'; null: {null}'}")
 
 
 def named_statistic(

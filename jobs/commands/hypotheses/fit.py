@@ -6,23 +6,25 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from bagbasis.core import parameters_of
 from bagbasis.hypotheses import FIT, MixtureScore, fit_test
 
 from ...configs.sections import with_parameters
 from ...terminal import Terminal
-from .common import RANGE_HELP, TestConfig, conclude, named_statistic
+from .common import StoreTestConfig, conclude, named_statistic, statistic_of
 
 _SETTINGS = {"bandwidth", "null", "n_draws", "seed"}
 
 
+_MIXTURE = parameters_of(MixtureScore)
+
+
 @with_parameters(fit_test, only=_SETTINGS)
-class Config(TestConfig):
+class Config(StoreTestConfig):
     """Keys of ``configs/test-fit.yaml``."""
 
     RENAMED_OF: ClassVar[str] = "bags test fit"
 
-    data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
-    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=RANGE_HELP)
     targets: list[str] = Field(
         examples=[["k"]], min_length=1, description="the targets that are a point together"
     )
@@ -31,15 +33,13 @@ class Config(TestConfig):
         description="means of the components, a number per target each; []: one component at 0",
     )
     covariances: float | list[list[list[float]]] = Field(
-        default=1.0, description="covariances of the components; a number: one variance for all"
+        default=_MIXTURE["covariances"].default,
+        description="covariances of the components; a number: one variance for all",
     )
     weights: list[float] | None = Field(
-        default=None, description="weights of the components; null: equal"
+        default=_MIXTURE["weights"].default, description="weights of the components; null: equal"
     )
-    statistic: str = Field(default="ksd_ranks", description="ksd_ranks, ksd, ksd_agg or fssd")
-    groups: str | None = Field(
-        default=None, description="a target whose value says which bags are one unit"
-    )
+    statistic: str = statistic_of(fit_test, FIT)
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

@@ -12,27 +12,20 @@ from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...configs.sections import with_parameters
 from ...terminal import Terminal
-from .common import RANGE_HELP, TestConfig, conclude, named_statistic
+from .common import StoreTestConfig, conclude, named_statistic, statistic_of
 
 _SETTINGS = {"kernel", "null", "n_permutations", "seed", "standardize"}
+_OF_PAIRS = [name for name, statistic in INDEPENDENCE.items() if statistic.n_variables == 2]
 
 
 @with_parameters(independence_test, only=_SETTINGS)
-class Config(TestConfig, ClusterConfig):
+class Config(StoreTestConfig, ClusterConfig):
     """Keys of ``configs/test-independence.yaml``."""
 
-    data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
-    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=RANGE_HELP)
     target: str = Field(
         examples=["k"], description="a target of the store: number, class, time or residual"
     )
-    statistic: str = Field(
-        default="hsic_fuse", description="hsic_fuse, hsic_agg, hsic_u, hsic_b, hsic_fourier, "
-        "hsic_nystroem, hsic_block, dcov, nfsic, rdc, kcca or kcca_fourier",
-    )  # fmt: skip
-    groups: str | None = Field(
-        default=None, description="a target whose value says which bags are one unit"
-    )
+    statistic: str = statistic_of(independence_test, _OF_PAIRS)
     within: str | None = Field(
         default=None, description="a target: the test is of dependence given its value"
     )

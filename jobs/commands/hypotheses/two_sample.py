@@ -13,7 +13,7 @@ from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...configs.sections import EmbeddingSection, build, with_parameters
 from ...terminal import Terminal
-from .common import RANGE_HELP, TestConfig, conclude, named_statistic
+from .common import BagRange, TestConfig, conclude, named_statistic, statistic_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,21 +41,13 @@ class Config(TestConfig, ClusterConfig):
     a_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of the first sample"
     )
-    a_bags: list[int] | None = Field(
-        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=RANGE_HELP
-    )
+    a_bags: BagRange = Field(default=None, examples=[[0, 1000]])
     b_url: str | None = Field(
         default=None, description="the store of the second sample; null: that of the first"
     )
-    b_bags: list[int] | None = Field(
-        examples=[[1000, 2000]], default=None, min_length=2, max_length=2, description=RANGE_HELP
-    )
-    statistic: str | None = Field(
-        default=None,
-        description=f"{', '.join(TWO_SAMPLE)}; null: fuse_ranks, or mmd_u with a bandwidth",
-    )
-    groups: str | None = Field(
-        default=None, description="a target whose value says which bags are one unit"
+    b_bags: BagRange = Field(default=None, examples=[[1000, 2000]])
+    statistic: str | None = statistic_of(
+        two_sample_test, TWO_SAMPLE, null="fuse_ranks, or mmd_u with a bandwidth"
     )
     embedding: EmbeddingSection | None = Field(
         default=None, description="what a bag becomes; null: a mean map"

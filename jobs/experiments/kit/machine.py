@@ -6,12 +6,8 @@ import os
 import platform
 from typing import Any
 
-from bagbasis.core.versions import version
+from bagbasis.core.versions import DISTRIBUTED, versions_of
 from bagbasis.execution.worker_threads import worker_cores
-
-_PACKAGES = (
-    "bagbasis", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr",
-)  # fmt: skip
 
 
 def machine() -> dict[str, Any]:
@@ -39,7 +35,7 @@ def cpu_name() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package and of those that do the work."""
-    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    return {"python": platform.python_version()} | versions_of(DISTRIBUTED)
 
 
 def peak_memory() -> int:

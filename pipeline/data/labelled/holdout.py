@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ MAX_FACTOR = 2.0  # factor by which whole groups may miss the requested fraction
 class Holdout:
     """Bags left out of a fit: a random fraction, whole groups, or all bags later than a time.
 
-    Attributes
+    Parameters
     ----------
     fraction : float in [0, 1)
         Fraction of the bags. 0 with groups holds out nothing, but chooses the validation bags by
@@ -53,7 +53,7 @@ class Holdout:
         One bit per bag, 1 if it is held out, as base64: see `with_groups`.
     """
 
-    fraction: float = 0.0
+    fraction: Annotated[float, FractionOrZero] = 0.0
     groups: str | None = None
     after: str | float | None = None
     time: str | None = None

@@ -16,7 +16,7 @@ from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.labelled.labels import Targets
 from ...data.store.sampling import MEDIAN_ROWS, RunSample
 from ...data.store.store import BagStore
-from ...execution.passes import Folded, Reduction, run_pass
+from ...execution.passes import folded, run_pass
 from ..samples.row_sources import EmbedBags, EmbeddedRows
 from ..samples.samples import read_samples
 from ..samples.variables import VariableLike, target_rows
@@ -61,9 +61,8 @@ class StoredPairs:
 
     def sums(self, pair_map: PairMap) -> Any:  # noqa: ANN401 - the map's kind of sums
         """Return the sums over all pairs, in one pass on the open cluster."""
-        collector = partial(Folded, partial(self._sum, pair_map), _merge, None)
         cost = self.embed.spec.cost + pair_map.cost
-        sums = run_pass(self.bags, Reduction(collector, _merge, cost, name="pairs"))
+        sums = run_pass(self.bags, folded("pairs", partial(self._sum, pair_map), cost))
         if sums is None:
             raise DataError(f"{self.bags.url}: no bag has the target {self.target!r}")
         return sums
@@ -76,10 +75,3 @@ class StoredPairs:
         store = self.bags.data
         assert isinstance(store, BagStore)
         return self.embed(batch.bags), target_rows(store, self.target, batch.labels[large])
-
-
-def _merge(state: SumsState | None, other: SumsState | None) -> SumsState | None:
-    """Return the merged sums of both; None stands for no pairs."""
-    if state is None or other is None:
-        return other if state is None else state
-    return state + other

@@ -12,7 +12,7 @@ from ...data.bags.bags import Bags
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.store.sampling import RunSample, spread_rows
 from ...embeddings.base import EmbeddingSpec
-from ...execution.passes import Folded, Reduction, check_memory, rows_of, run_pass
+from ...execution.passes import check_memory, folded, rows_of, run_pass
 from ..kernels.features import RowFeatures
 from ..kernels.scales import Scales
 from .thinning import thin_bags
@@ -80,9 +80,8 @@ class EmbeddedRows:
         per_batch = partial(
             _sum_batch, embed, features, (length, stride or length), self.bags.start
         )
-        collector = partial(Folded, per_batch, merge_spans, None)
         cost = self.spec.cost + features.cost
-        total = run_pass(self.bags, Reduction(collector, merge_spans, cost, name="features"))
+        total = run_pass(self.bags, folded("features", per_batch, cost))
         assert total is not None
         last = bucket_of(np.array([self.bags.n_bags]), length, stride or length)[0]
         sums = np.zeros((max(int(last) + 1, total.start + len(total.sums)), total.sums.shape[1]))
@@ -97,24 +96,21 @@ class Span:
     start: int
     sums: Floats
 
+    def __add__(self, other: Span) -> Span:
+        """Return the sums over both spans; buckets between the spans are 0."""
+        start = min(self.start, other.start)
+        stop = max(span.start + len(span.sums) for span in (self, other))
+        sums = np.zeros((stop - start, self.sums.shape[1]))
+        for span in (self, other):
+            sums[span.start - start :][: len(span.sums)] += span.sums
+        return Span(start, sums)
+
 
 def bucket_of(positions: Integers, length: int, stride: int) -> Integers:
     """Return the bucket of positions: runs of ``length``, each before what is left of a stride."""
     if stride == length:
         return positions // length
     return 2 * (positions // stride) + (positions % stride >= length)
-
-
-def merge_spans(first: Span | None, second: Span | None) -> Span | None:
-    """Return the sums of both; None is that of no bags."""
-    if first is None or second is None:
-        return second if first is None else first
-    start = min(first.start, second.start)
-    stop = max(span.start + len(span.sums) for span in (first, second))
-    sums = np.zeros((stop - start, first.sums.shape[1]))
-    for span in (first, second):
-        sums[span.start - start :][: len(span.sums)] += span.sums
-    return Span(start, sums)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from ...data.store.changes import ListedBags
 from ...execution.passes import Reduction, run_pass
 from ...execution.progress import Progress
 from ..base import DoubleBasis, fit_parameters_of
-from ..errors import Errors
 from ..fit import fit_ridge, make_model
 from ..fitting.accumulate import FitStatistics, FoldSums
 from ..fitting.fit_parameters import FitParameters
@@ -36,7 +35,7 @@ from ..fitting.plan import FitPlan, FitSums
 from ..fitting.planning import plan_fit
 from ..fitting.problem import MAX_FOLDS, Problem, TrainingBags, pose_problem
 from ..fitting.solver import check_summable
-from ..judging import JUDGED_ROWS, Judge, add_each, judging_cost
+from ..judging import JUDGED_ROWS, ErrorTotals, Judge, add_each, judging_cost
 from ..outcomes.base import Target
 from ..outcomes.details import determination
 from ..ridge.summary import Summary
@@ -318,12 +317,11 @@ def _judge_folds(
     return [errors.score if score is None else score(errors) for errors in errors_by_fold]
 
 
-class _JudgedFolds:
+class _JudgedFolds(ErrorTotals):
     """A `Collector` of the errors of each fold's model on the bags of its fold."""
 
     def __init__(self, judges: Sequence[Judge], folds: _Folds) -> None:
         self._judges, self._folds = judges, folds
-        self._total: list[Errors] | None = None
 
     def add(self, batch: Batch) -> None:
         """Count the bags of a batch by their folds."""
@@ -333,9 +331,4 @@ class _JudgedFolds:
             bags, labels = take_rows(batch.bags, rows), batch.labels[rows]
             part = Batch(batch.index[rows], bags, labels, batch.stop)
             errors.append(judge.judge(part, judge.outcome.encode(labels)[0]))
-        self._total = errors if self._total is None else add_each(self._total, errors)
-
-    def finish(self) -> list[Errors]:
-        """Return the errors of each fold, in their order."""
-        assert self._total is not None  # each range of bags has a batch, maybe an empty one
-        return self._total
+        self.count(errors)

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from numpy.typing import NDArray
 
 from ...core import Real, Url, checked
 from ...core.errors import ParameterError, StoreError
 from ...core.saved import Format, newer_error
-from ...core.versions import version
+from ...core.versions import NUMERICAL, versions_of
 from ...data.storage.files import discard, discard_empty, names_in, reading, writing
 from ...data.storage.urls import filesystem, normalize_url
 from ...data.store.plan import Range
@@ -39,8 +39,8 @@ _T = TypeVar("_T")
 
 _FORMAT = Format("checkpoint", key="format")
 CHECKPOINT_SECONDS = 300.0  # work on one core between two checkpoints of a worker
+CheckpointSeconds = Annotated[float, Real(gt=0)]
 ABANDONED_AFTER = timedelta(days=1)  # time since the last write: these checkpoints are deleted
-_PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
 DESCRIPTION = "fit.json"
 _FOLDER = re.compile(r"fit-[0-9a-f]{32}")
 _PARTIAL = re.compile(r"group-(\d+)\.npz")
@@ -90,10 +90,14 @@ class Checkpoints:
     >>> checkpoints.discard()  # the model is fitted, so they are not needed
     """
 
-    @checked(url=Url, seconds=Real())
-    def __init__(self, url: str | os.PathLike[str], seconds: float = CHECKPOINT_SECONDS) -> None:
+    @checked()
+    def __init__(
+        self,
+        url: Annotated[str | os.PathLike[str], Url],
+        seconds: CheckpointSeconds = CHECKPOINT_SECONDS,
+    ) -> None:
         self.url = normalize_url(url)
-        self.seconds = Real(gt=0).check("seconds", seconds)
+        self.seconds = seconds
         self._used: set[str] = set()
 
     def store_of(self, plan: FitPlan) -> FitCheckpointStore:
@@ -276,7 +280,7 @@ def describe_fit(plan: FitPlan) -> dict[str, Any]:
     source = plan.bags
     store: Any = source.data
     values = {
-        "packages": {name: version(name) for name in _PACKAGES},
+        "packages": versions_of(NUMERICAL),
         "sources": digest_of_sources(),
         "store": store.url,
         "store_written": store.written,

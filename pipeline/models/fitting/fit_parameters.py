@@ -48,16 +48,16 @@ class FitParameters:
 
     learns: type[Outcome]
     table: ConstraintTable
-    embedding: Embedding | str | None = None
-    random_features: RandomFeatures | Literal[False] | None = None
-    alpha: str | float | PenaltiesLike = AUTO
-    alphas: PenaltiesLike | None = None
-    validation_fraction: float = 0.1
-    precision: str = "float32"
-    solver: str = "auto"
-    rank: int | None = None
-    uncertainty: bool = False
-    baseline: str | None = None
+    embedding: Embedding | str | None
+    random_features: RandomFeatures | Literal[False] | None
+    alpha: str | float | PenaltiesLike
+    alphas: PenaltiesLike | None
+    validation_fraction: float
+    precision: str
+    solver: str
+    rank: int | None
+    uncertainty: bool
+    baseline: str | None
     class_weight: str | Mapping[Any, float] | None = None
     response_embedding: Embedding | None = None
     head: str = "ridge"

@@ -10,12 +10,13 @@ import numpy as np
 
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, closest
+from ...core.sums import Sums
 from ...data.bags.bags import concatenate
 from ...data.bags.frames import names_of_table
 from ...data.labelled.labelled import Batch
 from ...data.store.sampling import CHOICE_SAMPLE
 from ...embeddings.base import Embedding, EmbeddingSpec
-from ...execution.passes import Folded, Reduction, run_pass
+from ...execution.passes import folded, run_pass
 from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.samples.row_sources import EmbedBags, EmbeddedRows
 from ...hypotheses.samples.samples import as_sample_points, is_bags, resolve_embedding, thinned_size
@@ -94,23 +95,18 @@ class StoredBags:
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
         per_batch = partial(_sum_batch, embed, scales, assignment, data.bags.start)
-        collector = partial(Folded, per_batch, _merge, None)
-        cost = data.spec.cost + scales.cost
-        total = run_pass(data.bags, Reduction(collector, _merge, cost, name="features"))
+        total = run_pass(data.bags, folded("features", per_batch, data.spec.cost + scales.cost))
         if total is None:
             raise DataError(f"no bag has {data.size} points, to which bags are thinned")
-        return total
+        return total.features, total.sizes
 
     def kept(self, assignment: RandomBuckets, n: int) -> Floats:
         """Return the embeddings of the first ``n`` bags of the order that are large enough."""
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
-        collector = partial(
-            Folded, partial(_keep, embed, assignment, n, data.bags.start), _join, None
-        )
-        embeddings = run_pass(
-            data.bags, Reduction(collector, _join, data.spec.cost, name="kept embeddings")
-        )
+        per_batch = partial(_keep, embed, assignment, n, data.bags.start)
+        rows = folded("kept embeddings", per_batch, data.spec.cost, _stack)
+        embeddings = run_pass(data.bags, rows)
         assert embeddings is not None
         return embeddings
 
@@ -250,24 +246,25 @@ def _table(data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array, a l
     return rows
 
 
+@dataclass(frozen=True, eq=False)
+class _BucketSums(Sums):
+    """Sums of features over buckets, (K, count + 1, 2 R), and the number of rows of each bucket."""
+
+    features: Floats
+    sizes: Floats
+
+
 def _sum_batch(
     embed: EmbedBags, scales: Scales, assignment: RandomBuckets, start: int, batch: Batch
-) -> tuple[Floats, Floats] | None:
+) -> _BucketSums | None:
     used = batch.index[batch.bags.sizes >= (embed.size or 1)]
     if not len(used):
         return None
     buckets = assignment.buckets(used - start)
     out = np.zeros((len(scales.kernels), assignment.count + 1, 2 * scales.n_frequencies))
     scales.add(embed(batch.bags), buckets, out)
-    return out, np.bincount(buckets, minlength=assignment.count + 1).astype(np.float64)
-
-
-def _merge(
-    sums: tuple[Floats, Floats] | None, other: tuple[Floats, Floats] | None
-) -> tuple[Floats, Floats] | None:
-    if sums is None or other is None:
-        return other if sums is None else sums
-    return sums[0] + other[0], sums[1] + other[1]
+    sizes = np.bincount(buckets, minlength=assignment.count + 1).astype(np.float64)
+    return _BucketSums(out, sizes)
 
 
 def _keep(
@@ -279,7 +276,5 @@ def _keep(
     return embed(batch.bags[chosen]) if len(chosen) else None
 
 
-def _join(rows: Floats | None, other: Floats | None) -> Floats | None:
-    if rows is None or other is None:
-        return other if rows is None else rows
+def _stack(rows: Floats, other: Floats) -> Floats:
     return np.concatenate([rows, other])

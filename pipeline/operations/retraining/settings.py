@@ -36,6 +36,7 @@ from ...data.storage.urls import normalize_url
 from ...data.store.store import BagStore
 from ...hypotheses.declared import DriftStatistic, Permutations
 from ...models.base import DoubleBasis, fit_parameters_of
+from ...models.fitting.checkpoints import CHECKPOINT_SECONDS, CheckpointSeconds
 
 MAX_DAYS = 36_525  # a hundred years; Python's dates end
 PERMUTATION = "permutation"
@@ -287,7 +288,7 @@ class Retraining:
     drift: Annotated[DriftGate, Instance("DriftGate")] = DriftGate()
     recompute_every: Annotated[int, Integer(1)] = 30
     checkpoints: str | None = None
-    checkpoint_seconds: Annotated[float, Real(gt=0)] = 300.0
+    checkpoint_seconds: CheckpointSeconds = CHECKPOINT_SECONDS
     settings: Annotated[Mapping[str, Any], MappingOf(Text, Open())] = field(default_factory=dict)
     sample_weight: str | None = None
 
