@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bagbasis import Bags, Box
 from bagbasis.embeddings import BASES, evaluate_basis, index_set
 from bagbasis.embeddings.bases.coefficients import project
-from bagbasis.embeddings.bases.functions import evaluate_series
 from bagbasis.embeddings.bases.smoothness import leave_one_out_sums
 
 from . import series
@@ -135,20 +134,6 @@ def evaluations() -> Iterator[Implementation]:
             lambda rng, n: (np.concatenate([[0.0, 0.5, 1.0], rng.random(n)]),),
             1000,
             atol=1e-12,
-        )
-        indices = index_set(2, None, max_norm=4.0, basis=basis)
-        yield Implementation(
-            f"evaluate_series {basis}",
-            lambda a, x, basis=basis, indices=indices: evaluate_series(a, indices, basis, x),
-            lambda a, x, basis=basis, indices=indices: (
-                a @ np.stack([series.product_function(basis, alpha, x) for alpha in indices])
-            ),
-            lambda rng, n, indices=indices: (
-                rng.standard_normal((3, len(indices))),
-                rng.random((n, 2)),
-            ),
-            200,
-            atol=1e-11,
         )
         yield Implementation(
             f"leave-one-out score {basis}",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...core import Integer, OneOf, checked
-from ...core.arrays import Floats, Integers, as_array
+from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
 
 _FARTHEST = 1e6  # largest |x|; beyond, phases have no correct digits
@@ -72,27 +70,3 @@ def function_scales(basis: str, n_functions: int) -> Floats:
     if basis == "legendre":
         return np.sqrt(2.0 * k + 1.0)
     return np.where(k == 0, 1.0, np.sqrt(2.0))
-
-
-def evaluate_series(
-    coefficients: NDArray[Any], indices: Integers, basis: str, x: ArrayLike
-) -> Floats:
-    """Return Σ_α a_α φ_α at points of the unit cube (Oliva 2018, eq. 2.8).
-
-    Parameters
-    ----------
-    coefficients : shape (n_series, s)
-    indices : int64, shape (s, d)
-    x : shape (n_points, d), in [0, 1]
-
-    Returns
-    -------
-    float64, shape (n_series, n_points)
-        Values of the series, which may be negative.
-    """
-    points = np.asarray(x, dtype=np.float64)
-    values = np.ones((len(points), len(indices)))
-    for j in range(indices.shape[1]):
-        one_d = evaluate_basis(basis, int(indices[:, j].max()) + 1, points[:, j])
-        values *= one_d[:, indices[:, j]]
-    return np.asarray(coefficients, dtype=np.float64) @ values.T

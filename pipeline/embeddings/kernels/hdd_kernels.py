@@ -96,14 +96,6 @@ def _powers_float64(density, floor, exponent, rates, weights, parts):
         part += 1 if rates[m] == 0 else 2
 
 
-@subkernel()
-def _powers_of(density, floor, exponent, rates, weights, parts):
-    if density.itemsize == 4:
-        _powers_float32(density, floor, exponent, rates, weights, parts)
-    else:
-        _powers_float64(density, floor, exponent, rates, weights, parts)
-
-
 # Flat arrays and places in them: a slice takes Numba as long to compile as fifteen numbers.
 @subkernel(fastmath=FAST)
 def _separable(values, axes, g, a, b, matrix, transposed, first, second):

@@ -239,7 +239,9 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
     urls.append(Checkpoints(tmp_path / "kept", 1e-9).store_of(task).url)
     monkeypatch.setattr("bagbasis.models.fitting.checkpoints.digest_of_sources", lambda: "other")
     urls.append(kept.store_of(task).url)
-    monkeypatch.setattr("bagbasis.models.fitting.checkpoints.versions_of", lambda names: dict.fromkeys(names, "9"))
+    monkeypatch.setattr(
+        "bagbasis.models.fitting.checkpoints.versions_of", lambda names: dict.fromkeys(names, "9")
+    )
     urls.append(kept.store_of(task).url)
     again = BagStore.create(store.url, 2, target_names=["y"], overwrite=True)
     again.append(BAGS, targets={"y": Y})
