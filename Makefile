@@ -19,10 +19,7 @@ TESTS := test test-fresh test-dates test-long test-experiments test-all test-por
 $(TESTS): export OMP_WAIT_POLICY = passive
 $(TESTS): export OPENBLAS_THREAD_TIMEOUT = 4
 $(TESTS): export PYTHONDONTWRITEBYTECODE =
-# Arrays of up to 32 MiB come from memory that the process has: pages that the kernel gives and takes
-# back for each of them are a seventh of the CPU of tests that fit models.
-$(TESTS): export MALLOC_MMAP_THRESHOLD_ = 33554432
-$(TESTS): export MALLOC_TRIM_THRESHOLD_ = 268435456
+# Freed memory stays for the next arrays: half of the page faults of tests that fit models.
 $(TESTS): export MALLOC_TOP_PAD_ = 16777216
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder $(if $(ALL),-m 'not ($(ON_CLUSTERS) or packaging)' --durations=50)
