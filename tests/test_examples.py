@@ -7,12 +7,14 @@ import doctest
 import inspect
 import pkgutil
 import warnings
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import bagbasis
+from tests.networks import compiled_soon
 
 HOME = Path(bagbasis.__file__).parent
 MODULES = sorted(
@@ -34,7 +36,8 @@ def test_examples_run(name, tmp_path, monkeypatch, capsys):
     """Those of each docstring in a folder of their own, in which they may make stores."""
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     module = import_module(name)
-    with warnings.catch_warnings():
+    soon = compiled_soon() if ".neural." in name else nullcontext()
+    with soon, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, examples in enumerate(doctest.DocTestFinder().find(module, name)):
             (tmp_path / str(number)).mkdir()
