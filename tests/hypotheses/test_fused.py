@@ -384,3 +384,19 @@ def test_features_stand_for_their_kernels():
         np.testing.assert_allclose(found, kernel(X, X), atol=0.08)
         off = ~np.eye(40, dtype=bool)
         assert scales.norms[k] == pytest.approx((kernel(X, X)[off] ** 2).mean() ** 0.5)
+
+
+def test_rows_are_permuted_in_stages():
+    """A stage in which more than ten permutations reach the statistic is the last one, and only
+    such a stage, or the last that the level asks for."""
+    rng, stages, ends = np.random.default_rng(5), (19, 190, 1900, 2000), []
+    for seed in range(60):
+        rows = rng.standard_normal((16, 2))
+        rows[:8] += 6 * (seed == 59)
+        p = fused.fuse_rows(rows, np.arange(16) < 8, 19, seed, 0.001, n_frequencies=8).p_value
+        n = next(n for n in stages if abs(p * (1 + n) - round(p * (1 + n))) < 1e-9)
+        assert round(p * (1 + n)) > 10 or n == 2000
+        ends.append(n)
+    assert 15 < ends.count(19) < 45
+    assert ends[-1] == 2000
+    assert fused.fuse_rows(rows, np.arange(16) < 8, 19, 0).p_value == 1 / 20

@@ -190,6 +190,19 @@ class TestOrders:
         with pytest.raises(DataError, match="no two groups"):
             next(permuted_orders(np.array([0, 1, 1]), 5, 0))
 
+    def test_units_move_within_their_stratum(self):
+        """Whether it comes first, in the middle or last."""
+        units, strata = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 5]), np.repeat([1, 0, 2], [4, 4, 2])
+        blocks = np.concatenate(list(permuted_orders(units, 300, 1, strata)))
+        assert {tuple(row) for row in blocks} == {
+            (*first, *second, *third)
+            for first in ((0, 1, 2, 3), (2, 3, 0, 1))
+            for second in ((4, 5, 6, 7), (6, 7, 4, 5))
+            for third in ((8, 9), (9, 8))
+        }
+        with pytest.raises(DataError, match="no two groups within one label"):
+            next(permuted_orders(np.arange(3), 5, 0, np.arange(3)))
+
     @pytest.mark.long
     def test_orders_are_uniform_and_follow_the_seed(self):
         rows = np.concatenate(list(permuted_orders(np.arange(3), 6000, seed=2)))

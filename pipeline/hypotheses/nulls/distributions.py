@@ -74,7 +74,7 @@ def mixture_null(
     return Null("spectral", float(p_values(observed, values)), np.sort(values))
 
 
-def gamma_null(observed: float, mean: float, variance: float, shift: float = 0.0) -> Null:
+def gamma_null(observed: float, mean: float, variance: float, shift: float) -> Null:
     """Return the gamma distribution with two moments of a statistic that is at least ``shift``."""
     above = max(mean - shift, np.finfo(float).tiny)
     return _of_distribution(
