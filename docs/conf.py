@@ -162,7 +162,7 @@ def _add_format_rules(_: object, page: str, source: list[str]) -> None:
     if page == "formats":
         list(FORMATS)  # imports the modules that declare rules
         rules = sorted(FormatRules.ALL.items())
-        source[0] += "".join(f"\n## {name}\n\n{one.section()}\n" for name, one in rules)
+        source[0] += "".join(f"\n## {name}\n\n{first.section()}\n" for name, first in rules)
 
 
 KEYWORDS = yaml.safe_load((HERE / "keywords.yaml").read_text())

@@ -339,7 +339,7 @@ def _commands() -> dict[str, click.Command]:
         if command.hidden:
             continue
         if isinstance(command, click.Group):
-            commands |= {f"{name} {part}": one for part, one in command.commands.items()}
+            commands |= {f"{name} {part}": first for part, first in command.commands.items()}
         else:
             commands[name] = command
     return commands

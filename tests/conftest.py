@@ -72,9 +72,9 @@ def _figures_are_closed():
 @pytest.fixture
 def warned():
     """Keep the library's warnings of a test, each of them, in words."""
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as result:
         warnings.simplefilter("always")
-        yield Warned(found)
+        yield Warned(result)
 
 
 @pytest.fixture
@@ -104,8 +104,12 @@ def pytest_collection_finish(session):
     """Remember the states of generators; leave half a million objects, which stay to the end, out
     of all later searches for garbage."""
     for module in {item.getparent(pytest.Module) for item in session.items} - {None}:
-        drawn = [one for one in vars(module.obj).values() if isinstance(one, np.random.Generator)]
-        module.stash[AS_IMPORTED] = [(one, one.bit_generator.state) for one in drawn]
+        drawn = [
+            element
+            for element in vars(module.obj).values()
+            if isinstance(element, np.random.Generator)
+        ]
+        module.stash[AS_IMPORTED] = [(element, element.bit_generator.state) for element in drawn]
     gc.freeze()
     gc.enable()
     atexit.register(gc.unfreeze)  # libraries take leave of their objects; pytest has looked by then

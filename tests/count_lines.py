@@ -49,11 +49,11 @@ def _left_out(tree: ast.Module) -> Iterator[int]:
 
 def count(folder: Path) -> Counter[str]:
     """Return the code lines of each package of a folder; loose modules are in ""."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder).parts
-        found[inside[0] if len(inside) > 1 else ""] += code_lines(path.read_text())
-    return found
+        result[inside[0] if len(inside) > 1 else ""] += code_lines(path.read_text())
+    return result
 
 
 def main(folders: list[str]) -> None:

@@ -68,9 +68,9 @@ def read(place: Path) -> Iterator[tuple[str, str]]:
 def differences(outcomes: dict[str, dict[str, str]]) -> Iterator[str]:
     """Yield a line for each test that does not pass on all dates alike."""
     for test in sorted(set().union(*outcomes.values())):
-        found = {name: those.get(test, "not run") for name, those in outcomes.items()}
-        if set(found.values()) not in ({"passed"}, {"skipped"}):
-            yield f"{test}: " + ", ".join(f"{name}: {what}" for name, what in found.items())
+        by_name = {name: those.get(test, "not run") for name, those in outcomes.items()}
+        if set(by_name.values()) not in ({"passed"}, {"skipped"}):
+            yield f"{test}: " + ", ".join(f"{name}: {what}" for name, what in by_name.items())
 
 
 if __name__ == "__main__":

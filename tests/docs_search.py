@@ -81,10 +81,10 @@ FIRST = 3  # how many pages people look at
 
 def results(index, question):
     """Return the pages that a browser shows for a question, in order, each once."""
-    found = [*_titles(index, question), *_entries(index, question)]
-    found += [*_objects(index, question), *_texts(index, question)]
-    found.sort(key=lambda result: (-result[0], result[1].lower()))
-    return list(dict.fromkeys(index["docnames"][document] for _, _, document in found))
+    values = [*_titles(index, question), *_entries(index, question)]
+    values += [*_objects(index, question), *_texts(index, question)]
+    values.sort(key=lambda result: (-result[0], result[1].lower()))
+    return list(dict.fromkeys(index["docnames"][document] for _, _, document in values))
 
 
 def _share(question, text, score):

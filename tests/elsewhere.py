@@ -102,7 +102,7 @@ def hide() -> None:
     """Take the calls of Linux away from modules of bagbasis that are imported from now on."""
     if any(name.startswith(WITHIN) for name in sys.modules):
         raise AssertionError("bagbasis is imported already")
-    given = {
+    arguments = {
         "os": os_elsewhere(),
         "ctypes": _Ctypes(ctypes, ()),
         "sys": _Elsewhere(sys, (), platform="win32"),
@@ -115,16 +115,16 @@ def hide() -> None:
         if level == 0 and importer.startswith(WITHIN) and not importer.startswith(NOT_WITHIN):
             if name in REFUSED:
                 raise ImportError(f"no module named {name!r} here")
-            if name in given:
-                return given[name]
+            if name in arguments:
+                return arguments[name]
             if name == "importlib":
-                found = SimpleNamespace(**vars(real(name)))
-                found.import_module = lambda one, package=None: (
-                    from_elsewhere(one, globals)
-                    if one in (*REFUSED, *given)
-                    else sys.modules["importlib"].import_module(one, package)
+                result = SimpleNamespace(**vars(real(name)))
+                result.import_module = lambda item, package=None: (
+                    from_elsewhere(item, globals)
+                    if item in (*REFUSED, *arguments)
+                    else sys.modules["importlib"].import_module(item, package)
                 )
-                return found
+                return result
         return real(name, globals, locals, fromlist, level)
 
     builtins.__import__ = from_elsewhere
@@ -140,7 +140,7 @@ def main() -> int:
     command = [sys.executable, "-m", "pytest", "-p", "tests.elsewhere", "-n", "logical"]
     command += ["-m", "", "--dist", "loadfile", "-p", "no:cacheprovider"]
     command += sys.argv[1:] or TESTS
-    command += [f"--deselect={one}" for one in OF_LINUX]
+    command += [f"--deselect={item}" for item in OF_LINUX]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

@@ -95,22 +95,22 @@ class Stores:
 
 def digest(*values: Any) -> str:
     """Return a hash of the bits of arrays, and of whatever JSON knows."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for value in values:
         if isinstance(value, (dict, list, tuple, str, int, float, bool, type(None))):
-            found.update(json.dumps(value, sort_keys=True, default=str).encode())
+            result.update(json.dumps(value, sort_keys=True, default=str).encode())
         else:
             array = np.ravel(np.asarray(value))
-            found.update(array.tobytes() if array.dtype.kind != "U" else repr(array).encode())
-    return found.hexdigest()[:16]
+            result.update(array.tobytes() if array.dtype.kind != "U" else repr(array).encode())
+    return result.hexdigest()[:16]
 
 
 def rounded(value: Any) -> Any:
     """Return numbers of a report with 12 digits."""
     if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
+        return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [rounded(one) for one in value]
+        return [rounded(item) for item in value]
     return float(f"{value:.12g}") if isinstance(value, (float, np.floating)) else value
 
 
@@ -122,8 +122,8 @@ def report_of(model: Any) -> Any:
 def without_times(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    kept = {key: one for key, one in value.items() if key not in ("seconds", "data_url")}
-    return {key: without_times(one) for key, one in kept.items()}
+    selected = {key: first for key, first in value.items() if key not in ("seconds", "data_url")}
+    return {key: without_times(first) for key, first in selected.items()}
 
 
 def fitted(model: Any, bags: Any = None) -> str:
@@ -182,11 +182,11 @@ def regressor_cases(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
         "two targets": {"target": ["y", "two"], "holdout": 0.1},
         "weights": {"target": "y", "sample_weight": "weight", "holdout": 0.1},
     }
-    for name, given in fits.items():
+    for name, value in fits.items():
         for kind, params in (("gcv", SMALL), ("validation", {**SMALL, **VALIDATED})):
             yield (
                 f"{name} {kind}",
-                lambda g=given, p=params: fitted(
+                lambda g=value, p=params: fitted(
                     DoubleBasisRegressor(**p).fit(stores.numbers, **g)
                 ),
             )
@@ -317,10 +317,10 @@ def others(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
             {"target": "y"},
         ),
     }
-    for name, (model, given) in folds.items():
+    for name, (model, value) in folds.items():
         yield (
             f"folds {name}",
-            lambda m=model, g=given: digest(
+            lambda m=model, g=value: digest(
                 rounded(cross_val_score(m, stores.numbers, cv=3, **g).tolist())
             ),
         )
@@ -330,37 +330,37 @@ def others(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
     )
 
     def scores() -> str:
-        found = regressor.fit(stores.numbers, target="y", holdout=0.3)
+        model = regressor.fit(stores.numbers, target="y", holdout=0.3)
         kinds = DoubleBasisClassifier(**SMALL).fit(stores.numbers, target="kind", holdout=0.3)
         pairs = TripleBasisRegressor(**SMALL).fit(stores.pairs)
-        values = [found.score(stores.numbers), found.score(BAGS, Y), kinds.score(stores.numbers)]
+        values = [model.score(stores.numbers), model.score(BAGS, Y), kinds.score(stores.numbers)]
         values += [kinds.score(BAGS, CODES), pairs.score(stores.pairs)]
-        values += [found.score(BAGS, Y, sample_weight=WEIGHTS)]
+        values += [model.score(BAGS, Y, sample_weight=WEIGHTS)]
         return digest(rounded(values))
 
     yield "scores", scores
 
     def judged() -> str:
-        found = []
+        values = []
         for model, store in (
             (regressor.fit(stores.numbers, target="y", holdout=0.3), stores.numbers),
             (classifier.fit(stores.numbers, target="kind", holdout=0.3), stores.numbers),
             (triple.fit(stores.pairs, holdout=0.3), stores.pairs),
         ):
             errors = evaluate(model, store)
-            found += [errors.values(), errors.error, errors.constant_error, errors.subset]
-            found += [judge_fit(model, store)]
-        return digest(rounded(found))
+            values += [errors.values(), errors.error, errors.constant_error, errors.subset]
+            values += [judge_fit(model, store)]
+        return digest(rounded(values))
 
     yield "judged", judged
 
     def importance() -> str:
-        found = [
+        values = [
             permutation_importance(regressor.fit(stores.numbers, target="y"), stores.numbers),
             permutation_importance(classifier.fit(stores.numbers, target="kind"), stores.numbers),
             permutation_importance(triple.fit(stores.pairs), stores.pairs),
         ]
-        return digest(rounded([one.values() for one in found]))
+        return digest(rounded([item.values() for item in values]))
 
     yield "importance", importance
     smoother = {"embedding": ProjectionEmbedding(n_per_dim=3)}
@@ -395,12 +395,12 @@ def tunes(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
     )
     features = RandomFourierFeatures(n_features=32, seed=1)
 
-    def tuned(model: Any, store: BagStore, **given: Any) -> str:
+    def tuned(model: Any, store: BagStore, **inputs: Any) -> str:
         folder = tempfile.mkdtemp(dir=stores.folder)
-        made = given.pop("search", search)
-        found = tune(model, store, search=made, checkpoints=f"{folder}/cache", **given)
-        errors = [{c: s.errors for c, s in one.items()} for one in found.scores]
-        return digest(errors, found.winner, fitted(found.model), [vars(x) for x in found.leads])
+        made = inputs.pop("search", search)
+        tuning = tune(model, store, search=made, checkpoints=f"{folder}/cache", **inputs)
+        errors = [{c: s.errors for c, s in item.items()} for item in tuning.scores]
+        return digest(errors, tuning.winner, fitted(tuning.model), [vars(x) for x in tuning.leads])
 
     base = DoubleBasisRegressor(random_features=features)
     joined = Search(search.embeddings, scale_multipliers=(1.0,), first_bags=120, join=True)
@@ -420,8 +420,8 @@ def tunes(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
         ),
         "densities": (TripleBasisRegressor(random_features=features), stores.pairs, {}),
     }
-    for name, (model, store, given) in cases.items():
-        yield f"tune {name}", lambda m=model, s=store, g=given: tuned(m, s, **g)
+    for name, (model, store, arguments) in cases.items():
+        yield f"tune {name}", lambda m=model, s=store, g=arguments: tuned(m, s, **g)
 
 
 def saved(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
@@ -432,7 +432,7 @@ def saved(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
         model.save(url)
         group = zarr.open_group(url, mode="r")
         values: Any = dict(group.attrs)["bagbasis_model"]
-        values = {key: one for key, one in values.items() if key not in ("report", "versions")}
+        values = {key: first for key, first in values.items() if key not in ("report", "versions")}
         arrays = [np.asarray(group[name]) for name in sorted(group.array_keys())]
         again = load_model(url)
         return digest(values, *arrays, again.coef_, again.predict(NEW), report_of(again))
@@ -488,30 +488,30 @@ def rounds(folder: Path, task: str, weight: str | None = None) -> str:
         recompute_every=3,
         sample_weight=weight,
     )
-    found: list[Any] = []
+    result: list[Any] = []
     for start, stop in ((0, 100), (100, 160), (160, 200), (200, 260)):
         responses = RESPONSES[start:stop] if dims else None
         store = store.append(BAGS[start:stop], columns[start:stop], responses=responses)
         report = retrain(spec).report
         model = load_model(Registry(spec.registry_url).model_url(report["model"]))
         keys = ("decision", "n_judged", "window", "bag_passes", "p_values", "n_new_labelled")
-        found += [model.coef_, np.atleast_1d(model.intercept_), model.predict(NEW)]
-        found += [rounded({key: report[key] for key in (*keys, "error", "champion_error")})]
-    return digest(*found)
+        result += [model.coef_, np.atleast_1d(model.intercept_), model.predict(NEW)]
+        result += [rounded({key: report[key] for key in (*keys, "error", "champion_error")})]
+    return digest(*result)
 
 
 def table() -> dict[str, str]:
     """Return the digest of each case."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         stores = Stores(Path(folder))
         for cases in (regressor_cases, certain, classes, densities, others):
             for name, case in cases(stores):
-                assert name not in found
-                found[name] = case()
-    return found
+                assert name not in result
+                result[name] = case()
+    return result
 
 
 def compare(before: dict[str, str], now: dict[str, str]) -> list[str]:

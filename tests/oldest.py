@@ -58,15 +58,15 @@ def floors() -> dict[str, str]:
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(one for name in EXTRAS for one in extras[name])]
-    wanted += [one for one in extras["dev"] if one.startswith(BESIDE)]
-    found = {}
-    for one in wanted:
-        match = FLOOR.match(one)
+    wanted = [*project["dependencies"], *(item for name in EXTRAS for item in extras[name])]
+    wanted += [item for item in extras["dev"] if item.startswith(BESIDE)]
+    by_name = {}
+    for item in wanted:
+        match = FLOOR.match(item)
         if match is None:
-            raise ValueError(f"pyproject.toml: {one!r} has no floor; expected 'name>=version'")
-        found[match[1]] = match[3]
-    return found
+            raise ValueError(f"pyproject.toml: {item!r} has no floor; expected 'name>=version'")
+        by_name[match[1]] = match[3]
+    return by_name
 
 
 def main() -> int:
@@ -78,7 +78,7 @@ def main() -> int:
     folder = FOLDER / ("newest" if newest else "oldest")
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     pins = (ROOT / "constraints.txt").read_text().splitlines()
-    tools = [one for one in pins if one.partition("==")[0] in TOOLS]
+    tools = [pin for pin in pins if pin.partition("==")[0] in TOOLS]
     oldest = "" if newest else "".join(f"{k}=={v}\n" for k, v in sorted(floors().items()))
     made = folder / "versions.txt"
     if not made.exists() or made.read_text() != oldest:

@@ -37,22 +37,22 @@ def components() -> Iterator[tuple[str, str, str]]:
 
 def listed(package: str) -> Names:
     """Return the names that a stub lists, by their module, written from the package."""
-    found: Names = {}
+    result: Names = {}
     for node in ast.parse(stub_of(package).read_text()).body:
         if isinstance(node, ast.ImportFrom):
-            found.setdefault(f".{node.module}", set()).update(one.name for one in node.names)
-    return found
+            result.setdefault(f".{node.module}", set()).update(item.name for item in node.names)
+    return result
 
 
 def missing() -> Mapping[str, Names]:
     """Return the components that a stub lacks, by package and module."""
-    found: dict[str, Names] = {}
+    result: dict[str, Names] = {}
     for package, module, name in components():
         known = set().union(*listed(package).values())
         if name not in known:
             place = module.removeprefix(f"bagbasis.{package}".rstrip("."))
-            found.setdefault(package, {}).setdefault(place, set()).add(name)
-    return found
+            result.setdefault(package, {}).setdefault(place, set()).add(name)
+    return result
 
 
 def stub_of(package: str) -> Path:

@@ -137,8 +137,8 @@ def test_example(example, folder, monkeypatch, capsys):
     assert names["store"].n_bags == N
     errors = names["evaluate"](names["model"], names["store"])
     assert errors.subset == "holdout"
-    [found] = errors.values().values()
-    assert found.get("r2", found.get("accuracy", 0) - 0.3) > 0.5
+    [result] = errors.values().values()
+    assert result.get("r2", result.get("accuracy", 0) - 0.3) > 0.5
     assert str(errors.values()) in capsys.readouterr().out
 
 
@@ -238,7 +238,7 @@ def test_rows_that_are_measured_again_replace_those_of_their_suite(tmp_path, mon
     kept.keep("floor", ["peers", "floor"], [row])
     kept.keep("peers", ["peers", "floor"], [row | {"is_of_first": False, "ratio": 0.5}])
     kept.keep("floor", ["peers", "floor"], [row | {"ratio": 1.3}, row | {"low": 2.1, "high": 2.1}])
-    assert [one["suite"] for one in kept.read_rows()] == ["peers", "floor", "floor"]
+    assert [item["suite"] for item in kept.read_rows()] == ["peers", "floor", "floor"]
     text = kept.PAGE.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")

@@ -71,7 +71,7 @@ def test_the_recipe_has_the_floors_of_the_package():
     wanted = [*project["dependencies"], *extras["tables"], *extras["plots"], *extras["cli"]]
     renamed = {"matplotlib": "matplotlib-base", "duckdb": "python-duckdb", "dask": "dask-core"}
     renamed["prometheus-client"] = "prometheus_client"
-    pairs = [one.partition(">=") for one in wanted]
+    pairs = [item.partition(">=") for item in wanted]
     floors = {f"{renamed.get(name, name)} >={floor}" for name, _, floor in pairs}
     run = set(recipe["requirements"]["run"])
     assert run == floors | {f"python {project['requires-python']}"}
@@ -82,8 +82,8 @@ def test_the_page_of_promises_names_the_format_versions():
     """Each row of its table, as the modules have them."""
     page = (ROOT / "docs/policy.md").read_text().partition("## Files")[2]
     rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", page, re.M)
-    found = {name: (re.findall(r"\d+", written), read) for name, written, read in rows[1:]}
-    written = [str(one.version) for one in (schema.STORE_FORMAT, schema.WITH_RESPONSES)]
+    by_name = {name: (re.findall(r"\d+", written), read) for name, written, read in rows[1:]}
+    written = [str(item.version) for item in (schema.STORE_FORMAT, schema.WITH_RESPONSES)]
     expected = {"bag store": (written, ", ".join(written))}
     for name, versions in {
         "model": {saving.MODEL_FORMAT.version},
@@ -96,4 +96,4 @@ def test_the_page_of_promises_names_the_format_versions():
     }.items():
         [version] = map(str, versions)
         expected[name] = ([version], version)
-    assert found == expected
+    assert by_name == expected

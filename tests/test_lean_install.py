@@ -78,15 +78,17 @@ REFUSED = [  # extras that are there, a command, and what it says
 ]
 
 
-def requirements(name: str, extras: frozenset[str], found: set[tuple[str, frozenset[str]]]) -> None:
+def requirements(
+    name: str, extras: frozenset[str], actual: set[tuple[str, frozenset[str]]]
+) -> None:
     """Add what a distribution requires with some extras, and what that requires, and so on."""
-    if (name, extras) in found:
+    if (name, extras) in actual:
         return
-    found.add((name, extras))
-    for one in map(Requirement, distribution(name).requires or ()):
-        marker = one.marker
+    actual.add((name, extras))
+    for item in map(Requirement, distribution(name).requires or ()):
+        marker = item.marker
         if marker is None or any(marker.evaluate({"extra": e}) for e in extras or ("",)):
-            requirements(one.name, frozenset(one.extras), found)
+            requirements(item.name, frozenset(item.extras), actual)
 
 
 @pytest.fixture
@@ -94,9 +96,9 @@ def environment(tmp_path, monkeypatch):
     """Make and take an environment with some of our extras: a function of their names."""
 
     def make(*extras: str) -> Path:
-        found: set[tuple[str, frozenset[str]]] = set()
-        requirements("bagbasis", frozenset(extras), found)
-        for name in {name for name, _ in found}:
+        result: set[tuple[str, frozenset[str]]] = set()
+        requirements("bagbasis", frozenset(extras), result)
+        for name in {name for name, _ in result}:
             files = distribution(name).files or []
             for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
                 if not (tmp_path / top).exists():

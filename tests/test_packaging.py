@@ -73,8 +73,10 @@ def installed(built):
 
 def folders_with_files(top):
     """Folders of Python or YAML files, as paths below ``top``."""
-    found = {path.parent for ending in ("py", "yaml") for path in (ROOT / top).rglob(f"*.{ending}")}
-    return {folder.relative_to(ROOT / top) for folder in found}
+    values = {
+        path.parent for ending in ("py", "yaml") for path in (ROOT / top).rglob(f"*.{ending}")
+    }
+    return {folder.relative_to(ROOT / top) for folder in values}
 
 
 @pytest.mark.packaging

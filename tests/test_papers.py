@@ -140,13 +140,13 @@ ELSEWHERE = ("10⁴", "(chance .09)", "at .05", "§6.4.1", "1.2 %")  # sizes; th
 
 def rows():
     """Cells of the tables whose columns include an experiment, with the names of the columns."""
-    found = []
+    values = []
     for table in re.findall(r"((?:^\|.*\|\n)+)", PAGE, re.MULTILINE):
         lines = [[c.strip() for c in line.strip("|").split(" | ")] for line in table.splitlines()]
         names = [cell.strip("| ") for cell in lines[0]]
-        found += [dict(zip(names, [c.strip("| ") for c in line], strict=True))
+        values += [dict(zip(names, [c.strip("| ") for c in line], strict=True))
                   for line in lines[2:]]  # fmt: skip
-    return found
+    return values
 
 
 ROWS = rows()
@@ -167,7 +167,7 @@ def cell(name, where):
     """The number in a kept table."""
     i, cells, column = where
     table = tables(name)[i]
-    [row, *_] = [one for one in table["rows"] if one[: len(cells)] == cells]
+    [row, *_] = [item for item in table["rows"] if item[: len(cells)] == cells]
     return row[table["columns"].index(column)]
 
 
@@ -207,10 +207,10 @@ def test_numbers_are_those_kept(name):
 def test_no_number_stands_alone():
     """A result with decimals is one that the test above looks up, or is told in ELSEWHERE."""
     for row in ROWS:
-        left = row.get("result", "")
+        remaining = row.get("result", "")
         for name in quoted(row["experiment"]):
             for words in sorted(KEPT.get(name, ()), key=len, reverse=True):
-                left = left.replace(words, "")
+                remaining = remaining.replace(words, "")
         for words in ELSEWHERE:
-            left = left.replace(words, "")
-        assert not re.search(r"\.\d", left), row
+            remaining = remaining.replace(words, "")
+        assert not re.search(r"\.\d", remaining), row

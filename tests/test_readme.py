@@ -128,7 +128,7 @@ def test_programs_run(tmp_path):
     assert model.report_["data_url"].endswith("train.zarr")
 """
     (tmp_path / "example.py").write_text(in_memory + in_a_store + checks)
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "example.py"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -136,11 +136,11 @@ def test_programs_run(tmp_path):
         text=True,
         check=False,
     )
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert "r2" in found.stdout.lower()
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "r2" in result.stdout.lower()
     [printed] = re.findall(r"```text\n(.*?)```", README.read_text(), re.DOTALL)
-    assert _words(found.stdout)[: len(_words(printed))] == _words(printed)
-    assert "Warning" not in found.stderr
+    assert _words(result.stdout)[: len(_words(printed))] == _words(printed)
+    assert "Warning" not in result.stderr
 
 
 @pytest.mark.long

@@ -54,7 +54,7 @@ def test_every_public_class_and_function_says_what_to_see_also(pages):
             section = NumpyDocString(inspect.getdoc(value) or "")["See Also"]
             links = [link for links, _ in section for link, _ in links]
             places = {link: {link, f"{module.__name__}.{link}"} & public for link in links}
-            unknown = [link for link, found in places.items() if not found]
+            unknown = [link for link, actual in places.items() if not actual]
             if not links or unknown or name in links:
                 faults.append((module.__name__, name, unknown))
     assert not faults
@@ -100,7 +100,7 @@ def _shown(value, hidden):
     """The documented members of a class that bagbasis defines, without the hidden ones."""
     shown = []
     for name in dir(value):
-        homes = [one for one in value.__mro__ if name in vars(one)]
+        homes = [item for item in value.__mro__ if name in vars(item)]
         is_routing = name.startswith("set_") and name.endswith("_request")
         if name.startswith("_") or name in hidden or is_routing or not homes:
             continue
@@ -143,8 +143,8 @@ def test_pages_of_classes_show_what_people_use(pages):
             described = set(re.findall(r"\w+", value.__doc__ or ""))
             if name in pages.BASES:
                 described.update(" ".join(pages.FOR_COMPONENTS.values()).split())
-            names = [one for one in _shown(value, hidden) if one not in used | described]
-            unknown += [f"{module.__name__}.{name}.{one}" for one in names]
+            names = [item for item in _shown(value, hidden) if item not in used | described]
+            unknown += [f"{module.__name__}.{name}.{item}" for item in names]
     assert not unknown, "\n".join(unknown)
     for table in (pages.INTERNAL, pages.FOR_COMPONENTS):
         for package, names in table.items():

@@ -11,14 +11,14 @@ from bagbasis import BagbasisWarning
 class Warned:
     """What was warned of so far, in words."""
 
-    def __init__(self, found: Sequence[warnings.WarningMessage]) -> None:
-        self._found, self._seen = found, 0
+    def __init__(self, actual: Sequence[warnings.WarningMessage]) -> None:
+        self._found, self._seen = actual, 0
 
     @property
     def text(self) -> str:
         """The messages since the last `clear`, a line each."""
         new = self._found[self._seen :]
-        return "\n".join(str(one.message) for one in new if one.category is BagbasisWarning)
+        return "\n".join(str(item.message) for item in new if item.category is BagbasisWarning)
 
     def clear(self) -> None:
         """Forget what was warned of."""

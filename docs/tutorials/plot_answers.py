@@ -104,8 +104,8 @@ importance.plot()
 # %%
 # **Explain** one prediction: which measurements move it?
 
-one = rows.loc[rows.patient == "p001", ["pulse", "glucose"]]
-explanation = explain(model, one.to_numpy())
+patient = rows.loc[rows.patient == "p001", ["pulse", "glucose"]]
+explanation = explain(model, patient.to_numpy())
 print(explanation)
 
 # %%

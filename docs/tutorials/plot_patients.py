@@ -38,7 +38,7 @@ def cells(is_ill):
     return moved[rng.choice(6, 300, p=shares)] + rng.normal(size=(300, 10))
 
 
-patients = Bags.from_list([cells(one) for one in ill])
+patients = Bags.from_list([cells(patient) for patient in ill])
 patients
 
 # %%

@@ -58,16 +58,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; all without any")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each row")
     parser.add_argument("--keep", action="store_true", help="show them in docs/performance.md")
-    given = parser.parse_args(arguments)
-    unknown = sorted(set(given.suites) - set(SUITES))
+    value = parser.parse_args(arguments)
+    unknown = sorted(set(value.suites) - set(SUITES))
     if unknown:
         parser.error(f"unknown suite {unknown[0]!r}; there are {list(SUITES)}")
-    if not given.json:
+    if not value.json:
         print(f"{platform.machine()}, {os.cpu_count()} cores; medians in seconds, pairs in turn")
         columns = ("ratio", "range", "ours", "other", "target", "name")
         print(LINE.format(**{column: column for column in columns}))
-    for row in measured(given.suites or list(SUITES), given.keep):
-        print(json.dumps(asdict(row), ensure_ascii=False) if given.json else text(row), flush=True)
+    for row in measured(value.suites or list(SUITES), value.keep):
+        print(json.dumps(asdict(row), ensure_ascii=False) if value.json else text(row), flush=True)
     return 0
 
 

@@ -87,8 +87,8 @@ def _rows(
             seconds[name] += rounds.seconds[name]
             rejected[name] += rounds.last[name] <= LEVEL
     for name in peers:
-        found = Rounds(seconds, {}).compared("ours", name)
-        numbers = (found[key] for key in ("ours", "peer", "ratio", "low", "high"))
+        result = Rounds(seconds, {}).compared("ours", name)
+        numbers = (result[key] for key in ("ours", "peer", "ratio", "low", "high"))
         shares = f"rejects {rejected['ours'] / N_SETS:.2f}, theirs {rejected[name] / N_SETS:.2f}"
         target = "≥ 1 ×, withdrawn" if "hyppo" in name and MEANS in title else ""
         yield Row(f"two_sample_test(a, b) / {name}, {title}; {shares}", *numbers, target)
@@ -119,9 +119,9 @@ def alibi(X: np.ndarray, Y: np.ndarray) -> Iterator[Callable[[int], float] | Non
     files = [OUTPUT / f"drift-{name}.npy" for name in "ab"]
     for file, values in zip(files, (X, Y), strict=True):
         np.save(file, values)
-    one = {name: "1" for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS",
+    item = {name: "1" for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS",
                                   "TF_NUM_INTEROP_THREADS")}  # fmt: skip
-    environment = os.environ | one | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+    environment = os.environ | item | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
     command = [python, "-c", ANSWERS, *files]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -44,19 +44,19 @@ def _fast() -> Iterator[Row]:
                 call()  # once, not timed
     rounds = in_turn(calls, 3)
     for name, n in product(kinds, SIZES):
-        found, times = rounds.compared((name, n), ("mmd_u", SIZES[0])), (n / SIZES[0]) ** 2
+        result, times = rounds.compared((name, n), ("mmd_u", SIZES[0])), (n / SIZES[0]) ** 2
         taken = "" if times == 1 else f" (taken at {SIZES[0]:,}, × {times:.0f})"
         title = f"{name}, L = {N_FREQUENCIES:,} / MMD² of all pairs{taken}, N = {n:,}, d = {N_DIMS}"
-        ratios = (times * found[key] for key in ("peer", "ratio", "low", "high"))
-        yield Row(title, found["ours"], *ratios, "")
+        ratios = (times * result[key] for key in ("peer", "ratio", "low", "high"))
+        yield Row(title, result["ours"], *ratios, "")
     X, Y = rng.standard_normal((LARGEST, N_DIMS)), 0.02 + rng.standard_normal((LARGEST, N_DIMS))
     largest = {(name, n): call for (name, n), call in calls.items() if n == SIZES[1]}
     largest |= {(name, LARGEST): _ours(X, Y, kind, "gamma") for name, kind in kinds.items()}
     slopes = (rounds, *SIZES), (in_turn(largest, 1), SIZES[1], LARGEST)
     for name, (of, n, larger) in product(kinds, slopes):
-        found = of.compared((name, n), (name, larger))
+        result = of.compared((name, n), (name, larger))
         title = f"{name}: time at N = {larger:,} / at {n:,}"
-        row = (found[key] for key in ("ours", "peer", "ratio", "low", "high"))
+        row = (result[key] for key in ("ours", "peer", "ratio", "low", "high"))
         yield Row(title, *row, "10 is linear")
 
 

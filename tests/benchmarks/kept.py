@@ -91,10 +91,10 @@ def keep(suite: str, suites: Sequence[str], rows: Iterable[dict[str, Any]]) -> N
             f"load {os.getloadavg()[1]:.1f} in five minutes"
         ),
     }
-    kept = [row for row in read_rows() if row["suite"] != suite]
-    kept += [where | row for row in rows]
-    kept.sort(key=lambda row: suites.index(row["suite"]) if row["suite"] in suites else -1)
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in kept]
+    selected = [row for row in read_rows() if row["suite"] != suite]
+    selected += [where | row for row in rows]
+    selected.sort(key=lambda row: suites.index(row["suite"]) if row["suite"] in suites else -1)
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in selected]
     KEPT.write_text("".join(lines))
     write_tables()
 

@@ -41,8 +41,8 @@ def pair(
     """
     ours(), other()
     rounds = in_turn({"ours": ours, "other": other}, repeats)
-    found = rounds.compared("ours", "other")
-    ratio, low, high = found["ratio"], found["low"], found["high"]
+    result = rounds.compared("ours", "other")
+    ratio, low, high = result["ratio"], result["low"], result["high"]
     if floor:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    return Row(name, found["ours"], found["peer"], ratio, low, high, target, floor)
+    return Row(name, result["ours"], result["peer"], ratio, low, high, target, floor)

@@ -55,21 +55,21 @@ def memory(server: Server) -> int:
     """Bytes of the server and of its children, what they share counted once."""
     total = 0
     process = psutil.Process(server.process.pid)
-    for one in [process, *process.children(recursive=True)]:
+    for item in [process, *process.children(recursive=True)]:
         with suppress(psutil.Error):
-            total += one.memory_full_info().pss
+            total += item.memory_full_info().pss
     return total
 
 
 def latencies(server: Server, seconds: float) -> np.ndarray:
     """Seconds of each request of one client with one bag, on a connection that is kept."""
-    found, connection, end = [], server.connection(), time.monotonic() + seconds
+    result, connection, end = [], server.connection(), time.monotonic() + seconds
     while time.monotonic() < end:
         begun = time.monotonic()
         status, _ = server.ask("/predict", ONE, connection)
         assert status == 200, status
-        found.append(time.monotonic() - begun)
-    return np.array(found)
+        result.append(time.monotonic() - begun)
+    return np.array(result)
 
 
 @contextmanager

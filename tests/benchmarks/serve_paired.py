@@ -65,8 +65,8 @@ def asked(server: Server, body: bytes, n_clients: int, n_requests: int) -> tuple
         while n < n_requests:
             for key, _ in ready.select():
                 key.data.extend(key.fileobj.recv(2**16))
-                head, found, content = key.data.partition(b"\r\n\r\n")
-                if not found or len(content) < length_of(head):
+                head, result, content = key.data.partition(b"\r\n\r\n")
+                if not result or len(content) < length_of(head):
                     continue
                 assert head.startswith(b"HTTP/1.1 200 "), bytes(key.data)
                 key.data.clear()
@@ -100,15 +100,15 @@ def main() -> None:
             answers = [server.ask("/predict", body) for server in servers]
             assert np.allclose(*(answer[1]["prediction"] for answer in answers), rtol=1e-6), answers
             for n_clients in CLIENTS:
-                found = []
+                values = []
                 for i in range(options.rounds + 1):
                     pair = [asked(s, body, n_clients, options.requests)
                             for s in (servers if i % 2 else servers[::-1])]  # fmt: skip
-                    found.append(pair if i % 2 else pair[::-1])
-                ours, other = np.array(found[1:]).swapaxes(0, 1)
+                    values.append(pair if i % 2 else pair[::-1])
+                ours, other = np.array(values[1:]).swapaxes(0, 1)
                 for i, what in enumerate(("wall", "CPU")):
                     low, median, high = np.percentile(ours[:, i] / other[:, i], [25, 50, 75])
-                    both = [1000 * np.median(one[:, i]) for one in (ours, other)]
+                    both = [1000 * np.median(item[:, i]) for item in (ours, other)]
                     print(
                         f"{n_points:>4} points, {n_clients:>2} clients, {what:>4} of a request: "
                         f"{both[0]:.2f} and {both[1]:.2f} ms, ratio {median:.3f} "

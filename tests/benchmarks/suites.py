@@ -127,7 +127,7 @@ def first_example() -> Iterator[Row]:
 
 def commands(n_bags: int = 500) -> Iterator[Row]:
     """CPU seconds of commands as the shell starts them, without kernels and with them kept."""
-    store, one = mixture_store(n_bags), mixture_store(1)
+    store, first = mixture_store(n_bags), mixture_store(1)
     bags = ["-m", "bagbasis.jobs"]
     yield _cold_and_warm("bags --help", partial(_run, [*bags, "--help"]))
     with tempfile.TemporaryDirectory() as folder:
@@ -135,11 +135,13 @@ def commands(n_bags: int = 500) -> Iterator[Row]:
 
         def command(job: str, data: str, *settings: str) -> Callable[[], None]:
             settings = f"data_url={data}", *urls, *settings
-            return partial(_run, [*bags, job, *(p for one in settings for p in ("--set", one))])
+            return partial(
+                _run, [*bags, job, *(p for setting in settings for p in ("--set", setting))]
+            )
 
         yield _cold_and_warm(f"bags fit, {n_bags} bags of 200 points", command("fit", store.url))
         output = f"output_url={folder}/predictions.parquet"
-        yield _cold_and_warm("bags predict, one bag", command("predict", one.url, output))
+        yield _cold_and_warm("bags predict, one bag", command("predict", first.url, output))
     yield _cold_and_warm("bags serve, start, one prediction and stop", prepare_first_answer())
 
 
@@ -257,9 +259,9 @@ def choice(n_bags: int = 100_000, n_dims: int = 5863) -> Iterator[Row]:
     yield _choice(f"the same, N = {len(wide)}, d = {n_dims:,}", wide, of_first)
 
 
-def _choice(name: str, *given: Any) -> Row:
+def _choice(name: str, *arguments: Any) -> Row:
     begun = time.process_time()
-    report = DoubleBasisRegressor().fit(*given).report_
+    report = DoubleBasisRegressor().fit(*arguments).report_
     seconds = report["choice"]["seconds"]
     limit = max(10.0, 0.1 * (time.process_time() - begun - seconds))
     ratio = seconds / limit
@@ -326,9 +328,9 @@ def _error(model: Any, bags: Bags, truth: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
 
-def _in_lane(call: Callable[..., object], *given: object) -> None:
+def _in_lane(call: Callable[..., object], *arguments: object) -> None:
     with kernel_threads():
-        call(*given)
+        call(*arguments)
 
 
 SUITES: dict[str, Callable[[], Iterator[Row]]] = {

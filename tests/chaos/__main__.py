@@ -42,32 +42,37 @@ KINDS = ("lost", "wrong", "stuck")
 
 def main() -> int:
     options = _options()
-    campaigns = [one for one in CAMPAIGNS if not options.only or one.name in options.only]
-    tallies = {one.name: Tally() for one in campaigns}
-    missing = {one.name: one.missing() for one in campaigns}
+    campaigns = [
+        campaign for campaign in CAMPAIGNS if not options.only or campaign.name in options.only
+    ]
+    tallies = {campaign.name: Tally() for campaign in campaigns}
+    missing = {campaign.name: campaign.missing() for campaign in campaigns}
     print(f"seed {options.seed}", flush=True)
     begun: set[str] = set()
     root = Path(tempfile.mkdtemp(prefix="bagbasis-chaos-", dir=memory_folder(MEMORY_BYTES)))
     warm(root / "warm")
     deadline = time.monotonic() + 60 * (options.minutes + 60 * options.hours)
-    ready = [one for one in campaigns if missing[one.name] is None]
+    ready = [campaign for campaign in campaigns if missing[campaign.name] is None]
     rng = np.random.default_rng(options.seed)
-    order = {one.name: place for one, place in zip(ready, rng.permutation(len(ready)), strict=True)}
+    order = {
+        campaign.name: place
+        for campaign, place in zip(ready, rng.permutation(len(ready)), strict=True)
+    }
     shown = 0.0
     try:
         while ready and time.monotonic() < deadline:
             # time is shared alike: whoever has had the least goes on
-            one = min(ready, key=lambda one: (tallies[one.name].seconds, order[one.name]))
-            shown = _show(tallies, one.name, deadline, shown)
-            if not _step(one, tallies[one.name], begun, root, options):
-                ready.remove(one)
+            campaign = min(ready, key=lambda item: (tallies[item.name].seconds, order[item.name]))
+            shown = _show(tallies, campaign.name, deadline, shown)
+            if not _step(campaign, tallies[campaign.name], begun, root, options):
+                ready.remove(campaign)
     except KeyboardInterrupt:
         print("\ninterrupted")
     finally:
         _table(tallies, missing)
-        for one in campaigns:
-            if one.name in begun:
-                one.end()
+        for campaign in campaigns:
+            if campaign.name in begun:
+                campaign.end()
     is_bad = any(tally.is_bad for tally in tallies.values())
     if is_bad:
         print(f"what is left of failed trials is in {root}")
@@ -77,27 +82,27 @@ def main() -> int:
 
 
 def _step(
-    one: Campaign, tally: Tally, begun: set[str], root: Path, options: argparse.Namespace
+    item: Campaign, tally: Tally, begun: set[str], root: Path, options: argparse.Namespace
 ) -> bool:
     """Do one trial, and before the first what it begins with; False when there is no other."""
     number = tally.trials if options.trial is None else options.trial
     started = time.monotonic()
-    folder = root / one.name
+    folder = root / item.name
     try:
-        if one.name not in begun:
-            begun.add(one.name)
+        if item.name not in begun:
+            begun.add(item.name)
             folder.mkdir()
-            one.begin(folder)
-        seeds = np.random.SeedSequence([options.seed, zlib.crc32(one.name.encode()), number])
+            item.begin(folder)
+        seeds = np.random.SeedSequence([options.seed, zlib.crc32(item.name.encode()), number])
         tally.trials += 1
-        one.trial(np.random.default_rng(seeds), folder, tally)
+        item.trial(np.random.default_rng(seeds), folder, tally)
     except Fault as fault:
         tally.faults[fault.kind] += 1
-        again = f"--seed {options.seed} --only {one.name} --trial {number}"
-        print(f"\n{one.name}: {fault.kind}: {fault}\n  repeat: python -m tests.chaos {again}")
+        again = f"--seed {options.seed} --only {item.name} --trial {number}"
+        print(f"\n{item.name}: {fault.kind}: {fault}\n  repeat: python -m tests.chaos {again}")
         if not tally.trials:  # nothing to begin with
             return False
-        shutil.copytree(folder, root / f"{one.name}-{number}", symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(folder, root / f"{item.name}-{number}", symlinks=True, dirs_exist_ok=True)
     finally:
         tally.seconds += time.monotonic() - started
     return options.trial is None
@@ -108,7 +113,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--hours", type=float, default=0.0)
     parser.add_argument("--minutes", type=float, help="5, if there are no hours")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
-    names = [one.name for one in CAMPAIGNS]
+    names = [item.name for item in CAMPAIGNS]
     parser.add_argument("--only", action="append", choices=names, metavar="CAMPAIGN")
     parser.add_argument("--trial", type=int, help="this one alone")
     options = parser.parse_args()

@@ -141,19 +141,19 @@ class Mixed(Campaign):
 
 def files_below(folder: Path) -> Counter[str]:
     """Count the files by their names below the folder, random parts left out."""
-    found = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
-    return Counter(RANDOM_NAME.sub("*", os.path.relpath(path, folder)) for path in found)
+    values = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
+    return Counter(RANDOM_NAME.sub("*", os.path.relpath(path, folder)) for path in values)
 
 
 def bytes_beside(folder: Path, expected: Counter[str]) -> tuple[int, list[str]]:
     """Return the bytes, and the names, of files that an undisturbed job does not leave."""
-    left, size, names = Counter(expected), 0, []
+    remaining, size, names = Counter(expected), 0, []
     for root, _, files in os.walk(folder):
         for name in files:
             path = os.path.join(root, name)
             key = RANDOM_NAME.sub("*", os.path.relpath(path, folder))
-            left[key] -= 1
-            if left[key] < 0:
+            remaining[key] -= 1
+            if remaining[key] < 0:
                 size += max(1, os.lstat(path).st_size)
                 names.append(os.path.relpath(path, folder))
     return size, names

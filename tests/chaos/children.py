@@ -57,7 +57,7 @@ class End:
         Result of its function.
     error : str or None
         Error of its function, with the traceback.
-    told : list
+    messages : list
         See `tell`.
     n_writes : int
         Below the watched folder.
@@ -66,7 +66,7 @@ class End:
     killed: bool = False
     value: Any = None
     error: str | None = None
-    told: list[Any] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
     n_writes: int = 0
     seconds: float = 0.0
 
@@ -190,7 +190,7 @@ class Child:
         except (EOFError, OSError):  # it died
             return False
         if kind == "told":
-            self._end.told.append(what[0])
+            self._end.messages.append(what[0])
         elif kind == "halted":
             act(self)
             self._pipe.send("go on") if not self._end.killed else None

@@ -39,13 +39,13 @@ class Place:
 
 def digest(*parts: Any) -> str:
     """A hash of arrays and of anything that can be printed."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for part in parts:
         array = np.asarray(part)
-        found.update(f"{array.dtype.kind}{array.shape}".encode())
+        result.update(f"{array.dtype.kind}{array.shape}".encode())
         is_plain = array.dtype.kind in "iufb"
-        found.update(array.tobytes() if is_plain else repr(array.tolist()).encode())
-    return found.hexdigest()[:12]
+        result.update(array.tobytes() if is_plain else repr(array.tolist()).encode())
+    return result.hexdigest()[:12]
 
 
 def bags_of(place: Place) -> list[str] | None:

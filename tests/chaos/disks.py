@@ -43,13 +43,13 @@ class Disk(Files):
         subprocess.run(["umount", "--lazy", str(self._mounted)], check=True)
 
     def keep(self, place: Place) -> Callable[[Path], Place]:
-        kept = place.local.with_name("given")
-        shutil.copytree(place.local, kept)
+        path = place.local.with_name("given")
+        shutil.copytree(place.local, path)
 
         def copy(folder: Path) -> Place:
             for entry in place.local.iterdir():
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-            shutil.copytree(kept, place.local, dirs_exist_ok=True)
+            shutil.copytree(path, place.local, dirs_exist_ok=True)
             return place
 
         return copy

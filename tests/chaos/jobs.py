@@ -95,8 +95,8 @@ def command(*args: str) -> None:
     if result.exit_code in (0, CHAMPION_KEPT) or "exists already" in result.stderr:
         return
     is_ours = result.exit_code in (1, 4) and "--debug shows where" not in result.stderr
-    said = result.stderr.strip().splitlines() or [repr(result.exception)]
-    raise (OSError if is_ours else RawError)(said[-1])
+    message = result.stderr.strip().splitlines() or [repr(result.exception)]
+    raise (OSError if is_ours else RawError)(message[-1])
 
 
 # ------------------------------------------------------------------ stores

@@ -74,12 +74,12 @@ class Files(Ground):
         return Place(str(place), place)
 
     def keep(self, place: Place) -> Callable[[Path], Place]:
-        kept = place.local.with_name("given")
-        shutil.copytree(place.local, kept)
+        path = place.local.with_name("given")
+        shutil.copytree(place.local, path)
 
         def copy(folder: Path) -> Place:
             shutil.rmtree(place.local, ignore_errors=True)
-            shutil.copytree(kept, place.local)
+            shutil.copytree(path, place.local)
             return place
 
         return copy
@@ -164,10 +164,12 @@ class Killed(Campaign):
         """Look at what a kill has left; nothing goes back behind what was seen before."""
         now = self._look(place)
         check_between(self.job, self.before, now, self.after)
-        told = end.told[-1] if end.told else 0
+        message = end.messages[-1] if end.messages else 0
         if isinstance(self.after, list) and self.job.keeps:
-            if len(now or ()) < max(told, len(seen or ())):
-                raise Lost(f"{len(now or ())} are left of {max(told, len(seen or ()))} committed")
+            if len(now or ()) < max(message, len(seen or ())):
+                raise Lost(
+                    f"{len(now or ())} are left of {max(message, len(seen or ()))} committed"
+                )
         elif seen == self.after and now != seen and self.job.keeps and self.before is None:
             raise Lost(f"{now} instead of the result, which was there")
         return now

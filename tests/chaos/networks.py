@@ -61,9 +61,9 @@ def schedule(host: str, folder: Path) -> None:
     async def serve() -> None:
         security = _security(folder, "scheduler")
         options = {"dashboard_address": f"{host}:0", "dashboard": False}
-        async with Scheduler(host=f"tls://{host}", port=0, security=security, **options) as one:
-            tell(one.address)
-            await one.finished()
+        async with Scheduler(host=f"tls://{host}", port=0, security=security, **options) as item:
+            tell(item.address)
+            await item.finished()
 
     asyncio.run(serve())
 
@@ -72,8 +72,8 @@ def work(address: str, host: str, folder: Path) -> None:
     async def serve() -> None:
         security = _security(folder, "worker")
         options = {"nthreads": 1, "dashboard": False, "local_directory": str(folder)}
-        async with Worker(address, host=f"tls://{host}", security=security, **options) as one:
-            await one.finished()
+        async with Worker(address, host=f"tls://{host}", security=security, **options) as item:
+            await item.finished()
 
     asyncio.run(serve())
 

@@ -252,13 +252,13 @@ class Objects(Ground):
         self._server.end()
 
     def keep(self, place: Place) -> Callable[[Path], Place]:
-        kept = place.local.with_name("given")
-        shutil.copytree(place.local, kept)
+        path = place.local.with_name("given")
+        shutil.copytree(place.local, path)
         objects = run(snapshot, place.url, place=place.local, environment=self.environment)
 
         def copy(folder: Path) -> Place:
             shutil.rmtree(place.local)
-            shutil.copytree(kept, place.local)
+            shutil.copytree(path, place.local)
             self._put(objects, place)
             return place
 
@@ -266,12 +266,12 @@ class Objects(Ground):
         return copy
 
     def run_counted(self, function: Callable[..., Any], place: Place) -> tuple[End, int]:
-        said: list[str] = []
+        message: list[str] = []
         # without the proxy, which takes half of the time
         alone = Child(function, place, place=place.local, environment=self.environment).wait()
         self._copy(place.local.parent)
-        end = self.run_behind(Plan(), function, place, lambda child, what: said.append(what))
-        return replace(end, seconds=alone.seconds), len(said)
+        end = self.run_behind(Plan(), function, place, lambda child, what: message.append(what))
+        return replace(end, seconds=alone.seconds), len(message)
 
     def kill_at(self, k: int, after: bool, function: Callable[..., Any], place: Place) -> End:
         plan = Plan(kill_at=k, after=after)

@@ -35,29 +35,29 @@ def submit_until_done(place: Place) -> None:
     elif before[-1].status() is not Status.DONE:
         command("submit", "fit", "--resume", before[-1].id, "--root", root)
     record.DEAD_SECONDS = patience
-    found = runs_in(root)[-1]
-    tell(found.id)
-    found.result(timeout=PATIENCE - 10)
+    result = runs_in(root)[-1]
+    tell(result.id)
+    result.result(timeout=PATIENCE - 10)
 
 
 def cancel(place: Place) -> None:
-    for one in runs_in(place.at("runs")):
-        if not one.status().is_over:
-            command("cancel", one.url)
+    for item in runs_in(place.at("runs")):
+        if not item.status().is_over:
+            command("cancel", item.url)
 
 
 def kill_drivers(place: Place) -> bool:
     """Whether there was one."""
-    mark, found = f"{MARK}={place.url}".encode(), False
+    mark, result = f"{MARK}={place.url}".encode(), False
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             is_one = mark in (folder / "environ").read_bytes().split(b"\0")
             if is_one and b"drive" in (folder / "cmdline").read_bytes().split(b"\0"):
                 os.kill(int(folder.name), signal.SIGKILL)
-                found = True
+                result = True
         except (FileNotFoundError, PermissionError, ProcessLookupError):
             continue
-    return found
+    return result
 
 
 class Submitted(Killed):

@@ -60,15 +60,15 @@ def result(place: Place) -> str | None:
 
 
 def campaign(run, folder):
-    one = Killed(Job("job", old, run, result, renamed), Files)
-    one.begin(folder)
-    return one
+    single = Killed(Job("job", old, run, result, renamed), Files)
+    single.begin(folder)
+    return single
 
 
-def trials(one, folder, n=4):
+def trials(item, folder, n=4):
     tally = Tally()
     for seed in range(n):
-        one.trial(np.random.default_rng(seed), folder, tally)
+        item.trial(np.random.default_rng(seed), folder, tally)
     assert tally.kills > n / 2
     return tally
 
@@ -81,9 +81,9 @@ def test_a_job_that_is_right(tmp_path):
     ("run", "fault"), [(deleted_first, Lost), (torn, Wrong), (only_once, Stuck)]
 )
 def test_a_job_that_fails(tmp_path, run, fault):
-    one = campaign(run, tmp_path)
+    single = campaign(run, tmp_path)
     with pytest.raises(fault):
-        trials(one, tmp_path)
+        trials(single, tmp_path)
 
 
 def test_a_job_that_leaves_junk(tmp_path, monkeypatch):
@@ -117,12 +117,12 @@ GROWS = Job("job", old, old, result, old)
 def test_what_may_be_seen_between(now, keeps, fault):
     """Rows that were added to a list that grows from ab to abcd."""
     job = replace(GROWS, keeps=keeps)
-    given = job, list("ab"), list(now), list("abcd")
+    arguments = job, list("ab"), list(now), list("abcd")
     if fault is None:
-        check_between(*given)
+        check_between(*arguments)
     else:
         with pytest.raises(fault):
-            check_between(*given)
+            check_between(*arguments)
 
 
 # ---------------------------------------------------------------------- flips, and the proxy

@@ -74,7 +74,7 @@ class Meeting(Killed):
         is_refused = self.job.name in REPLACED and (seen.said or "").startswith(REFUSALS)
         if seen.error is not None and not is_refused:
             raise Wrong(f"a reader failed: {seen.said}")
-        for now in seen.told:
+        for now in seen.messages:
             check_between(self.job, self.before, now, self.after)
 
 
@@ -98,7 +98,7 @@ class Rivals(Killed):
             looked = reader.wait()
             if looked.error is not None:
                 raise Wrong(f"a reader failed: {looked.said}")
-            for now in looked.told:
+            for now in looked.messages:
                 check_between(self.job, self.before, now, self.after)
             for end in ends:
                 tally.kills += end.killed

@@ -27,13 +27,13 @@ SECONDS = 5.0  # an honest server answers in milliseconds
 
 def ports_of(*pids):
     """The ports on which processes, and all that they started, listen."""
-    processes = [one for pid in pids for one in _tree(pid)]
-    found = set()
+    processes = [item for pid in pids for item in _tree(pid)]
+    result = set()
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             sockets = process.net_connections("inet")
-            found |= {one.laddr.port for one in sockets if one.status == psutil.CONN_LISTEN}
-    return found
+            result |= {item.laddr.port for item in sockets if item.status == psutil.CONN_LISTEN}
+    return result
 
 
 def ports_told(client):
@@ -53,8 +53,8 @@ def _tree(pid):
 
 def open_to_others(ports=(), paths=()):
     """What another account gets: ports that answer, paths that it can read or list."""
-    given = [",".join(map(str, sorted(ports))), *map(str, paths)]
-    command = [sys.executable, "-m", "tests.clusters.intruder", *given]
+    arguments = [",".join(map(str, sorted(ports))), *map(str, paths)]
+    command = [sys.executable, "-m", "tests.clusters.intruder", *arguments]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -68,8 +68,8 @@ async def _answers(port, certificate):
             ) as server:
                 identity = await asyncio.wait_for(server.identity(), SECONDS)
                 return f"{port}: a {identity['type']}, by {scheme}"
-    found = await asyncio.gather(*(asyncio.to_thread(_page, port, page) for page in PAGES))
-    pages = [page for page, is_there in zip(PAGES, found, strict=True) if is_there]
+    result = await asyncio.gather(*(asyncio.to_thread(_page, port, page) for page in PAGES))
+    pages = [page for page, is_there in zip(PAGES, result, strict=True) if is_there]
     return f"{port}: pages {pages}" if pages else None
 
 
@@ -95,7 +95,9 @@ def _readable(path):
 async def _main(ports, paths, certificate):
     # all at once: Dask tries a port that refuses it again and again until the time is over
     answers = await asyncio.gather(*(_answers(port, certificate) for port in ports))
-    return [one for one in answers if one] + [path for path in paths if _readable(Path(path))]
+    return [answer for answer in answers if answer] + [
+        path for path in paths if _readable(Path(path))
+    ]
 
 
 if __name__ == "__main__":

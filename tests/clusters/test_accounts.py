@@ -44,10 +44,10 @@ def test_what_is_open_is_found(shared):
     before = ports_of(os.getpid())
     with LocalCluster(n_workers=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"):
         ports = ports_of(os.getpid()) - before
-        found = " ".join(open_to_others(ports, [shared, shared / "a", shared / "b"]))
+        result = " ".join(open_to_others(ports, [shared, shared / "a", shared / "b"]))
     for part in ("a Scheduler, by tcp", "a Worker, by tcp", "a Nanny, by tcp", "pages ['/'"):
-        assert part in found
-    assert found.endswith(f"{shared} {shared}/a")
+        assert part in result
+    assert result.endswith(f"{shared} {shared}/a")
 
 
 def test_local_cluster():
@@ -55,18 +55,18 @@ def test_local_cluster():
     before = ports_of(os.getpid())
     with connect("local", n_workers=2, cores_per_worker=1) as client:
         client.wait_for_workers(2)
-        told = list(ports_told(client))
-        assert len(told) == 8
-        assert open_to_others({*told, *(ports_of(os.getpid()) - before)}) == []
+        message = list(ports_told(client))
+        assert len(message) == 8
+        assert open_to_others({*message, *(ports_of(os.getpid()) - before)}) == []
 
 
 def test_dashboard_that_was_asked_for():
     """dashboard=True shows pages, and lets nobody in."""
     before = ports_of(os.getpid())
     with connect("local", n_workers=1, dashboard=True):
-        found = open_to_others(ports_of(os.getpid()) - before)
-        assert all("pages" in one for one in found)
-        assert "/info/main/workers.html" in " ".join(found)
+        result = open_to_others(ports_of(os.getpid()) - before)
+        assert all("pages" in item for item in result)
+        assert "/info/main/workers.html" in " ".join(result)
 
 
 def test_ingest(tmp_path):
@@ -108,7 +108,7 @@ def test_submitted_run(shared):
         assert {path.name for path in files} >= {"run.json", "state.json", "beat.json", "log.txt"}
         assert open_to_others(ports, [run.url, *files]) == []
         assert {f"{path.stat().st_mode:o}" for path in files} == {"100600"}
-        assert [one.id for one in runs_in(shared / "runs")] == [run.id]
+        assert [item.id for item in runs_in(shared / "runs")] == [run.id]
         os.seteuid(NOBODY)
         try:  # in a root that several people use, each sees his own
             assert runs_in(shared / "runs") == []

@@ -62,7 +62,7 @@ def folder(tmp_path):
     bags = [rng.random((9, 2)) for _ in range(150)]
     y = [bag[:, 0].mean() for bag in bags]
     ids = [f"{EVIL}{i}" for i in range(150)]
-    labels = [classes[int(one > 0.5)] for one in y]
+    labels = [classes[int(item > 0.5)] for item in y]
     store.append(bags, targets={f"y{EVIL}": y, "c": labels}, ids=ids)
     (tmp_path / "www").mkdir()
     for task, target in (("regression", f"y{EVIL}"), ("classification", "c")):
@@ -99,14 +99,16 @@ def test_pages_in_a_browser(folder, tmp_path, task):
     assert set(server.asked) - {"/favicon.ico"} == {"/frames.html", f"/{task}.html"}
     text = re.search(r"<body>(.*)</body>", run.stdout, re.DOTALL).group(1)
     unescaped = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    is_unharmed, found = json.loads(unescaped)
+    is_unharmed, result = json.loads(unescaped)
     assert is_unharmed
-    for width, page in zip(WIDTHS, found, strict=True):
+    for width, page in zip(WIDTHS, result, strict=True):
         assert page["width"] <= width
         assert page["scripts"] == 0
         assert EVIL in page["text"]
         assert "What to worry about" in page["text"]
         assert page["letters"] >= 8  # pixels
     n_held_out = json.loads((folder / f"{task}.json").read_text())["n_bags_held_out"]
-    pictures_of_bags = found[0]["dots"] // n_held_out  # the truth with predictions, and with errors
+    pictures_of_bags = (
+        result[0]["dots"] // n_held_out
+    )  # the truth with predictions, and with errors
     assert pictures_of_bags == {"regression": 2, "classification": 0}[task]

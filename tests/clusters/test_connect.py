@@ -389,8 +389,12 @@ def test_each_version_counts(name, place):
     def client(**others):
         infos = {key: {"packages": others.get(key, same)} for key in ("scheduler", "a", "b")}
         workers = {key: infos[key] for key in ("a", "b")}
-        found = {"client": {"packages": same}, "scheduler": infos["scheduler"], "workers": workers}
-        return SimpleNamespace(get_versions=lambda packages: found)
+        by_name = {
+            "client": {"packages": same},
+            "scheduler": infos["scheduler"],
+            "workers": workers,
+        }
+        return SimpleNamespace(get_versions=lambda packages: by_name)
 
     check_versions(client())
     who = "the scheduler" if place == "scheduler" else f"worker {place}"

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.kubernetes
 
 MANIFESTS = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
 OBJECTS = [
-    pytest.param(one, id=f"{path.stem}-{one['kind']}")
+    pytest.param(document, id=f"{path.stem}-{document['kind']}")
     for path in MANIFESTS
-    for one in yaml.safe_load_all(path.read_text())
+    for document in yaml.safe_load_all(path.read_text())
 ]
 CRD = "deployment/helm/dask-kubernetes-operator/crds/daskcluster.yaml"
 
@@ -87,9 +87,9 @@ def test_manifest(manifest):
 
 def test_pods_are_confined():
     """Nobody is root, writes to the image, or has more than it asks for; all of it is limited."""
-    found = [pod for one in OBJECTS for pod in pods(one.values[0])]
-    assert len(found) == 4
-    for pod in found:
+    values = [pod for item in OBJECTS for pod in pods(item.values[0])]
+    assert len(values) == 4
+    for pod in values:
         assert pod["securityContext"]["runAsNonRoot"] is True
         for container in pod["containers"]:
             confined = container["securityContext"]
@@ -233,7 +233,7 @@ def test_refusals(profile):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("kind: DaskCluster", "'metadata'"),
         ("{kind: DaskCluster, metadata: []}", "list"),
@@ -241,9 +241,9 @@ def test_refusals(profile):
         ("kind: [", "line 1"),
     ],
 )
-def test_a_manifest_that_can_not_be_used(profile, tmp_path, text, told):
+def test_a_manifest_that_can_not_be_used(profile, tmp_path, text, message):
     """One line that names the file and what is wrong with it."""
     path = tmp_path / "cluster.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=rf"cluster_spec {path} .*{told}"):
+    with pytest.raises(ConfigError, match=rf"cluster_spec {path} .*{message}"):
         connect(profile("http://127.0.0.1:1", cluster_spec=str(path)))

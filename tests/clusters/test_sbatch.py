@@ -31,9 +31,11 @@ def endless(tmp_path):
     """Submits a job that would take days."""
 
     def submitted():
-        given = settings(url=tmp_path / "many.zarr", **ENDLESS)
+        arguments = settings(url=tmp_path / "many.zarr", **ENDLESS)
         where = ["--root", tmp_path / "runs", "--launcher", "sbatch"]
-        printed = done("submit", "generate", *given, *settings(dataset="gmm_components"), *where)
+        printed = done(
+            "submit", "generate", *arguments, *settings(dataset="gmm_components"), *where
+        )
         return attach(printed.splitlines()[0], root=tmp_path / "runs")
 
     return submitted

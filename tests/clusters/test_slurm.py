@@ -79,9 +79,9 @@ def test_same_model(profile, url, expected, interface):
         assert len(jobs()) == 2
         workers = client.run(lambda: (os.getpid(), os.getppid())).values()
         processes = [os.getpid(), *(pid for pids in workers for pid in pids)]
-        told = list(ports_told(client))
-        assert len(told) == 8
-        ports = {*told, *(ports_of(*processes) - before)}
+        message = list(ports_told(client))
+        assert len(message) == 8
+        ports = {*message, *(ports_of(*processes) - before)}
         assert open_to_others(ports) == []
         assert_same(fitted(url), expected)
     until(lambda: jobs() == set())

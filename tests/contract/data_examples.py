@@ -15,7 +15,7 @@ Given = Callable[[World], dict[str, Any]] | dict[str, Any]
 
 
 def calls(
-    prefix: str, of: Callable[[World], Any], /, *bare: str, **given: Given
+    prefix: str, of: Callable[[World], Any], /, *bare: str, **inputs: Given
 ) -> dict[str, Example]:
     """The examples of functions of a module, or methods of an object, each with its arguments.
 
@@ -31,7 +31,7 @@ def calls(
 
     return {
         f"{prefix}{name}": example(name, arguments)
-        for name, arguments in {**{name: {} for name in bare}, **given}.items()
+        for name, arguments in {**{name: {} for name in bare}, **inputs}.items()
     }
 
 

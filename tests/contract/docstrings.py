@@ -32,12 +32,12 @@ def described(constraint: Constraint[Any], default: object) -> str | None:
 
     Objects, mappings and what is checked where it is read are described in the author's words.
     """
-    members = [one for one in members_of(constraint) if one != None_]
-    words = [_words(one) for one in members]
+    members = [word for word in members_of(constraint) if word != None_]
+    words = [_words(word) for word in members]
     if None in words or not words:
         return None
     is_optional = len(members) < len(members_of(constraint))
-    text = " or ".join(str(one) for one in words)
+    text = " or ".join(str(word) for word in words)
     if default is None and is_optional:
         return f"{text}, optional"
     text += " or None" if is_optional else ""
@@ -48,24 +48,24 @@ def _literal(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
-def _words(one: Constraint[Any]) -> str | None:
-    if one in PLAIN:
-        return PLAIN[one]
-    if isinstance(one, OneOf):
-        listed = ", ".join(map(_literal, one.choices))
-        return listed if len(one.choices) == 1 else f"{{{listed}}}"
-    if isinstance(one, Integer):
-        return ("even " if one.even else "") + "int" + _bounds(one.ge, one.le)
-    if isinstance(one, Real):
-        if one.lt is None and one.gt is None:
-            return "float" + _bounds(one.ge, one.le)
-        if one.lt is None and one.le is None:
-            return f"float > {one.gt:g}"
-        left = f"({one.gt:g}" if one.gt is not None else f"[{one.ge:g}"
-        right = f"{one.lt:g})" if one.lt is not None else f"{one.le:g}]"
+def _words(item: Constraint[Any]) -> str | None:
+    if item in PLAIN:
+        return PLAIN[item]
+    if isinstance(item, OneOf):
+        listed = ", ".join(map(_literal, item.choices))
+        return listed if len(item.choices) == 1 else f"{{{listed}}}"
+    if isinstance(item, Integer):
+        return ("even " if item.even else "") + "int" + _bounds(item.ge, item.le)
+    if isinstance(item, Real):
+        if item.lt is None and item.gt is None:
+            return "float" + _bounds(item.ge, item.le)
+        if item.lt is None and item.le is None:
+            return f"float > {item.gt:g}"
+        left = f"({item.gt:g}" if item.gt is not None else f"[{item.ge:g}"
+        right = f"{item.lt:g})" if item.lt is not None else f"{item.le:g}]"
         return f"float in {left}, {right}"
-    if isinstance(one, ListOf):
-        inner = described(one.item, MISSING)
+    if isinstance(item, ListOf):
+        inner = described(item.item, MISSING)
         return None if inner is None else f"list of {inner}"
     return None
 

@@ -210,7 +210,7 @@ EXAMPLES: dict[str, Example] = {
         },
     ),
     "DriftDetector": lambda w: (
-        lambda **given: operations.DriftDetector(**given).fit(w.arrays).predict(w.arrays),
+        lambda **arguments: operations.DriftDetector(**arguments).fit(w.arrays).predict(w.arrays),
         {"n_permutations": 9, "n_frequencies": 8},
     ),
     **calls(

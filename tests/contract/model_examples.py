@@ -43,10 +43,10 @@ def _scored(kind: type) -> Example:
 
     def example(w: World) -> Call:
         model = kind(w.embedding, w.second, uncertainty=True)
-        given = {} if kind is models.TripleBasisRegressor else {"target": "c"}
+        arguments = {} if kind is models.TripleBasisRegressor else {"target": "c"}
         if kind is models.DoubleBasisRegressor:
-            given = {"target": "y"}
-        return model.fit(w.store, **given).bag_scores, {"X": w.arrays}
+            arguments = {"target": "y"}
+        return model.fit(w.store, **arguments).bag_scores, {"X": w.arrays}
 
     return example
 

@@ -56,8 +56,8 @@ class PublicCallable(NamedTuple):
     @property
     def needs_example(self) -> bool:
         """Whether people can call it with things of their own."""
-        found = parameters_of(self.call)
-        if any("type[" in str(one.annotation) for one in found):
+        result = parameters_of(self.call)
+        if any("type[" in str(item.annotation) for item in result):
             return False
         if inspect.isclass(self.call):
             if hasattr(self.call, "open"):
@@ -67,14 +67,14 @@ class PublicCallable(NamedTuple):
                 return False
         elif self.owner is not None and _is_hook(self.call.__name__, self.owner):
             return False
-        needed = [one for one in found if one.default is inspect.Parameter.empty]
-        return bool(found) and not any(map(_is_made_by_rooms, needed))
+        needed = [item for item in result if item.default is inspect.Parameter.empty]
+        return bool(result) and not any(map(_is_made_by_rooms, needed))
 
 
 def parameters_of(call: Any) -> list[inspect.Parameter]:
     """The parameters that a caller names."""
-    found = inspect.signature(call).parameters.values()
-    return [one for one in found if one.name not in ("self", "cls", "params")]
+    result = inspect.signature(call).parameters.values()
+    return [item for item in result if item.name not in ("self", "cls", "params")]
 
 
 def public_callables() -> Iterator[tuple[str, PublicCallable]]:
@@ -91,9 +91,9 @@ def public_callables() -> Iterator[tuple[str, PublicCallable]]:
             seen[name] = thing
             yield name, PublicCallable(thing, None)
             for method in dir(thing) if inspect.isclass(thing) else ():
-                found = getattr(thing, method)
-                if inspect.isroutine(found) and not method.startswith("_") and _is_ours(found):
-                    yield f"{name}.{method}", PublicCallable(found, thing)
+                result = getattr(thing, method)
+                if inspect.isroutine(result) and not method.startswith("_") and _is_ours(result):
+                    yield f"{name}.{method}", PublicCallable(result, thing)
 
 
 def _is_error(thing: object) -> bool:
@@ -120,7 +120,7 @@ def _is_hook(method: str, owner: type) -> bool:
     abstract = [base for base in owner.__mro__ if _is_abstract(base) or ABC in base.__bases__]
     if any(method in vars(base) for base in abstract):
         return True
-    has = {*dir(owner), *(one.name for one in (fields(owner) if is_dataclass(owner) else ()))}
+    has = {*dir(owner), *(item.name for item in (fields(owner) if is_dataclass(owner) else ()))}
     return any(method in names and names <= has for names in PROTOCOLS)
 
 
@@ -128,7 +128,7 @@ def _is_made_by_rooms(parameter: inspect.Parameter) -> bool:
     """Whether nothing that people make is among the kinds of values that a parameter takes."""
     annotation = inspect.formatannotation(parameter.annotation).strip("'")
     plain = re.sub(r"\b(?:Sequence|list|tuple)\[(.*?)(?:, \.\.\.)?\]", r"\1", annotation)
-    kinds = {re.match(r"\w*", one)[0] for one in plain.split(" | ")} - {"None"}  # type: ignore[index]
+    kinds = {re.match(r"\w*", item)[0] for item in plain.split(" | ")} - {"None"}  # type: ignore[index]
     return bool(kinds) and kinds <= MADE_BY_US
 
 

@@ -63,16 +63,16 @@ def stored(frames, url):
     return made.append(frames, {"y": Y})
 
 
-def regressor(**given):
-    return DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0, **given).fit(FRAMES, Y)
+def regressor(**arguments):
+    return DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0, **arguments).fit(FRAMES, Y)
 
 
-def classifier(**given):
-    return DoubleBasisClassifier(MomentsEmbedding(), alpha=1.0, **given).fit(FRAMES, CLASSES)
+def classifier(**arguments):
+    return DoubleBasisClassifier(MomentsEmbedding(), alpha=1.0, **arguments).fit(FRAMES, CLASSES)
 
 
-def triple(**given):
-    return TripleBasisRegressor(MomentsEmbedding(), alpha=1.0, **given).fit(FRAMES, ANSWERS)
+def triple(**arguments):
+    return TripleBasisRegressor(MomentsEmbedding(), alpha=1.0, **arguments).fit(FRAMES, ANSWERS)
 
 
 def smoother():
@@ -164,7 +164,7 @@ CALLS = {
         features(stored(b, url / "s"), MomentsEmbedding().fit(FRAMES))
     ),
     "iter_predictions": lambda b, url: np.concatenate(
-        [one.prediction for one in iter_predictions(regressor(), stored(b, url / "s"))]
+        [item.prediction for item in iter_predictions(regressor(), stored(b, url / "s"))]
     ),
     "write_predictions": written,
     "DriftDetector.predict": lambda b, _: (

@@ -42,13 +42,13 @@ def test_entries_say_what_the_signature_does(thing):
     """The first line of an entry is `described`, where that knows the words."""
     parameters, constraints = inspect.signature(thing).parameters, constraints_of(thing)
     wrong = []
-    for names, said in entries(docstring_of(thing)):
+    for names, message in entries(docstring_of(thing)):
         for key in names:
             if key not in constraints:
                 continue
             wanted = described(constraints[key], parameters[key].default)
-            if wanted is not None and said != wanted:
-                wrong.append(f"{key} : {said}\n   {wanted}")
+            if wanted is not None and message != wanted:
+                wrong.append(f"{key} : {message}\n   {wanted}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -76,13 +76,13 @@ def valid(job: str, w: World) -> dict[str, str]:
 
 def keys_of(model: type[BaseModel], prefix: str = "") -> list[str]:
     """All keys of a config, dotted, those of its sections among them."""
-    found = []
+    values = []
     for name, field in model.model_fields.items():
         inner = field.annotation
-        found.append(prefix + name)
+        values.append(prefix + name)
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found += keys_of(inner, f"{prefix}{name}.")
-    return found
+            values += keys_of(inner, f"{prefix}{name}.")
+    return values
 
 
 def load(config: type[JobConfig], settings: list[str]) -> JobConfig | str:
@@ -110,18 +110,18 @@ def test_values_that_no_key_wants(job, which, world, monkeypatch, capfd):
                 continue
             others = [f"{k}={v}" for k, v in valid(job, world).items() if k != key]
             settings = [*others, f"{key}={junk}"]
-            found = load(config, settings)
-            if not isinstance(found, str):
-                is_default = found == load(config, others)
+            result = load(config, settings)
+            if not isinstance(result, str):
+                is_default = result == load(config, others)
                 if not works or is_default or (job in LIKE_FIT and key.startswith("model.")):
                     continue
                 capfd.readouterr()
                 with guarded() as seconds:
                     code = run_job(job, None, tuple(settings))
-                found = capfd.readouterr().err
+                result = capfd.readouterr().err
                 if code and seconds() > REFUSAL_SECONDS:
-                    found = f"refused after {seconds():.1f} CPU seconds\n{found}"
-            is_raw = "--debug shows where" in found
-            if is_raw or len(found.splitlines()) > 1 or len(found) > MAX_CHARACTERS + 10:
-                wrong.append(f"{key}={junk[:30]}: {found[:300]}")
+                    result = f"refused after {seconds():.1f} CPU seconds\n{result}"
+            is_raw = "--debug shows where" in result
+            if is_raw or len(result.splitlines()) > 1 or len(result) > MAX_CHARACTERS + 10:
+                wrong.append(f"{key}={junk[:30]}: {result[:300]}")
     assert not wrong, "\n" + "\n".join(wrong)

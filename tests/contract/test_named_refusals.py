@@ -67,7 +67,7 @@ def world(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda w: Bags.from_list([w.arrays[0], MASKED]), "bag 1: 2 values are masked"),
         (lambda w: Bags(MASKED, [0, 6]), "points: 2 values are masked"),
@@ -116,9 +116,9 @@ def world(tmp_path_factory):
         *EMPTY_TEXTS,
     ],
 )
-def test_what_is_refused_by_name(world, call, told):
+def test_what_is_refused_by_name(world, call, message):
     """The message names the parameter, and what is expected of it."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         call(world)
 
 

@@ -46,8 +46,8 @@ def report(job, folder, **options):
 def evaluated(frames, folder):
     options = {"data_url": stored(frames, folder / "s").url, "model_url": model(folder)}
     run("evaluate", {**options, "out_dir": folder / "out", "n_pictured": 1})
-    found = json.loads((folder / "out" / "report.json").read_text())
-    return [value for value in found["targets"]["y"].values() if isinstance(value, float)]
+    result = json.loads((folder / "out" / "report.json").read_text())
+    return [value for value in result["targets"]["y"].values() if isinstance(value, float)]
 
 
 def drifted(frames, folder):
@@ -55,14 +55,17 @@ def drifted(frames, folder):
     detector = {"detector_url": folder / "d.npz", "overwrite": "true"}
     small = {"n_permutations": 19, "n_frequencies": 8}
     run("drift fit", {"data_url": stored(FRAMES, folder / "a").url, **detector, **small})
-    given = {"data_url": stored(frames, folder / "s").url, "detector_url": folder / "d.npz"}
-    return report("drift test", folder, **given)["p_value"]
+    arguments = {"data_url": stored(frames, folder / "s").url, "detector_url": folder / "d.npz"}
+    return report("drift test", folder, **arguments)["p_value"]
 
 
 def compared(frames, folder):
-    given = {"a_url": stored(FRAMES, folder / "a").url, "b_url": stored(frames, folder / "s").url}
+    arguments = {
+        "a_url": stored(FRAMES, folder / "a").url,
+        "b_url": stored(frames, folder / "s").url,
+    }
     small = {"n_permutations": 19, "embedding": "moments", "statistic": "mmd_u"}
-    run("test two-sample", {**given, **small, "out_dir": folder / "out"})
+    run("test two-sample", {**arguments, **small, "out_dir": folder / "out"})
     return json.loads((folder / "out" / "report.json").read_text())["statistic"]
 
 

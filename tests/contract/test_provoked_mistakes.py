@@ -225,11 +225,11 @@ def test_a_file_is_no_store(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["rows.csv", Path("rows.csv")])
-@pytest.mark.parametrize("given", [{}, {"target": "y"}, {"y": [1.0, 2.0]}])
-def test_a_path_is_not_bags(path, given):
+@pytest.mark.parametrize("arguments", [{}, {"target": "y"}, {"y": [1.0, 2.0]}])
+def test_a_path_is_not_bags(path, arguments):
     """What opens it is named, whatever else was passed."""
     with pytest.raises(DataError, match=r"rows\.csv.*BagStore\.open\(url\).*groupby\(id\)"):
-        DoubleBasisRegressor().fit(path, **given)
+        DoubleBasisRegressor().fit(path, **arguments)
 
 
 @pytest.mark.parametrize(

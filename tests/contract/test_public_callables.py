@@ -70,11 +70,11 @@ def complaint(call, values, name, junk, is_open):
     """What is wrong with how a call takes a value; None if nothing is."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        found = complaint_of_call(call, values, name, junk, is_open)
-    of_numpy = [one for one in heard if issubclass(one.category, RuntimeWarning)]
-    if found is None and of_numpy:
+        result = complaint_of_call(call, values, name, junk, is_open)
+    of_numpy = [line for line in heard if issubclass(line.category, RuntimeWarning)]
+    if result is None and of_numpy:
         return f"numpy warns: {of_numpy[0].message} ({of_numpy[0].filename}:{of_numpy[0].lineno})"
-    return found
+    return result
 
 
 def complaint_of_call(call, values, name, junk, is_open):
@@ -97,7 +97,7 @@ def complaint_of_call(call, values, name, junk, is_open):
 
 def test_every_public_callable_has_an_example():
     """A new one without an example, and an example of one that is gone, fail here."""
-    needed = {name for name, one in PUBLIC.items() if one.needs_example}
+    needed = {name for name, first in PUBLIC.items() if first.needs_example}
     assert needed <= set(EXAMPLES) <= set(PUBLIC)
 
 
@@ -125,8 +125,8 @@ def test_values_that_no_parameter_wants(key, which, world, monkeypatch):
             continue
         for what, junk in junk_for(place, constraint, which).items():
             may_work = is_open(constraint, annotation, junk)
-            found = complaint(call, values, name, junk, may_work)
+            result = complaint(call, values, name, junk, may_work)
             if may_work:  # the call may have done its work; a refused one has changed nothing
                 call, values = EXAMPLES[key](world)
-            wrong += [] if found is None else [f"{name}={what}: {found}"]
+            wrong += [] if result is None else [f"{name}={what}: {result}"]
     assert not wrong, "\n" + "\n".join(wrong)

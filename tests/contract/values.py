@@ -130,23 +130,25 @@ def junk_for(parameter: str, constraint: Constraint[Any] | None, which: str) -> 
 
 def four_values(constraint: Constraint[Any] | None) -> dict[str, Any]:
     """A wrong type, below, above, and a wrong word, as far as a constraint has such."""
-    numbers = [one for one in members_of(constraint or Open()) if isinstance(one, (Integer, Real))]
+    numbers = [
+        item for item in members_of(constraint or Open()) if isinstance(item, (Integer, Real))
+    ]
     below, above = (-1, 2**64) if not numbers else (below_of(numbers[0]), above_of(numbers[0]))
     word = JUNK["text"]
     return {"wrong type": JUNK["object"], "below": below, "above": above, "wrong word": word}
 
 
-def below_of(one: Integer | Real) -> float:
-    if isinstance(one, Real) and one.gt is not None:
-        return one.gt
-    return -(2**64) if one.ge is None else one.ge - 1
+def below_of(item: Integer | Real) -> float:
+    if isinstance(item, Real) and item.gt is not None:
+        return item.gt
+    return -(2**64) if item.ge is None else item.ge - 1
 
 
-def above_of(one: Integer | Real) -> float:
-    if isinstance(one, Real) and one.lt is not None:
-        return one.lt
-    largest = 2**64 if isinstance(one, Integer) else 10**400  # no float holds the latter
-    return largest if one.le is None else 2 * abs(one.le) + 1
+def above_of(item: Integer | Real) -> float:
+    if isinstance(item, Real) and item.lt is not None:
+        return item.lt
+    largest = 2**64 if isinstance(item, Integer) else 10**400  # no float holds the latter
+    return largest if item.le is None else 2 * abs(item.le) + 1
 
 
 def is_open(constraint: Constraint[Any] | None, annotation: object, value: object) -> bool:
@@ -177,7 +179,7 @@ def _member_leaves_open(member: Any, value: object) -> bool:
         return value is None
     if origin is Literal:
         return any(
-            value is one or (isinstance(value, str) and value == one) for one in member.__args__
+            value is item or (isinstance(value, str) and value == item) for item in member.__args__
         )
     if member is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
@@ -216,11 +218,11 @@ def annotations_of(function: Any) -> dict[str, Any]:
     owner = function.__init__ if inspect.isclass(function) else function
     owner = inspect.unwrap(getattr(owner, "__func__", owner))
     space = vars(inspect.getmodule(function if inspect.isclass(function) else owner))
-    found = {}
+    by_name = {}
     for name, parameter in inspect.signature(function).parameters.items():
         text = parameter.annotation
         try:
-            found[name] = eval(text, dict(space)) if isinstance(text, str) else text  # noqa: S307 - of our own source
+            by_name[name] = eval(text, dict(space)) if isinstance(text, str) else text  # noqa: S307 - of our own source
         except NameError:
-            found[name] = object
-    return found
+            by_name[name] = object
+    return by_name

@@ -151,7 +151,7 @@ def test_a_function_checks_what_its_annotations_say():
 @pytest.mark.parametrize("kind", [*EMBEDDINGS.values(), *RANDOM_FEATURES.values()])
 def test_components_of_the_library(kind):
     """Each parameter is described, and its default is accepted."""
-    for name, one in parameters_of(kind).items():
-        assert one.text, name
-        assert one.accepts is not None, name
-        one.accepts.check(name, one.default)
+    for name, first in parameters_of(kind).items():
+        assert first.text, name
+        assert first.accepts is not None, name
+        first.accepts.check(name, first.default)

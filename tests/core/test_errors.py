@@ -18,9 +18,9 @@ def test_a_warning_points_to_the_line_that_called_the_library(recwarn):
     model = DoubleBasisRegressor(MomentsEmbedding(), alphas=[1.0, 1e3])
     line = inspect.currentframe().f_lineno + 1
     model.fit(bags, y)
-    (one,) = [one for one in recwarn if one.category is BagbasisWarning]
-    assert "of the grid" in str(one.message)
-    assert (one.filename, one.lineno) == (__file__, line)
+    (warning,) = [warning for warning in recwarn if warning.category is BagbasisWarning]
+    assert "of the grid" in str(warning.message)
+    assert (warning.filename, warning.lineno) == (__file__, line)
 
 
 def test_a_call_that_fits_often_warns_once(recwarn):
@@ -30,10 +30,10 @@ def test_a_call_that_fits_often_warns_once(recwarn):
     model = DoubleBasisRegressor(MomentsEmbedding(), alphas=[1.0, 1e3])
     line = inspect.currentframe().f_lineno + 1
     cross_val_score(model, bags, y, cv=4)
-    (one,) = [one for one in recwarn if one.category is BagbasisWarning]
-    assert "of the grid" in str(one.message)
-    assert "(and 3 more such warnings)" in str(one.message)
-    assert (one.filename, one.lineno) == (__file__, line)
+    (warning,) = [warning for warning in recwarn if warning.category is BagbasisWarning]
+    assert "of the grid" in str(warning.message)
+    assert "(and 3 more such warnings)" in str(warning.message)
+    assert (warning.filename, warning.lineno) == (__file__, line)
 
 
 def test_warnings_are_gathered_by_kind(recwarn):
@@ -53,8 +53,8 @@ def test_warnings_are_gathered_by_kind(recwarn):
 
     with pytest.raises(ZeroDivisionError):
         run()
-    told = [str(one.message) for one in recwarn]
-    assert told == ["a 1 (and 1 more such warning)", "b 1"]
+    messages = [str(warning.message) for warning in recwarn]
+    assert messages == ["a 1 (and 1 more such warning)", "b 1"]
 
 
 @pytest.mark.parametrize("mark", "\u061c\u200e\u200f\u202a\u202e\u2066\u2069")

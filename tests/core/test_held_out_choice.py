@@ -39,11 +39,11 @@ def test_order_is_of_simplicity_and_the_better_of_equals_is_taken():
 def test_folds_that_share_training_data_know_less():
     """The error is larger by √(1 + K / (K − 1)): by half of five folds."""
     gaps = np.array([0.1, 0.2, 0.3, 0.0, 0.4])
-    base, one = np.zeros(5), stats.t(4).ppf(stats.norm.cdf(1)) * gaps.std(ddof=1) / 5**0.5
-    lead = gaps - gaps.mean() + 1.4 * one
+    base, first = np.zeros(5), stats.t(4).ppf(stats.norm.cdf(1)) * gaps.std(ddof=1) / 5**0.5
+    lead = gaps - gaps.mean() + 1.4 * first
     assert not as_good_as_best([base + lead, base])[0]
     assert as_good_as_best([base + lead, base], n_folds=5)[0]
-    assert not as_good_as_best([base + lead + 0.2 * one, base], n_folds=5)[0]
+    assert not as_good_as_best([base + lead + 0.2 * first, base], n_folds=5)[0]
 
 
 def test_weights_and_clusters():

@@ -61,7 +61,7 @@ def test_a_config_names_the_null_in_each_way(key, tmp_path, recwarn):
     path = tmp_path / "test.yaml"
     path.write_text(f"out_dir: o\na_url: s\n{key}: permutation\n")
     assert load_config(Config, path).null == "permutation"
-    warned = [str(one.message) for one in recwarn]
+    warned = [str(warning.message) for warning in recwarn]
     expected = "bags test: null_law is now called null (the old name goes in 1.1)"
     assert warned == ([expected] if key == "null_law" else [])
 
@@ -85,7 +85,7 @@ def test_an_override_wins_under_each_name(key, override, tmp_path):
 )
 def test_configs_of_before_name_checkpoints(config, key, tmp_path):
     path = tmp_path / "job.yaml"
-    required = [name for name, one in config.model_fields.items() if one.is_required()]
+    required = [name for name, first in config.model_fields.items() if first.is_required()]
     path.write_text("".join(f"{name}: a\n" for name in [*required, key]))
     with pytest.warns(FutureWarning, match=f"{key} is now called checkpoints"):
         assert load_config(config, path).checkpoints == "a"
@@ -93,7 +93,7 @@ def test_configs_of_before_name_checkpoints(config, key, tmp_path):
 
 def test_a_key_of_a_section_is_read_by_its_former_name(tmp_path):
     path = tmp_path / "retrain.yaml"
-    required = [name for name, one in retrain.Config.model_fields.items() if one.is_required()]
+    required = [name for name, first in retrain.Config.model_fields.items() if first.is_required()]
     start = "".join(f"{name}: a\n" for name in required)
     path.write_text(f"{start}drift:\n  least_effect: 0.5\n  n_bags: 60\n")
     warned = "bags retrain: drift.least_effect is now called drift.min_effect"

@@ -67,9 +67,9 @@ def test_formats():
     assert list(old.stamp({"n": 1})) == ["format_version", "n"]
     assert new.strip(new.stamp({"n": 1})) == {"n": 1}
     assert new.strip({"version": 1, "n": 1}) == {"n": 1}
-    for found in (3, None, "1", [1]):
+    for value in (3, None, "1", [1]):
         with pytest.raises(ValueError, match=r"of format .*; this version reads 2 and 1"):
-            new.strip({"version": found})
+            new.strip({"version": value})
     with pytest.raises(KeyError, match="here: thing of format 3; this version reads 1"):
         old.strip({"format_version": 3}, "here", KeyError)
 

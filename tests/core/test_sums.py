@@ -28,23 +28,23 @@ def test_parts_add_up_to_the_whole_and_are_subtracted_from_it():
     """And a part that counts three times is as the part added three times."""
     rows = np.arange(24.0).reshape(8, 3)
     first, second, whole = counted(rows[:5], 2.5), counted(rows[5:], 1.0), counted(rows, 3.5)
-    for found, expected in [
+    for actual, expected in [
         (first + second, whole),
         (whole - second, first),
         (first * 3, first + first + first),
     ]:
-        assert (found.name, found.n, found.weights) == ("rows", expected.n, expected.weights)
-        np.testing.assert_array_equal(found.squares, expected.squares)
+        assert (actual.name, actual.n, actual.weights) == ("rows", expected.n, expected.weights)
+        np.testing.assert_array_equal(actual.squares, expected.squares)
 
 
 def test_what_one_of_them_lacks_the_result_lacks():
     """None stays None; nothing is changed in place."""
     rows = np.ones((4, 2))
-    one, other = counted(rows, 1.0), counted(rows)
-    assert (one + other).weights is None
+    first, other = counted(rows, 1.0), counted(rows)
+    assert (first + other).weights is None
     assert (other * 2).weights is None
-    assert (one.n, other.n) == (4, 4)
-    np.testing.assert_array_equal(one.squares, [4, 4])
+    assert (first.n, other.n) == (4, 4)
+    np.testing.assert_array_equal(first.squares, [4, 4])
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,8 +83,8 @@ def test_a_lock_is_of_one_descriptor(tmp_path):
     """Who waits gets it when the other lets go."""
     path = tmp_path / "lock"
     path.write_bytes(b"content")
-    one, other = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
-    systems.lock(one)
+    first, other = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
+    systems.lock(first)
     with pytest.raises(BlockingIOError):
         systems.lock(other)
     assert path.read_bytes() == b"content"
@@ -92,13 +92,13 @@ def test_a_lock_is_of_one_descriptor(tmp_path):
     waiting.start()
     time.sleep(0.1)
     assert waiting.is_alive()
-    systems.unlock(one)
+    systems.unlock(first)
     waiting.join(60)
     with pytest.raises(BlockingIOError):
-        systems.lock(one)
+        systems.lock(first)
     os.close(other)
-    systems.lock(one)
-    os.close(one)
+    systems.lock(first)
+    os.close(first)
 
 
 @pytest.mark.usefixtures("windows")
@@ -145,8 +145,8 @@ def test_links_are_not_opened(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("windows")
 def test_temporary_folders(tmp_path):
     """Held ones stay, those of killed processes go, links and files are left alone."""
-    left, held, link = (tmp_path / f"try-{name}" for name in ("left", "held", "link"))
-    left.mkdir()
+    remaining, held, link = (tmp_path / f"try-{name}" for name in ("left", "held", "link"))
+    remaining.mkdir()
     held.mkdir()
     link.symlink_to(held)
     (tmp_path / "try-file").touch()
@@ -155,8 +155,8 @@ def test_temporary_folders(tmp_path):
     with systems.locked_folder(held):
         os.utime(held, (0, 0))
         with temporary_folder("try-", str(tmp_path)) as folder:
-            found = {path.name for path in tmp_path.iterdir()}
-            assert found == {"try-held", "try-link", "try-file", os.path.basename(folder)}
+            values = {path.name for path in tmp_path.iterdir()}
+            assert values == {"try-held", "try-link", "try-file", os.path.basename(folder)}
             with pytest.raises(BlockingIOError), systems.locked_folder(folder):
                 pass
     assert not Path(folder).exists()
@@ -272,9 +272,9 @@ def test_nothing_else_asks_the_system():
     """One module knows what systems lack."""
     words = ("fcntl", "import resource\n", "CDLL(None", "register_at_fork", "O_NOFOLLOW", "geteuid")
     package = Path(bagbasis.__file__).resolve().parent
-    found = {
+    values = {
         path.name
         for path in package.rglob("*.py")
         if path.name != "systems.py" and any(word in path.read_text() for word in words)
     }
-    assert found == set()
+    assert values == set()

@@ -134,7 +134,7 @@ def test_a_sequence_of_batches():
     np.testing.assert_array_equal(densities[1:3].threshold, densities.threshold[1:3])
     mask = np.array([True, False, False, True, False])
     np.testing.assert_array_equal(densities[mask].threshold, densities.threshold[[0, 3]])
-    assert [len(one) for one in densities] == [1] * 5
+    assert [len(densitie) for densitie in densities] == [1] * 5
     with pytest.raises(IndexError):
         densities[5]
     none = densities[:0]

@@ -45,9 +45,9 @@ def test_automatic_smoothness(method, n_dims):
     bags = normal_bags(n_dims, (60, 40, 1))
     densities = estimate_densities(bags, method)
     best = choose_smoothness(bags, method).best
-    given = estimate_densities(bags, method, smoothness=best)
-    np.testing.assert_array_equal(densities.coefficients, given.coefficients)
-    assert densities.box == given.box != Box.unit(n_dims)
+    value = estimate_densities(bags, method, smoothness=best)
+    np.testing.assert_array_equal(densities.coefficients, value.coefficients)
+    assert densities.box == value.box != Box.unit(n_dims)
     truth = np.exp(-0.5 * ((densities.grid_axes(30)[0] - 3) / 2) ** 2) / np.sqrt(8 * np.pi)
     estimate = densities[0].marginal(0).on_grid(30)[0]
     assert np.abs(estimate - truth).max() < 0.5 * truth.max()

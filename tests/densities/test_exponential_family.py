@@ -85,8 +85,8 @@ def test_held_out_divergence_by_its_definition():
     z = (x - x.mean(axis=0)) / x.std(axis=0)
     spectrum = FisherSpectrum.draw(2, 4, 1.0, 0)
     omega, c = spectrum.omega, spectrum.amplitudes
-    for alpha, said in zip((0.1, 1.0), model.widths_[0].divergences, strict=True):
-        found = []
+    for alpha, message in zip((0.1, 1.0), model.widths_[0].divergences, strict=True):
+        values = []
         for fold in (0, 1):
             rest, held = z[1 - fold :: 2], z[fold::2]
             mean, covariance = rest.mean(axis=0), np.cov(rest.T, bias=True)
@@ -98,10 +98,10 @@ def test_held_out_divergence_by_its_definition():
                 slopes = (psi * theta) @ np.concatenate([omega, omega], axis=1).T
                 return (mean - at) @ np.linalg.inv(covariance) + slopes
 
-            found.append(
+            values.append(
                 score_matching.objective(score(held), score_matching.curvature(score, held))
             )
-        assert said == pytest.approx(np.mean(found), rel=1e-5)
+        assert message == pytest.approx(np.mean(values), rel=1e-5)
 
 
 @pytest.mark.parametrize(("d", "alpha"), [(1, 0.003), (1, 0.03), (2, 0.1)])
@@ -207,7 +207,7 @@ def test_in_tests_of_fit():
 
 
 @pytest.mark.parametrize(
-    ("x", "told"),
+    ("x", "message"),
     [
         (np.ones((20, 1)), "coordinate 0 of the points is constant"),
         (np.outer(np.arange(20.0), [1, 2]), "determine each other"),
@@ -216,9 +216,9 @@ def test_in_tests_of_fit():
         (np.array([[np.nan], *[[i] for i in range(9)]]), "row 0"),
     ],
 )
-def test_what_has_no_density(x, told):
+def test_what_has_no_density(x, message):
     """Each says what is wrong with the points."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         ExponentialFamilyDensity(4).fit(x)
 
 

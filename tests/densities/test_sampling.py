@@ -49,8 +49,8 @@ def test_points_follow_the_density(basis, n_dims, n_cells):
     bags = density.sample(N, seed=1)
     assert isinstance(bags, Bags)
     assert bags.sizes.tolist() == [N, N]
-    for one, points in zip(density, bags, strict=True):
-        statistic, bound = chi_square(points, one, n_cells)
+    for first, points in zip(density, bags, strict=True):
+        statistic, bound = chi_square(points, first, n_cells)
         assert statistic < bound
 
 

@@ -145,4 +145,6 @@ def test_batches_as_one_by_one():
     """The threshold of a density does not depend on the others in its batch."""
     series = wild(40, 2, n_per_dim=10)
     together = series.valid().threshold
-    np.testing.assert_allclose([one.valid().threshold[0] for one in series], together, rtol=1e-12)
+    np.testing.assert_allclose(
+        [serie.valid().threshold[0] for serie in series], together, rtol=1e-12
+    )

@@ -62,10 +62,10 @@ NOT_HERE = {"check_array_api_input"}  # needs SCIPY_ARRAY_API in the environment
 
 def outcomes(estimator, expected):
     """Names of checks by how they ended."""
-    found = check_estimator(estimator, expected_failed_checks=expected, on_skip=None, on_fail=None)
+    result = check_estimator(estimator, expected_failed_checks=expected, on_skip=None, on_fail=None)
     ended = {}
-    for one in found:
-        ended.setdefault(one["status"], set()).add(one["check_name"])
+    for item in result:
+        ended.setdefault(item["status"], set()).add(item["check_name"])
     return ended
 
 

@@ -59,7 +59,7 @@ def store(tmp_path):
 def same(bags, expected):
     """Whether two collections hold the same points of the same bags."""
     np.testing.assert_array_equal(bags.points, np.concatenate(expected))
-    np.testing.assert_array_equal(bags.sizes, [len(one) for one in expected])
+    np.testing.assert_array_equal(bags.sizes, [len(item) for item in expected])
 
 
 # ------------------------------------------------------------------ scikit-learn
@@ -82,9 +82,9 @@ def test_bagging_takes_a_column_of_bags():
 def test_permutation_importance_takes_a_column_of_bags():
     """It exchanges whole bags; coordinates are exchanged by ours."""
     bags, model = Bags.from_list(BAGS), linear().fit(BAGS, Y)
-    found = permutation_importance(model, bags.to_column(), Y, n_repeats=3, random_state=0)
-    assert found.importances_mean.shape == (1,)
-    assert found.importances_mean[0] > 0.5
+    importances = permutation_importance(model, bags.to_column(), Y, n_repeats=3, random_state=0)
+    assert importances.importances_mean.shape == (1,)
+    assert importances.importances_mean[0] > 0.5
     with pytest.raises(DataError, match=r"bags\.to_column\(\)"):
         permutation_importance(model, bags, Y)
     assert len(bagbasis.models.permutation_importance(model, BAGS, Y).names) == 2
@@ -94,8 +94,8 @@ def test_partial_dependence_takes_the_table_of_an_embedding():
     """A bag has no column that could be varied; what an embedding makes of it has."""
     embedding = MomentsEmbedding().fit(BAGS)
     table = pd.DataFrame(embedding.transform(BAGS), columns=embedding.get_feature_names_out())
-    found = partial_dependence(Ridge(1e-3).fit(table, Y), table, [0])
-    assert np.ptp(found["average"]) > 0
+    result = partial_dependence(Ridge(1e-3).fit(table, Y), table, [0])
+    assert np.ptp(result["average"]) > 0
     with pytest.raises((ValueError, TypeError, AttributeError)):
         partial_dependence(linear().fit(BAGS, Y), Bags.from_list(BAGS), [0])
 
@@ -114,8 +114,8 @@ def test_scalers_are_for_points():
 def test_model_selection_reads_a_store(store):
     """scikit-learn's folds of a store are those of its bags; labels have to be passed."""
     folds = KFold(4, shuffle=True, random_state=0)
-    found = cross_val_score(linear(), store, store.targets()[:, 0], cv=folds)
-    np.testing.assert_array_equal(found, cross_val_score(linear(), list(store), Y, cv=folds))
+    scores = cross_val_score(linear(), store, store.targets()[:, 0], cv=folds)
+    np.testing.assert_array_equal(scores, cross_val_score(linear(), list(store), Y, cv=folds))
     with pytest.raises(ValueError, match="y is missing"):
         cross_val_score(linear(), store)
     ours = bagbasis.cross_val_score(linear(), store, target="y", cv=4)
@@ -202,8 +202,8 @@ def test_tables_become_stores_and_bags(kind, tmp_path):
     assert made.ids().tolist() == (np.arange(N) * 3).tolist()
     expected = [np.sort(bag, axis=0) for bag in BAGS]
     bags = Bags.from_frame(table, "id", coordinates=COORDINATES)
-    for found in (made, bags):
-        same(Bags.from_list([np.sort(bag, axis=0) for bag in found]), expected)
+    for value in (made, bags):
+        same(Bags.from_list([np.sort(bag, axis=0) for bag in value]), expected)
 
 
 @pytest.mark.long
@@ -229,7 +229,7 @@ def test_groups_without_an_order_are_refused():
         linear().fit(groups, Y)
 
 
-@pytest.mark.parametrize("kind", [one for one in TABLES if one != "shuffled"])
+@pytest.mark.parametrize("kind", [name for name in TABLES if name != "shuffled"])
 def test_a_table_in_place_of_bags_is_refused(kind, tmp_path):
     """Its rows are points, and only its owner knows of which bags."""
     with pytest.raises(DataError, match=r"got a table.*Bags\.from_frame\(table, id_column=…\)"):
@@ -267,9 +267,9 @@ def test_stores_are_indexed(store):
     bags = Bags.from_list(BAGS)
     mask = np.arange(N) % 3 == 1
     for key in (slice(3), slice(None, None, -2), mask, [5, 2, 2, 39], np.array([7]), slice(9, 4)):
-        found, expected = store[key], bags[key]
-        np.testing.assert_array_equal(found.points, expected.points)
-        np.testing.assert_array_equal(found.offsets, expected.offsets)
+        result, expected = store[key], bags[key]
+        np.testing.assert_array_equal(result.points, expected.points)
+        np.testing.assert_array_equal(result.offsets, expected.offsets)
     with pytest.raises(IndexError):
         store[N]
     store.remove([3])

@@ -67,10 +67,10 @@ def test_as_the_kernels(name, d, dtype):
     rows, outside = np.empty((len(bags), spec.n_features)), np.zeros(len(bags), np.int64)
     with compiling_at_once():
         spec.embed(bags, rows, outside)
-    found, beyond = np.full_like(rows, np.nan), np.zeros_like(outside)
+    result, beyond = np.full_like(rows, np.nan), np.zeros_like(outside)
     with by_arrays(True):
-        spec.embed(bags, found, beyond)
-    np.testing.assert_allclose(found, rows, rtol=1e-9, atol=1e-12 * np.abs(rows).max())
+        spec.embed(bags, result, beyond)
+    np.testing.assert_allclose(result, rows, rtol=1e-9, atol=1e-12 * np.abs(rows).max())
     assert beyond.tolist() == outside.tolist()
 
 
@@ -122,7 +122,7 @@ def test_tables_are_of_the_coordinates_that_are_taken(monkeypatch):
     """A marginal of many coordinates has the kernel's values, and no cosines of the others."""
     bags, box = ragged(9, "float64"), Box((-0.2,) * 9, (1.1,) * 9)
     arguments = bags, np.arange(4)[:, None], np.array([[5], [2]]), "cosine", box
-    rows, found = np.empty((2, len(bags), 8))
+    rows, result = np.empty((2, len(bags), 8))
     outside = project(*arguments, rows, drop=False)
     compute, n_numbers = arrays._sine_cosine, []
 
@@ -132,8 +132,8 @@ def test_tables_are_of_the_coordinates_that_are_taken(monkeypatch):
 
     monkeypatch.setattr(arrays, "_sine_cosine", counted)
     with by_arrays(True):
-        beyond = project(*arguments, found, drop=False)
-    np.testing.assert_allclose(found, rows, rtol=1e-9, atol=1e-12)
+        beyond = project(*arguments, result, drop=False)
+    np.testing.assert_allclose(result, rows, rtol=1e-9, atol=1e-12)
     assert beyond.tolist() == outside.tolist()
     assert sum(n_numbers) == (2 + 2) * 2 * bags.n_points
 

@@ -182,8 +182,8 @@ def test_bags_at_the_edge(kind, dtype):
         np.full((300, 2), 0.25),
         np.concatenate([np.full((500, 2), 1e-7), np.ones((1, 2))]),
     ]
-    for given in (bags, bags[3:4]):
-        out = kind(dtype=dtype).fit_transform(given)
+    for case in (bags, bags[3:4]):
+        out = kind(dtype=dtype).fit_transform(case)
         assert out.dtype == dtype
         assert np.isfinite(out).all()
 
@@ -382,7 +382,7 @@ def test_feature_names(kind):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "expected"),
+    ("name", "arguments", "expected"),
     [
         ("projection", {"n_per_dim": 2}, ["cosine(0,0)", "cosine(0,1)", "cosine(1,0)"]),
         ("projection", {"n_per_dim": 2, "marginals": 1}, ["cosine[u](0)", "cosine[u](1)"]),
@@ -390,7 +390,7 @@ def test_feature_names(kind):
         ("histogram", {"n_bins": 2}, ["histogram0", "histogram1"]),
     ],
 )
-def test_names_say_what_a_column_is(name, given, expected):
+def test_names_say_what_a_column_is(name, arguments, expected):
     """Basis and index, or moment and coordinates."""
-    names = EMBEDDINGS[name](box=BOX, **given).fit(UNIT).get_feature_names_out(["u", "v"])
+    names = EMBEDDINGS[name](box=BOX, **arguments).fit(UNIT).get_feature_names_out(["u", "v"])
     assert names[: len(expected)].tolist() == expected

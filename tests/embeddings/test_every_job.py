@@ -67,7 +67,7 @@ def pairs(cases):
         own = [case for case in cases if case[0] == name]
         few.append(own[i % len(own)])
     for case in cases:
-        if case[1:] not in {one[1:] for one in few}:
+        if case[1:] not in {item[1:] for item in few}:
             few.append(case)
     return few
 

@@ -133,8 +133,8 @@ def test_marginals_are_chosen_by_the_dimension(distance, n_dims, group_size):
     bags = [np.random.default_rng(0).random((20, n_dims)) for _ in range(5)]
     spec = HDDEmbedding(distance, n_per_dim=3).fit(bags).spec_
     assert spec.group_size == group_size
-    given = HDDEmbedding(distance, n_per_dim=3, marginals=1).fit(bags).spec_
-    assert given.group_size == 1
+    value = HDDEmbedding(distance, n_per_dim=3, marginals=1).fit(bags).spec_
+    assert value.group_size == 1
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,6 @@ def test_no_floor(dtype):
     """A linear embedding takes densities as they are, negative ones and zero too."""
     p = np.array([[-3.0, 0.0, 1e-9, 2.0]], dtype=dtype)
     out = np.empty((1, 1, 4), dtype)
-    one = np.ones(1, dtype)
-    powers_kernel(0, 1, p, dtype(-np.inf), dtype(1), 0 * one, one, out)
+    single = np.ones(1, dtype)
+    powers_kernel(0, 1, p, dtype(-np.inf), dtype(1), 0 * single, single, out)
     np.testing.assert_array_equal(out[:, 0], p)

@@ -211,15 +211,15 @@ def test_spread_points(n_dims):
     a bag of which nothing is kept has none."""
     rng = np.random.default_rng(7)
     bags = Bags.from_list([rng.random((n, n_dims)) * 1.2 for n in (3, 700)] + [[[2.0] * n_dims]])
-    kept = [bag[(bag <= 1).all(axis=1)] for bag in bags]
+    selected = [bag[(bag <= 1).all(axis=1)] for bag in bags]
     made = spec("js", n_dims, n_coefficients=None, grid=16, out_of_box="drop")
     values = made.densities(bags).reshape(3, -1)
     for i in range(2):
-        direct = reflected_density(kept[i], 0.03, midpoints(16, n_dims))
+        direct = reflected_density(selected[i], 0.03, midpoints(16, n_dims))
         np.testing.assert_allclose(values[i], direct, atol=1e-8 * direct.max())
     assert np.isnan(values[2]).all()
     out, single = (np.empty((2, made.n_features), dtype) for dtype in ("float64", "float32"))
-    lost = sum(len(bag) - len(rest) for bag, rest in zip(bags[:2], kept, strict=False))
+    lost = sum(len(bag) - len(rest) for bag, rest in zip(bags[:2], selected, strict=False))
     assert made.embed(bags[:2], out) == made.embed(bags[:2], single) == lost
     np.testing.assert_allclose(out, single, atol=1e-5)
 

@@ -58,9 +58,9 @@ def test_points_outside_are_embedded_where_they_are(name, small):
     by_hand = 1 + np.minimum(shares, MARGIN)[:, None] * np.ones(2)
     unit = type(spec).from_dict({**spec.to_dict(), "box": [[0, 1]] * 2, "margin": 100.0})
     with by_arrays(small):
-        found, outside = rows_of(spec, outside_of(spec, shares))
+        result, outside = rows_of(spec, outside_of(spec, shares))
         expected, _ = rows_of(unit, [by_hand])
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
     assert outside.tolist() == [3]
 
 
@@ -79,8 +79,8 @@ def test_a_given_box_has_walls(name):
     embedding = COMPOSED[name]
     measured = embedding.fit(BAGS).spec_
     inner = measured.embedding if name == "transformed" else measured
-    given = type(embedding)(**{**embedding.get_params(deep=False), "box": inner.box.bounds})
-    walled = given.fit(BAGS).spec_
+    value = type(embedding)(**{**embedding.get_params(deep=False), "box": inner.box.bounds})
+    walled = value.fit(BAGS).spec_
     edge, far = [[0.0], [0.4]] if name != "transformed" else [[0.0], [0.5]]
     bags = [outside_of(inner, share)[0] for share in (edge, far)]
     if name == "transformed":

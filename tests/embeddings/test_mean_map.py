@@ -141,8 +141,8 @@ def test_symmetric_noise_moves_no_phase():
     ]
     moved = {}
     for phase in (False, True):
-        given = {"n_features": 64, "bandwidth": 0.3, "phase": phase, "box": [(-1, 2)]}
-        embedding = MeanMapEmbedding(**given, dtype="float64").fit(clean)
+        arguments = {"n_features": 64, "bandwidth": 0.3, "phase": phase, "box": [(-1, 2)]}
+        embedding = MeanMapEmbedding(**arguments, dtype="float64").fit(clean)
         A, B = embedding.transform(clean), embedding.transform(noisy)
         moved[phase] = np.linalg.norm(A - B, axis=1)
         saved = embedding.spec_.to_dict()

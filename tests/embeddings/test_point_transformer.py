@@ -78,8 +78,8 @@ def test_against_all_points_stacked(name, store):
     with pass_limits(**FINE):
         for data in (BAGS, store):
             ours = PointTransformer(transformer).fit(data)
-            found = ours.transform_points(BAGS).points
-            np.testing.assert_allclose(found, peer, atol=1e-10 * np.abs(peer).max())
+            result = ours.transform_points(BAGS).points
+            np.testing.assert_allclose(result, peer, atol=1e-10 * np.abs(peer).max())
             assert ours.spec_.n_dims == 3
             box, ends = ours.spec_.box, (peer.min(axis=0), peer.max(axis=0))
             width = ends[1] - ends[0]
@@ -95,8 +95,8 @@ def test_variances_alone_of_many_coordinates(name, store, monkeypatch):
     shapes = []
     measured = point_transformer.measure_moments
 
-    def measure(*given, **named):
-        moments = measured(*given, **named)
+    def measure(*arguments, **named):
+        moments = measured(*arguments, **named)
         shapes.append(moments.scatter.shape)
         return moments
 
@@ -149,15 +149,15 @@ def test_a_measured_box_is_no_reason_to_warn():
     measured = DoubleBasisRegressor(
         PointTransformer(embedding=MomentsEmbedding()), second, alpha=0.1
     )
-    given = DoubleBasisRegressor(MomentsEmbedding(box=[(-2.5, 2.5)] * 12), second, alpha=0.1)
+    estimator = DoubleBasisRegressor(MomentsEmbedding(box=[(-2.5, 2.5)] * 12), second, alpha=0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", BagbasisWarning)
         features = measured.fit(bags, y).features_
         warn_of_outside(features, 1100, 10_000)  # 1 - .99^12 is .114
         with pytest.raises(BagbasisWarning, match="15 % of the points lie outside the box"):
-            given.fit(bags, y)
+            estimator.fit(bags, y)
         warnings.simplefilter("ignore", BagbasisWarning)
-        given.fit(bags, y)
+        estimator.fit(bags, y)
     with pytest.warns(BagbasisWarning, match="12 % of the points lie outside the box"):
         warn_of_outside(features, 1200, 10_000)
 
@@ -240,14 +240,14 @@ def test_scales_are_those_of_transformers(dtype, monkeypatch):
     bags = Bags(points.astype(dtype), np.arange(0, 61, 6))
     passes, measure = [], point_transformer._measure
     monkeypatch.setattr(
-        point_transformer, "_measure", lambda *given: passes.append(1) or measure(*given)
+        point_transformer, "_measure", lambda *arguments: passes.append(1) or measure(*arguments)
     )
     scales = point_transformer.PointScales(bags)
     drawn_in = make_pipeline(StandardScaler(), FunctionTransformer(np.arcsinh))
-    found = [scales.put(one) for one in (StandardScaler(), drawn_in)]
+    values = [scales.put(first) for first in (StandardScaler(), drawn_in)]
     assert len(passes) == 1
-    for one, (mapped, put, box) in zip((StandardScaler(), drawn_in), found, strict=True):
-        outer = PointTransformer(one, MomentsEmbedding()).fit(bags)
+    for first, (mapped, put, box) in zip((StandardScaler(), drawn_in), values, strict=True):
+        outer = PointTransformer(first, MomentsEmbedding()).fit(bags)
         assert (outer.spec_.steps, outer.spec_.box) == (mapped.steps, box)
         np.testing.assert_array_equal(outer.transform_points(bags).points, put.points)
 

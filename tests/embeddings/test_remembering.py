@@ -64,10 +64,10 @@ def test_parts_of_unions(bags, n_filled, join, side):
     with remembering():
         rows_of(SLICED, bags, box)
         assert len(n_filled) == 1
-        found = rows_of(union, bags, box)
+        result = rows_of(union, bags, box)
         again = rows_of(union, bags, box)
     assert len(n_filled) == (1 if side == 1 else 2)  # the scales are those without a margin
-    for pair in (found, again):
+    for pair in (result, again):
         np.testing.assert_array_equal(pair[0], expected[0])
         np.testing.assert_array_equal(pair[1], expected[1])
 
@@ -78,9 +78,9 @@ def test_shrunk(bags, n_filled):
     n_filled.clear()
     with remembering():
         rows_of(SLICED, bags, box)
-        found = rows_of(shrunk, bags, box)
+        result = rows_of(shrunk, bags, box)
     assert len(n_filled) == 2  # of the bags, and of their halves
-    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(result[0], expected[0])
 
 
 def test_other_bags_boxes_and_dtypes_are_computed(bags, n_filled):

@@ -34,14 +34,14 @@ def test_embeddings(name, d, dtype, out_of_box):
     spec = EMBEDDINGS[name].set_params(box=[(-0.2, 1.3)] * d, out_of_box=how).fit(bags).spec_
     if out_of_box == "without edges":
         spec = spec.with_margin()
-    rows, found = np.empty((2, len(bags), spec.n_features), dtype)
+    rows, result = np.empty((2, len(bags), spec.n_features), dtype)
     outside, beyond = np.zeros((2, len(bags)), np.int64)
     with compiling_at_once():
         spec.fill(bags, rows, outside)
     with never_compiled():
-        spec.fill(bags, found, beyond)
+        spec.fill(bags, result, beyond)
     assert outside.any()
-    np.testing.assert_array_equal(found, rows)
+    np.testing.assert_array_equal(result, rows)
     assert beyond.tolist() == outside.tolist()
 
 
@@ -74,8 +74,8 @@ def test_sums(n_features):
         expected = sums()
     with never_compiled():
         computed = sums()
-    for found, truth in zip(computed, expected, strict=True):
-        np.testing.assert_array_equal(found, truth)
+    for actual, truth in zip(computed, expected, strict=True):
+        np.testing.assert_array_equal(actual, truth)
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,13 @@ SERIES = [RNG.normal(size=(2, n)) for n in (5, 8, 4)]
 def test_moments_are_points():
     """Transposed; with the moment first, and with earlier moments behind."""
     bags = bags_of_series(SERIES)
-    for bag, one in zip(bags, SERIES, strict=True):
-        np.testing.assert_array_equal(bag, one.T)
-    for bag, one in zip(bags_of_series(SERIES, time=True, lags=2), SERIES, strict=True):
-        n = one.shape[1]
-        rows = [[t / (n - 1), *one[:, t], *one[:, t - 1], *one[:, t - 2]] for t in range(2, n)]
+    for bag, first in zip(bags, SERIES, strict=True):
+        np.testing.assert_array_equal(bag, first.T)
+    for bag, first in zip(bags_of_series(SERIES, time=True, lags=2), SERIES, strict=True):
+        n = first.shape[1]
+        rows = [
+            [t / (n - 1), *first[:, t], *first[:, t - 1], *first[:, t - 2]] for t in range(2, n)
+        ]
         np.testing.assert_allclose(bag, rows, rtol=1e-15)
 
 
@@ -33,8 +35,8 @@ def test_collections_of_equal_length_and_of_one_channel():
     assert bags_of_series(cube).points.dtype == np.float32
     np.testing.assert_array_equal(bags_of_series(cube)[1], cube[1].T)
     flat = RNG.normal(size=(3, 5))
-    for given in (flat, list(flat)):
-        np.testing.assert_array_equal(bags_of_series(given)[2], flat[2][:, None])
+    for case in (flat, list(flat)):
+        np.testing.assert_array_equal(bags_of_series(case)[2], flat[2][:, None])
 
 
 def test_embedding_of_a_collection():
@@ -52,16 +54,16 @@ def test_embedding_of_a_collection():
 
 def test_speakers_of_unequal_utterances():
     """Nine speakers, 270 utterances to learn from, 370 to tell: the file that aeon ships."""
-    found = read_series("JapaneseVowels", changes=False)
-    series = [bag.T for bag in found.bags]
-    assert len({one.shape[1] for one in series}) > 10
+    result = read_series("JapaneseVowels", changes=False)
+    series = [bag.T for bag in result.bags]
+    assert len({serie.shape[1] for serie in series}) > 10
     model = make_pipeline(SeriesEmbedding(), RidgeClassifierCV(np.logspace(-6, 3, 10)))
-    model.fit(series[:270], found.labels[:270])
-    assert model.score(series[270:], found.labels[270:]) > 0.9
+    model.fit(series[:270], result.labels[:270])
+    assert model.score(series[270:], result.labels[270:]) > 0.9
 
 
 @pytest.mark.parametrize(
-    ("series", "options", "error", "told"),
+    ("series", "options", "error", "message"),
     [
         ([np.ones((2, 2, 2))], {}, DataError, r"series 0 has shape \(2, 2, 2\)"),
         ([np.ones(3), np.array([0, np.nan])], {}, DataError, "series 1: channel 0 is nan at mom"),
@@ -71,7 +73,7 @@ def test_speakers_of_unequal_utterances():
         ([np.ones(3)], {"lags": -1}, ParameterError, "lags"),
     ],
 )
-def test_what_is_refused(series, options, error, told):
+def test_what_is_refused(series, options, error, message):
     """Names the series."""
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         SeriesEmbedding(**options).fit(series)

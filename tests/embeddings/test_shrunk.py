@@ -68,16 +68,16 @@ def halves_of(inner, bags):
 def test_against_matrices(inner):
     inner.set_params(dtype="float64", box=[(0, 1)] * 2)
     rows = inner.transform(BAGS)
-    found = variances_of_means(rows, BAGS.sizes, halves_of(inner, BAGS))
+    result = variances_of_means(rows, BAGS.sizes, halves_of(inner, BAGS))
     shrunk = ShrunkEmbedding(type(inner)(**{**inner.get_params(), "box": None}), dtype="float64")
     shrunk.set_params(box=[(0, 1)] * 2)
     spec = shrunk.fit(BAGS).spec_
-    for got, expected in zip(spec.arrays().values(), found, strict=True):
+    for got, expected in zip(spec.arrays().values(), result, strict=True):
         np.testing.assert_allclose(got.ravel(), expected, rtol=1e-9, atol=1e-15)
     deviations = spec.deviations(BAGS.sizes)
     for i, row in enumerate(shrunk.transform(BAGS)):
-        if (found[1] + found[2] > 0).all():
-            mean, covariance = shrink(rows[i], BAGS.sizes[i], *found)
+        if (result[1] + result[2] > 0).all():
+            mean, covariance = shrink(rows[i], BAGS.sizes[i], *result)
             np.testing.assert_allclose(row, mean, atol=1e-9)
             np.testing.assert_allclose(deviations[i], np.sqrt(np.diag(covariance)), atol=1e-9)
 
@@ -109,11 +109,13 @@ def test_dropped_points_do_not_count():
     """With out_of_box="drop" a bag has the points that are inside."""
     box = [(0.0, 0.6), (0.0, 1.0)]
     inside = [bag[bag[:, 0] <= 0.6] for bag in BAGS]
-    kept = [i for i, bag in enumerate(inside) if len(bag)]
+    selected = [i for i, bag in enumerate(inside) if len(bag)]
     shrunk = ShrunkEmbedding(MomentsEmbedding(), out_of_box="drop", box=box, dtype="float64")
-    shrunk.fit(BAGS[kept])
+    shrunk.fit(BAGS[selected])
     np.testing.assert_allclose(
-        shrunk.transform(BAGS[kept]), shrunk.transform([inside[i] for i in kept]), atol=1e-12
+        shrunk.transform(BAGS[selected]),
+        shrunk.transform([inside[i] for i in selected]),
+        atol=1e-12,
     )
 
 
@@ -123,9 +125,9 @@ def test_variance_of_a_linear_model_is_exact():
     features, psi = FeatureMap(shrunk.spec_, None), RNG.normal(size=(5, 1))
     rows = shrunk.transform(BAGS)
     assert shrunk.spec_.n_features == 5 <= N_DRAWS
-    found = bag_variances(features, BAGS, rows, lambda z: z @ psi)
+    result = bag_variances(features, BAGS, rows, lambda z: z @ psi)
     expected = shrunk.spec_.deviations(BAGS.sizes) ** 2 @ psi**2
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
     plain = FeatureMap(shrunk.spec_.embedding, None)
     assert (bag_variances(plain, BAGS, rows, lambda z: z @ psi) == 0).all()
 
@@ -140,7 +142,7 @@ def test_variance_follows_the_slopes():
     def predict(z):
         return z @ psi
 
-    found = bag_variances(features, BAGS, rows, predict)[:, 0]
+    values = bag_variances(features, BAGS, rows, predict)[:, 0]
     deviations, expected = shrunk.spec_.deviations(BAGS.sizes), np.zeros(len(BAGS))
     ends = np.empty((2, len(BAGS), 256))
     for j in range(rows.shape[1]):
@@ -150,8 +152,8 @@ def test_variance_follows_the_slopes():
         features.features_of(rows - step, ends[1])
         expected += (((ends[0] - ends[1]) @ psi)[:, 0] / 2e-3) ** 2
     # 49 numbers share 32 columns of signs: some pairs are not told apart
-    assert 0.6 < np.median(found / expected) < 1.6
-    assert np.corrcoef(np.log(found), np.log(expected))[0, 1] > 0.9
+    assert 0.6 < np.median(values / expected) < 1.6
+    assert np.corrcoef(np.log(values), np.log(expected))[0, 1] > 0.9
 
 
 def test_saved_and_described(tmp_path):
@@ -227,11 +229,11 @@ def test_auto_shrinks_where_it_helps():
     rng = np.random.default_rng(2)
     bags, y = mixtures(300, rng)
     report = DoubleBasisRegressor().fit(bags, y).report_["choice"]
-    tried = {one["name"]: one["error"] for one in report["tried"]}
+    tried = {item["name"]: item["error"] for item in report["tried"]}
     shrunk = [name for name in tried if "shrunk" in name]
     assert shrunk
     assert "shrunk" in report["chosen"]
     equal = Bags.from_list([bag[:20] for bag in bags if len(bag) >= 20])
     labels = y[bags.sizes >= 20]
     report = DoubleBasisRegressor().fit(equal, labels).report_["choice"]
-    assert not [one["name"] for one in report["tried"] if "shrunk" in one["name"]]
+    assert not [item["name"] for item in report["tried"] if "shrunk" in item["name"]]

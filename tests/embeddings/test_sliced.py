@@ -58,15 +58,17 @@ def test_bags_of_any_number_of_points(size, out_of_box):
     With more points, fewer directions are sorted together; above 2^14 points, parts are merged.
     """
     bag = RNG.uniform(-0.1, 1, (size, 3))
-    kept = bag[(bag >= 0).all(axis=1)] if out_of_box == "drop" else bag.clip(0)
+    selected = bag[(bag >= 0).all(axis=1)] if out_of_box == "drop" else bag.clip(0)
     embedding = SlicedWassersteinEmbedding(
         n_directions=5,
-        n_quantiles=len(kept),
+        n_quantiles=len(selected),
         out_of_box=out_of_box,
         box=[(0, 1)] * 3,
         dtype="float64",
     ).fit([bag])
-    expected = np.sort(embedding.spec_.directions() @ kept.T, axis=1) / np.sqrt(5 * len(kept))
+    expected = np.sort(embedding.spec_.directions() @ selected.T, axis=1) / np.sqrt(
+        5 * len(selected)
+    )
     np.testing.assert_allclose(embedding.transform([bag]), expected.reshape(1, -1), atol=1e-15)
 
 

@@ -110,7 +110,7 @@ def test_embeddings_alone_are_named_by_what_they_are(tmp_path):
     assert (params["js__distance"], params["tv__distance"]) == ("js", "tv")
     assert params["moments"] is alone.parts[1]
     copy = clone(alone).set_params(js__distance="hellinger")
-    assert [one.distance for one in (copy.parts[0], alone.parts[0])] == ["hellinger", "js"]
+    assert [item.distance for item in (copy.parts[0], alone.parts[0])] == ["hellinger", "js"]
     named = EmbeddingUnion([(name, params[name]) for name in ("js", "moments", "tv")])
     assert clone(alone).fit(BAGS).spec_ == clone(named).fit(BAGS).spec_
     twice = EmbeddingUnion([MomentsEmbedding(), MomentsEmbedding(covariance=False)])

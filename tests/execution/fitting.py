@@ -35,19 +35,19 @@ def fitted(url, folder):
     bags = LoggedBags(BagStore.open(url), Targets(("y",)))
     model = regressor()
     features = chosen_features(model, posed(model, bags))
-    with many_tasks(), checkpoints(folder, bags.data, features) as kept:
-        return model.fit(bags, holdout=0.1, checkpoints=kept)
+    with many_tasks(), checkpoints(folder, bags.data, features) as saved:
+        return model.fit(bags, holdout=0.1, checkpoints=saved)
 
 
 def main(url: str, folder: str, out: str, cluster: str) -> None:
     with nullcontext() if cluster == "none" else connected(cluster):
         try:
             model = fitted(url, folder)
-            said = {"coef": model.coef_.tolist(), **model.report_}
+            messages = {"coef": model.coef_.tolist(), **model.report_}
         except BagbasisError as error:
-            said = {"error": f"{type(error).__name__}: {error}"}
+            messages = {"error": f"{type(error).__name__}: {error}"}
         partial = Path(f"{out}.{os.getpid()}")
-        partial.write_text(json.dumps(said))
+        partial.write_text(json.dumps(messages))
         partial.replace(out)
 
 

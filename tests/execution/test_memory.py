@@ -146,11 +146,11 @@ def test_a_task_of_a_smoother(n_bandwidths):
     """So do the sums of a kernel smoother."""
     rng = np.random.default_rng(0)
     rows, y, queries = rng.random((4096, 30)), rng.random((4096, 2)), rng.random((500, 30))
-    kept = RowsInMemory(rows, (rows**2).sum(axis=1) / 2, y)
+    saved = RowsInMemory(rows, (rows**2).sum(axis=1) / 2, y)
 
     def run():
         sums = QuerySums(queries, np.linspace(0.1, 1, n_bandwidths), 2)
-        for block in kept.batches(0, 4096, rows_per_block=1024):
+        for block in saved.batches(0, 4096, rows_per_block=1024):
             sums.add(block)
 
     most = smoothing_cost(500, n_bandwidths, 30, 2).bytes(1024)

@@ -16,7 +16,7 @@ SLURM = "system.slice/slurmstepd.scope/job_7/step_0"
 
 
 @pytest.fixture
-def found(tmp_path):
+def limits_of(tmp_path):
     """The limits that are found, given what /proc says and the files of the groups."""
 
     def limits(groups, files):
@@ -30,25 +30,25 @@ def found(tmp_path):
     return limits
 
 
-def test_groups_below_the_root(found):
+def test_groups_below_the_root(limits_of):
     """Version 2: that of this process, and its parents up to the root; "max" is none."""
     files = {f"{SLURM}/memory.max": "max", "memory.max": 9000, "other.slice/memory.max": 1}
     job = SLURM.removesuffix("/step_0")
-    assert found(f"0::/{SLURM}\n", {**files, f"{job}/memory.max": 4096}) == [4096, 9000]
+    assert limits_of(f"0::/{SLURM}\n", {**files, f"{job}/memory.max": 4096}) == [4096, 9000]
 
 
-def test_version_1(found):
+def test_version_1(limits_of):
     """Its controller has a folder of its own; others are not looked at."""
     groups = "5:cpu,cpuacct:/a\n4:memory,hugetlb:/job:7\n0::/\n"
     name = "memory.limit_in_bytes"
     files = {f"memory/job:7/{name}": 700, f"memory/{name}": 10**15, f"cpu/a/{name}": 1}
-    assert found(groups, files) == [700, 10**15]
+    assert limits_of(groups, files) == [700, 10**15]
 
 
-def test_a_container(found):
+def test_a_container(limits_of):
     """What it sees at the root is its group, whose path is that of the host."""
-    assert found("0::/../../host.slice\n", {"memory.max": 5000}) == [5000]
-    assert found("0::/host.slice\n", {"memory.max": 5000}) == [5000]
+    assert limits_of("0::/../../host.slice\n", {"memory.max": 5000}) == [5000]
+    assert limits_of("0::/host.slice\n", {"memory.max": 5000}) == [5000]
 
 
 def test_no_groups(tmp_path):

@@ -25,13 +25,13 @@ SHAPES = [
 
 def on_cores(call):
     """What a call returns on one, two and three cores, which is the same."""
-    found = []
+    values = []
     for cores in (1, 2, 3):
         with use_cores(cores):
-            found.append(call())
-    for other in found[1:]:
-        assert np.array_equal(found[0], other)
-    return found[0]
+            values.append(call())
+    for other in values[1:]:
+        assert np.array_equal(values[0], other)
+    return values[0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -143,8 +143,8 @@ def cluster():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kept", ["none", "some", "all", "damaged"])
-def test_tree_on_a_cluster(cluster, tmp_path, kept):
+@pytest.mark.parametrize("saved", ["none", "some", "all", "damaged"])
+def test_tree_on_a_cluster(cluster, tmp_path, saved):
     """On workers the very tree, whatever was kept, and only what is missing is done."""
     n, every = 23, 3
     names = [str(i) for i in range(n)]
@@ -154,12 +154,12 @@ def test_tree_on_a_cluster(cluster, tmp_path, kept):
         "checkpoint_store": FolderCheckpoints(tmp_path / "kept", every),
     }
     missing = set(names)
-    if kept != "none":
+    if saved != "none":
         with suppress(CutOff):
-            strength = 8 if kept == "some" else 10**9
+            strength = 8 if saved == "some" else 10**9
             map_reduce(Worker(strength), names, merged, here=True, **options)
-        missing = set(names[6:] if kept == "some" else [])
-    if kept == "damaged":
+        missing = set(names[6:] if saved == "some" else [])
+    if saved == "damaged":
         (tmp_path / "kept" / "7").write_text("damaged")
         missing = {"21", "22"}
     work = tmp_path / "work"
@@ -239,12 +239,12 @@ def result_of(log, running):
     return json.loads(out.read_text())
 
 
-def check(said, log, expected, workers=1):
+def check(message, log, expected, workers=1):
     """The same model to the bit; each worker did at most an interval twice; nothing is left."""
-    assert "error" not in said, said
-    np.testing.assert_array_equal(said["coef"], expected.coef_)
+    assert "error" not in message, message
+    np.testing.assert_array_equal(message["coef"], expected.coef_)
     for key in ("n_bags_fitted", "n_bags_held_out", "n_points_seen"):
-        assert said[key] == expected.report_[key]
+        assert message[key] == expected.report_[key]
     lines = log.lines()
     assert len(set(lines)) == N_TASKS
     assert len(lines) - N_TASKS <= EVERY * workers
@@ -261,9 +261,9 @@ def test_driver_killed(log, expected):
     until(lambda: not any(map(alive, workers)))
     log.gate.open()
     with driver(log) as running:
-        said = result_of(log, running)
-    assert said["n_bags_resumed"] >= 4 * TASK_BAGS
-    check(said, log, expected)
+        message = result_of(log, running)
+    assert message["n_bags_resumed"] >= 4 * TASK_BAGS
+    check(message, log, expected)
 
 
 @pytest.fixture
@@ -310,9 +310,9 @@ def test_scheduler_killed(log, expected, profile, tmp_path):
         running = stack.enter_context(driver(log, where))
         log.standing(2)
         kill(dying.pid)
-        said = result_of(log, running)
-        assert said["error"].startswith("ClusterError: the cluster lost the computation")
-        assert "start it again" in said["error"]
+        message = result_of(log, running)
+        assert message["error"].startswith("ClusterError: the cluster lost the computation")
+        assert "start it again" in message["error"]
     log.gate.open()
     Path(log.url).parent.joinpath("out.json").unlink()
     with scheduler(tmp_path), worker(tmp_path), driver(log, profile()) as running:

@@ -45,9 +45,9 @@ Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
 SECOND = RandomFourierFeatures(n_features=N_FEATURES, scale=1.0)
 
 
-def regressor(**given):
-    bases = ProjectionEmbedding(n_per_dim=5), given.pop("second", SECOND)
-    return DoubleBasisRegressor(*bases, **{"alpha": 1e-2, "precision": "float32", **given})
+def regressor(**arguments):
+    bases = ProjectionEmbedding(n_per_dim=5), arguments.pop("second", SECOND)
+    return DoubleBasisRegressor(*bases, **{"alpha": 1e-2, "precision": "float32", **arguments})
 
 
 def fitted(model):
@@ -82,21 +82,21 @@ def smoothed(stores):
 
 
 def samples_differ(stores):
-    found = two_sample_test(stores["all"], stores["few"], n_permutations=99)
-    return [found.statistic, found.p_value]
+    result = two_sample_test(stores["all"], stores["few"], n_permutations=99)
+    return [result.statistic, result.p_value]
 
 
 def depends(stores):
-    found = independence_test(
+    result = independence_test(
         BAGS[-FEW:], np.arange(FEW) % 3 + np.nan_to_num(Y[-FEW:]), n_permutations=99
     )
-    return [found.statistic, found.p_value]
+    return [result.statistic, result.p_value]
 
 
 def fits(_):
     points = np.concatenate(BAGS[:60])
-    found = fit_test(points, lambda x: -x, n_draws=99)
-    return [found.statistic, found.p_value]
+    result = fit_test(points, lambda x: -x, n_draws=99)
+    return [result.statistic, result.p_value]
 
 
 SERIES = ProjectionEmbedding(n_per_dim=3)
@@ -177,22 +177,22 @@ def many_tasks():
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    found = {"all": stored(folder / "all.zarr", BAGS, Y)}
-    found["few"] = stored(folder / "few.zarr", BAGS[-FEW:], Y[-FEW:])
-    found["small"] = stored(folder / "small.zarr", BAGS[1:181], Y[1:181])
-    found["classes"] = stored(folder / "classes.zarr", BAGS, (Y > 0).astype(float))
-    found["pairs"] = BagStore.create(folder / "pairs.zarr", 2, response_dims=1)
-    found["pairs"].append(BAGS, responses=[bag[:, :1] for bag in BAGS])
-    return found
+    by_name = {"all": stored(folder / "all.zarr", BAGS, Y)}
+    by_name["few"] = stored(folder / "few.zarr", BAGS[-FEW:], Y[-FEW:])
+    by_name["small"] = stored(folder / "small.zarr", BAGS[1:181], Y[1:181])
+    by_name["classes"] = stored(folder / "classes.zarr", BAGS, (Y > 0).astype(float))
+    by_name["pairs"] = BagStore.create(folder / "pairs.zarr", 2, response_dims=1)
+    by_name["pairs"].append(BAGS, responses=[bag[:, :1] for bag in BAGS])
+    return by_name
 
 
 def digest(arrays):
     """A digest of the bits, types and shapes."""
-    found = hashlib.sha256()
-    for one in map(np.asarray, arrays):
-        found.update(f"{one.dtype} {one.shape}".encode())
-        found.update(np.ascontiguousarray(one).tobytes())
-    return found.hexdigest()
+    result = hashlib.sha256()
+    for item in map(np.asarray, arrays):
+        result.update(f"{item.dtype} {item.shape}".encode())
+        result.update(np.ascontiguousarray(item).tobytes())
+    return result.hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +211,8 @@ def test_cores(name, stores, alone):
 
 def test_workers(stores, alone):
     """Two of them, of two cores each."""
-    given = {"n_workers": 2, "cores_per_worker": 2, "memory_limit": "1GiB"}
+    arguments = {"n_workers": 2, "cores_per_worker": 2, "memory_limit": "1GiB"}
     expected = {name: bits for name, bits in alone.items() if name not in NOT_ON_WORKERS}
-    with connect("local", **given), use_cores(2):
-        found = {name: digest(CASES[name](stores)) for name in expected}
-    assert found == expected
+    with connect("local", **arguments), use_cores(2):
+        by_name = {name: digest(CASES[name](stores)) for name in expected}
+    assert by_name == expected

@@ -20,10 +20,10 @@ class Client:
         self._looks = iter(looks)
 
     def nthreads(self):
-        found = next(self._looks)
-        if isinstance(found, Exception):
-            raise found
-        return {"a": 1} if found else {}
+        result = next(self._looks)
+        if isinstance(result, Exception):
+            raise result
+        return {"a": 1} if result else {}
 
 
 class Slow:
@@ -47,10 +47,10 @@ class Slow:
 
 def test_no_workers_for_a_while():
     """Said once each time that they are gone, with when that began."""
-    said = []
+    messages = []
     looks = [True, False, False, OSError(), False, True]
-    assert waiting.gathered(Slow(looks), said.append) == "found"
-    assert [text[:17] for text in said] == ["no workers since "] * 2
+    assert waiting.gathered(Slow(looks), messages.append) == "found"
+    assert [text[:17] for text in messages] == ["no workers since "] * 2
 
 
 def test_a_lost_computation_can_be_started_again():
@@ -59,9 +59,9 @@ def test_a_lost_computation_can_be_started_again():
 
 
 def test_workers_all_the_time():
-    said = []
-    assert waiting.gathered(Slow([True] * 3), said.append) == "found"
-    assert said == []
+    messages = []
+    assert waiting.gathered(Slow([True] * 3), messages.append) == "found"
+    assert messages == []
 
 
 def test_no_workers_any_more(monkeypatch):
@@ -122,13 +122,13 @@ def no_workers(monkeypatch):
 def test_cluster_without_workers(no_workers, way):
     """It is said; the work goes on as soon as there is one."""
     run, expected = WAYS[way]
-    progress, found = Saying(), []
-    thread = threading.Thread(target=lambda: found.append(run(progress=progress)))
+    progress, result = Saying(), []
+    thread = threading.Thread(target=lambda: result.append(run(progress=progress)))
     thread.start()
     until(lambda: progress.said)
     no_workers.scale(1)
     thread.join(60)
-    assert found == [expected]
+    assert result == [expected]
     assert len(progress.said) == 1
     assert progress.said[0].startswith("no workers since ")
 

@@ -40,8 +40,8 @@ def test_threads_inside_and_after(monkeypatch, cores):
     both have what they had before."""
     monkeypatch.setenv(CORES_VARIABLE, str(cores))
     before, of_openmp = blas_threads(), threads_of("openmp")
-    with kernel_threads() as given:
-        assert given == cores
+    with kernel_threads() as value:
+        assert value == cores
         assert threads_of("openmp") == {cores}
         assert blas_threads() == {1}
     assert (blas_threads(), threads_of("openmp")) == (before, of_openmp)
@@ -132,7 +132,7 @@ def test_lane_within_a_lane(monkeypatch):
 
 def test_tasks_of_two_threads_exclude_each_other():
     """A second task waits until the first has left; what is no task waits for none."""
-    inside, left, entered = threading.Event(), threading.Event(), threading.Event()
+    inside, remaining, entered = threading.Event(), threading.Event(), threading.Event()
     order = []
 
     def first():
@@ -141,7 +141,7 @@ def test_tasks_of_two_threads_exclude_each_other():
             ask_elsewhere()
             assert not entered.wait(0.3)
             order.append("first leaves")
-        left.set()
+        remaining.set()
 
     def second():
         inside.wait()
@@ -201,17 +201,17 @@ def test_workers_that_are_threads_of_a_process_that_waits(tmp_path):
     store = BagStore.create(tmp_path / "x.zarr", n_dims=1)
     bags = [np.full((3, 1), i / 20) for i in range(20)]
     store.append(bags)
-    given = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    arguments = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
 
     def ask_the_cluster():
-        with Client(processes=False, **given):
-            found.append(two_sample_test(store, bags, n_permutations=99).p_value)
+        with Client(processes=False, **arguments):
+            values.append(two_sample_test(store, bags, n_permutations=99).p_value)
 
-    found = []
+    values = []
     thread = threading.Thread(target=ask_the_cluster, daemon=True)
     thread.start()
     thread.join(60)
-    assert found
+    assert values
 
 
 @pytest.mark.long

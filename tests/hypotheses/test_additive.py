@@ -58,12 +58,12 @@ def test_random_features_near_the_exact_value(kind):
     """As near as the error over the frequencies says."""
     X, Y = check_samples()
     for sigma, (_, unbiased) in GOLDEN.items():
-        found = [
+        values = [
             two_sample_test(X, Y, statistic=kind(2048), bandwidth=sigma, n_permutations=1, seed=s)
             for s in range(8)
         ]
-        mean = np.mean([r.statistic for r in found])
-        error = np.mean([r.details["error_of_frequencies"] for r in found])
+        mean = np.mean([r.statistic for r in values])
+        error = np.mean([r.details["error_of_frequencies"] for r in values])
         assert mean == pytest.approx(unbiased, abs=4 * error / 8**0.5)
         assert error < 0.01
 
@@ -185,17 +185,17 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
     for limit in (4096, 20):
         monkeypatch.setattr(comparison, "MAX_BUCKETS", limit)
         for statistic in ("fourier", "me"):
-            given = {"statistic": statistic, "embedding": embedding, "thin": 6, "seed": 3}
-            one = two_sample_test(a, b, bandwidth=0.2, **given)
+            arguments = {"statistic": statistic, "embedding": embedding, "thin": 6, "seed": 3}
+            single = two_sample_test(a, b, bandwidth=0.2, **arguments)
             with pass_limits(rows_per_block=7, small_task_seconds=1e-5):
-                two = two_sample_test(*stores, bandwidth=0.2, **given)
-            assert two.statistic == pytest.approx(one.statistic, rel=1e-4)
+                two = two_sample_test(*stores, bandwidth=0.2, **arguments)
+            assert two.statistic == pytest.approx(single.statistic, rel=1e-4)
             assert (two.p_value, two.n, two.n_units) == (
-                pytest.approx(one.p_value),
-                one.n,
-                one.n_units,
+                pytest.approx(single.p_value),
+                single.n,
+                single.n_units,
             )
-            assert one.details["bags_left_out_of_a"] == two.details["bags_left_out_of_a"] > 0
+            assert single.details["bags_left_out_of_a"] == two.details["bags_left_out_of_a"] > 0
 
 
 @pytest.mark.long
@@ -239,7 +239,7 @@ def test_standard_errors():
         "fourier",
         MeanEmbeddings(2, locations=[[0.0], [1.0]]),
     ):
-        found = np.array([
+        values = np.array([
             (r.statistic, r.standard_error)
             for r in (
                 two_sample_test(
@@ -249,15 +249,15 @@ def test_standard_errors():
                 for _ in range(200)
             )
         ])  # fmt: skip
-        error = np.sqrt((found[:, 1] ** 2).mean())
-        assert error == pytest.approx(found[:, 0].std(ddof=1), rel=0.2), statistic
+        error = np.sqrt((values[:, 1] ** 2).mean())
+        assert error == pytest.approx(values[:, 0].std(ddof=1), rel=0.2), statistic
 
 
 X, Y = np.random.default_rng(0).random((2, 9, 2))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"statistic": "mmd_linear", "b": Y[:3]}, "b has 3 points; statistic 'mmd_linear' needs 4"),
         ({"statistic": "me", "a": X[:2], "b": Y[:3]}, "5 units; 'me' at 5 locations needs 8"),
@@ -282,9 +282,9 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
         ),
     ],
 )
-def test_refusals(change, told):
+def test_refusals(change, message):
     """One line that names the input."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         two_sample_test(**{"a": X, "b": Y, **change})
 
 
@@ -310,16 +310,16 @@ def test_power_of_blobs(L, ratio, missed):
 
 @pytest.mark.parametrize("statistic", ["mmd_u", "fourier", "fastfood", "energy"])
 @pytest.mark.parametrize(
-    "given", [{"a": 0 * X, "b": 0 * Y + 1}, {"a": X, "b": Y, "bandwidth": 1e20}]
+    "arguments", [{"a": 0 * X, "b": 0 * Y + 1}, {"a": X, "b": Y, "bandwidth": 1e20}]
 )
-def test_no_spread_within(statistic, given):
+def test_no_spread_within(statistic, arguments):
     """Samples whose rows do not differ, or look alike to the kernel: there is no effect to say."""
     if statistic == "energy":
-        given = {"a": 0 * X, "b": 0 * Y + 1}
+        arguments = {"a": 0 * X, "b": 0 * Y + 1}
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        r = two_sample_test(**given, statistic=statistic, n_permutations=19)
-    told = any("without a spread within them" in str(one.message) for one in heard)
-    assert told == ("bandwidth" not in given)  # constants; others differ within
+        r = two_sample_test(**arguments, statistic=statistic, n_permutations=19)
+    message = any("without a spread within them" in str(line.message) for line in heard)
+    assert message == ("bandwidth" not in arguments)  # constants; others differ within
     assert np.isnan(r.effect)
-    assert r.p_value == (1.0 if "bandwidth" in given else 0.05)
+    assert r.p_value == (1.0 if "bandwidth" in arguments else 0.05)

@@ -65,22 +65,22 @@ def test_dependence_tends_to_hsic():
 def test_hsic_agg_finds_a_fine_dependence():
     """A sinusoid of many periods, more often than HSIC of one width, and says at which widths;
     without dependence it rejects as often as it says."""
-    rejected, found, plain = [], [], []
+    rejected, result, plain = [], [], []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         x = rng.uniform(-np.pi, np.pi, 200)
-        given = {"n_permutations": 99, "seed": seed}
+        arguments = {"n_permutations": 99, "seed": seed}
         y = rng.uniform(-np.pi, np.pi, 200)
         small = HSICAggregate(32)
-        rejected.append(independence_test(x, y, statistic=small, **given).p_value <= 0.05)
+        rejected.append(independence_test(x, y, statistic=small, **arguments).p_value <= 0.05)
         if seed < 10:
             y = np.sin(4 * x) + 0.3 * rng.standard_normal(200)
-            r = independence_test(x, y, statistic=small, **given)
-            found.append(r.p_value <= 0.05)
-            plain.append(independence_test(x, y, statistic="hsic_u", **given).p_value <= 0.05)
+            r = independence_test(x, y, statistic=small, **arguments)
+            result.append(r.p_value <= 0.05)
+            plain.append(independence_test(x, y, statistic="hsic_u", **arguments).p_value <= 0.05)
     assert np.mean(rejected) <= 0.05 + 3 * (0.05 * 0.95 / 60) ** 0.5
-    assert sum(found) >= 9
-    assert sum(plain) <= sum(found) - 3
+    assert sum(result) >= 9
+    assert sum(plain) <= sum(result) - 3
     scales = r.details["pairs_of_scales"]
     best = int(np.argmin(scales["corrected"]))
     assert scales["bandwidth_of_x"][best] < 1.0
@@ -100,8 +100,8 @@ def test_ksd_agg():
     rejected = []
     for seed in range(60):
         rng = np.random.default_rng([4, seed])
-        given = {"statistic": "ksd_agg", "n_draws": 99, "seed": seed}
-        rejected.append(fit_test(rng.standard_normal(80), score, **given).p_value <= 0.05)
+        arguments = {"statistic": "ksd_agg", "n_draws": 99, "seed": seed}
+        rejected.append(fit_test(rng.standard_normal(80), score, **arguments).p_value <= 0.05)
     assert np.mean(rejected) <= 0.05 + 3 * (0.05 * 0.95 / 60) ** 0.5
     peaks = np.random.default_rng(1).choice([-1.0, 1.0], 200)
     assert fit_test(peaks, score, statistic="ksd_agg", n_draws=99).p_value <= 0.02
@@ -144,9 +144,15 @@ def test_many_widths_are_exact_of_few_pairs():
     """By the time that all permutations take, unless it is said."""
     rows = np.random.default_rng(0).standard_normal((2, 900, 1))
     for n, n_permutations, expected in ((790, 999, True), (900, 999, False), (900, 99, True)):
-        given = (rows[0, :n], rows[1, :n]), np.arange(n), "gaussian", "permutation", n_permutations
-        assert HSICFuse()._is_exact(Pairs(*given, 0)) == expected
-        assert HSICFuse(exact=not expected)._is_exact(Pairs(*given, 0)) != expected
+        arguments = (
+            (rows[0, :n], rows[1, :n]),
+            np.arange(n),
+            "gaussian",
+            "permutation",
+            n_permutations,
+        )
+        assert HSICFuse()._is_exact(Pairs(*arguments, 0)) == expected
+        assert HSICFuse(exact=not expected)._is_exact(Pairs(*arguments, 0)) != expected
 
 
 def test_rows_that_are_nearly_alike_have_no_score():
@@ -161,15 +167,15 @@ def test_rows_that_are_nearly_alike_have_no_score():
 @pytest.mark.parametrize("statistic", ["hsic_fuse", "hsic_agg"])
 def test_few_of_many_coordinates_are_found_as_by_one_width(statistic):
     """One of eight depends on one of eight others: narrow widths, which are noise, hide nothing."""
-    found = {name: 0 for name in (statistic, "hsic_u")}
+    by_name = {name: 0 for name in (statistic, "hsic_u")}
     for seed in range(12):
         rng = np.random.default_rng(seed)
         x, y = rng.standard_normal((2, 200, 8))
         y[:, 0] += 0.6 * x[:, 0]
-        for name in found:
+        for name in by_name:
             p = independence_test(x, y, statistic=name, n_permutations=99, seed=seed).p_value
-            found[name] += p <= 0.05
-    assert found[statistic] >= found["hsic_u"] - 2 >= 6
+            by_name[name] += p <= 0.05
+    assert by_name[statistic] >= by_name["hsic_u"] - 2 >= 6
 
 
 def test_hsic_fuse_finds_a_fine_dependence():
@@ -230,24 +236,24 @@ def test_within_labels():
     rng = np.random.default_rng(8)
     site = rng.integers(0, 5, 200)
     x, y = site + rng.standard_normal((2, 200))
-    given = {"n_permutations": 99}
-    assert independence_test(x, y, **given).p_value == 0.01
+    arguments = {"n_permutations": 99}
+    assert independence_test(x, y, **arguments).p_value == 0.01
     p = []
     for seed in range(40):
         x, y = site + np.random.default_rng(seed).standard_normal((2, 200))
-        p.append(independence_test(x, y, within=site, seed=seed, **given).p_value)
+        p.append(independence_test(x, y, within=site, seed=seed, **arguments).p_value)
     assert 0.3 < np.mean(p) < 0.7
     y = site + x + rng.standard_normal(200)
-    assert independence_test(x, y, within=site, **given).p_value == 0.01
+    assert independence_test(x, y, within=site, **arguments).p_value == 0.01
     # groups move as wholes, and to groups of their site
     groups = np.arange(200) // 4
-    r = independence_test(x, y, within=groups % 5, groups=groups, **given)
+    r = independence_test(x, y, within=groups % 5, groups=groups, **arguments)
     assert r.unit == "group"
     orders = np.concatenate([*permuted_orders(groups, 50, 0, groups % 5)])
     assert ((groups[orders] % 5) == (groups % 5)).all()
     assert len(np.unique(groups[orders[:, 0]])) == 10
     with pytest.raises(DataError, match="several labels of within"):
-        independence_test(x, y, within=site, groups=groups, **given)
+        independence_test(x, y, within=site, groups=groups, **arguments)
     with pytest.raises(ParameterError, match="take the null 'permutation'"):
         independence_test(x, y, statistic="hsic_u", within=site, null="gamma")
     with pytest.raises(DataError, match="expected a label for each of the 200 points"):
@@ -261,10 +267,10 @@ def test_sliced_by_quantiles(n, m):
     """W₂² by quantile functions on a fine grid that both have; W₁ by scipy bounds it from below."""
     x, y = RNG.standard_normal(n), 0.5 + RNG.standard_normal(m)
     rows, first = np.concatenate([x, y])[:, None], np.arange(n + m) < n
-    found = float(sliced_distances(rows, first[None], 1, 0)[0])
+    result = float(sliced_distances(rows, first[None], 1, 0)[0])
     fine = np.repeat(np.sort(x), m) - np.repeat(np.sort(y), n)
-    assert found == pytest.approx(float((fine**2).mean()), rel=1e-12)
-    assert found >= wasserstein_distance(x, y) ** 2 - 1e-12
+    assert result == pytest.approx(float((fine**2).mean()), rel=1e-12)
+    assert result >= wasserstein_distance(x, y) ** 2 - 1e-12
 
 
 @pytest.mark.long
@@ -273,10 +279,10 @@ def test_sliced_level_and_power():
     for seed in range(100):
         rng = np.random.default_rng(seed)
         a, b = rng.standard_normal((50, 3)), rng.standard_normal((35, 3))
-        given = {"statistic": Sliced(16), "n_permutations": 99, "seed": seed}
-        p.append(two_sample_test(a, b, **given).p_value)
+        arguments = {"statistic": Sliced(16), "n_permutations": 99, "seed": seed}
+        p.append(two_sample_test(a, b, **arguments).p_value)
         if seed < 10:
-            moved.append(two_sample_test(a, b + 1, **given).p_value)
+            moved.append(two_sample_test(a, b + 1, **arguments).p_value)
     for alpha in (0.05, 0.1, 0.5):
         share = (np.array(p) <= alpha).mean()
         assert abs(share - alpha) < 0.01 + 4 * (alpha * (1 - alpha) / 100) ** 0.5

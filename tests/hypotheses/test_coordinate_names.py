@@ -68,15 +68,15 @@ TESTS = {
 @pytest.mark.parametrize("name", TESTS)
 def test_bags_are_put_in_one_order(name, kind, tmp_path):
     a = kind(FIRST, tmp_path / "a")
-    found, turned = (TESTS[name](a, kind(b, tmp_path / "b")).p_value for b in (SECOND, TURNED))
-    assert found == turned
+    result, turned = (TESTS[name](a, kind(b, tmp_path / "b")).p_value for b in (SECOND, TURNED))
+    assert result == turned
     with pytest.raises(DataError, match=r"'pulse' is missing \(did you mean 'pulses'\?\)"):
         TESTS[name](a, kind(RENAMED, tmp_path / "c"))
 
 
 @pytest.mark.parametrize("kind", [points, polars_points])
 def test_points_are_put_in_one_order(kind):
-    a, b, turned, renamed = (kind(one, None) for one in (FIRST, SECOND, TURNED, RENAMED))
+    a, b, turned, renamed = (kind(item, None) for item in (FIRST, SECOND, TURNED, RENAMED))
     for test in (TESTS["two_sample_test"], TESTS["DriftDetector"]):
         assert test(a, b).p_value == test(a, turned).p_value
         with pytest.raises(DataError, match="pulse"):
@@ -106,10 +106,10 @@ def test_names_of_a_fitted_embedding_are_the_order():
 def test_a_saved_detector_keeps_the_names(tmp_path):
     made = DriftDetector(n_permutations=19, n_frequencies=8).fit(groups(FIRST, None))
     made.save(tmp_path / "d")
-    found = DriftDetector.load(tmp_path / "d")
-    assert found.test(groups(TURNED, None)).p_value == made.test(groups(SECOND, None)).p_value
+    result = DriftDetector.load(tmp_path / "d")
+    assert result.test(groups(TURNED, None)).p_value == made.test(groups(SECOND, None)).p_value
     with pytest.raises(DataError, match="'pulses' is extra"):
-        found.test(groups(RENAMED, None))
+        result.test(groups(RENAMED, None))
 
 
 def test_densities_of_points_compare_names():

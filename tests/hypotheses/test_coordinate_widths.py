@@ -77,8 +77,8 @@ def test_coordinates_that_differ_are_named():
     assert r.kernel == "gaussian, a bandwidth per coordinate"
     again = two_sample_test(units * X, units * Y, bandwidth="ard", n_permutations=199)
     assert again.to_dict() == {**r.to_dict(), "seconds": again.seconds}
-    one = two_sample_test(units * X, units * Y, bandwidth="median", n_permutations=199)
-    assert one.p_value > 0.05  # it sees the coordinate of the largest numbers
+    single = two_sample_test(units * X, units * Y, bandwidth="median", n_permutations=199)
+    assert single.p_value > 0.05  # it sees the coordinate of the largest numbers
 
 
 @pytest.mark.long

@@ -26,11 +26,11 @@ def test_golden_values(monkeypatch, sigma, tile):
     """The values printed in ERRATA, to all their digits, in tiles of any size."""
     monkeypatch.setattr(exact_mmd, "tiles", lambda n: kernels.tiles(n, tile))
     X, Y = check_samples()
-    found = [
+    values = [
         two_sample_test(X, Y, statistic=s, bandwidth=sigma, n_permutations=9).statistic
         for s in ("mmd_b", "mmd_u")
     ]
-    assert found == pytest.approx(GOLDEN[sigma], abs=1e-10)
+    assert values == pytest.approx(GOLDEN[sigma], abs=1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "matern"])
@@ -63,12 +63,12 @@ def test_energy_distance():
     """scipy's in one dimension, squared, for unequal sizes; in the plane that of a loop."""
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal(30), 2 * rng.standard_normal(21) + 1
-    found = two_sample_test(X, Y, statistic="energy", n_permutations=9)
-    assert found.statistic == pytest.approx(energy_distance(X, Y) ** 2, abs=1e-12)
+    result = two_sample_test(X, Y, statistic="energy", n_permutations=9)
+    assert result.statistic == pytest.approx(energy_distance(X, Y) ** 2, abs=1e-12)
     X, Y = rng.standard_normal((9, 2)), rng.standard_normal((8, 2))
     expected, _ = mmd_by_loop(X, Y, lambda a, b: -math.dist(a, b))
-    found = two_sample_test(X, Y, statistic="energy", n_permutations=9, standardize=False)
-    assert found.statistic == pytest.approx(expected, abs=1e-12)
+    result = two_sample_test(X, Y, statistic="energy", n_permutations=9, standardize=False)
+    assert result.statistic == pytest.approx(expected, abs=1e-12)
 
 
 def closed_form(mean: float, deviation: float) -> float:
@@ -85,7 +85,7 @@ def closed_form(mean: float, deviation: float) -> float:
 def test_means_and_standard_errors(mean, deviation):
     """Over 250 data sets: unbiased, and the standard error is the statistic's own spread."""
     rng = np.random.default_rng(1)
-    found = np.array([
+    values = np.array([
         (r.statistic, r.standard_error)
         for r in (
             two_sample_test(
@@ -95,12 +95,12 @@ def test_means_and_standard_errors(mean, deviation):
             for _ in range(250)
         )
     ])  # fmt: skip
-    spread = found[:, 0].std(ddof=1)
-    assert found[:, 0].mean() == pytest.approx(
+    spread = values[:, 0].std(ddof=1)
+    assert values[:, 0].mean() == pytest.approx(
         closed_form(mean, deviation), abs=3 * spread / 250**0.5
     )
     # 250 repeats know a deviation to 5 %; without a difference the estimate has a floor
-    error = np.sqrt((found[:, 1] ** 2).mean())
+    error = np.sqrt((values[:, 1] ** 2).mean())
     assert 0.85 < error / spread < (1.15 if mean > 0.5 else 1.4)
 
 
@@ -159,7 +159,7 @@ X, Y = np.random.default_rng(0).random((2, 5, 2))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"statistic": "mmd"}, "statistic is 'mmd' .did you mean 'mmd_u'.*; expected one of"),
         ({"null": "normal"}, "null is 'normal'; the statistic 'mmd_u' admits"),
@@ -174,7 +174,7 @@ X, Y = np.random.default_rng(0).random((2, 5, 2))
         ({"groups": (list("aabbb"), list("ccddd")), "null": "gamma"}, "takes rows for independent"),
     ],
 )
-def test_refusals(change, told):
+def test_refusals(change, message):
     """One line that names the input."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         two_sample_test(**{"a": X, "b": Y, **change})

@@ -137,9 +137,9 @@ def test_sums_of_units_of_one_row(monkeypatch):
     monkeypatch.setattr("bagbasis.hypotheses.samples.samples.FEATURE_ROWS", 3)
     points = np.random.default_rng(0).random((8, 2))
     [sample] = read_samples({"a": points})
-    found = sample.feature_sums(lambda rows: rows.astype(np.float32))
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, points.astype(np.float32))
+    result = sample.feature_sums(lambda rows: rows.astype(np.float32))
+    assert result.dtype == np.float64
+    np.testing.assert_array_equal(result, points.astype(np.float32))
     [turned] = read_samples({"a": points}, groups={"a": np.arange(8)[::-1]})
     np.testing.assert_array_equal(turned.feature_sums(lambda rows: rows), points[::-1])
 
@@ -151,11 +151,11 @@ def test_bags_are_thinned_and_embedded(tmp_path):
     store = BagStore.create(tmp_path / "b.zarr", 2).append(b)
     embedding = ProjectionEmbedding(n_per_dim=3, box=[(0, 1)] * 2, dtype="float64")
     groups = {"a": list("ABCD"), "b": list("EF")}
-    one, two = read_samples(
+    first, two = read_samples(
         {"a": a, "b": store}, embedding=embedding, thin=7, groups=groups, seed=1
     )
-    assert (one.positions.tolist(), one.n_units, two.n_units) == ([0, 2, 3], 3, 2)
-    np.testing.assert_allclose(one.rows[2], embedding.fit_transform(a[3:])[0])
+    assert (first.positions.tolist(), first.n_units, two.n_units) == ([0, 2, 3], 3, 2)
+    np.testing.assert_allclose(first.rows[2], embedding.fit_transform(a[3:])[0])
     _, same = read_samples({"a": a, "b": b}, embedding=embedding, thin=7, seed=1)
     np.testing.assert_allclose(two.rows, same.rows, rtol=1e-6, atol=1e-6)
     whole, _ = read_samples({"a": a, "b": b}, embedding=embedding, thin=False)
@@ -166,7 +166,7 @@ POINTS, BAGS = np.eye(3), [np.eye(3)] * 4
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: read_samples({"a": POINTS, "b": BAGS}), "points of one bag are .*unit='point'"),
         (lambda: read_samples({"a": POINTS}, embedding=ProjectionEmbedding()), "for bags"),
@@ -195,9 +195,9 @@ POINTS, BAGS = np.eye(3), [np.eye(3)] * 4
         (lambda: find_statistic({"toy": Toy}, "toy", None, "cubic"), "kernel is 'cubic'; the stat"),
     ],
 )  # fmt: skip
-def test_refusals(call, told):
+def test_refusals(call, message):
     """One line that names the input and what is expected."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         call()
 
 
@@ -246,14 +246,14 @@ def test_report():
     text = result.report()
     assert str(result) == text
     assert "locations" not in repr(result)
-    for told in (
+    for message in (
         "toy = 0.25",
         "0.01",
         "a 20 rows in 4 groups, b 1 row",
         "n left out            2",
         "error of frequencies  0.123",
     ):
-        assert told in text
+        assert message in text
     assert "standard error" not in text
     assert "locations" not in text
     assert result.to_dict()["standard_error"] is None

@@ -41,16 +41,16 @@ def scales_of(a, b, statistic, kernel=BOTH, groups=None, seed=0):
 def test_statistic_and_null_of_all_pairs(exact, kernel):
     """The observed split and every permutation: to 1e-10 those of the kernels' matrices."""
     statistic, rows = Fuse(n_frequencies=16, exact=exact), np.vstack([X, Y])
-    given = {"statistic": statistic, "kernel": kernel, "standardize": False}
-    r = two_sample_test(X, Y, n_permutations=9, seed=4, **given)
+    arguments = {"statistic": statistic, "kernel": kernel, "standardize": False}
+    r = two_sample_test(X, Y, n_permutations=9, seed=4, **arguments)
     scales, _ = scales_of(X, Y, statistic, kernel or BOTH, seed=4)
     if exact:
-        grams = [one(rows, rows) for one in scales.kernels]
+        grams = [split(rows, rows) for split in scales.kernels]
     else:
         features = scales(rows).reshape(71, len(scales.kernels), -1).swapaxes(0, 1)
         grams = [z @ z.T for z in features]
     splits = draw_splits(np.arange(71) < 40, 9, 4)
-    expected = [fuse_by_matrices(grams, scales.norms, one) for one in splits]
+    expected = [fuse_by_matrices(grams, scales.norms, split) for split in splits]
     assert r.statistic == pytest.approx(expected[0], abs=1e-10)
     np.testing.assert_allclose(r.null_distribution, np.sort(expected[1:]), atol=1e-10)
     assert r.p_value == p_values(expected[0], np.array(expected[1:]))
@@ -63,8 +63,8 @@ def test_groups_are_compared_across(exact):
     labels = np.repeat(np.arange(20), np.arange(20) % 4 + 1)[:40]
     groups = labels, 100 + np.arange(31) // 2
     statistic = Fuse(n_frequencies=16, exact=exact)
-    given = {"statistic": statistic, "groups": groups, "standardize": False}
-    r = two_sample_test(X, Y, n_permutations=9, **given)
+    arguments = {"statistic": statistic, "groups": groups, "standardize": False}
+    r = two_sample_test(X, Y, n_permutations=9, **arguments)
     scales, _ = scales_of(X, Y, statistic, groups=groups)
     rows, both = np.vstack([X, Y]), np.concatenate(groups)
     features = scales(rows).reshape(71, len(scales.kernels), -1).swapaxes(0, 1)
@@ -96,9 +96,9 @@ def test_kernel_values_are_summed_tile_by_tile(matrices, monkeypatch):
     units = RNG.permutation(71) if matrices == 71 else RNG.choice([0, 1, 4, 5], 71)
     members = units == np.arange(matrices)[:, None]
     kernels = [Kernel(name, w) for name in ("gaussian", "laplacian", "matern") for w in (0.3, 2.0)]
-    found = unit_grams.unit_grams(rows, units, matrices, kernels)
-    expected = [members @ one(rows, rows) @ members.T for one in kernels]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    result = unit_grams.unit_grams(rows, units, matrices, kernels)
+    expected = [members @ kernel(rows, rows) @ members.T for kernel in kernels]
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 3), (64, 40), (67, 513), (130, 1025)])
@@ -175,29 +175,29 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
         BagStore.create(tmp_path / f"{name}.zarr", 2).append(bags)
         for name, bags in (("a", a), ("b", b))
     ]
-    given = {"embedding": MomentsEmbedding(box=[(-4, 4)] * 2), "thin": 6, "seed": 3}
+    arguments = {"embedding": MomentsEmbedding(box=[(-4, 4)] * 2), "thin": 6, "seed": 3}
     for most in (1024, 30):
         monkeypatch.setattr(unit_sums, "plan_units", lambda n, m, _, k=most: plan_units(n, m, k))
         for statistic in (Fuse(8, exact=False), Fuse(), Aggregate(8, exact=False)):
-            one = two_sample_test(a, b, statistic=statistic, **given)
+            single = two_sample_test(a, b, statistic=statistic, **arguments)
             with pass_limits(rows_per_block=7, small_task_seconds=1e-5):
-                two = two_sample_test(*stores, statistic=statistic, **given)
-            assert two.statistic == pytest.approx(one.statistic, rel=1e-9)
-            assert (two.p_value, two.n, two.n_units) == (one.p_value, one.n, one.n_units)
-            assert one.p_value < 0.05
-            assert one.details["bags_left_out_of_a"] > 0
+                two = two_sample_test(*stores, statistic=statistic, **arguments)
+            assert two.statistic == pytest.approx(single.statistic, rel=1e-9)
+            assert (two.p_value, two.n, two.n_units) == (single.p_value, single.n, single.n_units)
+            assert single.p_value < 0.05
+            assert single.details["bags_left_out_of_a"] > 0
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_same_bits_on_any_number_of_cores(exact):
     a, b = RNG.standard_normal((1700, 5)), RNG.standard_normal((1100, 5))
-    found = []
+    values = []
     for n in (1, 3):
         with use_cores(n):
-            found.append(two_sample_test(a, b, statistic=Fuse(exact=exact), n_permutations=49))
-    assert found[1].statistic == found[0].statistic
-    np.testing.assert_array_equal(found[1].null_distribution, found[0].null_distribution)
+            values.append(two_sample_test(a, b, statistic=Fuse(exact=exact), n_permutations=49))
+    assert values[1].statistic == values[0].statistic
+    np.testing.assert_array_equal(values[1].null_distribution, values[0].null_distribution)
 
 
 def test_offset_and_unit_change_nothing():
@@ -289,13 +289,13 @@ def test_standard_error_and_effect():
     """The error is the statistic's own spread over data sets; the effect does not grow with n."""
     effects = {}
     for n in (150, 600):
-        found = []
+        result = []
         for seed in range(40):
             rng = np.random.default_rng([n, seed])
             a, b = rng.standard_normal((n, 1)), 1 + rng.standard_normal((n * 2 // 3, 1))
             r = two_sample_test(a, b, n_permutations=1, statistic=Fuse(64, exact=False))
-            found.append((r.statistic, r.standard_error, r.effect))
-        values = np.array(found)
+            result.append((r.statistic, r.standard_error, r.effect))
+        values = np.array(result)
         error = (values[:, 1] ** 2).mean() ** 0.5
         assert error == pytest.approx(values[:, 0].std(ddof=1), rel=0.35)
         effects[n] = values[:, 2].mean()
@@ -306,18 +306,18 @@ def test_aggregate_is_the_smallest_p_value_compared():
     """By loops: a kernel's corrected p-value is how often any kernel does as well by chance."""
     rng = np.random.default_rng(0)
     drawn, values = rng.standard_normal((199, 4)), np.array([0.3, 2.9, -1.0, 1.2])
-    found = aggregate(values, drawn)
+    result = aggregate(values, drawn)
     pool = np.vstack([values, drawn])
     own = np.array([[(pool[:, k] >= v).mean() for k, v in enumerate(row)] for row in pool])
-    np.testing.assert_allclose(found.p_values, own[0])
+    np.testing.assert_allclose(result.p_values, own[0])
     smallest = own.min(axis=1)
-    assert found.top == 1
+    assert result.top == 1
     low = ((smallest < own[0].min()).sum() + 1) / 200
     high = (smallest <= own[0].min()).mean()
-    assert low <= found.null.p_value <= high
-    assert found.corrected[1] == found.null.p_value
-    assert (found.corrected >= found.p_values).all()
-    assert -found.statistic == pytest.approx(np.log(own[0].min()), abs=np.log(2))
+    assert low <= result.null.p_value <= high
+    assert result.corrected[1] == result.null.p_value
+    assert (result.corrected >= result.p_values).all()
+    assert -result.statistic == pytest.approx(np.log(own[0].min()), abs=np.log(2))
 
 
 def test_equal_values_of_a_kernel_count_together():
@@ -328,12 +328,12 @@ def test_equal_values_of_a_kernel_count_together():
 
 def test_standard_error_is_a_spread():
     """It is as large as the spread of the statistic, not as its variance."""
-    rng, found = np.random.default_rng(1), []
+    rng, result = np.random.default_rng(1), []
     for _ in range(12):
         a, b = rng.standard_normal((60, 1)), 1 + rng.standard_normal((40, 1))
         r = two_sample_test(a, b, n_permutations=1, statistic=Fuse(8, exact=False))
-        found.append((r.statistic, r.standard_error))
-    values, errors = np.array(found).T
+        result.append((r.statistic, r.standard_error))
+    values, errors = np.array(result).T
     assert 0.5 < errors.mean() / values.std(ddof=1) < 2
 
 
@@ -360,7 +360,7 @@ def test_default_and_what_asks_for_another():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"statistic": "fuse", "bandwidth": 1.0}, "'fuse' takes several of its own"),
         ({"statistic": "fuse", "null": "gamma"}, "the statistic 'fuse' admits"),
@@ -368,8 +368,8 @@ def test_default_and_what_asks_for_another():
         ({"a": 0 * X, "b": 0 * Y}, "all rows of both samples are alike"),
     ],
 )
-def test_refusals(change, told):
-    with pytest.raises(BagbasisError, match=told):
+def test_refusals(change, message):
+    with pytest.raises(BagbasisError, match=message):
         two_sample_test(**{"a": X, "b": Y, **change})
 
 
@@ -380,8 +380,8 @@ def test_features_stand_for_their_kernels():
         scales = Scales.choose(("gaussian", "laplacian"), X, 4096, 0)
         features = scales(X).reshape(40, len(scales.kernels), -1)
     for k, kernel in enumerate(scales.kernels):
-        found = features[:, k] @ features[:, k].T
-        np.testing.assert_allclose(found, kernel(X, X), atol=0.08)
+        values = features[:, k] @ features[:, k].T
+        np.testing.assert_allclose(values, kernel(X, X), atol=0.08)
         off = ~np.eye(40, dtype=bool)
         assert scales.norms[k] == pytest.approx((kernel(X, X)[off] ** 2).mean() ** 0.5)
 

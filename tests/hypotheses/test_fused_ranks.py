@@ -127,15 +127,15 @@ def test_differences_of_coordinates(is_grouped):
     x[:, 1], y[:, 1] = 5.0, 5.0
     labels = (np.arange(24) // 2, 12 + np.arange(16) // 4) if is_grouped else (None, None)
     samples = samples_of(x, y, 19, 1, labels)
-    found = MarginalDifferences.of(samples)
+    result = MarginalDifferences.of(samples)
     splits = draw_splits(samples.is_first_unit, 19, 1)
     units = np.concatenate(labels) if is_grouped else None
     with np.errstate(invalid="ignore", divide="ignore"):
         expected = differences_of_splits(np.vstack([x, y]), splits, units)
-    assert (found.scores[1] == 0).all()  # constant
+    assert (result.scores[1] == 0).all()  # constant
     varying = np.delete(expected, np.s_[4:8], axis=1)
-    np.testing.assert_allclose(found.scores[[0, 2]].ravel(), varying[0], atol=1e-9)
-    np.testing.assert_allclose(found.largest, np.abs(varying).max(axis=1), atol=1e-9)
+    np.testing.assert_allclose(result.scores[[0, 2]].ravel(), varying[0], atol=1e-9)
+    np.testing.assert_allclose(result.largest, np.abs(varying).max(axis=1), atol=1e-9)
 
 
 def test_ranks_among_a_part_of_the_rows():

@@ -17,15 +17,15 @@ SERIES = Densities([[1.0, 0.4, -0.2]], [[0], [1], [2]], basis="cosine", box=[(0.
 def test_value_of_all_pairs():
     """By the Stein kernel, pair by pair, with the median distance as bandwidth."""
     x = np.random.default_rng(0).normal(size=8)
-    found = fit_test(x, NORMAL, statistic="ksd", n_draws=9)
+    result = fit_test(x, NORMAL, statistic="ksd", n_draws=9)
     width = np.median(np.abs(np.subtract.outer(x, x))[np.triu_indices(8, 1)])
     pairs = [
         dependence.stein_kernel(x[[i]], x[[j]], -x[[i]], -x[[j]], 1.0, 1.0, width)
         for i in range(8) for j in range(8) if i != j
     ]  # fmt: skip
-    assert found.statistic == pytest.approx(np.mean(pairs))
-    given = fit_test(x, lambda points: -points, statistic="ksd", n_draws=9)
-    assert (given.statistic, given.p_value) == (found.statistic, found.p_value)
+    assert result.statistic == pytest.approx(np.mean(pairs))
+    value = fit_test(x, lambda points: -points, statistic="ksd", n_draws=9)
+    assert (value.statistic, value.p_value) == (result.statistic, result.p_value)
 
 
 @pytest.mark.parametrize("statistic", ["ksd", "fssd", FSSD(n_locations=2, learn=0.3)])
@@ -40,11 +40,11 @@ def test_the_right_density_is_told_from_others(statistic):
     for score, x in cases:
         assert fit_test(x, score, statistic=statistic).p_value > 0.02
     for score, x in wrong:
-        found = fit_test(x, score, statistic=statistic)
-        assert found.p_value < 0.01
+        result = fit_test(x, score, statistic=statistic)
+        assert result.p_value < 0.01
         again = fit_test(x, score, statistic=statistic)
-        assert (again.statistic, again.p_value) == (found.statistic, found.p_value)
-    assert found.to_dict()["question"] == "fit"
+        assert (again.statistic, again.p_value) == (result.statistic, result.p_value)
+    assert result.to_dict()["question"] == "fit"
 
 
 def _waves(rng, n, frequency=6.0, height=1.0):
@@ -73,11 +73,11 @@ def test_the_default_detects_waves_and_shifts():
 def test_the_better_rank_is_of_one_set_of_draws():
     """The result names the better statistic, and its effect is that of the width it takes."""
     rng = np.random.default_rng(8)
-    found = fit_test(_waves(rng, 300), NORMAL, n_draws=199)
+    result = fit_test(_waves(rng, 300), NORMAL, n_draws=199)
     x = rng.normal(0.7, 1, 80)
     shifted = fit_test(x, NORMAL, n_draws=199)
-    assert found.details["better_of_two"] == "seven widths"
-    assert max(found.p_value, shifted.p_value) <= 0.01
+    assert result.details["better_of_two"] == "seven widths"
+    assert max(result.p_value, shifted.p_value) <= 0.01
     assert shifted.details["better_of_two"] == "the kernel's width"
     assert shifted.effect == fit_test(x, NORMAL, statistic="ksd", n_draws=199).effect
 
@@ -88,8 +88,8 @@ def test_a_search_that_leaves_the_points_finds_nothing(monkeypatch):
         "bagbasis.hypotheses.goodness_of_fit.learn_stein_locations",
         lambda scored, v, width: (v + 1e6, width),
     )
-    found = fit_test(np.random.default_rng(0).normal(size=100), NORMAL, statistic=FSSD(learn=0.3))
-    assert (found.p_value, found.effect) == (1.0, 0.0)
+    result = fit_test(np.random.default_rng(0).normal(size=100), NORMAL, statistic=FSSD(learn=0.3))
+    assert (result.p_value, result.effect) == (1.0, 0.0)
 
 
 @pytest.mark.long
@@ -101,7 +101,7 @@ def test_level(statistic, n):
         fit_test(rng.normal(size=(n, 2)), right, statistic=statistic, n_draws=199)
         for _ in range(200)
     ]  # fmt: skip
-    share = np.mean([found.p_value <= 0.1 for found in p])
+    share = np.mean([value.p_value <= 0.1 for value in p])
     assert share == pytest.approx(0.1, abs=3 * (0.09 / 200) ** 0.5)
 
 
@@ -109,7 +109,7 @@ def test_level(statistic, n):
 def test_series_and_groups():
     """Normal points that move slowly, or tens of equal ones: signs must do so, too."""
     rng = np.random.default_rng(3)
-    found = {"slow": [], "forgets": [], "points": [], "groups": []}
+    by_name = {"slow": [], "forgets": [], "points": [], "groups": []}
     groups = np.repeat(np.arange(20), 10)
     for _ in range(60):
         steps = rng.normal(size=200)
@@ -117,13 +117,13 @@ def test_series_and_groups():
             steps[t] = 0.9 * steps[t - 1] + 0.19**0.5 * steps[t]
         tens = np.repeat(rng.normal(size=20), 10) * 0.9**0.5 + 0.1**0.5 * rng.normal(size=200)
         more = {"score": NORMAL, "n_draws": 99}
-        found["slow"].append(fit_test(steps, **more).p_value)
-        found["forgets"].append(
+        by_name["slow"].append(fit_test(steps, **more).p_value)
+        by_name["forgets"].append(
             fit_test(steps, statistic=KSD(correlation_length=20.0), **more).p_value
         )
-        found["points"].append(fit_test(tens, **more).p_value)
-        found["groups"].append(fit_test(tens, groups=groups, **more).p_value)
-    rejected = {name: np.mean(np.array(p) <= 0.1) for name, p in found.items()}
+        by_name["points"].append(fit_test(tens, **more).p_value)
+        by_name["groups"].append(fit_test(tens, groups=groups, **more).p_value)
+    rejected = {name: np.mean(np.array(p) <= 0.1) for name, p in by_name.items()}
     assert min(rejected["slow"], rejected["points"]) > 0.4
     assert max(rejected["forgets"], rejected["groups"]) < 0.25
 

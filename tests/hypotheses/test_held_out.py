@@ -35,9 +35,9 @@ def test_gradient(name, monkeypatch):
 
     features, (value, of_x, of_y) = parts(theta)
     assert value == pytest.approx(hotelling_by_loop(features(X), features(Y)))
-    found = features.gradient(X, of_x) + features.gradient(Y, of_y)
+    values = features.gradient(X, of_x) + features.gradient(Y, of_y)
     expected = differences(lambda at: parts(at)[1][0], theta)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,7 +90,7 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"statistic": lambda: MeanEmbeddings(1, learn=1.0)}, "learn is 1.0"),
         (
@@ -101,11 +101,11 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
         ({"kernel": "matern"}, "learn is for the gaussian kernel; kernel is 'matern'"),
     ],
 )
-def test_refusals(change, told):
+def test_refusals(change, message):
     """One line that names the parameter."""
-    given = {"statistic": lambda: MeanEmbeddings(1, learn=0.5), **change}
-    with pytest.raises(BagbasisError, match=told):
-        two_sample_test(X, Y, **{**given, "statistic": given["statistic"]()})
+    arguments = {"statistic": lambda: MeanEmbeddings(1, learn=0.5), **change}
+    with pytest.raises(BagbasisError, match=message):
+        two_sample_test(X, Y, **{**arguments, "statistic": arguments["statistic"]()})
 
 
 def test_a_split_and_what_is_drawn_after_it_are_of_two_streams():

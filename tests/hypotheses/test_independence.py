@@ -54,16 +54,16 @@ class TestStatistics:
     @pytest.mark.parametrize(("name", "null"), CASES)
     def test_dependence_is_found_and_independence_is_not(self, name, null):
         """Results for 400 pairs, in JSON and in words, too; the same seed gives the same result."""
-        found = run(name, null, draw(400))
-        assert found.p_value <= 0.02
+        result = run(name, null, draw(400))
+        assert result.p_value <= 0.02
         few, again = run(name, null), run(name, null)
         assert (again.statistic, again.p_value) == (few.statistic, few.p_value)
         other = run(name, null, draw(400, slope=0.0, seed=5))
         assert other.p_value > 0.02
-        assert (np.diff(found.null_distribution) >= 0).all()
-        assert found.to_dict()["null"] == null
-        [p_value] = re.findall(r"^p-value +(\S+)$", found.report(), re.MULTILINE)
-        assert float(p_value) == pytest.approx(found.p_value, rel=0.05, abs=5e-4)
+        assert (np.diff(result.null_distribution) >= 0).all()
+        assert result.to_dict()["null"] == null
+        [p_value] = re.findall(r"^p-value +(\S+)$", result.report(), re.MULTILINE)
+        assert float(p_value) == pytest.approx(result.p_value, rel=0.05, abs=5e-4)
 
     def test_values(self):
         """The names give the formulas' values, with the median distances as bandwidths."""
@@ -96,20 +96,20 @@ class TestStatistics:
         bits = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, 8).repeat(50, axis=1)
         x, y, z = bits  # every three as often
         last = bits.prod(axis=0)
-        given = {"statistic": "dhsic", "n_permutations": 199}
-        found = independence_test(x, y, {"z": z, "last": last}, **given)
-        assert found.p_value <= 0.01
-        assert independence_test(x, y, z, **given).p_value > 0.05
+        arguments = {"statistic": "dhsic", "n_permutations": 199}
+        result = independence_test(x, y, {"z": z, "last": last}, **arguments)
+        assert result.p_value <= 0.01
+        assert independence_test(x, y, z, **arguments).p_value > 0.05
         x, y, z, last = (v[::10] for v in (x, y, z, last))
-        few = independence_test(x, y, {"z": z, "last": last}, **given)
+        few = independence_test(x, y, {"z": z, "last": last}, **arguments)
         grams = [dependence.gaussian(v, v, w) for v, w in bandwidths(x, y, z, last)]
         assert few.statistic == pytest.approx(dependence.dhsic(grams), rel=1e-9)
         two = dependence.dhsic(grams[:2])
         assert two == pytest.approx(dependence.hsic_b(*grams[:2]), rel=1e-9)
         with pytest.raises(ParameterError, match="other than 'x' and 'y'"):
-            independence_test(x, y, {"x": z}, **given)
+            independence_test(x, y, {"x": z}, **arguments)
         with pytest.raises(ParameterError, match="'dhsic' takes 3 or more variables; you passed 2"):
-            independence_test(x, y, **given)
+            independence_test(x, y, **arguments)
 
     @pytest.mark.long
     def test_joint_level(self):
@@ -134,8 +134,8 @@ class TestStatistics:
 
     def test_ranks_alone_count_for_rdc(self):
         x, y, z = draw()
-        found = run(RDC(), data=(np.exp(x), y**3, z)).statistic
-        assert found == pytest.approx(run("rdc").statistic)
+        result = run(RDC(), data=(np.exp(x), y**3, z)).statistic
+        assert result == pytest.approx(run("rdc").statistic)
 
     @pytest.mark.parametrize("name", ["hsic_b", "hsic_u", "dcov", "hsic_fourier", "hsic_nystroem"])
     def test_nulls_agree(self, name):
@@ -163,14 +163,14 @@ class TestStatistics:
         """The null's 99 % quantile is that of 20,000 orders, of evenly spread rows, too."""
         data = draw(60, 0.0)
         exact = np.quantile(run(name, "permutation", data, 20_000).null_distribution, 0.99)
-        found = run(name, "pearson", data)
-        assert np.quantile(found.null_distribution, 0.99) == pytest.approx(exact, rel=far)
+        result = run(name, "pearson", data)
+        assert np.quantile(result.null_distribution, 0.99) == pytest.approx(exact, rel=far)
 
     def test_learnt_locations_are_tested_on_others(self):
-        found = run(NFSIC(n_locations=3, learn=0.4), "chi_square", data=draw(300))
-        assert found.p_value < 0.001
-        assert found.details["n_tested"] == 180
-        assert len(found.details["locations"]["v"]) == 3
+        result = run(NFSIC(n_locations=3, learn=0.4), "chi_square", data=draw(300))
+        assert result.p_value < 0.001
+        assert result.details["n_tested"] == 180
+        assert len(result.details["locations"]["v"]) == 3
 
     @pytest.mark.long
     def test_a_series_is_shifted(self):
@@ -181,8 +181,8 @@ class TestStatistics:
             steps = rng.normal(size=(2, 150))
             for t in range(1, 150):
                 steps[:, t] += 0.9 * steps[:, t - 1]
-            for null, found in p.items():
-                found.append(run("hsic_b", null, (*steps, None), 19).p_value)
+            for null, actual in p.items():
+                actual.append(run("hsic_b", null, (*steps, None), 19).p_value)
         assert np.mean(np.array(p["permutation"]) <= 0.1) > 0.5
         assert np.mean(np.array(p["shift"]) <= 0.1) < 0.25
 
@@ -197,8 +197,8 @@ class TestVariables:
             rng.normal(m, 1, size=(20 + i % 5, 2)).astype(np.float32) for i, m in enumerate(means)
         ]
         classes = np.where(means > 0, "high", "low")
-        found = independence_test(arrays, means, n_permutations=99)
-        assert (found.unit, found.n, found.p_value) == ("bag", {"pairs": 30}, 0.01)
+        result = independence_test(arrays, means, n_permutations=99)
+        assert (result.unit, result.n, result.p_value) == ("bag", {"pairs": 30}, 0.01)
         store = BagStore.create(
             tmp_path / "s.zarr", 2, target_names=["m", "c"], class_names={"c": ["high", "low"]}
         )
@@ -225,11 +225,11 @@ class TestVariables:
         expected = independence_test(arrays[:-1], means[:-1], statistic=name, null=null)
         monkeypatch.setattr("bagbasis.hypotheses.samples.row_sources.EmbeddedRows.all", None)
         with pass_limits(small_task_seconds=1e-7, small_tasks=8, rows_per_block=5):
-            found = independence_test((store, 0, 59), "m", statistic=name, null=null)
+            result = independence_test((store, 0, 59), "m", statistic=name, null=null)
             whole = independence_test(store, "m", statistic=name, null=null)
-        assert found.statistic == pytest.approx(expected.statistic, rel=1e-5)
-        assert found.p_value == pytest.approx(expected.p_value, rel=1e-5)
-        assert whole.n == found.n == {"pairs": 59}
+        assert result.statistic == pytest.approx(expected.statistic, rel=1e-5)
+        assert result.p_value == pytest.approx(expected.p_value, rel=1e-5)
+        assert whole.n == result.n == {"pairs": 59}
         with pytest.raises(BagbasisError, match="no target 'k'"):
             independence_test(store, "k", statistic=name)
 
@@ -253,10 +253,10 @@ class TestVariables:
         """Seconds since the first; drift of a value in time is dependence on it."""
         times = np.datetime64("2026-01-01") + np.arange(60)
         values = np.random.default_rng(2).normal(size=60) + np.arange(60) / 20
-        found = independence_test(times, values, n_permutations=99)
+        result = independence_test(times, values, n_permutations=99)
         numbers = independence_test(np.arange(60), values, n_permutations=99)
-        assert found.p_value == 0.01
-        assert found.statistic == pytest.approx(numbers.statistic)
+        assert result.p_value == 0.01
+        assert result.statistic == pytest.approx(numbers.statistic)
 
     @pytest.mark.long
     @pytest.mark.parametrize("statistic", ["hsic_u", "hsic_fourier"])
@@ -269,12 +269,12 @@ class TestVariables:
         few = np.delete(np.arange(120), [60])
         more = {"statistic": statistic, "n_permutations": 99}
         alone = independence_test([bags[i] for i in few], y[few], groups=groups[few], **more)
-        found = independence_test(bags, y, groups=groups, **more)
+        result = independence_test(bags, y, groups=groups, **more)
         # the embedding is decided by all bags
-        assert found.statistic == pytest.approx(alone.statistic, rel=0.05)
-        assert found.n == {"pairs": 119}
-        assert found.n_units == {"pairs": 30}
-        assert found.details["pairs_left_out"] == 1
+        assert result.statistic == pytest.approx(alone.statistic, rel=0.05)
+        assert result.n == {"pairs": 119}
+        assert result.n_units == {"pairs": 30}
+        assert result.details["pairs_left_out"] == 1
         assert "pairs_left_out" not in alone.details
         y[[5, 6, 100]] = np.nan
         store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "g"], box=[(-6, 6)] * 2)
@@ -297,9 +297,9 @@ class TestVariables:
             x, y = (np.repeat(rng.normal(size=20), 10) + 0.1 * rng.normal(size=200) for _ in "xy")
             alone.append(independence_test(x, y, n_permutations=19).p_value)
             days = np.repeat(np.arange(20), 10)
-            found = independence_test(x, y, n_permutations=19, groups=days)
-            grouped.append(found.p_value)
-        assert found.n_units == {"pairs": 20}
+            result = independence_test(x, y, n_permutations=19, groups=days)
+            grouped.append(result.p_value)
+        assert result.n_units == {"pairs": 20}
         assert np.mean(np.array(alone) <= 0.05) > 0.8
         assert np.mean(np.array(grouped) <= 0.1) < 0.3
 

@@ -70,18 +70,18 @@ def test_criteria(criterion, monkeypatch):
         )
     rng = np.random.default_rng(4)
     X, Y = rng.standard_normal((60, 2)), 1.3 * rng.standard_normal((50, 2))
-    given = {"bandwidth": criterion, "standardize": False}
-    r = two_sample_test(X, Y, n_permutations=19, seed=5, **given)
+    arguments = {"bandwidth": criterion, "standardize": False}
+    r = two_sample_test(X, Y, n_permutations=19, seed=5, **arguments)
     assert (len(made), len(distances)) == (0, 2)  # of the candidates, and of the test
     on = TwoSamples(*read_samples({"a": X, "b": Y}), "gamma", 200, 5).split(0.5)[0]
     null = "permutation" if criterion == "tau" else "gamma"
     for width, value in zip(r.details["bandwidths"], r.details["criteria"], strict=True):
-        one = UnbiasedMMD().measure(replace(on, null=null), Kernel("gaussian", width))
-        values = one.null.values
+        single = UnbiasedMMD().measure(replace(on, null=null), Kernel("gaussian", width))
+        values = single.null.values
         expected = {
-            "max_mmd": one.statistic,
-            "t": one.statistic / one.standard_error,
-            "tau": (one.statistic - np.quantile(values, 0.95)) / one.standard_error,
+            "max_mmd": single.statistic,
+            "t": single.statistic / single.standard_error,
+            "tau": (single.statistic - np.quantile(values, 0.95)) / single.standard_error,
         }
         assert value == pytest.approx(expected[criterion], rel=0.01, abs=1e-6)
 

@@ -54,8 +54,8 @@ def test_pairs_that_a_law_is_not_of(statistic, null, draw):
     x, y = draw(rng, 100), draw(rng, 100)
     with pytest.raises(DataError, match=r"take null='permutation'"):
         independence_test(x, y, statistic=statistic, null=null)
-    given = {"statistic": statistic, "null": "permutation", "n_permutations": 19}
-    assert independence_test(x, y, **given).p_value >= 0.05
+    arguments = {"statistic": statistic, "null": "permutation", "n_permutations": 19}
+    assert independence_test(x, y, **arguments).p_value >= 0.05
     normal = rng.normal(size=(2, 100))
     assert 0 < independence_test(*normal, statistic=statistic, null=null).p_value <= 1
 
@@ -83,11 +83,11 @@ def test_rates_of_heavy_tails(statistic):
         rng = np.random.default_rng([3, seed])
         if statistic == "me":
             x, y = cauchy(rng, 20), cauchy(rng, 150)
-            found = two_sample_test(x, y, statistic="me", null="chi_square", seed=seed)
+            result = two_sample_test(x, y, statistic="me", null="chi_square", seed=seed)
         else:
             x, y = cauchy(rng, 100), cauchy(rng, 100)
-            found = independence_test(x, y, statistic="nfsic", null="chi_square", seed=seed)
-        return found.p_value
+            result = independence_test(x, y, statistic="nfsic", null="chi_square", seed=seed)
+        return result.p_value
 
     rate = np.mean([p_value(seed) <= 0.05 for seed in range(N_TESTS)])
     assert 0.01 <= rate < 0.05 + 5 * ERROR
@@ -118,6 +118,6 @@ def test_nfsic_of_counts():
     values = []
     for seed in range(100):
         x, y = np.random.default_rng([3, seed]).poisson(0.3, (2, 300)).astype(float)
-        given = {"statistic": "nfsic", "null": "chi_square", "seed": seed}
-        values.append(independence_test(x, y, **given).p_value)
+        arguments = {"statistic": "nfsic", "null": "chi_square", "seed": seed}
+        values.append(independence_test(x, y, **arguments).p_value)
     assert (np.array(values) <= 0.05).mean() <= 0.05

@@ -50,8 +50,8 @@ class TestNFSIC:
         expected = dependence.nfsic(K.T, L.T, 1e-5)
         assert LocationSums.of(K, L).statistic(1e-5) == pytest.approx(expected)
         order = np.concatenate(list(permuted_orders(np.arange(11), 2, 0)))
-        found = nfsic.nfsic_of_orders(K, L, iter([order]), 1e-5)
-        assert found[1] == pytest.approx(dependence.nfsic(K.T, L[order[1]].T, 1e-5))
+        result = nfsic.nfsic_of_orders(K, L, iter([order]), 1e-5)
+        assert result[1] == pytest.approx(dependence.nfsic(K.T, L[order[1]].T, 1e-5))
 
     @pytest.mark.long
     def test_contributions(self):
@@ -95,24 +95,26 @@ class TestNFSIC:
         )
 
         def value(theta):
-            one = Locations(theta[:6].reshape(3, 2), theta[6:9].reshape(3, 1), *np.exp(theta[9:]))
-            return LocationSums.of(*one.kernels(X, Y)).statistic(1e-3)
+            single = Locations(
+                theta[:6].reshape(3, 2), theta[6:9].reshape(3, 1), *np.exp(theta[9:])
+            )
+            return LocationSums.of(*single.kernels(X, Y)).statistic(1e-3)
 
-        found, gradient = nfsic.nfsic_gradient(at, X, Y, 1e-3)
-        assert found == pytest.approx(value(theta))
+        result, gradient = nfsic.nfsic_gradient(at, X, Y, 1e-3)
+        assert result == pytest.approx(value(theta))
         np.testing.assert_allclose(gradient, differences(value, theta), rtol=1e-5, atol=1e-7)
 
     @pytest.mark.long
     def test_law_without_dependence(self):
         """χ²(J): mean J, variance 2 J and a fraction .05 above the quantile, of 1,000 samples."""
         at = Locations.drawn(*pair(1000), 3, WIDTHS, seed=3)
-        found = np.array([
+        values = np.array([
             LocationSums.of(*at.kernels(*pair(500, seed, slope=0.0))).statistic()
             for seed in range(1000)
         ])  # fmt: skip
-        assert found.mean() == pytest.approx(3, abs=3 * (6 / 1000) ** 0.5)
-        assert found.var() == pytest.approx(6, rel=0.25)
-        above = (found > stats.chi2(3).ppf(0.95)).mean()
+        assert values.mean() == pytest.approx(3, abs=3 * (6 / 1000) ** 0.5)
+        assert values.var() == pytest.approx(6, rel=0.25)
+        above = (values > stats.chi2(3).ppf(0.95)).mean()
         assert above == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / 1000) ** 0.5)
 
     @pytest.mark.long
@@ -142,12 +144,12 @@ class TestStein:
     def test_kernel_term_by_term(self, d):
         rng = np.random.default_rng(d)
         scored = stein.Scored(*(rng.normal(size=(6, d)) for _ in range(2)), rng.random(6))
-        found = stein.stein_kernel(scored, scored[:4], 0.7)
+        result = stein.stein_kernel(scored, scored[:4], 0.7)
         for i in range(6):
             for j in range(4):
                 x, y = ((scored.points[k], scored.slopes[k], scored.weights[k]) for k in (i, j))
                 expected = dependence.stein_kernel(x[0], y[0], x[1], y[1], x[2], y[2], 0.7)
-                assert found[i, j] == pytest.approx(expected)
+                assert result[i, j] == pytest.approx(expected)
 
     def test_statistics_and_tiles(self, monkeypatch):
         X = np.random.default_rng(0).normal(size=(13, 2))
@@ -196,9 +198,9 @@ class TestStein:
         signs = wild_signs(50, 4000, length, seed=3)
         assert set(np.unique(signs)) == {-1.0, 1.0}
         for lag in (1, 4):
-            found = (signs[:, :-lag] * signs[:, lag:]).mean()
+            result = (signs[:, :-lag] * signs[:, lag:]).mean()
             expected = np.exp(-lag / length) if length else 0.0
-            assert found == pytest.approx(expected, abs=0.01)
+            assert result == pytest.approx(expected, abs=0.01)
         assert abs(signs.mean()) < 0.05
 
     @pytest.mark.long
@@ -212,12 +214,12 @@ class TestStein:
         mixed = (centres + 0.5**0.5 * rng.normal(size=(200, 50)))[:, :, None]
         at = np.array([[0.3], [1.5]])
         for score, samples in ((mixture, mixed), (SeriesScore(series), drawn)):
-            found = [
+            values = [
                 [SteinSums.of(score(x), 0.5, np.empty((0, 50))).statistic,
                  SteinMoments.of(stein_features(score(x), at, 0.5)).statistic()]
                 for x in samples
             ]  # fmt: skip
-            mean, spread = np.mean(found, axis=0), np.std(found, axis=0)
+            mean, spread = np.mean(values, axis=0), np.std(values, axis=0)
             assert (abs(mean) < 4 * spread / 200**0.5).all()
 
     @pytest.mark.long
@@ -229,10 +231,10 @@ class TestStein:
             SteinMoments.of(stein_features(NORMAL(rng.normal(size=(300, 2))), v, 1.0))
             for _ in range(1000)
         ]
-        found = np.array([300 * one.statistic() for one in moments])
-        weights = np.mean([one.weights() for one in moments], axis=0)
-        assert found.var() == pytest.approx(2 * (weights**2).sum(), rel=0.2)
-        assert abs(found.mean()) < 4 * found.std() / 1000**0.5
+        values = np.array([300 * moment.statistic() for moment in moments])
+        weights = np.mean([moment.weights() for moment in moments], axis=0)
+        assert values.var() == pytest.approx(2 * (weights**2).sum(), rel=0.2)
+        assert abs(values.mean()) < 4 * values.std() / 1000**0.5
 
     def test_learnt_locations_find_more(self):
         """A normal density has another variance than it should; the same for the same points."""

@@ -23,7 +23,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize(
-    ("given", "plain"),
+    ("value", "plain"),
     [
         (DX.astype(object), DX),
         (pd.Series(DX).astype("category").to_numpy(), DX),
@@ -32,11 +32,11 @@ MISSING = {
         (np.array(pd.date_range("2020", periods=60).to_pydatetime(), dtype=object), X * 86400),
     ],
 )
-def test_object_arrays_are_what_they_hold(given, plain):
+def test_object_arrays_are_what_they_hold(value, plain):
     """Texts are classes, numbers numbers, times seconds."""
-    found, expected = (independence_test(X, y, **FEW) for y in (given, plain))
-    assert found.p_value == expected.p_value
-    assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    result, expected = (independence_test(X, y, **FEW) for y in (value, plain))
+    assert result.p_value == expected.p_value
+    assert result.statistic == pytest.approx(expected.statistic, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", MISSING)
@@ -55,17 +55,17 @@ def test_groups_of_texts_and_numbers_are_groups():
     """7 is another group than "7", and the same as 7.0; `fuse` depends on no order of groups."""
     mixed = np.array(["7", 7, 7.0, *range(100, 157)], dtype=object)
     plain = np.array([1, 0, 0, *range(100, 157)])
-    found, expected = (
-        two_sample_test(X, X[:50] + 1, statistic="fuse", groups=(one, np.arange(200, 250)), **FEW)
-        for one in (mixed, plain)
+    result, expected = (
+        two_sample_test(X, X[:50] + 1, statistic="fuse", groups=(item, np.arange(200, 250)), **FEW)
+        for item in (mixed, plain)
     )
-    assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    assert result.statistic == pytest.approx(expected.statistic, rel=1e-9)
     with pytest.raises(DataError, match="the group 7 is in both samples"):
         two_sample_test(X, X[:1].repeat(9), groups=(mixed, np.array([7, "c"] * 4 + [7], object)))
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         (np.array([1, "a"] * 30, dtype=object), "texts and 1"),
         (np.array([0, *"a" * 59], dtype=object), "texts and 0"),
@@ -74,9 +74,9 @@ def test_groups_of_texts_and_numbers_are_groups():
         (np.array([pd.Timedelta(1)] * 60, dtype=object), "y"),
     ],
 )
-def test_variables_that_cannot_be_used_are_refused(values, told):
+def test_variables_that_cannot_be_used_are_refused(values, message):
     """By their name."""
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         independence_test(X, values, **FEW)
 
 

@@ -31,9 +31,9 @@ def sums(X, Y, unbiased=False, kernels=KERNELS):
 
 
 def _counting(function, counted):
-    def count(*given):
-        counted.append(given)
-        return function(*given)
+    def count(*arguments):
+        counted.append(arguments)
+        return function(*arguments)
 
     return count
 
@@ -72,13 +72,13 @@ class TestGrams:
             NegativeDistance, "__call__", _counting(NegativeDistance.__call__, counted)
         )
         kernels = NegativeDistance(), NegativeDistance()
-        kept, grams = sums(X, Y, unbiased, kernels)
+        selected, grams = sums(X, Y, unbiased, kernels)
         skews = [gram.skew for gram in grams]
         assert len(counted) == (4 if unbiased else 2)  # the null's third moment is of biased ones
         monkeypatch.setattr(pair_grams, "tiles", lambda n: (slice(0, n), slice(n, n)))
         again, others = sums(X, Y, unbiased, kernels)
-        np.testing.assert_array_equal(kept.products, again.products)
-        assert kept.moments() == again.moments()
+        np.testing.assert_array_equal(selected.products, again.products)
+        assert selected.moments() == again.moments()
         assert skews == [gram.skew for gram in others]
         whole = grams[0].whole()
         whole[:] = 0  # a caller's own
@@ -87,7 +87,7 @@ class TestGrams:
     @pytest.mark.long
     def test_unbiased_is_zero_on_average(self):
         """For 12 independent pairs; with the centred matrix, as printed in 003, it is not."""
-        found = []
+        values = []
         for seed in range(1500):
             X, Y = pair(12, 1, 1, seed, dependence=0.0)
             (u, grams), n = sums(X, Y, True), 12
@@ -95,8 +95,8 @@ class TestGrams:
             K, L = (H @ g.kernel(g.rows, g.rows) @ H for g in grams)
             printed = (K * L).sum() - 2 * (K @ L).sum() / (n - 2)
             printed += K.sum() * L.sum() / ((n - 1) * (n - 2))
-            found.append([u.product / (n * (n - 3)), printed / (n * (n - 3))])
-        mean, error = np.mean(found, axis=0), np.std(found, axis=0) / len(found) ** 0.5
+            values.append([u.product / (n * (n - 3)), printed / (n * (n - 3))])
+        mean, error = np.mean(values, axis=0), np.std(values, axis=0) / len(values) ** 0.5
         assert abs(mean[0]) < 4 * error[0]
         assert mean[1] > 0.01
 
@@ -116,20 +116,20 @@ class TestGrams:
     @pytest.mark.parametrize("unbiased", [False, True])
     def test_moments_over_all_orders(self, unbiased):
         """Mean and variance over all 720 orders of six rows, exactly."""
-        found, grams = sums(*pair(6, 2, 1), unbiased)
+        result, grams = sums(*pair(6, 2, 1), unbiased)
         orders = np.array(list(itertools.permutations(range(6))))
         values = products_of_orders(*(gram.whole() for gram in grams), iter([orders]))
-        mean, variance = found.moments()
-        assert values[0] == pytest.approx(found.product)
+        mean, variance = result.moments()
+        assert values[0] == pytest.approx(result.product)
         assert mean == pytest.approx(values.mean(), abs=1e-12)
         assert variance == pytest.approx(values.var())
 
     @pytest.mark.long
     def test_standard_error(self):
         """The variance of HSIC_b over 400 samples of 60 dependent pairs."""
-        found = [sums(*pair(60, 1, 1, seed))[0] for seed in range(400)]
-        spread = np.std([one.product / 60**2 for one in found])
-        assert np.mean([one.standard_error for one in found]) == pytest.approx(spread, rel=0.15)
+        values = [sums(*pair(60, 1, 1, seed))[0] for seed in range(400)]
+        spread = np.std([item.product / 60**2 for item in values])
+        assert np.mean([item.standard_error for item in values]) == pytest.approx(spread, rel=0.15)
 
 
 class TestRows:
@@ -159,9 +159,9 @@ class TestRows:
         X, Y = pair(50, 3, 2)
         parts = [CrossMoments.of(X[a:b], Y[a:b]) for a, b in ((0, 7), (7, 31), (31, 50))]
         merged, whole = parts[0] + parts[1] + parts[2], CrossMoments.of(X, Y)
-        for found, expected in ((merged, whole), (whole - parts[2], parts[0] + parts[1])):
+        for actual, expected in ((merged, whole), (whole - parts[2], parts[0] + parts[1])):
             for name, value in vars(expected).items():
-                np.testing.assert_allclose(getattr(found, name), value, rtol=4e-13, atol=1e-12)
+                np.testing.assert_allclose(getattr(actual, name), value, rtol=4e-13, atol=1e-12)
 
     def test_nystroem_with_all_rows_is_exact(self):
         X, Y = pair(25, 2, 1)
@@ -172,9 +172,11 @@ class TestRows:
 
     @pytest.mark.long
     def test_standard_error(self):
-        found = [RowPair.centred(*pair(100, 2, 2, seed)) for seed in range(500)]
-        spread = np.std([one.value() for one in found])
-        assert np.mean([one.standard_error() for one in found]) == pytest.approx(spread, rel=0.15)
+        values = [RowPair.centred(*pair(100, 2, 2, seed)) for seed in range(500)]
+        spread = np.std([item.value() for item in values])
+        assert np.mean([item.standard_error() for item in values]) == pytest.approx(
+            spread, rel=0.15
+        )
 
 
 class TestOrders:

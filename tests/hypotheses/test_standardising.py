@@ -29,14 +29,17 @@ def two_samples(seed=0):
 def test_units_do_not_matter_to_two_samples(statistic):
     """The same p-value and statistic in other units, and without it none of the difference."""
     x, y = two_samples()
-    given = {"statistic": statistic, "n_permutations": 99}
-    plain, other = two_sample_test(x, y, **given), two_sample_test(UNITS * x, UNITS * y, **given)
+    arguments = {"statistic": statistic, "n_permutations": 99}
+    plain, other = (
+        two_sample_test(x, y, **arguments),
+        two_sample_test(UNITS * x, UNITS * y, **arguments),
+    )
     assert plain.p_value <= (0.02 if statistic not in ("fuse", "agg") else 0.2)
     assert other.p_value == plain.p_value
     assert other.statistic == pytest.approx(plain.statistic, rel=1e-12)
     if statistic == "energy":
-        kept = two_sample_test(UNITS * x, UNITS * y, standardize=False, **given)
-        assert kept.p_value > 0.05
+        saved = two_sample_test(UNITS * x, UNITS * y, standardize=False, **arguments)
+        assert saved.p_value > 0.05
 
 
 @pytest.mark.long
@@ -47,17 +50,19 @@ def test_units_do_not_matter_to_independence():
     y = 0.7 * x[:, 0] + 0.7 * rng.normal(size=80)
     plain, other = (independence_test(x * [1, u], y, n_permutations=99) for u in (1, 1024))
     assert other.p_value == plain.p_value <= 0.02
-    kept = independence_test(x * [1, 2**20], y, n_permutations=99, standardize=False)
-    assert kept.p_value > 0.05
-    one = independence_test(x[:, 0], y, n_permutations=99)
+    saved = independence_test(x * [1, 2**20], y, n_permutations=99, standardize=False)
+    assert saved.p_value > 0.05
+    single = independence_test(x[:, 0], y, n_permutations=99)
     same = independence_test(x[:, 0], y, n_permutations=99, standardize=False)
-    assert one.statistic == same.statistic
+    assert single.statistic == same.statistic
     classes = np.array(["a", "b", "c"])[np.digitize(x[:, 0], [-0.5, 0.5])]
     for statistic in ("hsic_fuse", "nfsic"):
-        given = {"statistic": statistic, "n_permutations": 99}
-        r = independence_test(classes, y, **given)
+        arguments = {"statistic": statistic, "n_permutations": 99}
+        r = independence_test(classes, y, **arguments)
         assert r.p_value == 0.01
-        assert r.statistic == independence_test(classes, y, standardize=False, **given).statistic
+        assert (
+            r.statistic == independence_test(classes, y, standardize=False, **arguments).statistic
+        )
 
 
 def test_locations_are_in_units_of_the_data():
@@ -90,13 +95,13 @@ def test_widths_of_coordinates_are_in_units_of_the_data():
 def test_what_has_units_is_honoured():
     """A bandwidth that is a number, and given locations, are in the units of the points."""
     x, y = two_samples()
-    given = {"bandwidth": 1.5, "n_permutations": 9}
-    kept = two_sample_test(x, y, standardize=False, **given)
-    assert two_sample_test(x, y, **given).statistic == kept.statistic
-    assert two_sample_test(x, y, standardize=True, **given).statistic != kept.statistic
+    arguments = {"bandwidth": 1.5, "n_permutations": 9}
+    saved = two_sample_test(x, y, standardize=False, **arguments)
+    assert two_sample_test(x, y, **arguments).statistic == saved.statistic
+    assert two_sample_test(x, y, standardize=True, **arguments).statistic != saved.statistic
     at = MeanEmbeddings(1, locations=[[0.0, 0.0, 0.0]])
-    kept = two_sample_test(x, y, statistic=at, standardize=False, n_permutations=9)
-    assert two_sample_test(x, y, statistic=at, n_permutations=9).statistic == kept.statistic
+    saved = two_sample_test(x, y, statistic=at, standardize=False, n_permutations=9)
+    assert two_sample_test(x, y, statistic=at, n_permutations=9).statistic == saved.statistic
     with pytest.raises(ParameterError, match="standardize"):
         two_sample_test(x, y, statistic=at, standardize=True)
 
@@ -107,16 +112,16 @@ def test_bags_and_single_coordinates_stay_as_they_are():
     a, b = (
         Bags.from_list([rng.normal(size=(6, 2)) * [1, 64] for _ in range(12)]) for _ in range(2)
     )
-    given = {"statistic": EnergyDistance(), "n_permutations": 9}
+    arguments = {"statistic": EnergyDistance(), "n_permutations": 9}
     for sample, other, more in ((a, b, {}), (a.points[:, 0], b.points[:, 0], {})):
         values = {
-            two_sample_test(sample, other, standardize=s, **given, **more).statistic
+            two_sample_test(sample, other, standardize=s, **arguments, **more).statistic
             for s in (None, True, False)
         }
         assert len(values) == 1
-    pooled = two_sample_test(a, b, unit="point", **given).statistic
-    assert pooled == two_sample_test(a.points, b.points, **given).statistic
-    assert pooled != two_sample_test(a, b, unit="point", standardize=False, **given).statistic
+    pooled = two_sample_test(a, b, unit="point", **arguments).statistic
+    assert pooled == two_sample_test(a.points, b.points, **arguments).statistic
+    assert pooled != two_sample_test(a, b, unit="point", standardize=False, **arguments).statistic
 
 
 def test_units_of_counts_classes_and_constants():

@@ -41,10 +41,10 @@ def test_values(grouped):
     """Σ a_i a_j k(x_i, x_j) of centred waves; the unbiased one has the same p-value; random
     features come near."""
     a, b, units = X, Y[:21], np.arange(24)
-    given = {**GIVEN, "correlation_length": 0.6, "bandwidth": 1.1}
+    arguments = {**GIVEN, "correlation_length": 0.6, "bandwidth": 1.1}
     if grouped:
         units = np.repeat(np.arange(8), 3)
-        given["groups"] = units, units[:21] + 8
+        arguments["groups"] = units, units[:21] + 8
     weights = []
     for sign, rows, seed in ((1, a, 4), (-1, b, 5)):
         of = units[: len(rows)]
@@ -58,7 +58,8 @@ def test_values(grouped):
     K = Kernel("gaussian", 1.1)(both, both)
     expected = np.sort(np.einsum("di,ij,dj->d", w, K, w))
     biased, unbiased, fast = (
-        two_sample_test(a, b, statistic=s, **given) for s in ("mmd_b", "mmd_u", FourierMMD(4096))
+        two_sample_test(a, b, statistic=s, **arguments)
+        for s in ("mmd_b", "mmd_u", FourierMMD(4096))
     )
     np.testing.assert_allclose(biased.null_distribution, expected)
     shift = unbiased.statistic - biased.statistic
@@ -74,11 +75,11 @@ def test_values(grouped):
 def test_values_of_many_scales(grouped):
     """Each kernel by loops over pairs of units: terms of a unit with itself do not vary."""
     a, b, units = X, Y[:21], np.arange(45)
-    given = {**GIVEN, "statistic": Fuse(8), "correlation_length": 1.0, "standardize": False}
+    arguments = {**GIVEN, "statistic": Fuse(8), "correlation_length": 1.0, "standardize": False}
     if grouped:
         units = np.concatenate([np.repeat(np.arange(8), 3), 8 + np.repeat(np.arange(7), 3)])
-        given["groups"] = units[:24], units[24:]
-    r = two_sample_test(a, b, **given)
+        arguments["groups"] = units[:24], units[24:]
+    r = two_sample_test(a, b, **arguments)
     both, first = np.concatenate([a, b]), np.arange(45) < 24
     samples = TwoSamples(
         *(as_sample(n, x, "point", g if grouped else None)
@@ -138,9 +139,13 @@ def test_few_units_for_their_correlation_length(statistic, n, length, n_permutat
     """The mean of waves takes nearly all of their variance, of a few draws even all: weights stay
     numbers that can be squared."""
     a, b = np.random.default_rng(7).standard_normal((2, n, 2))
-    given = {"statistic": statistic, "correlation_length": length, "n_permutations": n_permutations}
+    arguments = {
+        "statistic": statistic,
+        "correlation_length": length,
+        "n_permutations": n_permutations,
+    }
     for seed in range(8):
-        r = two_sample_test(a, b, null=WILD, seed=seed, **given)
+        r = two_sample_test(a, b, null=WILD, seed=seed, **arguments)
         assert np.abs(r.null_distribution).max() < 1000
 
 
@@ -150,8 +155,8 @@ def test_variance_about_a_mean_of_waves():
     sizes = np.array([3, 1, 7, 2, 2])
     for length in (0.0, 1.5, 100.0):
         waves = wild_waves(5, 100_000, length, seed=2)
-        left = 1 - ((waves @ sizes / 15) ** 2).mean()
-        assert centred_variance(sizes, length) == pytest.approx(left, abs=0.01)
+        remaining = 1 - ((waves @ sizes / 15) ** 2).mean()
+        assert centred_variance(sizes, length) == pytest.approx(remaining, abs=0.01)
     assert centred_variance(np.array([4]), 1.0) == 0.0
 
 
@@ -164,13 +169,13 @@ def test_level_of_series_at_many_scales(statistic):
     kind = TWO_SAMPLE[statistic](16)
     for seed in range(80):
         a, b = series(rng, 300, 0.5), series(rng, 240, 0.5)
-        given = {"statistic": kind, "null": WILD, "correlation_length": 10.0}
-        r = two_sample_test(a, b, n_permutations=19, seed=seed, **given)
+        arguments = {"statistic": kind, "null": WILD, "correlation_length": 10.0}
+        r = two_sample_test(a, b, n_permutations=19, seed=seed, **arguments)
         values.append(r.p_value)
     for alpha in (0.1, 0.2, 0.5):
         share = np.mean(np.array(values) <= alpha)
         assert abs(share - alpha) < 0.02 + 4 * (alpha * (1 - alpha) / 80) ** 0.5
-    assert two_sample_test(a, b + 3, n_permutations=99, **given).p_value <= 0.02
+    assert two_sample_test(a, b + 3, n_permutations=99, **arguments).p_value <= 0.02
 
 
 @pytest.mark.long
@@ -198,8 +203,8 @@ def test_waves_forget():
     """Correlations e^{−lag² / 2 length²}; degrees of means of as many independent numbers."""
     waves = wild_waves(60, 4000, 3.0, seed=3)
     for lag in (0, 2, 5):
-        found = (waves[:, : 60 - lag] * waves[:, lag:]).mean()
-        assert found == pytest.approx(np.exp(-(lag**2) / 18), abs=0.02)
+        result = (waves[:, : 60 - lag] * waves[:, lag:]).mean()
+        assert result == pytest.approx(np.exp(-(lag**2) / 18), abs=0.02)
     assert wild_degrees(60, 0.0) == 59
     squares = (wild_factors(100_000, 20.0, 0) ** 2).mean()
     assert squares == pytest.approx(20 / 18, rel=0.02)
@@ -210,36 +215,36 @@ def test_waves_forget():
 def test_variance_of_a_short_series():
     """The weights vary a difference of means as new series do, and somewhat more."""
     rng, n, coefficient = np.random.default_rng(3), 150, 0.8
-    found = []
+    values = []
     for seed in range(60):
         a, b = (as_sample(name, series(rng, n)[:, None], "point") for name in "ab")
         samples = TwoSamples(a, b, WILD, 99, seed, 15.0)
-        found.append((samples.wild_weights() @ samples.rows).var())
+        values.append((samples.wild_weights() @ samples.rows).var())
     lags = np.arange(1 - n, n)
     variance = 2 * ((1 - abs(lags) / n) * coefficient ** abs(lags)).sum() / n
-    assert variance < np.mean(found) < 1.4 * variance
+    assert variance < np.mean(values) < 1.4 * variance
 
 
 def test_buckets_are_fewer_units(monkeypatch):
     """With very many rows, neighbours are summed first; lags still count rows."""
     rng = np.random.default_rng(2)
     a, b = series(rng, 600), series(rng, 500)
-    given = {
+    arguments = {
         **GIVEN,
         "statistic": FourierMMD(64),
         "correlation_length": 40.0,
         "n_permutations": 400,
     }
-    one = two_sample_test(a, b, **given)
+    single = two_sample_test(a, b, **arguments)
     monkeypatch.setattr(comparison, "MAX_BUCKETS", 200)
-    two = two_sample_test(a, b, **given)
-    assert two.statistic == pytest.approx(one.statistic)
-    means = [r.null_distribution.mean() for r in (one, two)]
+    two = two_sample_test(a, b, **arguments)
+    assert two.statistic == pytest.approx(single.statistic)
+    means = [r.null_distribution.mean() for r in (single, two)]
     assert means[1] == pytest.approx(means[0], rel=0.2)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"correlation_length": None}, "it needs one"),
         ({"null": "permutation"}, "correlation_length is 3.0 and null 'permutation'"),
@@ -247,7 +252,7 @@ def test_buckets_are_fewer_units(monkeypatch):
         ({"bandwidth": "tau"}, "bandwidth is 'tau'; of a series"),
     ],
 )
-def test_refusals(change, told):
+def test_refusals(change, message):
     """One line that names the parameter."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         two_sample_test(X, Y, **{**GIVEN, **change})

@@ -186,13 +186,13 @@ def test_npz_that_memory_has_no_room_for(npz, place, monkeypatch):
 
 def test_npz_is_appended(arrays, responses, npz, place):
     """To the store of another file, whose box and classes stay; ids go on, all bags or none."""
-    found = {"points": np.concatenate(arrays), "sizes": np.array(SIZES)}
+    by_name = {"points": np.concatenate(arrays), "sizes": np.array(SIZES)}
     labels = np.array([f"c{i % 2}" for i in range(len(SIZES))])
-    ingest_npz(npz(**found, targets=labels), place)
-    more = found | {"points": found["points"] * 9, "targets": labels[::-1].copy()}
+    ingest_npz(npz(**by_name, targets=labels), place)
+    more = by_name | {"points": by_name["points"] * 9, "targets": labels[::-1].copy()}
     store = ingest_npz(npz(**more), place, mode="append")
     assert store.n_bags == 2 * len(SIZES) == store.ids()[-1] + 1
-    assert store.box == Box.around(found["points"].min(axis=0), found["points"].max(axis=0))
+    assert store.box == Box.around(by_name["points"].min(axis=0), by_name["points"].max(axis=0))
     codes = [float(label[1]) for label in (*labels, *labels[::-1])]
     assert store.targets()[:, 0].tolist() == codes
     for wrong, options, words in (

@@ -438,11 +438,11 @@ def cases(table):
 @pytest.mark.parametrize(("rules", "name", "case"), cases(DONE))
 def test_what_is_honoured(rules, name, case, tmp_path):
     run, expected = case
-    found = np.asarray(run(tmp_path))
-    if found.dtype.kind in "iuf":
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    result = np.asarray(run(tmp_path))
+    if result.dtype.kind in "iuf":
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
     else:
-        assert found.tolist() == expected
+        assert result.tolist() == expected
 
 
 @pytest.mark.parametrize(("rules", "name", "run"), cases(REFUSED))

@@ -39,7 +39,9 @@ def refused(exit_code: int, *args: Any) -> str:
     assert result.exit_code == exit_code, result.output
     # what is said during the work: that a kernel is new, what a cluster has
     beside = ("compiling kernels (once)", "cluster: workers: ")
-    lines = [one for one in result.stderr.splitlines() if not any(text in one for text in beside)]
+    lines = [
+        item for item in result.stderr.splitlines() if not any(text in item for text in beside)
+    ]
     assert len(lines) == 1, result.stderr
     if "--json" in args:
         assert json.loads(result.stdout)["error"]["message"] == lines[0].removeprefix("bags: ")

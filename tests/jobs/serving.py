@@ -28,9 +28,9 @@ class Server:
             text=True,
         )
         lines = iter(self.process.stdout.readline, "}\n")
-        told = json.loads("".join(lines) + "}")
-        self.scheme, _, self.place = told["url"].partition("://")
-        with open(told["token_file"], encoding="ascii") as file:
+        message = json.loads("".join(lines) + "}")
+        self.scheme, _, self.place = message["url"].partition("://")
+        with open(message["token_file"], encoding="ascii") as file:
             self.token = file.read().strip()
 
     def connection(self):

@@ -21,8 +21,8 @@ def stop_at(place: str, gate: Gate) -> None:
     if place == "saved":
         save_model = saving.save_model
 
-        def save(*args: Any, **given: Any) -> None:
-            save_model(*args, **given)
+        def save(*args: Any, **arguments: Any) -> None:
+            save_model(*args, **arguments)
             gate.wait()
 
         saving.save_model = save  # type: ignore[assignment]

@@ -93,7 +93,7 @@ def test_help_lists_every_job():
 def test_every_command_has_a_heading():
     """No command is left out of the help, and none is there twice."""
     listed = sorted(name for names in headings().values() for name in names)
-    assert listed == sorted(name for name, one in cli.commands.items() if not one.hidden)
+    assert listed == sorted(name for name, first in cli.commands.items() if not first.hidden)
     printed = done("--help")
     assert all(f"{heading}:\n" in printed for heading in headings())
 
@@ -102,11 +102,13 @@ def test_every_command_answers_in_json():
     """--json is an option of each that people call, also of one that was added yesterday."""
     commands = list(cli.commands.values())
     while commands:
-        one = commands.pop()
-        if isinstance(one, click.Group):
-            commands += one.commands.values()
+        single = commands.pop()
+        if isinstance(single, click.Group):
+            commands += single.commands.values()
         else:
-            assert ["--json"] in [option.opts for option in one.params] or one.hidden, one.name
+            assert ["--json"] in [option.opts for option in single.params] or single.hidden, (
+                single.name
+            )
 
 
 @pytest.mark.long
@@ -155,7 +157,7 @@ def test_module_and_script_are_the_same():
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "message"),
     [
         (["fitt"], "'fitt'. Did you mean 'fit'?"),
         (["fit", "--sett", "a=1"], "'--set'?"),
@@ -165,9 +167,9 @@ def test_module_and_script_are_the_same():
         (["fit", "--set"], "--set"),
     ],
 )
-def test_wrong_command_line_is_one_line(args, told):
+def test_wrong_command_line_is_one_line(args, message):
     """Unknown jobs and options end with one line and exit code 2."""
-    assert told in refused(2, *args)
+    assert message in refused(2, *args)
 
 
 def test_missing_store_is_one_line():

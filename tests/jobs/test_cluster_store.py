@@ -53,14 +53,14 @@ def hidden(tmp_path_factory):
 def test_a_store_that_workers_can_not_open(hidden, scheduler, tmp_path, job, task):
     """One line names the worker, the store and why; nothing was computed or written."""
     model = tmp_path / "m.zarr" if job in ("fit", "tune") else hidden["where"] / f"{task}.zarr"
-    given = {"data_url": hidden["data_url"], "model_url": model}
+    arguments = {"data_url": hidden["data_url"], "model_url": model}
     if job in ("fit", "tune"):
-        given |= {"model__task": task}
+        arguments |= {"model__task": task}
     if job in ("evaluate", "tune"):
-        given |= {"out_dir": tmp_path / "out"}
+        arguments |= {"out_dir": tmp_path / "out"}
     if job == "predict":
-        given |= {"output_url": tmp_path / "predictions"}
-    line = refused(1, job, *settings(**given), "--cluster", scheduler)
+        arguments |= {"output_url": tmp_path / "predictions"}
+    line = refused(1, job, *settings(**arguments), "--cluster", scheduler)
     assert f"{job}: worker tcp://" in line
     assert "cannot use the store memory://hidden-from-workers.zarr" in line
     assert list(tmp_path.iterdir()) == []

@@ -37,8 +37,8 @@ def test_promote_list_and_roll_back(registry, names):
     assert f"is {second}, instead of {first}" in done("models", "promote", url, second)
     assert "the champion already; nothing changed" in done("models", "promote", url, second)
     assert registry.current() == second
-    said = json.loads(done("models", "promote", url, second, "--json"))
-    assert said == {"champion": second, "before": second}
+    message = json.loads(done("models", "promote", url, second, "--json"))
+    assert message == {"champion": second, "before": second}
     assert f"is {first} again, instead of {second}" in done("models", "rollback", url)
     assert registry.current() == first
     assert len(registry.history()) == 3
@@ -97,7 +97,7 @@ def test_list(registry, names, monkeypatch):
     estimators = ["DoubleBasisRegressor", "DoubleBasisClassifier"]
     numbers = ["bags70,rmse0.1235", "bags70,n_test12,000"]
     answered = json.loads(done("models", "list", registry.url, "--json"))["models"]
-    assert [(one["name"], one["current"]) for one in answered] == list(
+    assert [(item["name"], item["current"]) for item in answered] == list(
         zip(names, [False, True], strict=True)
     )
     assert rows == [

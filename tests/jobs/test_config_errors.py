@@ -25,7 +25,7 @@ FIT = CONFIGS / "fit.yaml"
 
 
 @pytest.mark.parametrize(
-    ("overrides", "told"),
+    ("overrides", "message"),
     [
         ({"modell__alpha": 1}, ["unknown key 'modell'", "did you mean 'model'?", "data_url"]),
         ({"model__alhpa": 1}, ["unknown key 'model.alhpa'", "did you mean 'alpha'?", "precision"]),
@@ -52,10 +52,10 @@ FIT = CONFIGS / "fit.yaml"
         ({"model__alpha__x": 1}, ["'model.alpha' is 'auto' and has no keys"]),
     ],
 )
-def test_wrong_override_names_the_key(overrides, told):
+def test_wrong_override_names_the_key(overrides, message):
     """What --set gets wrong is named, with what would be right."""
     line = refused(2, "fit", FIT, *settings(**overrides))
-    for part in [*told, "fit: --set"]:
+    for part in [*message, "fit: --set"]:
         assert part in line
 
 
@@ -96,7 +96,7 @@ def test_override_that_is_no_yaml():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("data_url: [x\n", ["not valid YAML", "line 2"]),
         ("- a\n- b\n", ["expected 'key: value' lines, found list"]),
@@ -115,12 +115,12 @@ def test_override_that_is_no_yaml():
         ("1: 2\n", ["should be strings"]),
     ],
 )
-def test_wrong_file_names_file_and_key(tmp_path, text, told):
+def test_wrong_file_names_file_and_key(tmp_path, text, message):
     """What a file gets wrong is named with the file."""
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
     line = refused(2, "fit", path)
-    for part in [*told, str(path)]:
+    for part in [*message, str(path)]:
         assert part in line
     assert len(line) <= len("bags: ") + 1000
 
@@ -229,7 +229,7 @@ def test_a_registered_embedding_can_be_configured():
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ("{name: othr}", "'model.embedding.name' is 'othr'; expected 'projection' or 'other'"),
         ("{name: other, sise: 1}", "'model.embedding.sise' (did you mean 'size'?)"),
@@ -237,11 +237,11 @@ def test_a_registered_embedding_can_be_configured():
         ("{name: other, basis: cosine}", "unknown key 'model.embedding.basis'"),
     ],
 )
-def test_errors_name_the_key_of_the_chosen_embedding(value, told):
+def test_errors_name_the_key_of_the_chosen_embedding(value, message):
     """With several embeddings, an error is about the one that is named."""
     with pytest.raises(ConfigError) as raised:
         load_config(config_with_two_embeddings(), None, [f"model.embedding={value}"])
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_overrides_win_over_arguments_and_file(tmp_path):
@@ -249,6 +249,6 @@ def test_overrides_win_over_arguments_and_file(tmp_path):
     path = Path(tmp_path / "a.yaml")
     path.write_text("report: file.json\n")
     assert load_config(ReportConfig, path).report == "file.json"
-    given = {"report": "given.json"}
-    assert load_config(ReportConfig, path, (), given).report == "given.json"
-    assert load_config(ReportConfig, path, ["report=set.json"], given).report == "set.json"
+    value = {"report": "given.json"}
+    assert load_config(ReportConfig, path, (), value).report == "given.json"
+    assert load_config(ReportConfig, path, ["report=set.json"], value).report == "set.json"

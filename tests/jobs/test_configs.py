@@ -59,7 +59,7 @@ def test_file_has_the_defaults(job):
     kind, path = config_of(job), CONFIGS / f"{job}.yaml"
     values = yaml.safe_load(path.read_text())
     assert set(values) == set(kind.model_fields)
-    required = {name for name, one in kind.model_fields.items() if one.is_required()}
+    required = {name for name, first in kind.model_fields.items() if first.is_required()}
     assert None not in [values[name] for name in required]
     alone = kind.model_validate({name: values[name] for name in required})
     assert load_config(kind, path).model_dump() == alone.model_dump()
@@ -75,11 +75,11 @@ def test_the_default_is_that_of_python():
     for task, kind in tasks.items():
         made = ModelSection(task=task).estimator()
         assert type(made) is kind
-        given, default = made.get_params(deep=False), kind().get_params(deep=False)
+        value, default = made.get_params(deep=False), kind().get_params(deep=False)
         if task == "densities":  # a section stands for the projection that None stands for
-            assert given.pop("embedding").get_params() == ProjectionEmbedding().get_params()
+            assert value.pop("embedding").get_params() == ProjectionEmbedding().get_params()
             assert default.pop("embedding") is None
-        assert given == default
+        assert value == default
     for job in ("fit", "tune", "retrain"):
         field = config_of(job).model_fields["model"]
         made = field.get_default(call_default_factory=True).estimator()
@@ -164,8 +164,8 @@ def test_model_section_mirrors_the_estimators():
 
 def test_random_features_are_left_to_the_fit_or_named():
     """Auto has no keys: a key means the default kind; each kind has its section."""
-    for given in ("auto", {"name": "auto"}):
-        assert ModelSection(random_features=given).estimator().random_features is None
+    for case in ("auto", {"name": "auto"}):
+        assert ModelSection(random_features=case).estimator().random_features is None
     made = ModelSection(random_features={"name": "auto", "n_features": 64}).estimator()
     assert made.random_features.get_params() == RandomFourierFeatures(n_features=64).get_params()
     for made in (

@@ -46,7 +46,7 @@ def test_transformers_of_points():
     """Names or sections, one or several; others are refused by their key."""
     section = "{name: point_transformer, embedding: js, transformer: %s}"
     steps = "[StandardScaler, {name: PCA, whiten: true}, {name: FunctionTransformer, func: cbrt}]"
-    for given, expected in (
+    for value, expected in (
         ("StandardScaler", StandardScaler()),
         (steps, make_pipeline(StandardScaler(), PCA(whiten=True), FunctionTransformer(np.cbrt))),
         (
@@ -54,7 +54,7 @@ def test_transformers_of_points():
             make_pipeline(ColumnTransformer([("kept", "passthrough", [3, 0])]), StandardScaler()),
         ),
     ):
-        made = fit_config(f"model.embedding={section % given}").model.estimator().embedding
+        made = fit_config(f"model.embedding={section % value}").model.estimator().embedding
         assert repr(made.transformer) == repr(expected)
         assert repr(build(section_of(made))) == repr(made)
     columns = ["ColumnTransformer"]

@@ -35,8 +35,8 @@ def test_default_configs_work_in_sequence(tmp_path, monkeypatch):
     }
     for job in ("generate", "info", "verify", "fit", "evaluate", "predict"):
         done(job, CONFIGS / f"{job}.yaml", *small.get(job, []))
-    left = {path.name for path in Path("example-output").iterdir()}
-    assert left == {
+    remaining = {path.name for path in Path("example-output").iterdir()}
+    assert remaining == {
         "bags.zarr",
         "model.zarr",
         "report",
@@ -155,8 +155,8 @@ def test_ingest_npz_then_fit(tmp_path):
     sizes = rng.integers(1, 30, 50)
     points, targets = rng.random((sizes.sum(), 2)), rng.random(50)
     np.savez(tmp_path / "bags.npz", points=points, sizes=sizes, targets=targets)
-    given = settings(points=tmp_path / "bags.npz", url=tmp_path / "bags.zarr", targets="[y]")
-    done("ingest", *given)
+    arguments = settings(points=tmp_path / "bags.npz", url=tmp_path / "bags.zarr", targets="[y]")
+    done("ingest", *arguments)
     store = BagStore.open(tmp_path / "bags.zarr")
     assert (store.n_bags, store.target_names) == (50, ("y",))
     np.testing.assert_allclose(store.targets()[:, 0], targets)
@@ -164,7 +164,7 @@ def test_ingest_npz_then_fit(tmp_path):
     bases = settings(model__embedding="moments", model__random_features__n_features=16)
     done("fit", *urls, *bases, *settings(model__alpha="1e-2"))
     assert load_model(tmp_path / "model.zarr").alpha_ == 0.01
-    line = refused(2, "ingest", *given, *settings(id_column="bag"))
+    line = refused(2, "ingest", *arguments, *settings(id_column="bag"))
     assert "'id_column' is for tables" in line
 
 
@@ -175,7 +175,7 @@ def test_ingest_tables_on_local_workers(tmp_path):
     rows.to_csv(tmp_path / "points.csv", index=False)
     labels = pd.DataFrame({"bag": [5, 7], "kind": ["cat", "dog"]})
     labels.to_csv(tmp_path / "labels.csv", index=False)
-    given = settings(
+    arguments = settings(
         points=f"[{tmp_path / 'points.csv'}]",
         target_table=tmp_path / "labels.csv",
         url=tmp_path / "bags.zarr",
@@ -184,7 +184,7 @@ def test_ingest_tables_on_local_workers(tmp_path):
         coordinates="[x, y]",
         report=tmp_path / "report.json",
     )
-    done("ingest", CONFIGS / "ingest.yaml", *given, "--cluster", "local")
+    done("ingest", CONFIGS / "ingest.yaml", *arguments, "--cluster", "local")
     store = BagStore.open(tmp_path / "bags.zarr")
     assert store.ids().tolist() == [5, 7, 9]
     assert store.meta.class_names == {"kind": ["cat", "dog"]}
@@ -201,7 +201,7 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
     answers = pd.DataFrame({"bag": [9, 5, 9], "z": [0.0, 1.0, 4.0]})
     answers.to_csv(tmp_path / "responses.csv", index=False)
     report = tmp_path / "report.json"
-    given = settings(
+    arguments = settings(
         points=tmp_path / "points.csv",
         id_column="bag",
         coordinates="[x, y]",
@@ -211,7 +211,7 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
         url=tmp_path / "bags.zarr",
         report=report,
     )
-    done("ingest", *given)
+    done("ingest", *arguments)
     assert json.loads(report.read_text())["bags_with_response"] == 2
     store = BagStore.open(tmp_path / "bags.zarr")
     assert store.responses().positions.tolist() == [0, 2]
@@ -240,10 +240,10 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
         response_points=np.ones((2, 2)),
         response_sizes=[0, 2],
     )
-    given = settings(points=tmp_path / "bags.npz", url=tmp_path / "npz.zarr")
-    done("ingest", *given)
+    arguments = settings(points=tmp_path / "bags.npz", url=tmp_path / "npz.zarr")
+    done("ingest", *arguments)
     assert BagStore.open(tmp_path / "npz.zarr").responses().positions.tolist() == [1]
-    line = refused(2, "ingest", *given, *settings(responses="x.csv"))
+    line = refused(2, "ingest", *arguments, *settings(responses="x.csv"))
     assert "'responses' is for tables" in line
 
 
@@ -265,23 +265,25 @@ def test_ingest_files_that_are_a_bag_each(tmp_path):
         with (tmp_path / f"{name}.fcs").open("wb") as file:
             create_fcs(file, np.full(8, i + 1.0).tolist(), ["CD3", "CD4"])
     (tmp_path / "labels.csv").write_text("slide_id,y\na,1\nb,2\n")
-    told = settings(points=tmp_path / "*.h5", url=tmp_path / "h.zarr", mode="overwrite")
-    done("ingest", *told, *settings(target_table=tmp_path / "labels.csv", targets="[y]"))
+    message = settings(points=tmp_path / "*.h5", url=tmp_path / "h.zarr", mode="overwrite")
+    done("ingest", *message, *settings(target_table=tmp_path / "labels.csv", targets="[y]"))
     store = BagStore.open(tmp_path / "h.zarr")
     assert (store.ids().tolist(), store.targets()[:, 0].tolist()) == (["a", "b"], [1.0, 2.0])
-    told = settings(points=tmp_path / "*.fcs", url=tmp_path / "f.zarr", coordinates="[CD4]")
-    done("ingest", *told, *settings(cofactor=5))
+    message = settings(points=tmp_path / "*.fcs", url=tmp_path / "f.zarr", coordinates="[CD4]")
+    done("ingest", *message, *settings(cofactor=5))
     np.testing.assert_allclose(
         BagStore.open(tmp_path / "f.zarr").read()[1], np.arcsinh(np.full((4, 1), 2 / 5)), rtol=1e-6
     )
     for key, value in (("id_column", "bag"), ("missing", "drop_point"), ("cluster", "local")):
         assert f"key {key!r} is for tables" in refused(
-            2, "ingest", *told, *settings(**{key: value})
+            2, "ingest", *message, *settings(**{key: value})
         )
     with (tmp_path / "c.fcs").open("wb") as file:
         create_fcs(file, np.full(8, 3.0).tolist(), ["CD3", "CD4"])
-    done("ingest", *told, *settings(cofactor=5, mode="append", known_ids="skip"))
+    done("ingest", *message, *settings(cofactor=5, mode="append", known_ids="skip"))
     assert BagStore.open(tmp_path / "f.zarr").ids().tolist() == ["a", "b", "c"]
-    told = settings(points=tmp_path / "labels.csv", url=tmp_path / "t.zarr", id_column="slide_id")
-    line = refused(2, "ingest", *told, *settings(coordinates="[y]", cofactor=5))
+    message = settings(
+        points=tmp_path / "labels.csv", url=tmp_path / "t.zarr", id_column="slide_id"
+    )
+    line = refused(2, "ingest", *message, *settings(coordinates="[y]", cofactor=5))
     assert "key 'cofactor' is for .fcs files" in line

@@ -48,8 +48,8 @@ def test_killed_between_saving_and_the_end(regression, tmp_path, place):
     gate = Gate(tmp_path / "gate").arm()
 
     def stopping(command, log, run_id):
-        given = [sys.executable, "-m", "tests.jobs.stopping", place, str(gate.folder)]
-        return launch_here([*given, *command[command.index("drive") :]], log, run_id)
+        arguments = [sys.executable, "-m", "tests.jobs.stopping", place, str(gate.folder)]
+        return launch_here([*arguments, *command[command.index("drive") :]], log, run_id)
 
     url = tmp_path / "m.zarr"
     config = {"data_url": str(regression / "bags.zarr"), "model_url": str(url), "model": MODEL}
@@ -57,8 +57,8 @@ def test_killed_between_saving_and_the_end(regression, tmp_path, place):
         patch.setitem(LAUNCHERS, "local", stopping)
         run = submit("fit", config, root=tmp_path / "runs")
         until(gate.waiting)
-    kept = tmp_path / "runs" / run.id / "checkpoints"
-    assert bool(list(kept.glob("fit-*/group-*.npz"))) == (place == "saved")
+    selected = tmp_path / "runs" / run.id / "checkpoints"
+    assert bool(list(selected.glob("fit-*/group-*.npz"))) == (place == "saved")
     written = (url / "zarr.json").stat()  # which is replaced as a whole
     run = killed(run, gate)
     report = run.result(timeout=120)
@@ -66,7 +66,7 @@ def test_killed_between_saving_and_the_end(regression, tmp_path, place):
     assert report["alpha"] == load_model(url).alpha_
     assert (url / "zarr.json").stat().st_ino == written.st_ino
     assert (url / "zarr.json").stat().st_mtime_ns == written.st_mtime_ns
-    assert not kept.exists()
+    assert not selected.exists()
 
 
 @pytest.mark.long
@@ -138,10 +138,10 @@ def test_killed_while_saving(regression, monkeypatch):
 @pytest.mark.long
 def test_groups_are_kept_out(regression, tmp_path):
     """A config holds whole groups out, is judged on them, and is refused by the key's name."""
-    given = {"fraction": 0.3, "groups": "n_components"}
+    arguments = {"fraction": 0.3, "groups": "n_components"}
     url = tmp_path / "m.zarr"
-    report = run_fit(regression, url, None, holdout=given)
+    report = run_fit(regression, url, None, holdout=arguments)
     assert report["judged"]["n"] == report["n_bags_held_out"] > 0
-    assert load_model(url).holdout_.items() > given.items()
+    assert load_model(url).holdout_.items() > arguments.items()
     with pytest.raises(ConfigError, match="key 'holdout': holdout has after and a fraction"):
-        run_fit(regression, url, None, overwrite=True, holdout={**given, "after": "2026-01-01"})
+        run_fit(regression, url, None, overwrite=True, holdout={**arguments, "after": "2026-01-01"})

@@ -31,10 +31,10 @@ def store(tmp_path_factory):
 def test_fit_tune_and_evaluate_say_so(store, tmp_path, holdout):
     is_told = holdout == "0.3"
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr")
-    given = settings(target="y", holdout=holdout, model__embedding="moments", overwrite="true")
+    arguments = settings(target="y", holdout=holdout, model__embedding="moments", overwrite="true")
     few = settings(model__random_features__n_features=32)
     of_fit = settings(report=tmp_path / "fit.json")
-    printed = {"fit": done("fit", *urls, *given, *few, *of_fit)}
+    printed = {"fit": done("fit", *urls, *arguments, *few, *of_fit)}
     out = settings(out_dir=tmp_path / "evaluate")
     printed["evaluate"] = done("evaluate", *urls, *out)
     out = settings(
@@ -43,7 +43,7 @@ def test_fit_tune_and_evaluate_say_so(store, tmp_path, holdout):
         search__random_features__scale_multiplier="[1]",
         model__validation_fraction=0.3,
     )
-    printed["tune"] = done("tune", *urls, *given, *few, *out)
+    printed["tune"] = done("tune", *urls, *arguments, *few, *out)
     for job, text in printed.items():
         assert (TOLD in " ".join(text.split())) == is_told, job
     for job in ("evaluate", "tune"):

@@ -67,13 +67,13 @@ def test_registered_and_served(store, place, tmp_path):
     registry.promote(name)
     assert registry.register(registry.load_current()) == name
     bags = [bag.tolist() for bag in store.read(0, 5)]
-    found = answer_request(Champion(registry).served, json.dumps({"bags": bags}).encode())
-    assert found["model"] == name
-    assert found["predictions"] == pytest.approx(model.predict(store.read(0, 5)).tolist())
+    result = answer_request(Champion(registry).served, json.dumps({"bags": bags}).encode())
+    assert result["model"] == name
+    assert result["predictions"] == pytest.approx(model.predict(store.read(0, 5)).tolist())
 
 
 @pytest.mark.parametrize(
-    ("job", "changes", "told"),
+    ("job", "changes", "message"),
     [
         ("retrain", {"registry_url": "r"}, "rounds go on from sums, which trees have not"),
         ("fit", {"model__uncertainty": "true"}, "uncertainty=True is of a ridge"),
@@ -88,10 +88,10 @@ def test_registered_and_served(store, place, tmp_path):
         ("tune", {"search__heads": "[]"}, "key 'search.heads'"),
     ],
 )
-def test_refused_before_a_pass(store, tmp_path, job, changes, told):
+def test_refused_before_a_pass(store, tmp_path, job, changes, message):
     """In one line, with what to do; nothing is left behind."""
-    given = {"data_url": store.url, "model__head": "trees", **changes}
+    arguments = {"data_url": store.url, "model__head": "trees", **changes}
     places = {"retrain": ("registry_url", "out_dir"), "tune": ("model_url", "out_dir")}
     urls = {key: tmp_path / key for key in places.get(job, ("model_url",))}
-    assert told in refused(2, job, *settings(**{**given, **urls}))
+    assert message in refused(2, job, *settings(**{**arguments, **urls}))
     assert not list(tmp_path.iterdir())

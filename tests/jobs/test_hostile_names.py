@@ -111,4 +111,4 @@ def test_cells_that_are_formulas(tmp_path):
 def test_numbers_are_not_formulas(tmp_path, recwarn):
     """Negative numbers, as ids or predictions, are numbers."""
     predictions(list(range(25)), tmp_path / "p.csv")
-    assert not [one for one in recwarn if "for formulas" in str(one.message)]
+    assert not [warning for warning in recwarn if "for formulas" in str(warning.message)]

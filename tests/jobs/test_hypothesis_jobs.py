@@ -112,7 +112,7 @@ def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "told"),
+    ("change", "code", "message"),
     [
         ({"statistic": "mmd"}, 2, "statistic is 'mmd' (did you mean 'mmd_u'?); expected one of"),
         ({"parameters": "{L: 3}"}, 2, "'fourier' has no parameter 'L'; it has"),
@@ -121,19 +121,24 @@ def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
         ({"b_bags": "[30, 60]"}, 1, "bags 30:60 of 50 do not exist"),
     ],
 )
-def test_refusals(store, tmp_path, change, code, told):
+def test_refusals(store, tmp_path, change, code, message):
     """One line, of what the library says."""
-    given = {"statistic": "fourier", "a_url": store.url, "out_dir": tmp_path, "a_bags": "[0, 9]"}
-    given |= change
-    assert told in refused(code, "test", "two-sample", *settings(**given))
+    arguments = {
+        "statistic": "fourier",
+        "a_url": store.url,
+        "out_dir": tmp_path,
+        "a_bags": "[0, 9]",
+    }
+    arguments |= change
+    assert message in refused(code, "test", "two-sample", *settings(**arguments))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("ranges", [{}, {"a_bags": [3, 9], "b_bags": [3, 9]}])
 def test_a_sample_is_not_compared_with_itself(store, tmp_path, ranges):
     """Which would be no difference, with a p-value of 1."""
-    given = settings(a_url=store.url, b_url=store.url, out_dir=tmp_path / "out", **ranges)
-    line = refused(2, "test", "two-sample", *given)
+    arguments = settings(a_url=store.url, b_url=store.url, out_dir=tmp_path / "out", **ranges)
+    line = refused(2, "test", "two-sample", *arguments)
     assert "both samples are the bags" in line
     assert line.strip().endswith("give b_url, or a_bags and b_bags")
     assert not (tmp_path / "out" / "report.json").exists()
@@ -141,8 +146,8 @@ def test_a_sample_is_not_compared_with_itself(store, tmp_path, ranges):
 
 def test_reports_are_not_written_into_a_store(store):
     """Which is a folder, too."""
-    given = settings(a_url=store.url, a_bags=[0, 9], b_bags=[9, 18], out_dir=store.url)
-    line = refused(1, "test", "two-sample", *given)
+    arguments = settings(a_url=store.url, a_bags=[0, 9], b_bags=[9, 18], out_dir=store.url)
+    line = refused(1, "test", "two-sample", *arguments)
     assert f"{store.url}: is a store or a model; give another folder for reports" in line
 
 
@@ -182,9 +187,9 @@ def test_independence_of_groups_with_bags_that_are_left_out(tmp_path):
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (report["n"], report["n_units"]) == ({"pairs": 76}, {"pairs": 20})
     assert report["details"]["pairs_left_out"] == 4
-    given = settings(data_url=made.url, target="y", within="day", statistic="hsic_agg",
+    arguments = settings(data_url=made.url, target="y", within="day", statistic="hsic_agg",
                      out_dir=tmp_path / "out")  # fmt: skip
-    done("test", "independence", *given)
+    done("test", "independence", *arguments)
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     expected = independence_test(made, "y", statistic="hsic_agg", within=np.arange(80) // 4)
     assert report["p_value"] == expected.p_value

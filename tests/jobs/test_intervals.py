@@ -23,10 +23,10 @@ def store(tmp_path_factory):
     return made.append(points, targets=labels)
 
 
-def fitted(store, tmp_path, *more, **given):
+def fitted(store, tmp_path, *more, **arguments):
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr", report=tmp_path / "f.json")
     of_model = settings(model__embedding="moments", model__random_features__n_features=32)
-    text = done("fit", "-v", *urls, *of_model, *settings(target="y", overwrite="true", **given))
+    text = done("fit", "-v", *urls, *of_model, *settings(target="y", overwrite="true", **arguments))
     return " ".join(text.split()), json.loads((tmp_path / "f.json").read_text())
 
 
@@ -38,10 +38,10 @@ def test_with_a_holdout(store, tmp_path):
     model = load_model(tmp_path / "m.zarr")
     n_groups = report["n_bags_fitted"] / 4
     assert len(model.calibration_.errors) == n_groups
-    assert [one["coverage"] for one in report["intervals"]] == [0.5, 0.8, 0.9, 0.95]
-    assert {one["n"] for one in report["intervals"]} == {report["n_bags_held_out"]}
-    told = f"the errors of {n_groups:.0f} bags over 5 folds (CV+)"
-    title = f"Prediction intervals, calibrated with {told}"
+    assert [item["coverage"] for item in report["intervals"]] == [0.5, 0.8, 0.9, 0.95]
+    assert {item["n"] for item in report["intervals"]} == {report["n_bags_held_out"]}
+    message = f"the errors of {n_groups:.0f} bags over 5 folds (CV+)"
+    title = f"Prediction intervals, calibrated with {message}"
     assert title in text
     texts = Page(tmp_path / "f.html").texts
     assert {title, "measured coverage", "mean width"} <= set(texts)
@@ -60,7 +60,7 @@ def test_without_a_holdout(store, tmp_path):
     assert (
         "Prediction intervals, calibrated with the errors of 120 bags over 10 folds (CV+)" in text
     )
-    assert any("was not measured" in one for one in Page(tmp_path / "f.html").texts)
+    assert any("was not measured" in item for item in Page(tmp_path / "f.html").texts)
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr")
     out = settings(output_url=tmp_path / "p.csv", columns="[lower, upper]")
     done("predict", *urls, *out)

@@ -24,9 +24,9 @@ def test_foreign_errors_and_logs(debug, capsys):
         raise OSError(f"cannot connect to {URL}?token=hush")
 
     assert guarded("fit", fail, debug) == 1
-    said = "".join(capsys.readouterr())
-    assert "hush" not in said
-    assert said.count("https://…") == 2 + debug
+    message = "".join(capsys.readouterr())
+    assert "hush" not in message
+    assert message.count("https://…") == 2 + debug
 
 
 def test_a_failed_run(tmp_path, monkeypatch):

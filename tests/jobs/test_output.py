@@ -44,40 +44,40 @@ def test_a_fit_prints_its_result_first(folder):
     assert len(more) <= 4
     assert more[-1].startswith("Next: bags predict ")
     assert "n_passes" not in "".join(more)
-    told = run(
+    output = run(
         "fit", folder / "s.zarr", "-o", folder / "v.zarr", "-v", *FIT, *settings(holdout=0.4)
     )
-    assert told.stdout.splitlines()[0] == first
-    assert "n_passes" in told.stdout
+    assert output.stdout.splitlines()[0] == first
+    assert "n_passes" in output.stdout
 
 
 @pytest.mark.long
 def test_quiet_prints_nothing(folder):
     """Not even progress; the work is done."""
-    told = run("predict", folder / "m.zarr", folder / "s.zarr", "-o", folder / "p.csv", "-q")
-    assert (told.exit_code, told.stdout, told.stderr) == (0, "", "")
+    output = run("predict", folder / "m.zarr", folder / "s.zarr", "-o", folder / "p.csv", "-q")
+    assert (output.exit_code, output.stdout, output.stderr) == (0, "", "")
     assert len((folder / "p.csv").read_text().splitlines()) == 61
 
 
 @pytest.mark.long
 def test_arguments_stand_for_keys(folder):
     """A model, data and an output; too many of them are refused."""
-    told = run("evaluate", folder / "m.zarr", folder / "s.zarr", "-o", folder / "out")
-    assert told.exit_code == 0, told.output
-    assert told.stdout.startswith("Predicting y: RMSE ")
+    output = run("evaluate", folder / "m.zarr", folder / "s.zarr", "-o", folder / "out")
+    assert output.exit_code == 0, output.output
+    assert output.stdout.startswith("Predicting y: RMSE ")
     page = (folder / "out" / "report.html").read_text()
     link = '<a href="{0}">{0}</a>'
     pictures = ", ".join(map(link.format, ("predictions.png", "residuals.png")))
     assert f"Pictures next to this page: {pictures}" in page
-    first, second, following = told.stdout.splitlines()[0], *page.split("<h1>")[1].split("</h1>")
+    first, second, following = output.stdout.splitlines()[0], *page.split("<h1>")[1].split("</h1>")
     assert unbroken(first).startswith(second.strip())
     assert "held-out" in second
     command = f"bags predict {folder / 'm.zarr'} {folder / 's.zarr'} -o predictions.parquet"
     assert f"<b>Next:</b> {command}" in following.partition("What to worry about")[0]
-    assert f"Next: {command}" in told.stdout
-    told = run("predict", "a", "b", "c")
-    assert told.exit_code == 2
-    assert "too many arguments" in told.stderr
+    assert f"Next: {command}" in output.stdout
+    output = run("predict", "a", "b", "c")
+    assert output.exit_code == 2
+    assert "too many arguments" in output.stderr
 
 
 def test_tables_without_a_terminal(folder):
@@ -93,12 +93,12 @@ def test_tables_without_a_terminal(folder):
 @pytest.mark.parametrize("words", [["--json"], ["--format", "json"], ["--format=json"]])
 def test_errors_are_json_where_json_is_asked_for(words, tmp_path):
     """Errors of a job, and of an unreadable command line; stderr has its line all the same."""
-    told = run("info", tmp_path / "none.zarr", *words)
-    error = json.loads(told.stdout)["error"]
+    output = run("info", tmp_path / "none.zarr", *words)
+    error = json.loads(output.stdout)["error"]
     assert error["type"] == "StoreError"
-    assert told.stderr.strip() == f"bags: {error['message']}"
-    told = run("fit", "--nope", *words)
-    assert json.loads(told.stdout)["error"]["type"] == "UsageError"
+    assert output.stderr.strip() == f"bags: {error['message']}"
+    output = run("fit", "--nope", *words)
+    assert json.loads(output.stdout)["error"]["type"] == "UsageError"
     assert run("fit", "--nope").stdout == ""
 
 
@@ -120,12 +120,12 @@ def test_a_column_has_one_number_of_decimals(cells, texts):
 
 def test_the_doctor(folder, tmp_path):
     """Versions, memory and kernels; a store that does not answer is an error."""
-    found = doctor.examine((str(folder / "s.zarr"),))
-    assert found["versions"]["numpy"] == np.__version__
-    assert found["stores"][str(folder / "s.zarr")]["bags"] == 60
-    assert doctor.problems(found) == []
-    found = doctor.examine((str(tmp_path / "none.zarr"),), "tcp://localhost:nope")
-    assert len(doctor.problems(found)) == 2
+    result = doctor.examine((str(folder / "s.zarr"),))
+    assert result["versions"]["numpy"] == np.__version__
+    assert result["stores"][str(folder / "s.zarr")]["bags"] == 60
+    assert doctor.problems(result) == []
+    result = doctor.examine((str(tmp_path / "none.zarr"),), "tcp://localhost:nope")
+    assert len(doctor.problems(result)) == 2
 
 
 SECRET = "wJalrXUtnFEMI/K7MDENG"
@@ -165,10 +165,10 @@ def test_completion(shell, monkeypatch):
     assert "_BAGS_COMPLETE" in run("completion", shell).stdout
     words = {"COMP_WORDS": "bags fit --set model.al", "COMP_CWORD": "3"}
     words |= {"COMP_CWORD": "model.al"} if shell == "fish" else {}  # as each script has it
-    told = CliRunner().invoke(
+    message = CliRunner().invoke(
         cli, [], env={"_BAGS_COMPLETE": f"{shell}_complete", **words}, prog_name="bags"
     )
-    assert "model.alpha=" in told.output
+    assert "model.alpha=" in message.output
 
 
 @pytest.mark.parametrize(

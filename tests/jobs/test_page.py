@@ -51,8 +51,8 @@ def named(tmp_path_factory):
 def fitted(where, target, report, *more):
     """Fit a target of the store, with bags held out; the page."""
     urls = settings(data_url=where / "s.zarr", model_url=report.with_suffix(".zarr"), report=report)
-    kept = settings(target=json.dumps(target), holdout=0.5, overwrite="true")
-    assert str(report.with_suffix(".html")) in done("fit", *urls, *kept, *SMALL, *more)
+    saved = settings(target=json.dumps(target), holdout=0.5, overwrite="true")
+    assert str(report.with_suffix(".html")) in done("fit", *urls, *saved, *SMALL, *more)
     page = Page(report.with_suffix(".html"))
     page.assert_self_contained()
     return page
@@ -75,8 +75,8 @@ def test_bags_of_few_points_are_a_worry(tmp_path):
     """They are counted among the bags that are there."""
     bags = [np.full((n, 1), 0.5) for n in (4, 5, 1, 9)]
     store = BagStore.create(tmp_path / "s.zarr", 1).append(bags, ids=range(4))
-    [said] = errors_page.worries_of_sizes(store.remove([2]))
-    assert said.startswith("1 of 3 bags have fewer than 5 points")
+    [message] = errors_page.worries_of_sizes(store.remove([2]))
+    assert message.startswith("1 of 3 bags have fewer than 5 points")
     assert errors_page.worries_of_sizes(store.remove([0])) == []
 
 
@@ -105,8 +105,8 @@ def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
     explanation = explain(model, bag)
     rows = np.argsort(-np.abs(explanation.effect[:, 0]), kind="stable")[:3]
     np.testing.assert_allclose(moving.x, bag[rows, 0], rtol=1e-6)
-    told = f"without this point: {-explanation.effect[rows[0], 0]:+#.2g}".rstrip(".")
-    assert moving.titles[0] == told
+    message = f"without this point: {-explanation.effect[rows[0], 0]:+#.2g}".rstrip(".")
+    assert moving.titles[0] == message
     [table] = drawn.explained()
     of_bag = [row for row in table.rows if row[0] == charts[0].title.split()[2].removesuffix(",")]
     assert len(of_bag) == min(n_dims, 3)
@@ -188,8 +188,8 @@ def test_what_the_library_warns_of_stands_first(named, tmp_path):
     assert "The best penalty, 100, is the smallest of the grid" in page.worries
     urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
     done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))
-    said = Page(tmp_path / "out" / "report.html").worries
-    assert "The best penalty, 100, is the least that was tried." in said
+    message = Page(tmp_path / "out" / "report.html").worries
+    assert "The best penalty, 100, is the least that was tried." in message
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_what_the_library_warns_of_stands_first(named, tmp_path):
 )
 def test_a_model_that_beats_nothing(errors, expected):
     """By the errors of model, constant and means, and two standard errors of the model's."""
-    found = compare(*errors)
-    assert (found == []) if expected is None else (expected in found[0])
+    result = compare(*errors)
+    assert (result == []) if expected is None else (expected in result[0])
 
 
 @pytest.mark.long
@@ -224,11 +224,11 @@ def test_the_first_line_says_which_baseline_wins(tmp_path):
         bags, labels
     )
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr", report=tmp_path / "f.json")
-    given = settings(holdout=0.3, model__embedding="moments", model__random_features="false")
-    printed = done("fit", *urls, *given)
+    arguments = settings(holdout=0.3, model__embedding="moments", model__random_features="false")
+    printed = done("fit", *urls, *arguments)
     assert "a random forest on moments, minima and maxima" in printed
-    said = Page(tmp_path / "f.html").worries
-    assert said.startswith("The model is no better than a random forest on moments")
+    message = Page(tmp_path / "f.html").worries
+    assert message.startswith("The model is no better than a random forest on moments")
 
 
 @pytest.mark.long
@@ -304,8 +304,8 @@ def test_ticks_do_not_run_into_each_other(values, log, labels):
     assert " ".join(label for _, label in ticks) == labels
     narrow = AxisScale(values, 10, 60, log).ticks
     for scale in (ticks, narrow):
-        for (a, one), (b, other) in itertools.pairwise(scale):
-            assert b - a >= 3.5 * (len(one) + len(other))
+        for (a, first), (b, other) in itertools.pairwise(scale):
+            assert b - a >= 3.5 * (len(first) + len(other))
     assert len(narrow) < len(ticks)
 
 
@@ -347,12 +347,12 @@ def test_importance(named, fit_of, tmp_path, target):
     done("evaluate", *urls, *settings(out_dir=out))
     assert "importance" not in json.loads((out / "report.json").read_text())
     assert "Importance of coordinates" not in Page(out / "report.html").texts
-    told = done("evaluate", *urls, *settings(out_dir=out, importance="true"))
-    found = json.loads((out / "report.json").read_text())["importance"]
-    [values] = found["targets"].values()
-    names = [one["coordinate"] for one in values["drops"]]
+    message = done("evaluate", *urls, *settings(out_dir=out, importance="true"))
+    result = json.loads((out / "report.json").read_text())["importance"]
+    [values] = result["targets"].values()
+    names = [item["coordinate"] for item in values["drops"]]
     assert names == (["1", "0"] if target == "side" else ["0", "1"])
-    assert f"drop of {found['measure']}" in told
+    assert f"drop of {result['measure']}" in message
     page = Page(out / "report.html")
     page.assert_self_contained()
     bars = [title for title in page.titles if not title.startswith(("bag ", "group ", "without "))]

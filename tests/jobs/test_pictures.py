@@ -74,8 +74,8 @@ def test_axes_have_the_stores_names(tmp_path):
     """Coordinate names that ingest left in the store label the axes."""
     from bagbasis.jobs.commands.evaluation import TargetView
 
-    def names(given=None):
-        return TargetView(None, store, given).coordinate_names
+    def names(value=None):
+        return TargetView(None, store, value).coordinate_names
 
     store = BagStore.create(tmp_path / "a.zarr", 2)
     assert names() == ["coordinate 0", "coordinate 1"]
@@ -197,16 +197,16 @@ def test_calibration_of_probabilities(sharpened):
     scores = shares**sharpened
     errors = class_errors((0.0, 1.0, 2.0), ("a", "b", "c"), true, scores)
     [series] = reliability(errors).series
-    said = scores / scores.sum(axis=1, keepdims=True)
-    order = np.argsort(said.max(axis=1), kind="stable").reshape(10, 200)
-    right = said.argmax(axis=1) == true
-    np.testing.assert_allclose(series.x, said.max(axis=1)[order].mean(axis=1))
+    message = scores / scores.sum(axis=1, keepdims=True)
+    order = np.argsort(message.max(axis=1), kind="stable").reshape(10, 200)
+    right = message.argmax(axis=1) == true
+    np.testing.assert_allclose(series.x, message.max(axis=1)[order].mean(axis=1))
     np.testing.assert_allclose(series.y, right[order].mean(axis=1))
     low, high = np.array(series.bars).T
     assert ((low >= 0) & (high <= 1) & (low <= series.y) & (high >= series.y)).all()
     gaps = 2 * (np.array(series.x) - series.y) / (high - low)
     assert np.abs(gaps).max() < 3 if sharpened == 1 else np.median(gaps) > 3
-    brier = ((said - np.eye(3)[true.astype(int)]) ** 2).sum(axis=1)
+    brier = ((message - np.eye(3)[true.astype(int)]) ** 2).sum(axis=1)
     classes = 1 - (np.bincount(true.astype(int)) ** 2).sum() / 2000**2
     [[_, *_, model], [_, *_, constant]] = probability_table(errors, {}).rows
     spread = brier.std() / 2000**0.5
@@ -230,4 +230,4 @@ def test_widths_have_plain_labels_that_do_not_touch(monkeypatch, tmp_path):
     labels = [text for text in axis.get_ticklabels(which="both") if text.get_text()]
     assert {"0.5", "1", "2", "5"} <= {text.get_text() for text in labels}
     boxes = sorted(text.get_window_extent().intervalx.tolist() for text in labels)
-    assert all(one[1] < other[0] for one, other in itertools.pairwise(boxes))
+    assert all(first[1] < other[0] for first, other in itertools.pairwise(boxes))

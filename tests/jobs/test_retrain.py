@@ -202,7 +202,7 @@ def test_an_embedding_by_name_and_groups_held_out(tmp_path):
     assert (model.holdout_["fraction"], model.holdout_["groups"]) == (0.3, "day")
     assert report_of(tmp_path, 1)["n_judged"] % 3 == 0
     more()
-    named = {key: one for key, one in MODEL.items() if key != "model__embedding__n_per_dim"}
+    named = {key: first for key, first in MODEL.items() if key != "model__embedding__n_per_dim"}
     urls = {"data_url": "bags.zarr", "registry_url": "registry", "out_dir": "out"}
     full = {**named, **{key: f"{tmp_path}/{name}" for key, name in urls.items()}}
     full |= {"model__embedding__name": "moments", "target": "y"}
@@ -232,7 +232,7 @@ def test_line_begun_by_an_earlier_version(folder):
 
 
 @pytest.mark.parametrize(
-    ("changes", "code", "told"),
+    ("changes", "code", "message"),
     [
         ({"out_dir": "x" * 300}, 2, "a name in a path has at most 255 bytes"),
         ({"out_dir": "/proc/nowhere"}, 1, "/proc/nowhere/report: cannot be written"),
@@ -240,11 +240,11 @@ def test_line_begun_by_an_earlier_version(folder):
         ({"metrics_url": "/proc/nowhere/m.prom"}, 1, "m.prom: cannot be written"),
     ],
 )
-def test_no_place_for_reports_is_no_round(tmp_path, changes, code, told):
+def test_no_place_for_reports_is_no_round(tmp_path, changes, code, message):
     """Where the reports of a round cannot go, no model is made."""
     grow(create(tmp_path / "bags.zarr"), 20)
     line = refused(code, "retrain", *given(tmp_path, **changes))
-    assert told in line
+    assert message in line
     assert "section" not in line
     assert not (tmp_path / "registry").exists()
 
@@ -258,11 +258,13 @@ def test_on_a_cluster(folder, tmp_path):
     data = {"data_url": folder / "bags.zarr"}
     done("retrain", *given(folder, **data))
     done("retrain", *given(other, **data), "--cluster", "local")
-    one, two = report_of(folder, 2), report_of(other, 2)
-    models = [load_model(f"{one['registry_url']}/models/{one['model']}.zarr") for one in (one, two)]
+    item, two = report_of(folder, 2), report_of(other, 2)
+    models = [
+        load_model(f"{item['registry_url']}/models/{item['model']}.zarr") for item in (item, two)
+    ]
     assert difference(*models) < 1e-5
-    assert one["error"] == pytest.approx(two["error"], rel=1e-6)
-    assert one["bag_passes"] == two["bag_passes"]
+    assert item["error"] == pytest.approx(two["error"], rel=1e-6)
+    assert item["bag_passes"] == two["bag_passes"]
 
 
 REPORT = {
@@ -307,21 +309,21 @@ def test_prometheus_reads_the_metrics_of_a_round(folder):
     place = folder / "retrain.prom"
     done("retrain", *given(folder, metrics_url=place))
     report = report_of(folder, 2)
-    found = {}
+    by_name = {}
     for family in text_string_to_metric_families(place.read_text()):
         for sample in family.samples:
             assert sample.labels.pop("registry") == f"{folder}/registry"
-            found[sample.name.removeprefix("bagbasis_retrain_"), *sample.labels.values()] = (
+            by_name[sample.name.removeprefix("bagbasis_retrain_"), *sample.labels.values()] = (
                 sample.value
             )
     gates = report["gates"]["gates"]
-    assert found == {
+    assert by_name == {
         ("round",): 2,
         ("duration_seconds",): pytest.approx(report["seconds"]),
         ("new_bags",): 40,
         ("fitted_bags",): report["n_bags_fitted"],
         ("judged_bags",): report["n_judged"],
-        **{("decision", one): one == "promoted" for one in ("promoted", "kept", "overtaken")},
+        **{("decision", item): item == "promoted" for item in ("promoted", "kept", "overtaken")},
         ("error", "challenger"): report["error"],
         ("error", "champion"): report["champion_error"],
         **{("drift_p_value", name): gate["p_value"] for name, gate in gates.items()},

@@ -54,10 +54,10 @@ def where(tmp_path_factory):
 def test_section_has_the_estimators_parameters():
     """With their defaults, and with no other; the checkpoint is the job's."""
     section, signature = SequenceSection(), inspect.signature(SequenceRegressor).parameters
-    given = section.model_dump(exclude={"kind", "task"})
-    assert set(given) == set(signature) - {"checkpoints"}
-    assert {k: tuple(v) if k == "scales" else v for k, v in given.items()} == {
-        k: signature[k].default for k in given
+    value = section.model_dump(exclude={"kind", "task"})
+    assert set(value) == set(signature) - {"checkpoints"}
+    assert {k: tuple(v) if k == "scales" else v for k, v in value.items()} == {
+        k: signature[k].default for k in value
     }
     assert isinstance(SequenceSection(task="classification").estimator(None), SequenceClassifier)
 
@@ -81,8 +81,8 @@ def test_numbers(where, tmp_path):
     assert (errors.subset, errors.error) == ("holdout", report["judged"]["error"])
     assert "SequenceRegressor" in done("info", url)
     done("evaluate", *data, *settings(model_url=url, out_dir=tmp_path / "judged"))
-    found = json.loads((tmp_path / "judged" / "report.json").read_text())
-    assert found["targets"]["y"]["rmse"] == pytest.approx(errors.error, rel=1e-12)
+    result = json.loads((tmp_path / "judged" / "report.json").read_text())
+    assert result["targets"]["y"]["rmse"] == pytest.approx(errors.error, rel=1e-12)
     done("predict", *data, *settings(model_url=url, output_url=tmp_path / "p.csv"))
     written = pd.read_csv(tmp_path / "p.csv")["y"]
     np.testing.assert_allclose(written, model.predict(store), rtol=1e-5, atol=1e-6)
@@ -117,8 +117,8 @@ def test_killed_in_training_and_resumed(where, tmp_path):
     gate = Gate(tmp_path / "gate").arm()
 
     def stopping(command, log, run_id):
-        given = [sys.executable, "-m", "tests.jobs.stopping", "judged", str(gate.folder)]
-        return launch_here([*given, *command[command.index("drive") :]], log, run_id)
+        arguments = [sys.executable, "-m", "tests.jobs.stopping", "judged", str(gate.folder)]
+        return launch_here([*arguments, *command[command.index("drive") :]], log, run_id)
 
     config = {
         "data_url": str(where / "bags.zarr"), "model_url": str(tmp_path / "m.zarr"), "target": "y",
@@ -129,22 +129,22 @@ def test_killed_in_training_and_resumed(where, tmp_path):
         patch.setitem(LAUNCHERS, "local", stopping)
         run = submit("fit", config, root=tmp_path / "runs")
         until(gate.waiting)
-    kept = tmp_path / "runs" / run.id / "checkpoints"
-    assert list(kept.glob("network-*/state.npz"))
+    selected = tmp_path / "runs" / run.id / "checkpoints"
+    assert list(selected.glob("network-*/state.npz"))
     report = killed(run, gate).result(timeout=300)
     assert (report["n_steps"], report["n_steps_resumed"]) == (40, 20)
-    assert not kept.exists()
+    assert not selected.exists()
     whole = SequenceRegressor(**SMALL).fit(BagStore.open(where / "bags.zarr"), target="y")
-    found = load_network(tmp_path / "m.zarr")
-    assert found.history_ == whole.history_
-    for one, other in zip(found.header()["standards"], whole.header()["standards"], strict=True):
-        assert one == other
+    result = load_network(tmp_path / "m.zarr")
+    assert result.history_ == whole.history_
+    for first, other in zip(result.header()["standards"], whole.header()["standards"], strict=True):
+        assert first == other
     store = BagStore.open(where / "bags.zarr")
-    np.testing.assert_array_equal(found.predict(store), whole.predict(store))
+    np.testing.assert_array_equal(result.predict(store), whole.predict(store))
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"embedding": "js"}, "key 'embedding' is not used with model.kind: sequence"),
         ({"sample_weight": "y"}, "key 'sample_weight' is not used with model.kind: sequence"),
@@ -154,10 +154,10 @@ def test_killed_in_training_and_resumed(where, tmp_path):
         ({"model__task": "classification", "target": "[y, way]"}, "name one target"),
     ],
 )
-def test_refusals(where, tmp_path, given, said):
+def test_refusals(where, tmp_path, arguments, message):
     """By the key's name, before anything is read."""
     data = settings(data_url=where / "bags.zarr", model_url=tmp_path / "m.zarr", target="y")
-    assert said in refused(2, "fit", *data, *NETWORK, *settings(**given))
+    assert message in refused(2, "fit", *data, *NETWORK, *settings(**arguments))
 
 
 @pytest.mark.long
@@ -186,8 +186,8 @@ def test_ridge_models_alone(job, tmp_path):
     kind = import_job(job).Config.model_fields["model"]
     adapter = TypeAdapter(Annotated[kind.annotation, *kind.metadata])
     assert adapter.validate_python({"kind": "ridge", "alpha": 1.0}).alpha == 1.0
-    given = settings(out_dir=tmp_path / "out", model__kind="sequence")
-    line = refused(2, job, *given)
+    arguments = settings(out_dir=tmp_path / "out", model__kind="sequence")
+    line = refused(2, job, *arguments)
     assert "kind: sequence is for bags fit" in line
     assert "fit a network with bags fit" in line
 
@@ -220,19 +220,19 @@ def test_registry(where, network, tmp_path):
     assert loaded.versions_ == load_network(place).versions_
     champion = Champion(registry)
     bag = [[0.5, 1.0], [-1.0, 0.25], [2.0, 0.0]]
-    found = answer_request(champion.served, json.dumps({"bag": bag}).encode())
-    assert found["model"] == name
-    assert found["prediction"] == pytest.approx(network.predict([np.array(bag)])[0], rel=1e-5)
+    result = answer_request(champion.served, json.dumps({"bag": bag}).encode())
+    assert result["model"] == name
+    assert result["prediction"] == pytest.approx(network.predict([np.array(bag)])[0], rel=1e-5)
 
 
 @pytest.mark.long
 def test_on_a_cluster(where, tmp_path):
     """Workers judge and predict with the bits of this process."""
     data, out = settings(data_url=where / "bags.zarr"), settings(model_url=tmp_path / "m.zarr")
-    given = settings(
+    arguments = settings(
         holdout=0.3, target="y", report=tmp_path / "fit.json", **{"model__n_steps": 10}
     )
-    done("fit", *data, *out, *NETWORK, *given, "--cluster", "local")
+    done("fit", *data, *out, *NETWORK, *arguments, "--cluster", "local")
     store, model = BagStore.open(where / "bags.zarr"), load_network(tmp_path / "m.zarr")
     report = json.loads((tmp_path / "fit.json").read_text())
     assert report["judged"]["error"] == pytest.approx(evaluate(model, store).error, rel=1e-12)

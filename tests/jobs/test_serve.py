@@ -46,14 +46,14 @@ def registry(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def given(registry, tmp_path_factory):
+def arguments(registry, tmp_path_factory):
     """Arguments of servers that share a registry and a token."""
     return registry.url, "--token-file", tmp_path_factory.mktemp("t") / "token"
 
 
 @pytest.fixture(scope="module")
-def server(given):
-    with serving(*given) as made:
+def server(arguments):
+    with serving(*arguments) as made:
         yield made
 
 
@@ -80,25 +80,25 @@ def test_no_answer_is_lost_while_champions_change(registry, server):
             if k < ROUNDS:
                 registry.promote(names[(k + 1) % 2])
                 until(lambda: server.ask("/health")[1]["model"] == registry.current())
-    answers = [one for future in futures for one in future.result()]
+    answers = [item for future in futures for item in future.result()]
     assert len(answers) >= REQUESTS
     assert {status for _, status, _ in answers} == {200}
-    for i, _, said in answers:
-        np.testing.assert_allclose(said["prediction"], expected[said["model"]][i], rtol=1e-6)
-    assert {said["model"] for _, _, said in answers} == set(names)
+    for i, _, message in answers:
+        np.testing.assert_allclose(message["prediction"], expected[message["model"]][i], rtol=1e-6)
+    assert {message["model"] for _, _, message in answers} == set(names)
     assert server.ask("/health")[1]["trouble"] is None
 
 
 @pytest.mark.long
-def test_a_second_server_of_the_registry(registry, server, given):
+def test_a_second_server_of_the_registry(registry, server, arguments):
     """Both answer, and both follow the champion; when one has ended the other goes on."""
-    names = [one.name for one in registry.list() if one.name != registry.current()]
-    with serving(*given) as second:
+    names = [item.name for item in registry.list() if item.name != registry.current()]
+    with serving(*arguments) as second:
         assert second.token == server.token
         for name in names:
             registry.promote(name)
-            for one in (server, second):
-                until(lambda one=one, name=name: one.ask("/health")[1]["model"] == name)
+            for item in (server, second):
+                until(lambda value=item, name=name: value.ask("/health")[1]["model"] == name)
             assert server.ask("/predict", ONE) == second.ask("/predict", ONE)
     assert server.ask("/predict", ONE)[0] == 200
 
@@ -110,12 +110,12 @@ def test_batches_and_classes(registry, server):
     registry.promote(classifier)
     until(lambda: server.ask("/health")[1]["model"] == classifier)
     model = registry.load_current()
-    status, said = server.ask("/predict", json.dumps({"bags": [b.tolist() for b in BAGS]}))
+    status, message = server.ask("/predict", json.dumps({"bags": [b.tolist() for b in BAGS]}))
     assert status == 200
-    assert said["predictions"] == model.predict(BAGS).tolist()
-    np.testing.assert_allclose(said["probabilities"], model.predict_proba(BAGS), rtol=1e-5)
-    _, one = server.ask("/predict", ONE)
-    assert one["prediction"] == said["predictions"][0]
+    assert message["predictions"] == model.predict(BAGS).tolist()
+    np.testing.assert_allclose(message["probabilities"], model.predict_proba(BAGS), rtol=1e-5)
+    _, first = server.ask("/predict", ONE)
+    assert first["prediction"] == message["predictions"][0]
     assert server.ask("/model")[1]["kind"] == "DoubleBasisClassifier"
 
 
@@ -213,7 +213,7 @@ def test_a_kill_leaves_no_empty_token(tmp_path, monkeypatch):
     token = own_token(path)
     assert len(token) >= 32
     assert own_token(path) == token
-    assert [one.name for one in path.parent.iterdir()] == ["token"]
+    assert [item.name for item in path.parent.iterdir()] == ["token"]
 
 
 @pytest.mark.parametrize(

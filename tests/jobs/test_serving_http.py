@@ -75,20 +75,20 @@ def read(client):
     return b"".join(parts)
 
 
-def answers(said):
+def answers(message):
     """Status and JSON of each answer in what a server has sent."""
-    found = []
-    while said:
-        head, _, rest = said.partition(b"\r\n\r\n")
+    values = []
+    while message:
+        head, _, rest = message.partition(b"\r\n\r\n")
         status = int(head.split()[1])
         if status == 100:
-            found.append((100, None))
-            said = rest
+            values.append((100, None))
+            message = rest
             continue
         (size,) = (int(line[16:]) for line in head.lower().split(b"\r\n") if b"length:" in line)
-        found.append((status, json.loads(rest[:size])))
-        said = rest[size:]
-    return found
+        values.append((status, json.loads(rest[:size])))
+        message = rest[size:]
+    return values
 
 
 @pytest.fixture(scope="module")
@@ -140,17 +140,17 @@ def of(model, bag):
 def test_requests_one_behind_the_other(server, model):
     """A large one among them: the answers come in order."""
     sent = post(ONE, close=False) + post(LARGE, close=False) + post(b"{", close=False) + post(TWO)
-    said = answers(server.ask(sent))
-    assert [status for status, _ in said] == [200, 200, 422, 200]
-    assert said[0][1]["prediction"] == of(model, BAGS[0])
-    assert said[1][1]["prediction"] == of(model, np.array([[0.5, 0.25]]))
-    assert said[3][1]["prediction"] == of(model, BAGS[1])
+    message = answers(server.ask(sent))
+    assert [status for status, _ in message] == [200, 200, 422, 200]
+    assert message[0][1]["prediction"] == of(model, BAGS[0])
+    assert message[1][1]["prediction"] == of(model, np.array([[0.5, 0.25]]))
+    assert message[3][1]["prediction"] == of(model, BAGS[1])
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_chunks_with_extensions_and_trailers(size, server, model):
-    ((status, said),) = answers(server.ask(chunked(ONE, size)))
-    assert (status, said["prediction"]) == (200, of(model, BAGS[0]))
+    ((status, message),) = answers(server.ask(chunked(ONE, size)))
+    assert (status, message["prediction"]) == (200, of(model, BAGS[0]))
 
 
 def test_expect_continue(server, model):
@@ -160,8 +160,8 @@ def test_expect_continue(server, model):
         client.sendall(head)
         assert client.recv(2**10).startswith(b"HTTP/1.1 100")
         client.sendall(ONE)
-        ((status, said),) = answers(read(client))
-    assert (status, said["prediction"]) == (200, of(model, BAGS[0]))
+        ((status, message),) = answers(read(client))
+    assert (status, message["prediction"]) == (200, of(model, BAGS[0]))
     for sent, refusal in (
         (post(b"", "Expect: 100-continue").replace(b"th: 0", b"th: 9999999999"), 413),
         (post(b"", "Expect: 100-continue", "Content-Encoding: gzip"), 415),
@@ -187,18 +187,18 @@ def test_expect_continue(server, model):
 def test_heads_that_lie(lines, reason, server):
     """They are refused with the reason, and what follows is not taken for another request."""
     sent = HEAD + lines.encode() + b"\r\n\r\n" + b"5\r\n" + ONE + post(ONE)
-    ((status, said),) = answers(server.ask(sent))
+    ((status, message),) = answers(server.ask(sent))
     assert status == 400
-    assert reason in said["detail"]
+    assert reason in message["detail"]
 
 
 @pytest.mark.parametrize("length", [0, 5, 10**4])
 def test_a_length_beside_chunks(length, server):
     """One of both lies: the connection ends with the refusal."""
     head = HEAD + b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n" % length
-    ((status, said),) = answers(server.ask(head + b"0\r\n\r\n" + post(ONE)))
+    ((status, message),) = answers(server.ask(head + b"0\r\n\r\n" + post(ONE)))
     assert status == 400
-    assert "not both" in said["detail"]
+    assert "not both" in message["detail"]
 
 
 def test_lengths_that_are_wrong(server, model):
@@ -212,8 +212,8 @@ def test_lengths_that_are_wrong(server, model):
     with server.connect() as client:
         client.sendall(cut)
         client.shutdown(socket.SHUT_WR)
-        ((status, said),) = answers(read(client))
-    assert (status, said["detail"]) == (400, "the body was cut off; send the request again")
+        ((status, message),) = answers(read(client))
+    assert (status, message["detail"]) == (400, "the body was cut off; send the request again")
     same = HEAD + b"Content-Length: %d\r\n" % len(ONE) + post(ONE)[len(HEAD) :]
     assert answers(server.ask(same))[0][0] == 200  # twice the same length is one length
 
@@ -223,9 +223,9 @@ def test_lengths_that_are_wrong(server, model):
 )
 def test_chunks_that_are_none(chunk, server):
     sent = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + b"\r\n" * 2
-    ((status, said),) = answers(server.ask(sent))
+    ((status, message),) = answers(server.ask(sent))
     assert status == 400
-    assert "not valid HTTP" in said["detail"]
+    assert "not valid HTTP" in message["detail"]
 
 
 def test_sides_that_are_closed(server, model):
@@ -235,15 +235,15 @@ def test_sides_that_are_closed(server, model):
         with server.connect() as client:
             client.sendall(sent + tail)
             client.shutdown(socket.SHUT_WR)
-            said = answers(read(client))
-        assert [status for status, _ in said] == [200, 200, *statuses]
-        assert said[1][1]["prediction"] == of(model, BAGS[1])
+            message = answers(read(client))
+        assert [status for status, _ in message] == [200, 200, *statuses]
+        assert message[1][1]["prediction"] == of(model, BAGS[1])
     with server.connect() as client:
         client.sendall(post(LARGE))
         client.shutdown(socket.SHUT_WR)
-        ((status, said),) = answers(read(client))
+        ((status, message),) = answers(read(client))
     assert status == 400
-    assert "keep it open" in said["detail"]
+    assert "keep it open" in message["detail"]
 
 
 def test_requests_cut_anywhere(server, model):
@@ -257,8 +257,8 @@ def test_requests_cut_anywhere(server, model):
             assert [status for status, _ in answers(read(client))] == [400]
         with server.connect() as client:
             client.sendall(whole[:cut])
-    ((status, said),) = answers(server.ask(whole))
-    assert (status, said["prediction"]) == (200, of(model, BAGS[0]))
+    ((status, message),) = answers(server.ask(whole))
+    assert (status, message["prediction"]) == (200, of(model, BAGS[0]))
 
 
 @pytest.mark.parametrize(
@@ -274,9 +274,9 @@ def test_requests_cut_anywhere(server, model):
 def test_bodies_in_other_forms(lines, reason, server):
     """Compressed ones are never unpacked."""
     bomb = gzip.compress(b" " * 10**6)
-    ((status, said),) = answers(server.ask(post(bomb, *lines)))
+    ((status, message),) = answers(server.ask(post(bomb, *lines)))
     assert status == 415
-    assert reason in said["detail"]
+    assert reason in message["detail"]
 
 
 @pytest.mark.parametrize(
@@ -291,8 +291,8 @@ def test_bodies_in_other_forms(lines, reason, server):
     ],
 )
 def test_json_is_read_whatever_it_is_called(line, server, model):
-    ((status, said),) = answers(server.ask(post(ONE, line)))
-    assert (status, said["prediction"]) == (200, of(model, BAGS[0]))
+    ((status, message),) = answers(server.ask(post(ONE, line)))
+    assert (status, message["prediction"]) == (200, of(model, BAGS[0]))
 
 
 @pytest.mark.parametrize(
@@ -317,9 +317,9 @@ def test_json_is_read_whatever_it_is_called(line, server, model):
     ],
 )
 def test_bodies_that_are_no_bags(body, reason, server):
-    ((status, said),) = answers(server.ask(post(body)))
-    assert status == 422, said
-    assert reason in said["detail"]
+    ((status, message),) = answers(server.ask(post(body)))
+    assert status == 422, message
+    assert reason in message["detail"]
 
 
 @pytest.mark.parametrize("key", ["predictions", "probabilities"])
@@ -420,14 +420,14 @@ def test_both_readers_give_the_same_answer_or_refuse(piece, model, monkeypatch):
         points = (f"[{pieces(rng, 9)},{rng.random()}]" for _ in range(rng.randrange(1, 3)))
         bag = "[" + ",".join(points) + "]"
         text = rng.choice([pieces(rng), f'{{"bag": {bag}}}', f'{{"bags": [{bag}, [[1, 2]]]}}'])
-        said = []
+        messages = []
         for reader in (small, large):
             try:
-                said.append(reader(text.encode()))
+                messages.append(reader(text.encode()))
             except (BagbasisError, ValueError, RecursionError):
-                said.append(None)
-        assert said[0] == said[1], (k, text)
-        n_answered += said[0] is not None
+                messages.append(None)
+        assert messages[0] == messages[1], (k, text)
+        n_answered += messages[0] is not None
     assert n_answered > 100
 
 

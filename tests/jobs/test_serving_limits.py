@@ -147,7 +147,7 @@ def test_room_is_shared_in_order():
                 order.append(name)
                 await inside.wait()
 
-        tasks = [asyncio.ensure_future(take(*one)) for one in (("a", 6), ("large", 8), ("b", 2))]
+        tasks = [asyncio.ensure_future(take(*item)) for item in (("a", 6), ("large", 8), ("b", 2))]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert order == ["a"]  # b would fit, but is behind large
@@ -529,7 +529,10 @@ def large():
 
 async def ended(processes):
     """Wait until none of these is alive."""
-    while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes):
+    while any(
+        processe.is_running() and processe.status() != psutil.STATUS_ZOMBIE
+        for processe in processes
+    ):
         await asyncio.sleep(0.01)
 
 
@@ -552,20 +555,20 @@ ONE = json.dumps({"bag": [[0.1, 0.2], [0.3, 0.4]]}).encode()
 )
 def test_large_bodies_are_refused_as_small_ones(body, reason, saved, large):
     """With a reason: neither the child nor its process dies of what a body holds."""
-    status, said = asyncio.run(large.answer("m", saved[1], bytearray(body)))
+    status, message = asyncio.run(large.answer("m", saved[1], bytearray(body)))
     assert status == 422
-    assert reason in json.loads(said)["detail"]
+    assert reason in json.loads(message)["detail"]
 
 
 @pytest.mark.long
 def test_the_process_answers_as_the_server_does(saved, large):
     model, url = saved
-    status, said = asyncio.run(large.answer("m", url, bytearray(ONE)))
+    status, message = asyncio.run(large.answer("m", url, bytearray(ONE)))
     assert status == 200
-    assert json.loads(said) == answer_request(Served("m", model), ONE)
-    status, said = asyncio.run(large.answer("none", f"{url}-none", bytearray(ONE)))
+    assert json.loads(message) == answer_request(Served("m", model), ONE)
+    status, message = asyncio.run(large.answer("none", f"{url}-none", bytearray(ONE)))
     assert status == 422
-    assert "m.zarr-none" in json.loads(said)["detail"]
+    assert "m.zarr-none" in json.loads(message)["detail"]
 
 
 def test_clients_that_go_end_their_own_work(saved, large):

@@ -33,9 +33,13 @@ def test_ingest_counts_many_classes(tmp_path):
     names = [f"day {i:03}" for i in range(364)]
     rows = [f"{i},{i / 364},{name}" for i, name in enumerate(names)]
     (tmp_path / "points.csv").write_text("\n".join(["bag,x,day", *rows]))
-    told = {"points": f"[{tmp_path}/points.csv]", "url": tmp_path / "s.zarr", "id_column": "bag"}
+    messages = {
+        "points": f"[{tmp_path}/points.csv]",
+        "url": tmp_path / "s.zarr",
+        "id_column": "bag",
+    }
     columns = {"coordinates": "[x]", "targets": "[day]", "report": tmp_path / "r.json"}
-    shown = " ".join(done("ingest", *settings(**told, **columns)).split())
+    shown = " ".join(done("ingest", *settings(**messages, **columns)).split())
     assert "364 classes: day 000" in shown
     assert "day 200" not in shown
     assert json.loads((tmp_path / "r.json").read_text())["classes"]["day"] == names
@@ -61,7 +65,7 @@ def test_warm_up_compiles_what_is_used_first(monkeypatch):
 
 def test_what_is_said_of_the_moment_is_no_worry_of_a_report():
     """That kernels are compiled once is logged; among the warnings it would alarm each newcomer."""
-    with files.logged() as found:
+    with files.logged() as result:
         worker_threads.log_unless_heard(worker_threads.COMPILING)
         logging.getLogger("bagbasis.data.store").warning("a box is narrow")
-    assert found == ["a box is narrow"]
+    assert result == ["a box is narrow"]

@@ -67,11 +67,11 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_wrong_variable_of_the_environment(regression, tmp_path, case):
-    environment, told = CASES[case]
+    environment, message = CASES[case]
     done = bags(*fit(regression, tmp_path), **environment)
     assert done.returncode == WRONG_CONFIG
     [line] = done.stderr.splitlines()
-    assert told in line
+    assert message in line
 
 
 def test_no_screen_and_no_place_of_matplotlib(regression, tmp_path):

@@ -152,9 +152,9 @@ def test_control_characters_are_shown_as_text(capsys):
     terminal.values("", {ESCAPES: ESCAPES})
     PlainProgress(out, "fit", "bags").say(ESCAPES)
     complain(ESCAPES)
-    said = out.file.getvalue() + capsys.readouterr().err
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", said)
-    assert said.count(r"a\x1b]0;mine\x07b\x9b2Jc\x7f") == 11
+    message = out.file.getvalue() + capsys.readouterr().err
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", message)
+    assert message.count(r"a\x1b]0;mine\x07b\x9b2Jc\x7f") == 11
 
 
 def test_advice_is_in_words_of_the_shell(tmp_path, capsys):

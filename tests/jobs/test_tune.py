@@ -42,8 +42,8 @@ def urls(data, out):
 def tuned(regression, tmp_path_factory):
     """What a search of four candidates printed, and the folder in which it left its files."""
     folder = tmp_path_factory.mktemp("tuned")
-    given = [*SMALL, *settings(holdout=0.3), *urls(regression, folder)]
-    return done("tune", "-v", *given), folder
+    arguments = [*SMALL, *settings(holdout=0.3), *urls(regression, folder)]
+    return done("tune", "-v", *arguments), folder
 
 
 @pytest.mark.long
@@ -153,9 +153,11 @@ def test_it_ends_with_the_winner_beside_what_it_has_to_beat(tuned, regression):
     ]:
         assert name in printed
         spread = judged["standard_error"]
-        told = with_error(judged[key], spread) if key == "error" else rounded(judged[key], spread)
-        assert page.texts[page.texts.index(name) + 1] == told
-        assert told in printed
+        message = (
+            with_error(judged[key], spread) if key == "error" else rounded(judged[key], spread)
+        )
+        assert page.texts[page.texts.index(name) + 1] == message
+        assert message in printed
     assert judged["measure"] in printed
 
 
@@ -169,10 +171,10 @@ def test_without_settings_it_begins_with_what_a_fit_chooses(regression, tmp_path
     )
     choice = fitted.report_["choice"]
     assert report["choice"]["chosen"] == choice["chosen"]
-    said = f"Chosen from {len(choice['tried'])} candidates: {choice['chosen']}"
+    message = f"Chosen from {len(choice['tried'])} candidates: {choice['chosen']}"
     texts = Page(tmp_path / "tune" / "report.html").texts
-    assert said in printed
-    assert any(said in text for text in texts)
+    assert message in printed
+    assert any(message in text for text in texts)
     assert texts[texts.index("head") + 1].startswith(f"{report['head']['head']}; errors over ")
     assert not {"winner", "1 candidates", "1 candidate"} & set(texts)
     assert any(text.startswith("The embedding was chosen from") for text in texts)
@@ -188,9 +190,9 @@ def test_the_page_says_first_which_rival_is_better(better):
         "forest_error": 0.4 if better else 0.6,
         "means_error": 0.7,
     }
-    found = compare_judged({**judged, "constant_error": 1.0})
+    result = compare_judged({**judged, "constant_error": 1.0})
     text = "The model is no better than a random forest on moments, minima and maxima (0.5 against"
-    assert [one.startswith(text) for one in found] == [True] * better
+    assert [item.startswith(text) for item in result] == [True] * better
 
 
 def tune_alone(_, *args):
@@ -205,8 +207,8 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
         search__random_features__scale_multiplier="[0.5, 1, 2]",
     )
     here, there = tmp_path / "killed", tmp_path / "whole"
-    given = [*SMALL, *many, *urls(regression, here)]
-    with running(tune_alone, *given) as (process, _):
+    arguments = [*SMALL, *many, *urls(regression, here)]
+    with running(tune_alone, *arguments) as (process, _):
         state = here / "tune" / "state.json"
         until(state.exists)
         process.kill()
@@ -214,15 +216,15 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
     assert process.exitcode == -signal.SIGKILL
     assert not (here / "model.zarr").exists()
     before = json.loads(state.read_text())["scores"]
-    done("tune", *given)
+    done("tune", *arguments)
     after = json.loads(state.read_text())["scores"]
     assert 0 < len(before) < len(after)
     assert {key: after[key] for key in before} == before
     done("tune", *SMALL, *many, *urls(regression, there))
     reports = [json.loads((w / "tune" / "report.json").read_text()) for w in (here, there)]
     assert reports[0]["winner"]["name"] == reports[1]["winner"]["name"]
-    for one, other in zip(*(report["rungs"] for report in reports), strict=True):
-        for a, b in zip(one["candidates"], other["candidates"], strict=True):
+    for first, other in zip(*(report["rungs"] for report in reports), strict=True):
+        for a, b in zip(first["candidates"], other["candidates"], strict=True):
             assert a["name"] == b["name"]
             np.testing.assert_allclose(a["errors"], b["errors"], rtol=1e-4)
     models = [load_model(where / "model.zarr") for where in (here, there)]
@@ -270,8 +272,8 @@ def test_cut_off_between_model_and_report(regression, tmp_path, monkeypatch):
     def cut_off(*args):
         raise KeyboardInterrupt
 
-    given = [*SMALL, *urls(regression, tmp_path)][1::2]
-    config = load_config(tune.Config, None, tuple(given), {})
+    value = [*SMALL, *urls(regression, tmp_path)][1::2]
+    config = load_config(tune.Config, None, tuple(value), {})
 
     def tuned_by(run):
         console = Terminal().without_tables()
@@ -296,8 +298,8 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
         refused(1, *command)
     assert "exists already" in refused(1, *command, *settings(search__eta=4))
     done(*command)
-    found = json.loads((tmp_path / "tune" / "report.json").read_text())["fit"]
-    assert found == json.loads(json.dumps(load_model(tmp_path / "model.zarr").report_))
+    values = json.loads((tmp_path / "tune" / "report.json").read_text())["fit"]
+    assert values == json.loads(json.dumps(load_model(tmp_path / "model.zarr").report_))
     assert "exists already" in refused(1, *command)
 
 
@@ -305,16 +307,16 @@ def test_lists_are_alternatives_but_for_parameters_that_are_lists():
     """Scalars are fixed, lists are tried in all combinations, and box is a list by itself."""
     base = embedding_section("projection")
     box = [[0, 2], [0, 3]]
-    given = {"n_per_dim": [4, "auto"], "basis": ["cosine", "legendre"], "box": box, "marginals": 1}
-    found = embeddings_of(given, base)
-    assert [(one.n_per_dim, one.basis) for one in found] == [
+    value = {"n_per_dim": [4, "auto"], "basis": ["cosine", "legendre"], "box": box, "marginals": 1}
+    result = embeddings_of(value, base)
+    assert [(item.n_per_dim, item.basis) for item in result] == [
         (4, "cosine"),
         (4, "legendre"),
         ("auto", "cosine"),
         ("auto", "legendre"),
     ]
-    assert all((one.box, one.marginals) == (box, 1) for one in found)
-    assert labels_of(found)[1] == "projection, basis legendre, n_per_dim 4"
+    assert all((item.box, item.marginals) == (box, 1) for item in result)
+    assert labels_of(result)[1] == "projection, basis legendre, n_per_dim 4"
 
 
 def test_named_sections_start_from_their_own_defaults():
@@ -331,8 +333,8 @@ def test_named_sections_start_from_their_own_defaults():
 @pytest.mark.parametrize("method", ["fast", ["fast"]])
 def test_the_method_that_hdd_once_had_is_read(method):
     """In a search as in a model: left out where it is the one that stays, else refused."""
-    base, given = embedding_section("js"), {"method": method, "floor": [0.1]}
-    for search in (given, [{"name": "js", **given}]):
+    base, arguments = embedding_section("js"), {"method": method, "floor": [0.1]}
+    for search in (arguments, [{"name": "js", **arguments}]):
         assert [section.floor for section in embeddings_of(search, base)] == [0.1]
     with pytest.raises(ConfigError, match=r"embedding\.method': this version does not have"):
         embeddings_of({"method": "direct"}, base)
@@ -342,10 +344,10 @@ def test_the_method_that_hdd_once_had_is_read(method):
 def test_every_embedding_has_a_default_search(name):
     """Values that its section accepts, its own among them."""
     base = embedding_section(name)
-    found = embeddings_of(None, base)
-    assert base in found
-    assert len(found) == max([1, *map(len, default_search(base).values())])
-    assert len(set(labels_of(found))) == len(found)
+    result = embeddings_of(None, base)
+    assert base in result
+    assert len(result) == max([1, *map(len, default_search(base).values())])
+    assert len(set(labels_of(result))) == len(result)
 
 
 def test_default_search_goes_around_what_is_set():
@@ -358,9 +360,9 @@ def test_default_search_goes_around_what_is_set():
     pca = {"name": "coefficient_pca", "embedding": "tv", "n_components": [0.9]}
     (share,) = embeddings_of([pca], embedding_section("js"))
     assert default_search(share) == {}
-    found = embeddings_of([{**pca, "n_components": [8, 16]}], share)
+    result = embeddings_of([{**pca, "n_components": [8, 16]}], share)
     of_tv = "coefficient_pca of tv, n_components"
-    assert labels_of(found) == [f"{of_tv} 8", f"{of_tv} 16"]
+    assert labels_of(result) == [f"{of_tv} 8", f"{of_tv} 16"]
 
 
 @pytest.mark.long

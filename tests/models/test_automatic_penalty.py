@@ -92,10 +92,10 @@ def test_labelled_bags_are_counted(tmp_path, monkeypatch):
 
 
 def test_gcv_that_is_asked_for_is_kept(monkeypatch):
-    given = DoubleBasisRegressor("moments", SECOND, alpha="gcv").fit(BAGS, Y)
+    model = DoubleBasisRegressor("moments", SECOND, alpha="gcv").fit(BAGS, Y)
     few(monkeypatch, 1)
     default = DoubleBasisRegressor("moments", SECOND).fit(BAGS, Y)
-    np.testing.assert_array_equal(default.coef_, given.coef_)
+    np.testing.assert_array_equal(default.coef_, model.coef_)
 
 
 def test_densities_and_baselines_take_gcv():
@@ -122,10 +122,10 @@ def test_rounds_of_retraining_choose_as_the_first(tmp_path):
     assert len(sums.folds.parts) == 5
     model = line.model(sums, store, (0, 60))
     assert np.isfinite(model.alpha_scores_).any()
-    given = ModelSequence.begin(
+    value = ModelSequence.begin(
         DoubleBasisRegressor("moments", alpha="gcv"), store, (0, 60), None, 0.1
     )
-    assert given.estimator.alpha == "gcv"
+    assert value.estimator.alpha == "gcv"
 
 
 def test_an_old_line_goes_on_with_the_penalty_that_it_had():

@@ -180,12 +180,12 @@ def test_points_outside_that_are_refused(tmp_path, mode):
     message = "3 points lie outside the box|no point lies inside the box"
     with pytest.raises(DataError, match=rf"s\.zarr: a bag: ({message}) \[\[0\.0, 1\.0\]"):
         small(embedding=embedding).fit(store)
-    given = DoubleBasisRegressor(
+    estimator = DoubleBasisRegressor(
         embedding, RandomFourierFeatures(n_features=8, scale=1.0), alpha=1.0
     )
     with pytest.raises(DataError, match=rf"s\.zarr, bag 20: ({message})"):
-        given.fit(store)
-    model = given.fit(BAGS, Y)
+        estimator.fit(store)
+    model = estimator.fit(BAGS, Y)
     with pytest.raises(DataError, match=rf"^bag 20: ({message})"):
         model.predict(bags)
     lazy = (model.predict(store), features(store, embedding))

@@ -67,8 +67,8 @@ def test_no_probability_is_0_or_1_and_all_are_in_the_order_of_the_scores(alpha, 
 
 def test_classes_and_scores_are_those_of_the_ridge():
     """Calibration changes neither."""
-    default, given = fitted().fit(BAGS, CLASSES), fitted("folds").fit(BAGS, CLASSES)
-    np.testing.assert_array_equal(default.decision_function(NEW), given.decision_function(NEW))
+    default, value = fitted().fit(BAGS, CLASSES), fitted("folds").fit(BAGS, CLASSES)
+    np.testing.assert_array_equal(default.decision_function(NEW), value.decision_function(NEW))
     scores = default.decision_function(NEW)
     np.testing.assert_array_equal(default.predict(NEW), scores.argmax(axis=1))
 

@@ -161,10 +161,10 @@ def test_another_store_numbers_its_classes_by_itself(tmp_path):
         model = classifier(class_weight=weights).fit(store)
     truth = level[codes[few]]
     assert model.score(other) == np.mean(model.predict(bags) == truth) > 0.7
-    found = evaluate(model, other, subset="all")
-    assert 1 - found.error == pytest.approx(model.score(other))
-    per_class = found.details.values(found)["level"]["per_class"]
-    assert {name: one["n"] for name, one in per_class.items()} == {
+    errors = evaluate(model, other, subset="all")
+    assert 1 - errors.error == pytest.approx(model.score(other))
+    per_class = errors.details.values(errors)["level"]["per_class"]
+    assert {name: first["n"] for name, first in per_class.items()} == {
         name: int((truth == name).sum()) for name in ("low", "middle", "upper", "top")
     }
     assert permutation_importance(model, other, n_repeats=2).score == model.score(other)

@@ -64,12 +64,12 @@ def test_coverage_by_groups():
         y = y + (rng.standard_normal(40) * np.where(hard, 5, 0.1))[groups]
         old = groups < 19  # ⌈20 · .9⌉ = 18 of 19: .9 exactly
         new = np.flatnonzero(np.diff(groups, prepend=-1) * (groups >= 19))  # one bag of each
-        for counts, found in shares.items():
+        for counts, actual in shares.items():
             grouped = {"groups": groups[old]} if counts else {}
             known = [bag for bag, is_old in zip(bags, old, strict=True) if is_old]
             model.conformalize(known, y[old], **grouped)
             low, high = model.predict_interval([bags[i] for i in new], 0.9)
-            found.append(((low <= y[new]) & (y[new] <= high)).mean())
+            actual.append(((low <= y[new]) & (y[new] <= high)).mean())
     assert_promised(shares[True], 0.9)
     assert np.mean(shares[False]) < 0.8
 
@@ -119,9 +119,9 @@ def test_many_bags(monkeypatch):
     model = regressor().fit(BAGS[: N // 2], Y[: N // 2])
     everything = np.abs(model.predict(BAGS) - Y).round(9)
     for groups in (None, np.minimum(np.arange(N), 35)):
-        kept = model.conformalize(BAGS, Y, groups=groups).calibration_.errors[:, 0]
-        assert len(kept) == 20
-        assert np.isin(kept.round(9), everything).all()
+        selected = model.conformalize(BAGS, Y, groups=groups).calibration_.errors[:, 0]
+        assert len(selected) == 20
+        assert np.isin(selected.round(9), everything).all()
 
 
 def test_a_refused_bag_does_not_take_the_fit_with_it(monkeypatch, warned):

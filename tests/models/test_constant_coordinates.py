@@ -37,7 +37,7 @@ def warned(model: DoubleBasisRegressor, X: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", BagbasisWarning)
         np.asarray(model.predict(X))
-    return [str(one.message) for one in caught]
+    return [str(warning.message) for warning in caught]
 
 
 @pytest.mark.parametrize("value", [5.2, 6.0, -1e4])
@@ -47,10 +47,10 @@ def test_another_value_is_named(value: float, tmp_path: Any) -> None:
     model.fit(named(5.0), Y)
     model.save(str(tmp_path / "model.zarr"))
     new = named(value)
-    for one in (model, load_model(str(tmp_path / "model.zarr"))):
-        told = [text for text in warned(one, new) if "'gain' was 5 in all" in text]
-        assert len(told) == 1
-        assert f"is {value:g} in new ones" in told[0]
+    for item in (model, load_model(str(tmp_path / "model.zarr"))):
+        messages = [text for text in warned(item, new) if "'gain' was 5 in all" in text]
+        assert len(messages) == 1
+        assert f"is {value:g} in new ones" in messages[0]
     assert not warned(model, named(5.0))
 
 
@@ -65,8 +65,8 @@ def test_a_store_says_it_too_and_rounding_is_no_change(tmp_path: Any) -> None:
     model = DoubleBasisRegressor(MomentsEmbedding(), False, alpha=0.1)
     model.fit(stores[0.1], target="y")
     assert not warned(model, bags_of(0.1))
-    told = warned(model, stores[0.3])
-    assert sum("coordinate 1 was 0.1 in all training points" in text for text in told) == 1
+    message = warned(model, stores[0.3])
+    assert sum("coordinate 1 was 0.1 in all training points" in text for text in message) == 1
     assert "constant_coordinates" not in model.fit([b[:, :1] for b in bags_of(0.1)], Y).report_
 
 

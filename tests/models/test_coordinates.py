@@ -104,7 +104,7 @@ def test_the_default_embeds_these_coordinates_alone(tmp_path):
     assert "1 coordinate" in choice["chosen"]
     assert "marker 11" in str(model.summary())
     assert choice["tried"][0]["error"] < 0.5
-    every = [one for one in choice["tried"] if "1 coordinate" not in one["name"]]
+    every = [item for item in choice["tried"] if "1 coordinate" not in item["name"]]
     assert every[0]["error"] > 0.7
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")

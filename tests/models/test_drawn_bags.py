@@ -69,11 +69,13 @@ def test_components_are_those_of_a_dense_svd(n, n_components, whiten, seed):
     bags, _ = labelled_bags(n, seed=seed)
     rows = rows_of(FIRST(), bags)
     pca = CoefficientPCA(FIRST(), n_components=n_components, whiten=whiten)
-    found = rows_of(pca, bags)
-    kept = min(n_components, n - 1, rows.shape[1] - 1)  # the first function is constant
-    assert found.shape[1] <= kept
-    mean, axes = components_by_svd(rows, found.shape[1], whiten)
-    np.testing.assert_allclose(cdist(found, found), cdist(*[(rows - mean) @ axes.T] * 2), atol=1e-7)
+    result = rows_of(pca, bags)
+    saved = min(n_components, n - 1, rows.shape[1] - 1)  # the first function is constant
+    assert result.shape[1] <= saved
+    mean, axes = components_by_svd(rows, result.shape[1], whiten)
+    np.testing.assert_allclose(
+        cdist(result, result), cdist(*[(rows - mean) @ axes.T] * 2), atol=1e-7
+    )
 
 
 @DRAWN
@@ -99,8 +101,8 @@ def columns_of(model, bags):
 
 BOTH = {"box": UNIT, "dtype": "float64"}
 ESTIMATORS = [
-    *((kind, given) for kind in (DoubleBasisRegressor, DoubleBasisClassifier)
-      for given in (None, "linear")),
+    *((kind, baseline) for kind in (DoubleBasisRegressor, DoubleBasisClassifier)
+      for baseline in (None, "linear")),
     (TripleBasisRegressor, None),
     (TripleBasisRegressor, "own"),
 ]  # fmt: skip
@@ -143,10 +145,10 @@ def test_estimators_are_dense_ridges(estimator, n, alpha, seed):
     else:
         solution = ridge.ridge(z[known], targets[known], alpha)
     expected = ridge.predict(np.hstack([z, a]), solution)
-    found = np.hstack([z, a]) @ np.atleast_2d(model.coef_).T + model.intercept_
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    result = np.hstack([z, a]) @ np.atleast_2d(model.coef_).T + model.intercept_
+    np.testing.assert_allclose(result, expected, atol=1e-6)
     if kind is DoubleBasisClassifier:
-        found, expected = model.predict(bags), expected.argmax(axis=1)
+        result, expected = model.predict(bags), expected.argmax(axis=1)
     else:
-        found = model.predict(bags).reshape(n, -1)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+        result = model.predict(bags).reshape(n, -1)
+    np.testing.assert_allclose(result, expected, atol=1e-6)

@@ -66,10 +66,10 @@ def test_what_errors_depend_on(scale_of):
     """The scale follows the deviation, of which one scale for all bags explains nothing."""
     scale = ErrorScale.learnt(rows(scale_of), n_folds=2)
     new = rows(scale_of, seed=1)
-    found = scale.of(new.features, new.sizes)
-    assert found.shape == (400, 1, 2)
+    result = scale.of(new.features, new.sizes)
+    assert result.shape == (400, 1, 2)
     true = np.log(scale_of(new.features, new.sizes))
-    for logs in np.log(found[:, 0]).T:
+    for logs in np.log(result[:, 0]).T:
         assert np.std(logs - true) < 0.45 * np.std(true)
 
 
@@ -85,10 +85,10 @@ NO_SCALES = {
 }
 
 
-@pytest.mark.parametrize("given", NO_SCALES.values(), ids=NO_SCALES)
-def test_one_scale_serves(given):
+@pytest.mark.parametrize("value", NO_SCALES.values(), ids=NO_SCALES)
+def test_one_scale_serves(value):
     """It is then left out."""
-    assert ErrorScale.learnt(given) is None
+    assert ErrorScale.learnt(value) is None
 
 
 def test_each_target_has_its_own():
@@ -96,9 +96,9 @@ def test_each_target_has_its_own():
     first, second = rows(SCALES["sizes"]), rows(lambda z, n: np.ones(len(n)), seed=3)
     errors = np.hstack([first.errors, second.errors])
     scale = ErrorScale.learnt(ErrorRows(first.folds, errors, first.sizes, first.features))
-    found = scale.of(first.features, first.sizes)[:, :, 0]
-    assert np.ptp(np.log(found[:, 0])) > 1
-    assert np.ptp(found[:, 1]) == 0
+    values = scale.of(first.features, first.sizes)[:, :, 0]
+    assert np.ptp(np.log(values[:, 0])) > 1
+    assert np.ptp(values[:, 1]) == 0
 
 
 def straight(scale):
@@ -128,8 +128,8 @@ def test_noise_that_begins_at_once():
     scale = ErrorScale.learnt(rows(noise_at_once), n_folds=2)
     assert scale.is_curved
     new = rows(noise_at_once, seed=1)
-    given, true = (new.features, new.sizes), np.log(noise_at_once(new.features, new.sizes))
-    logs, without = np.log(scale.of(*given)[:, 0]), np.log(straight(scale).of(*given)[:, 0])
+    arguments, true = (new.features, new.sizes), np.log(noise_at_once(new.features, new.sizes))
+    logs, without = np.log(scale.of(*arguments)[:, 0]), np.log(straight(scale).of(*arguments)[:, 0])
     for fold in range(2):
         assert np.std(logs[:, fold] - true) < 0.95 * np.std(without[:, fold] - true)
         intercept, slope, *bends = scale.bends[fold, 0]
@@ -189,9 +189,9 @@ def test_a_curve_is_saved():
         assert list(state.attributes) == [key]
         assert set(FoldCalibration.array_names(state.attributes)) == set(state.arrays)
         again = FoldCalibration.from_state(state, 1, 3).scale
-        given = rows(noise_at_once, seed=1)
-        expected = its_scale.of(given.features, given.sizes)
-        np.testing.assert_array_equal(again.of(given.features, given.sizes), expected)
+        value = rows(noise_at_once, seed=1)
+        expected = its_scale.of(value.features, value.sizes)
+        np.testing.assert_array_equal(again.of(value.features, value.sizes), expected)
     damaged = replace(part, scale=replace(scale, knots=scale.knots[:, :, 1:])).state()
     with pytest.raises(ValueError, match="bends of the scale has shape"):
         FoldCalibration.from_state(damaged, 1, 3)
@@ -206,16 +206,16 @@ def test_by_the_definition(cv, tmp_path):
     scales = scale.of(z, sizes_of(BAGS)), scale.of(z_new, sizes_of(NEW))
     folds = folds_by_content(BAGS, y, cv)
     ends = intervals_by_folds(z, y, z_new, folds, model.alpha_ / N, 0.8, scales=scales)
-    found = np.stack(model.predict_interval(NEW, 0.8))
-    np.testing.assert_allclose(found, ends, rtol=1e-6, atol=1e-8)
-    widths = (found[1] - found[0])[:, 0]
+    result = np.stack(model.predict_interval(NEW, 0.8))
+    np.testing.assert_allclose(result, ends, rtol=1e-6, atol=1e-8)
+    widths = (result[1] - result[0])[:, 0]
     assert np.corrcoef(np.log(widths), np.log(sizes_of(NEW)))[0, 1] < -0.8
     model.save(tmp_path / "m.zarr")
     store = stored(tmp_path / "s.zarr", NEW, np.zeros(30), chunk_points=100)
     loaded = load_model(tmp_path / "m.zarr")
-    np.testing.assert_array_equal(np.stack(loaded.predict_interval(NEW, 0.8)), found)
+    np.testing.assert_array_equal(np.stack(loaded.predict_interval(NEW, 0.8)), result)
     lazy = np.stack([np.asarray(end) for end in loaded.predict_interval(store, 0.8)])
-    np.testing.assert_allclose(lazy, found, rtol=1e-9)
+    np.testing.assert_allclose(lazy, result, rtol=1e-9)
 
 
 def test_of_bags_held_out():

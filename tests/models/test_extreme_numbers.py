@@ -207,10 +207,10 @@ def pairs():
 
 
 def errors_of(bags, y, model):
-    found = evaluate(model, LabelledBags(Bags.from_list(bags), Targets((), y)))
-    values = found.values()["y"]
+    errors = evaluate(model, LabelledBags(Bags.from_list(bags), Targets((), y)))
+    values = errors.values()["y"]
     names = "rmse", "mae", "bias", "constant_rmse"
-    return [values["r2"]], [found.error, found.constant_error, *(values[name] for name in names)]
+    return [values["r2"]], [errors.error, errors.constant_error, *(values[name] for name in names)]
 
 
 @pytest.mark.long
@@ -219,7 +219,7 @@ def test_scores_do_not_see_the_unit(pairs, scale, tmp_path):
     """Neither R² nor importance does; deviations and errors have that unit, and so they are after
     the model was saved."""
     bags, y = pairs
-    found = []
+    values = []
     for k, times in enumerate((1.0, scale)):
         labels = y * times
         store = stored(tmp_path / f"{k}.zarr", bags, labels)
@@ -241,8 +241,8 @@ def test_scores_do_not_see_the_unit(pairs, scale, tmp_path):
         ]
         deviations = model.predict(bags, return_std=True)[1]
         np.testing.assert_array_equal(again.predict(bags, return_std=True)[1], deviations)
-        found.append((shares, np.array([*errors[:4], abs(errors[4]), errors[5], *deviations])))
-    (shares, errors), (others, times) = found
+        values.append((shares, np.array([*errors[:4], abs(errors[4]), errors[5], *deviations])))
+    (shares, errors), (others, times) = values
     np.testing.assert_allclose(others, shares, rtol=1e-6)
     np.testing.assert_allclose(times, errors * abs(scale), rtol=1e-6, atol=1e-12 * abs(scale))
     assert min(times) > 0
@@ -309,10 +309,10 @@ def test_noise_of_a_file_written_before_it_had_units():
     posterior = small(**PRECISE).fit(BAGS, np.stack([NOISE, 2 * NOISE], axis=1)).model_.posterior
     state = posterior.state()
     del state.attributes["posterior"]["exponents"]
-    found = Posterior.from_state(state, 2, len(posterior.mean)).deviations(
+    result = Posterior.from_state(state, 2, len(posterior.mean)).deviations(
         np.ones(3), np.zeros((3, 2))
     )
-    np.testing.assert_array_equal(found, posterior.deviations(np.ones(3), np.zeros((3, 2))))
+    np.testing.assert_array_equal(result, posterior.deviations(np.ones(3), np.zeros((3, 2))))
     with pytest.raises(ValueError, match="exponents"):
         replace(posterior, exponents=[0, 0, 0]).check(2, len(posterior.mean))
 
@@ -323,7 +323,7 @@ def test_masked_values_are_not_scored(kind, which):
     """numpy drops masks, and would take what they hide for data."""
     labels = (NOISE > 0) * 1.0
     model = small(kind, alpha=0.1).fit(BAGS, labels)
-    given = {"y": labels, "sample_weight": np.ones(60)}
-    given[which] = np.ma.masked_less(NOISE, 0.5)
+    arguments = {"y": labels, "sample_weight": np.ones(60)}
+    arguments[which] = np.ma.masked_less(NOISE, 0.5)
     with pytest.raises(DataError, match=f"{which}: 4[0-9] values are masked"):
-        model.score(BAGS, **given)
+        model.score(BAGS, **arguments)

@@ -42,7 +42,7 @@ def heard(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()
-    texts = [str(one.message) for one in caught if one.category is BagbasisWarning]
+    texts = [str(warning.message) for warning in caught if warning.category is BagbasisWarning]
     return result, [text for text in texts if "outside the box" in text]
 
 

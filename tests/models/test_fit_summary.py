@@ -39,7 +39,7 @@ def test_the_choice(chosen):
     """Name, width, error and its standard error, and that of means, are those of the report."""
     tried = chosen.report_["choice"]["tried"]
     rows = chosen.summary().rows
-    best, [means] = tried[0], [one for one in tried if one["name"] == "linear in means"]
+    best, [means] = tried[0], [item for item in tried if item["name"] == "linear in means"]
     assert rows["embedding"].startswith(f"{best['name']}, width {best['width']:.3g}; ")
     assert f"chosen from {len(tried)} candidates" in rows["embedding"]
     assert rows["error"] == (
@@ -105,18 +105,18 @@ def test_a_model_of_noise_is_warned_of():
     noise = np.random.default_rng(1).normal(size=N)
     model = DoubleBasisRegressor().fit(BAGS, noise)
     assert "better than a constant" in model.summary().rows["warning"]
-    found = tune(DoubleBasisRegressor(), BAGS, SPREADS, holdout=0.3)
-    assert "warning" not in found.summary().rows
-    assert repr(found) == str(found.summary())
-    assert len(repr(found).splitlines()) < 12
-    assert found.summary().rows["verdict"] == verdict_of("y", found.judged)
-    assert found.summary().title in found._repr_html_()
+    tuning = tune(DoubleBasisRegressor(), BAGS, SPREADS, holdout=0.3)
+    assert "warning" not in tuning.summary().rows
+    assert repr(tuning) == str(tuning.summary())
+    assert len(repr(tuning).splitlines()) < 12
+    assert tuning.summary().rows["verdict"] == verdict_of("y", tuning.judged)
+    assert tuning.summary().title in tuning._repr_html_()
 
 
 def test_the_table(chosen):
     """Rows are the candidates, the best first, without the model losing them when it is saved."""
     table = chosen.choice_
-    assert list(table["name"]) == [one["name"] for one in chosen.report_["choice"]["tried"]]
+    assert list(table["name"]) == [item["name"] for item in chosen.report_["choice"]["tried"]]
     assert table["error"].iloc[0] == chosen.report_["choice"]["tried"][0]["error"]
     assert table["width"].isna().sum() == table["name"].str.startswith("linear").sum()
 

@@ -41,8 +41,8 @@ def check(model, bags, y, folds, coverage=0.8, counted=None, weights=None, fitte
     weight = fitted or (len(bags) if weights is None else weights.sum())
     rows = features(model, bags), y.reshape(len(y), -1), features(model, NEW)
     ends = intervals_by_folds(*rows, folds, model.alpha_ / weight, coverage, counted, weights)
-    for found, expected in zip(model.predict_interval(NEW, coverage), ends, strict=True):
-        np.testing.assert_allclose(found.reshape(len(NEW), -1), expected, rtol=1e-6, atol=1e-8)
+    for actual, expected in zip(model.predict_interval(NEW, coverage), ends, strict=True):
+        np.testing.assert_allclose(actual.reshape(len(NEW), -1), expected, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("y", [Y, TWO], ids=["one target", "two targets"])
@@ -71,8 +71,8 @@ def test_weights_and_missing_labels():
     model = regressor().fit(BAGS, y, sample_weight=weights)
     model.conformalize(BAGS, y, cv=5, sample_weight=weights)
     folds = folds_by_content([BAGS[i] for i in there], y[there], 5)
-    given = [BAGS[i] for i in there], y[there], folds
-    check(model, *given, weights=weights[there])
+    arguments = [BAGS[i] for i in there], y[there], folds
+    check(model, *arguments, weights=weights[there])
 
 
 def test_beside_a_baseline():
@@ -89,8 +89,8 @@ def test_beside_a_baseline():
         penalties[:d] = model.alpha_ * share[j]
         centred = z - z.mean(axis=0)
         psi = np.linalg.solve(centred.T @ centred + np.diag(penalties), centred.T @ (y - y.mean()))
-        found = features(model, NEW) @ model.calibration_.coef[j, 0]
-        np.testing.assert_allclose(found, features(model, NEW) @ psi, rtol=1e-6)
+        values = features(model, NEW) @ model.calibration_.coef[j, 0]
+        np.testing.assert_allclose(values, features(model, NEW) @ psi, rtol=1e-6)
 
 
 @pytest.mark.long
@@ -134,14 +134,14 @@ def test_ranks_of_sums(data):
     coverage = rank / (m + 1)
     k = len(sizes)
     made = FoldCalibration(np.zeros((k, 1, 1)), np.zeros((k, 1)), flat, sizes)
-    given = np.zeros((1, 1)), np.array(centres).reshape(1, 1, k), coverage
-    low, high = made.ends(*given, np.array(scales).reshape(1, 1, k))
+    arguments = np.zeros((1, 1)), np.array(centres).reshape(1, 1, k), coverage
+    low, high = made.ends(*arguments, np.array(scales).reshape(1, 1, k))
     each = list(zip(centres, scales, errors, strict=True))
     above = sorted(c + s * e for c, s, fold in each for e in fold)
     below = sorted(c - s * e for c, s, fold in each for e in fold)
     assert (low[0, 0], high[0, 0]) == (below[m - rank], above[rank - 1])
-    without = np.stack(made.ends(*given))
-    np.testing.assert_array_equal(without, np.stack(made.ends(*given, np.ones((1, 1, k)))))
+    without = np.stack(made.ends(*arguments))
+    np.testing.assert_array_equal(without, np.stack(made.ends(*arguments, np.ones((1, 1, k)))))
 
 
 @pytest.mark.long
@@ -152,19 +152,19 @@ def test_of_a_store(tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, columns, ["y", "w"], chunk_points=100)
     fit = {"target": "y", "holdout": 0.2, "sample_weight": "w"}
     model = regressor().fit(store, **fit).conformalize(store, cv=4)
-    kept = np.flatnonzero(~Split(0.2, HOLDOUT_SEED).members(0, N))
-    folds = folds_by_content([BAGS[i] for i in kept], Y[kept], 4)
-    check(model, [BAGS[i] for i in kept], Y[kept], folds, weights=weights[kept])
+    saved = np.flatnonzero(~Split(0.2, HOLDOUT_SEED).members(0, N))
+    folds = folds_by_content([BAGS[i] for i in saved], Y[saved], 4)
+    check(model, [BAGS[i] for i in saved], Y[saved], folds, weights=weights[saved])
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
     ends = model.predict_interval(BAGS, 0.5)
-    for found, now in zip(loaded.predict_interval(BAGS, 0.5), ends, strict=True):
-        np.testing.assert_array_equal(found, now)
+    for actual, now in zip(loaded.predict_interval(BAGS, 0.5), ends, strict=True):
+        np.testing.assert_array_equal(actual, now)
     write_predictions(loaded, store, tmp_path / "p.zarr", columns=["lower", "upper"], coverage=0.5)
     for lazy, now in zip(loaded.predict_interval(store, 0.5), ends, strict=True):
         np.testing.assert_allclose(lazy.compute(), now, rtol=1e-12)
     loaded.conformalize(BAGS, Y, cv=3)
-    check(loaded, BAGS, Y, folds_by_content(BAGS, Y, 3), fitted=weights[kept].sum())
+    check(loaded, BAGS, Y, folds_by_content(BAGS, Y, 3), fitted=weights[saved].sum())
 
 
 @pytest.mark.long
@@ -201,12 +201,12 @@ def test_coverage_by_groups():
         new = np.flatnonzero(np.diff(groups, prepend=-1) * (groups >= 30))
         known = [bag for bag, is_old in zip(bags, old, strict=True) if is_old]
         model = DoubleBasisRegressor(*bases(), alpha=1e-3, precision="float64").fit(known, y[old])
-        for grouped, found in shares.items():
-            given = {"groups": groups[old]} if grouped else {}
-            low, high = model.conformalize(known, y[old], cv=10, **given).predict_interval(
+        for grouped, actual in shares.items():
+            arguments = {"groups": groups[old]} if grouped else {}
+            low, high = model.conformalize(known, y[old], cv=10, **arguments).predict_interval(
                 [bags[i] for i in new], 0.9
             )
-            found.append(((low <= y[new]) & (y[new] <= high)).mean())
+            actual.append(((low <= y[new]) & (y[new] <= high)).mean())
     assert np.mean(shares[True]) > 0.88
     assert np.mean(shares[False]) < 0.75
 

@@ -59,8 +59,8 @@ def errors_over_folds(z, y, folds, weights=None):
             mean_y = weights[train] @ y[train] / weights[train].sum()
             zc, yc = (z[train] - mean_z) * roots, (y[train] - mean_y)[:, None] * roots
             psi = np.linalg.solve(zc.T @ zc + scaled * np.eye(z.shape[1]), zc.T @ yc)[:, 0]
-            left = (z[test] - mean_z) @ psi + mean_y - y[test]
-            errors[i] += weights[test] @ left**2
+            remaining = (z[test] - mean_z) @ psi + mean_y - y[test]
+            errors[i] += weights[test] @ remaining**2
     mean = weights @ y / weights.sum()
     return errors / (weights @ (y - mean) ** 2)
 
@@ -75,23 +75,25 @@ def test_the_penalty_is_that_of_models_without_a_fold(n_features, weighted, by):
     weights = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else None
     if by == "groups":
         folds = GroupFolds.of_column(Column("groups", values=groups)).of(np.arange(len(y)))
-        found = model(n_features, alphas=GRID).fit(bags, y, groups=groups, sample_weight=weights)
+        result = model(n_features, alphas=GRID).fit(bags, y, groups=groups, sample_weight=weights)
     else:
         folds = folds_by_content(bags, y, 5)
-        found = model(n_features, alpha="folds", alphas=GRID).fit(bags, y, sample_weight=weights)
+        result = model(n_features, alpha="folds", alphas=GRID).fit(bags, y, sample_weight=weights)
     z = np.empty((len(bags), n_features))
-    found.features_.features_of(found.features_.embed(bags, np.float64)[0], z)
+    result.features_.features_of(result.features_.embed(bags, np.float64)[0], z)
     errors = errors_over_folds(z, y, folds, weights)
-    np.testing.assert_allclose(found.alpha_scores_, errors, rtol=1e-6)
-    assert found.alpha_ == GRID[int(errors.argmin())]
+    np.testing.assert_allclose(result.alpha_scores_, errors, rtol=1e-6)
+    assert result.alpha_ == GRID[int(errors.argmin())]
     if by == "groups":
         ungrouped = model(n_features, alpha="gcv", alphas=GRID)
         ungrouped.fit(bags, y, sample_weight=weights)
         # GCV takes the bags of a group for independent: at small penalties most of all
-        assert (found.alpha_scores_[:8] > 1.1 * ungrouped.alpha_scores_[:8]).all()
-    coef, _ = ridge.ridge(z, y[:, None], found.alpha_)
+        assert (result.alpha_scores_[:8] > 1.1 * ungrouped.alpha_scores_[:8]).all()
+    coef, _ = ridge.ridge(z, y[:, None], result.alpha_)
     if not weighted:
-        np.testing.assert_allclose(np.atleast_2d(found.coef_), coef, atol=1e-7 * np.abs(coef).max())
+        np.testing.assert_allclose(
+            np.atleast_2d(result.coef_), coef, atol=1e-7 * np.abs(coef).max()
+        )
 
 
 @pytest.mark.long
@@ -104,25 +106,25 @@ def test_the_least_error_of_several_valleys_is_found(n_features, n_groups):
     groups = np.repeat(np.arange(n_groups), 4)
     bags = Bags.from_list([centres[g] + 0.3 * rng.normal(size=(20, 2)) for g in groups])
     y = np.sin(2 * centres[groups, 0]) + 0.4 * rng.normal(size=n_groups)[groups]
-    found = model(n_features).fit(bags, y, groups=groups)
+    result = model(n_features).fit(bags, y, groups=groups)
     whole = len(y) * 10.0 ** np.arange(-12, 2.25, 0.5)
     exact = model(n_features, alphas=whole).fit(bags, y, groups=groups)
-    assert found.alpha_scores_.min() == pytest.approx(exact.alpha_scores_.min(), rel=1e-6)
+    assert result.alpha_scores_.min() == pytest.approx(exact.alpha_scores_.min(), rel=1e-6)
 
 
 @pytest.mark.long
 def test_the_error_told_is_that_of_new_groups():
     bags, y, groups = grouped_bags(150)
-    found = model(300).fit(bags, y, groups=groups)
+    result = model(300).fit(bags, y, groups=groups)
     new, truth, new_groups = grouped_bags(400, seed=7)
-    losses = (found.predict(new) - truth) ** 2 / truth.var()
+    losses = (result.predict(new) - truth) ** 2 / truth.var()
     of_groups = np.bincount(new_groups, losses) / np.bincount(new_groups)
     spread = of_groups.std() / len(of_groups) ** 0.5
-    told = found.alpha_scores_.min()
+    message = result.alpha_scores_.min()
     # its own spread is that of fewer groups
-    assert abs(told - losses.mean()) < 2 * spread * (1 + 400 / 150) ** 0.5
+    assert abs(message - losses.mean()) < 2 * spread * (1 + 400 / 150) ** 0.5
     alone = model(300).fit(bags, y)
-    assert ((alone.predict(new) - truth) ** 2).mean() > ((found.predict(new) - truth) ** 2).mean()
+    assert ((alone.predict(new) - truth) ** 2).mean() > ((result.predict(new) - truth) ** 2).mean()
 
 
 @pytest.mark.long
@@ -132,8 +134,8 @@ def test_a_store_its_holdout_and_values_choose_alike(tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", n_dims=2, target_names=["y", "g"], box=box)
     store.append(bags, targets={"y": y, "g": groups})
     named = model(40).fit(store, target="y", groups="g")
-    for given in ({"groups": groups}, {"holdout": {"groups": "g"}}):
-        other = model(40).fit(store, target="y", **given)
+    for case in ({"groups": groups}, {"holdout": {"groups": "g"}}):
+        other = model(40).fit(store, target="y", **case)
         assert other.alpha_ == named.alpha_
         np.testing.assert_array_equal(other.coef_, named.coef_)
     texts = model(40).fit(bags, y, groups=[f"g{g}" for g in groups])
@@ -146,8 +148,8 @@ def test_a_store_its_holdout_and_values_choose_alike(tmp_path):
 
 def test_one_group_is_as_no_groups():
     bags, y, _ = grouped_bags(20)
-    one = model(40).fit(bags, y, groups=np.zeros(len(y)))
-    assert one.alpha_ == model(40).fit(bags, y).alpha_
+    single = model(40).fit(bags, y, groups=np.zeros(len(y)))
+    assert single.alpha_ == model(40).fit(bags, y).alpha_
 
 
 def test_classes_leave_groups_out():

@@ -57,9 +57,11 @@ def few_trees(monkeypatch):
     monkeypatch.setattr(stacking, "N_RANDOMISED", 20)
 
 
-def estimator(kind=DoubleBasisRegressor, **given):
+def estimator(kind=DoubleBasisRegressor, **arguments):
     second = RandomFourierFeatures(n_features=64)
-    return kind(MomentsEmbedding(), random_features=second, alphas=np.logspace(-3, 1, 5), **given)
+    return kind(
+        MomentsEmbedding(), random_features=second, alphas=np.logspace(-3, 1, 5), **arguments
+    )
 
 
 def rows(n, m, seed=0):
@@ -81,7 +83,9 @@ def test_a_forest_is_scikit_learns_to_the_bit(k, exponent):
 def test_boosted_trees_are_scikit_learns_to_the_bit():
     x, new = rows(300, 4), rows(200, 4, 1)
     y = np.stack([np.sin(3 * x[:, 0]), x[:, 1] * x[:, 2]], axis=1)
-    models = [HistGradientBoostingRegressor(max_iter=12, random_state=0).fit(x, one) for one in y.T]
+    models = [
+        HistGradientBoostingRegressor(max_iter=12, random_state=0).fit(x, item) for item in y.T
+    ]
     trees = Trees.of_boosted(models, np.array([0, 3]))
     trees.check(2, 0)
     expected = np.stack([model.predict(new) for model in models], axis=1) * [1, 8]
@@ -95,8 +99,8 @@ def test_boosted_trees_of_another_form_are_refused(monkeypatch, name):
     kind = HistGradientBoostingRegressor
     fit = kind.fit
 
-    def without(self, *given):
-        delattr(fit(self, *given), name)
+    def without(self, *arguments):
+        delattr(fit(self, *arguments), name)
         return self
 
     monkeypatch.setattr(kind, "fit", without)
@@ -107,26 +111,26 @@ def test_boosted_trees_of_another_form_are_refused(monkeypatch, name):
 def test_inputs_are_moments_extremes_and_a_short_embedding(monkeypatch):
     features = estimator().fit(BAGS, STEPS).features_
     inputs = TreeInputs(features)
-    found = inputs.of(BAGS[:7])
-    assert found.shape == (7, inputs.n_features)
-    assert found.dtype == np.float32
-    assert np.array_equal(found[:, :5], features.embed(BAGS[:7], np.float32)[0])
-    assert np.allclose(found[3, -3:-1], BAGS[3].max(axis=0))
+    result = inputs.of(BAGS[:7])
+    assert result.shape == (7, inputs.n_features)
+    assert result.dtype == np.float32
+    assert np.array_equal(result[:, :5], features.embed(BAGS[:7], np.float32)[0])
+    assert np.allclose(result[3, -3:-1], BAGS[3].max(axis=0))
     monkeypatch.setattr("bagbasis.models.heads.trees.MAX_EMBEDDED", 4)
-    assert np.array_equal(TreeInputs(features).of(BAGS[:7]), found[:, 5:])
-    assert TreeInputs(features).of(BAGS[:0]).shape == (0, found.shape[1] - 5)
+    assert np.array_equal(TreeInputs(features).of(BAGS[:7]), result[:, 5:])
+    assert TreeInputs(features).of(BAGS[:0]).shape == (0, result.shape[1] - 5)
 
 
 @pytest.mark.long
 def test_heads_are_weighed_by_a_loop_over_folds():
     """Errors and shares, from scikit-learn's ridges and forests in each fold, of whole groups."""
     model = estimator(head="stack").fit(BAGS, STEPS, groups=GROUPS)
-    found, features = model.report_["head"], model.features_
-    z = np.concatenate([one.copy() for _, one, _ in features.blocks(BAGS, np.float64)])
+    result, features = model.report_["head"], model.features_
+    z = np.concatenate([first.copy() for _, first, _ in features.blocks(BAGS, np.float64)])
     x = TreeInputs(features).of(BAGS)
     column = GroupFolds.of_column(Column.of(BAGS, "groups", GROUPS))
     folds = replace(column, n_folds=stacking.N_FOLDS).of(np.arange(N))
-    assert len(np.unique(folds)) == found["n_folds"] == 5
+    assert len(np.unique(folds)) == result["n_folds"] == 5
     of_ridge, of_trees, of_line = np.empty(N), np.empty(N), np.empty((N, len(HEAD_PENALTIES)))
     means = StandardScaler().fit_transform(np.array([bag.mean(axis=0) for bag in BAGS]))
     for j in range(5):
@@ -149,12 +153,12 @@ def test_heads_are_weighed_by_a_loop_over_folds():
 
     noise = least(squares, 3).fun / len(np.unique(GROUPS))  # a group counts as one bag
     shares = least(lambda s: squares(s) + noise / SPREAD**2 * ((s - 1 / 3) ** 2).sum(), 3).x
-    assert list(found["shares"].values()) == pytest.approx(shares, abs=2e-3)
+    assert list(result["shares"].values()) == pytest.approx(shares, abs=2e-3)
     expected = {"ridge": of_ridge, "trees": of_trees, "stack": members @ shares}
-    for name, one in expected.items():
-        error = ((one - STEPS) ** 2).mean() / STEPS.var()
-        assert found["errors"][name] == pytest.approx(error, rel=1e-3)
-    assert found["errors"]["trees"] < found["errors"]["ridge"]
+    for name, first in expected.items():
+        error = ((first - STEPS) ** 2).mean() / STEPS.var()
+        assert result["errors"][name] == pytest.approx(error, rel=1e-3)
+    assert result["errors"]["trees"] < result["errors"]["ridge"]
 
 
 @pytest.mark.long
@@ -200,14 +204,14 @@ def test_shares_are_the_best_of_a_grid(members, seed):
     y = rng.normal(size=(60, 2))
     predicted = [y + rng.normal(scale=0.3 + j, size=y.shape) for j in range(members)]
     weights, clusters = rng.uniform(0, 2, 60), np.arange(60) // 2
-    found = best_shares(predicted, y, weights, clusters)
-    left, equal = np.array(predicted) - y, np.full(members, 1 / members)
+    result = best_shares(predicted, y, weights, clusters)
+    remaining, equal = np.array(predicted) - y, np.full(members, 1 / members)
 
     def squares(shares):
-        return (weights[:, None] * np.tensordot(shares, left, 1) ** 2).sum()
+        return (weights[:, None] * np.tensordot(shares, remaining, 1) ** 2).sum()
 
-    assert found.sum() == pytest.approx(1)
-    assert (found >= 0).all()
+    assert result.sum() == pytest.approx(1)
+    assert (result >= 0).all()
     every = product(np.linspace(0, 1, 41), repeat=members)
     grid = [np.array(shares) for shares in every if abs(sum(shares) - 1) < 1e-9]
     noise = least(squares, members).fun / (2 * 30)
@@ -215,7 +219,7 @@ def test_shares_are_the_best_of_a_grid(members, seed):
     def loss(shares):
         return squares(shares) + noise / SPREAD**2 * ((shares - equal) ** 2).sum()
 
-    assert loss(found) <= min(map(loss, grid)) * (1 + 1e-9)
+    assert loss(result) <= min(map(loss, grid)) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
@@ -238,9 +242,9 @@ def test_a_linear_head_of_more_coordinates_than_bags():
     scaled = StandardScaler().fit_transform(x.astype(np.float32).astype(np.float64))
     errors, predicted = [], []
     for penalty in HEAD_PENALTIES:
-        one = cross_val_predict(Ridge(penalty), scaled, y, cv=PredefinedSplit(folds))
-        errors.append(((one - y) ** 2).mean())
-        predicted.append(one)
+        single = cross_val_predict(Ridge(penalty), scaled, y, cv=PredefinedSplit(folds))
+        errors.append(((single - y) ** 2).mean())
+        predicted.append(single)
     best = int(np.argmin(errors))
     np.testing.assert_allclose(out, predicted[best], rtol=1e-6)
     expected = Ridge(HEAD_PENALTIES[best]).fit(scaled, y).predict(scaled)
@@ -258,8 +262,8 @@ def test_filters_of_warnings_are_left_as_they_are(monkeypatch):
     kind = ExtraTreesRegressor
     fit = kind.fit
 
-    def emptying(self, *given):
-        fit(self, *given)
+    def emptying(self, *arguments):
+        fit(self, *arguments)
         warnings.filters = []
         return self
 
@@ -284,8 +288,8 @@ def test_weights_of_bags_count_in_trees():
     """A bag of weight 0 is as one that is not there, in the trees and their share."""
     weights = (np.arange(N) % 2).astype(float)
     lied = np.where(weights > 0, STEPS, -50.0)
-    found = estimator(head="trees").fit(BAGS, lied, sample_weight=weights)
-    assert found.predict(BAGS).min() >= STEPS.min()
+    model = estimator(head="trees").fit(BAGS, lied, sample_weight=weights)
+    assert model.predict(BAGS).min() >= STEPS.min()
 
 
 @pytest.mark.long

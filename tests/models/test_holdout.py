@@ -93,10 +93,10 @@ def test_groups_stay_together(store, tmp_path):
     half = append(
         BagStore.create(url, 2, target_names=NAMES, class_names={"month": MONTH_NAMES}), 160
     )
-    kept = small().fit(half, target="y", holdout=BY_GROUPS)
-    before = members(half, kept.holdout_)
+    saved = small().fit(half, target="y", holdout=BY_GROUPS)
+    before = members(half, saved.holdout_)
     grown = half.append(BAGS[160:], dict.fromkeys(NAMES, np.zeros(N - 160)))
-    np.testing.assert_array_equal(members(grown, kept.holdout_)[:160], before)
+    np.testing.assert_array_equal(members(grown, saved.holdout_)[:160], before)
 
 
 @pytest.mark.long

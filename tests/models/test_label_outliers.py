@@ -123,9 +123,9 @@ def test_stores_saved_models_and_intervals(tmp_path: Any) -> None:
     y = with_outliers("noise")
     store = BagStore.create(str(tmp_path / "bags.zarr"), n_dims=1, target_names=["y"], dtype="f8")
     store.append(BAGS, y)
-    given = {"uncertainty": True, "precision": "float64"}
-    model = model_of(**given).fit(store, target="y", holdout=0.2)
-    memory = model_of(**given).fit(BAGS, y, holdout=0.2)
+    arguments = {"uncertainty": True, "precision": "float64"}
+    model = model_of(**arguments).fit(store, target="y", holdout=0.2)
+    memory = model_of(**arguments).fit(BAGS, y, holdout=0.2)
     np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-6)
     model.save(str(tmp_path / "model.zarr"))
     again = load_model(str(tmp_path / "model.zarr"))

@@ -140,14 +140,14 @@ def test_weights_count():
 @pytest.mark.long
 def test_chunks_and_tasks_do_not_matter(tmp_path):
     """Decisions are the same for any of them."""
-    found = []
+    values = []
     for chunk_points in (7, 1000):
         store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
         for seconds in (1e-9, 60.0):  # 16 tasks, or one
             with pass_limits(partition_bytes=60 * 16, small_task_seconds=seconds):
-                found.append(regressor().fit(store))
-    for model in found[1:]:
-        np.testing.assert_allclose(frequencies(model), frequencies(found[0]), rtol=1e-9)
+                values.append(regressor().fit(store))
+    for model in values[1:]:
+        np.testing.assert_allclose(frequencies(model), frequencies(values[0]), rtol=1e-9)
 
 
 def test_a_sample_of_runs_is_learnt_from_where_there_are_more_bags():
@@ -197,10 +197,10 @@ def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
 def test_what_other_sweeps_have_come_to_is_not_gone_on_from(monkeypatch, tmp_path):
     """Another seed, other features or another penalty's bags learn by themselves."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    with Checkpoints(tmp_path / "kept") as kept:
-        regressor().fit(store, checkpoints=kept)
+    with Checkpoints(tmp_path / "kept") as saved:
+        regressor().fit(store, checkpoints=saved)
         other = clone(LEARNED).set_params(seed=3)
-        again = regressor(other).fit(store, checkpoints=kept)
+        again = regressor(other).fit(store, checkpoints=saved)
         assert again.features_ == regressor(other).fit(store).features_
 
 
@@ -210,14 +210,14 @@ def test_each_fold_learns_from_its_own_bags(which):
     kind, labels = DoubleBasisRegressor, Y
     if which == "classes":
         kind, labels = DoubleBasisClassifier, CODES
-    given = {"time": np.arange(N)} if which == "in time" else {"groups": np.arange(N) % 3}
-    found = cross_val_score(regressor(kind=kind), BAGS, labels, cv=3, **given)
+    arguments = {"time": np.arange(N)} if which == "in time" else {"groups": np.arange(N) % 3}
+    scores = cross_val_score(regressor(kind=kind), BAGS, labels, cv=3, **arguments)
     source = posed(regressor(), BAGS, Y).source
-    folds = choose_folds(source, 3, given.get("groups"), given.get("time"))
-    for j, score in enumerate(found):
+    folds = choose_folds(source, 3, arguments.get("groups"), arguments.get("time"))
+    for j, score in enumerate(scores):
         fitted, out = folds < j if which == "in time" else folds != j, folds == j
-        kept = np.where(fitted, labels, np.nan)
-        model = regressor(kind=kind).fit(BAGS, kept, groups=given.get("groups"))
+        saved = np.where(fitted, labels, np.nan)
+        model = regressor(kind=kind).fit(BAGS, saved, groups=arguments.get("groups"))
         tested = [BAGS[i] for i in np.flatnonzero(out)]
         np.testing.assert_allclose(score, model.score(tested, labels[out]), rtol=1e-6)
 
@@ -235,11 +235,11 @@ def test_a_search_compares_gaussian_kernels_and_its_last_fit_learns(tmp_path):
     fixed = RandomFourierFeatures(n_features=12, seed=2)
     theirs = tune(regressor(fixed), store, search=replace(search, join=False), target="y")
     for rung, other in zip(ours.scores, theirs.scores, strict=True):
-        assert {c: rung[c].error for c in other} == {c: one.error for c, one in other.items()}
+        assert {c: rung[c].error for c in other} == {c: item.error for c, item in other.items()}
     winner = ours.candidates[ours.winner].estimator(regressor())
     assert ours.model.features_ == winner.fit(store, target="y").features_
     assert isinstance(ours.model.features_.second, LearnedSpec)
-    assert not any(getattr(one, "join", "") == "sum" for one in ours.embeddings)
+    assert not any(getattr(item, "join", "") == "sum" for item in ours.embeddings)
     summed = EmbeddingUnion(join="sum")
     with pytest.raises(ParameterError, match="learned frequencies are of one kernel"):
         tune(regressor(), store, search=Search([FIRST, summed]), target="y")
@@ -256,16 +256,16 @@ def test_where_no_label_may_be_looked_at_learning_is_refused(tmp_path):
 
 def test_progress_says_which_sweep_it_is():
     """Each pass counts its bags, and the evidence that was come to."""
-    said, counts = [], []
+    message, counts = [], []
 
     class Watched:
         def __call__(self, done, total):
             counts.append((done, total))
 
         def note(self, text):
-            said.append(text)
+            message.append(text)
 
     regressor().fit(BAGS, Y, progress=Watched())
-    assert said[0] == "width 0.125"
-    assert said[-1].startswith("sweep 3 of 3, log evidence ")
+    assert message[0] == "width 0.125"
+    assert message[-1].startswith("sweep 3 of 3, log evidence ")
     assert counts.count((N, N)) == 6 + 3 + 1

@@ -27,7 +27,7 @@ def data():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(12), 5)
     spread = rng.uniform(0.5, 2, 60) + 0.05 * groups
-    bags = [rng.normal(0, one, (20, 1)) for one in spread]
+    bags = [rng.normal(0, item, (20, 1)) for item in spread]
     return bags, spread, rng.uniform(0.1, 5, 60), groups
 
 
@@ -46,20 +46,20 @@ def by_hand(model, data, n_folds):
         fitted = clone(model).fit(
             [bags[i] for i in train], y[train], sample_weight=weights[train], groups=groups[train]
         )
-        found = fitted.score([bags[i] for i in test], y[test], sample_weight=weights[test])
-        scores.append(found)
+        result = fitted.score([bags[i] for i in test], y[test], sample_weight=weights[test])
+        scores.append(result)
     return scores
 
 
 def test_cross_validate(data):
     """Each fold gets its bags' weights and groups; without them the scores are others."""
     bags, y, weights, groups = data
-    given = {"sample_weight": weights, "groups": groups}
-    found = cross_validate(routed(), bags, y, cv=GroupKFold(3), params=given)["test_score"]
-    np.testing.assert_array_equal(found, by_hand(routed(), data, 3))
-    given["sample_weight"] = np.ones(60)
+    value = {"sample_weight": weights, "groups": groups}
+    values = cross_validate(routed(), bags, y, cv=GroupKFold(3), params=value)["test_score"]
+    np.testing.assert_array_equal(values, by_hand(routed(), data, 3))
+    value["sample_weight"] = np.ones(60)
     assert (
-        cross_validate(routed(), bags, y, cv=GroupKFold(3), params=given)["test_score"] != found
+        cross_validate(routed(), bags, y, cv=GroupKFold(3), params=value)["test_score"] != values
     ).all()
 
 

@@ -42,16 +42,16 @@ def test_names_are_those_of_configs():
 
 def test_models_of_names(tmp_path):
     """They are those of the embeddings named; parameters, clones and saved models keep names."""
-    given = DoubleBasisRegressor("js", "nystroem", alpha=1e-3)
+    value = DoubleBasisRegressor("js", "nystroem", alpha=1e-3)
     spelled = DoubleBasisRegressor(HDDEmbedding("js"), NystroemFeatures(), alpha=1e-3)
     with pytest.warns(UserWarning, match="landmarks"):
-        given, spelled = clone(given).fit(BAGS, Y), spelled.fit(BAGS, Y)
-    assert (given.embedding, given.random_features) == ("js", "nystroem")
-    np.testing.assert_array_equal(given.predict(BAGS), spelled.predict(BAGS))
-    given.save(tmp_path / "m.zarr")
+        value, spelled = clone(value).fit(BAGS, Y), spelled.fit(BAGS, Y)
+    assert (value.embedding, value.random_features) == ("js", "nystroem")
+    np.testing.assert_array_equal(value.predict(BAGS), spelled.predict(BAGS))
+    value.save(tmp_path / "m.zarr")
     again = load_model(tmp_path / "m.zarr")
     assert (again.embedding, again.random_features) == ("js", "nystroem")
-    np.testing.assert_array_equal(again.predict(BAGS), given.predict(BAGS))
+    np.testing.assert_array_equal(again.predict(BAGS), value.predict(BAGS))
 
 
 def test_smoother_and_classifier():

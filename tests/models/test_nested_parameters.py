@@ -44,9 +44,9 @@ def test_of_the_default(kind, key, value, default):
     made = clone(kind().set_params(**{key: value}))
     assert type(getattr(made, outer)) is default
     assert getattr(getattr(made, outer), inner) == value
-    rest = {name: one for name, one in made.get_params(deep=False).items() if name != outer}
+    rest = {name: first for name, first in made.get_params(deep=False).items() if name != outer}
     assert rest == {
-        name: one for name, one in kind().get_params(deep=False).items() if name in rest
+        name: first for name, first in kind().get_params(deep=False).items() if name in rest
     }
 
 
@@ -71,6 +71,6 @@ def test_of_nothing():
 def test_a_grid_search_over_the_default_embedding():
     """As scikit-learn's users write it."""
     grid = {"embedding__n_per_dim": [2, 3], "random_features__n_features": [16]}
-    found = GridSearchCV(DoubleBasisRegressor(alpha=1e-3), grid, cv=2).fit(BAGS, Y)
-    assert found.best_params_["embedding__n_per_dim"] in (2, 3)
-    assert found.best_estimator_.embedding.n_per_dim == found.best_params_["embedding__n_per_dim"]
+    model = GridSearchCV(DoubleBasisRegressor(alpha=1e-3), grid, cv=2).fit(BAGS, Y)
+    assert model.best_params_["embedding__n_per_dim"] in (2, 3)
+    assert model.best_estimator_.embedding.n_per_dim == model.best_params_["embedding__n_per_dim"]

@@ -37,8 +37,8 @@ def test_folds_go_with_the_bags(kind):
     y = Y if kind is DoubleBasisRegressor else (Y > 1).astype(int)
     order = np.random.default_rng(0).permutation(N)
     expected = folds_by_bag(BAGS, y, kind)
-    found = folds_by_bag([BAGS[i] for i in order], y[order], kind)
-    np.testing.assert_array_equal(found, expected[:, order])
+    result = folds_by_bag([BAGS[i] for i in order], y[order], kind)
+    np.testing.assert_array_equal(result, expected[:, order])
     assert np.bincount(expected[0]).tolist() == [N // 5] * 5
 
 
@@ -46,7 +46,7 @@ def test_predictions_do_not_depend_on_the_order():
     order = np.random.default_rng(1).permutation(N)
     model = DoubleBasisRegressor().fit(BAGS, Y)
     again = DoubleBasisRegressor().fit([BAGS[i] for i in order], Y[order])
-    names = [[one["name"] for one in m.report_["choice"]["tried"]] for m in (model, again)]
+    names = [[item["name"] for item in m.report_["choice"]["tried"]] for m in (model, again)]
     assert names[0] == names[1]
     np.testing.assert_allclose(again.predict(NEW), model.predict(NEW), rtol=1e-5)
     assert again.alpha_ == pytest.approx(model.alpha_, rel=1e-6)
@@ -110,8 +110,8 @@ def test_placed_folds_go_with_the_bags(kind):
     y = Y if kind is DoubleBasisRegressor else (Y > 1).astype(int)
     for n_folds in (2, 5, 10):
         expected = folds_by_content(BAGS, y, n_folds, kind())
-        found = folds_by_content(MIXED, y[ORDER], n_folds, kind())
-        np.testing.assert_array_equal(found, expected[ORDER])
+        result = folds_by_content(MIXED, y[ORDER], n_folds, kind())
+        np.testing.assert_array_equal(result, expected[ORDER])
         assert np.ptp(np.bincount(expected, minlength=n_folds)) <= 1
         if kind is DoubleBasisClassifier:
             assert np.ptp(np.bincount(expected, weights=y)) <= 1

@@ -47,22 +47,22 @@ def test_gaussian_process_and_hat_matrix(problem, keeps_rows):
     rows = RidgeRows.of(z, y)
     summary = rows if keeps_rows else rows.statistics()
     solution = solve(summary, alpha, 1e-14)
-    found = Posterior.of(summary, solution, 1e-14)
+    result = Posterior.of(summary, solution, 1e-14)
     hat = hat_matrix(z, alpha)
     free = len(z) - np.trace(hat)
     noise = ((y - hat @ y) ** 2).sum(axis=0) / free
     # from sums, what is left of the labels is a difference of numbers as large as their squares
     rounding = 1e-14 * (y**2).sum(axis=0) / free
-    assert (np.abs(found.noise - noise) <= 1e-6 * noise + rounding).all()
+    assert (np.abs(result.noise - noise) <= 1e-6 * noise + rounding).all()
     scores = np.empty((len(z), 2))
-    found.score(z, scores)
+    result.score(z, scores)
     np.testing.assert_allclose(scores[:, 0], np.diag(hat), rtol=1e-7)
     new = z.mean(axis=0) + 2 * rng.standard_normal((5, z.shape[1]))
     scores = np.empty((5, 2))
-    found.score(new, scores)
+    result.score(new, scores)
     expected = np.sqrt(noise * (1 + gp_variance(z, new, alpha)[:, None]))
     np.testing.assert_allclose(
-        found.deviations(scores[:, 0], np.zeros((5, 1))), expected, rtol=1e-6
+        result.deviations(scores[:, 0], np.zeros((5, 1))), expected, rtol=1e-6
     )
     if z.shape[1] > 1:
         oas = OAS().fit(z)
@@ -149,10 +149,10 @@ def test_share_outside_the_box(format, tmp_path, warned):
     model, store = fitted("one target"), stored(tmp_path / "s.zarr", bags, np.zeros(4))
     write_predictions(model, store, tmp_path / "p", format=format, columns=["outside"])
     if format == "parquet":
-        found = pd.read_parquet(tmp_path / "p")["outside"]
+        values = pd.read_parquet(tmp_path / "p")["outside"]
     else:
-        found = zarr.open_array(str(tmp_path / "p"), path="outside", mode="r")[:]
-    np.testing.assert_allclose(found, [0, 0.25, 1, 0.75])
+        values = zarr.open_array(str(tmp_path / "p"), path="outside", mode="r")[:]
+    np.testing.assert_allclose(values, [0, 0.25, 1, 0.75])
 
 
 def test_refusals(tmp_path):

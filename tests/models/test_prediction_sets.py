@@ -32,9 +32,9 @@ HELD_OUT = np.asarray(Split(0.4, HOLDOUT_SEED).members(0, N))
 def by_definition(probabilities, true, rank):
     """The sets of the rank-th largest score of calibration bags, and the predicted classes."""
     scores = np.sort(1 - probabilities[0][np.arange(len(true)), true])
-    found = 1 - probabilities[1] <= scores[rank - 1]
-    found[np.arange(len(found)), probabilities[1].argmax(axis=1)] = True
-    return found
+    result = 1 - probabilities[1] <= scores[rank - 1]
+    result[np.arange(len(result)), probabilities[1].argmax(axis=1)] = True
+    return result
 
 
 def test_of_bags_held_out():
@@ -71,13 +71,13 @@ def test_of_folds():
         raw = z @ calibration.coef[j].T + calibration.intercept[j]
         of_fold.append(model.outcome_.probabilities(raw))
     scores = np.array([1 - of_fold[folds[i]][i, true[i]] for i in range(50)])
-    found = model.predict_set(BAGS, 0.8)
+    result = model.predict_set(BAGS, 0.8)
     rank = int(np.ceil(51 * 0.8))
     for i in range(N):
         for c in range(3):
             mine = np.array([1 - of_fold[fold][i, c] for fold in folds])
             is_top = c == model.predict_proba(BAGS[i : i + 1])[0].argmax()
-            assert found[i, c] == (is_top or (scores < mine).sum() < rank)
+            assert result[i, c] == (is_top or (scores < mine).sum() < rank)
 
 
 def test_coverage():
@@ -88,8 +88,8 @@ def test_coverage():
     unlikely = 1 - np.take_along_axis(shares, true[:, :, None], axis=2)[:, :, 0]
     for coverage in (0.5, 0.9):
         covered = [
-            SetCalibration(np.sort(one[:40])[:, None]).sets(one[40:, None], None, coverage)[0, 0]
-            for one in unlikely
+            SetCalibration(np.sort(item[:40])[:, None]).sets(item[40:, None], None, coverage)[0, 0]
+            for item in unlikely
         ]
         assert abs(np.mean(covered) - coverage) < 3 * (coverage * (1 - coverage) / 400) ** 0.5
 
@@ -125,11 +125,11 @@ def test_measured_coverage(tmp_path):
     model = classifier().fit(store, target="kind", holdout=0.4)
     assert judge_intervals(model, store) == []  # made of the bags held out
     other = stored(tmp_path / "o.zarr", BAGS[:40], CODES[:40].astype(float), ["kind"])
-    for one in judge_intervals(model, other):
-        sets = model.predict_set(BAGS[:40], one["coverage"])
-        assert one["target"] == "kind"
-        assert one["covered"] == pytest.approx(sets[np.arange(40), CODES[:40]].mean())
-        assert one["mean_size"] == pytest.approx(sets.sum(axis=1).mean())
+    for item in judge_intervals(model, other):
+        sets = model.predict_set(BAGS[:40], item["coverage"])
+        assert item["target"] == "kind"
+        assert item["covered"] == pytest.approx(sets[np.arange(40), CODES[:40]].mean())
+        assert item["mean_size"] == pytest.approx(sets.sum(axis=1).mean())
 
 
 def test_refused(tmp_path):

@@ -38,11 +38,11 @@ def test_every_format_is_the_same_table(hostile, tmp_path, name):
     for format in FORMATS:
         write_predictions(model, hostile, tmp_path / f"p.{format}", columns=["outside"])
         tables.append(read_predictions(tmp_path / f"p.{format}"))
-    left = [id for id in ids_of(hostile) if id not in ("NA", "bag 3") and id not in
+    remaining = [id for id in ids_of(hostile) if id not in ("NA", "bag 3") and id not in
             ids_of(hostile)[-30:]]  # fmt: skip
-    assert tables[0]["id"].tolist() == left
+    assert tables[0]["id"].tolist() == remaining
     expected = model.predict([bag for bag, id in zip(BAGS, ids_of(hostile), strict=True)
-                              if id in left])  # fmt: skip
+                              if id in remaining])  # fmt: skip
     values = tables[0].filter(regex="^prediction").to_numpy().squeeze()
     if expected.dtype.kind == "f":
         np.testing.assert_allclose(values, expected, atol=1e-12)
@@ -61,9 +61,9 @@ def test_integer_ids(tmp_path, format):
     ids = np.arange(N)[::-1] - 1
     place, bags = tmp_path / f"p.{format}", stored(tmp_path / "s.zarr", BAGS, Y, ids=ids)
     write_predictions(fitted("one target"), bags, place)
-    found = read_predictions(place)["id"]
-    assert found.dtype == np.int64
-    assert found.tolist() == ids.tolist()
+    values = read_predictions(place)["id"]
+    assert values.dtype == np.int64
+    assert values.tolist() == ids.tolist()
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -104,10 +104,10 @@ def test_a_missing_object_is_told(store, tmp_path):
     write_predictions(fitted("class names"), store, place)
     for array in ("ids", "predictions", "probabilities"):
         chunk = next(path for path in sorted((place / array / "c").rglob("*")) if path.is_file())
-        kept = chunk.rename(tmp_path / "kept")
+        saved = chunk.rename(tmp_path / "kept")
         with pytest.raises(ModelError, match=rf"object {array}/c/0.*is missing"):
             read_predictions(place)
-        kept.rename(chunk)
+        saved.rename(chunk)
     for array in ("ids", "predictions", "probabilities"):
         next(path for path in sorted((place / array / "c").rglob("*")) if path.is_file()).unlink()
     with pytest.raises(ModelError, match=rf"holds predictions of \d+ of {N} bags; copy all of it"):

@@ -63,37 +63,37 @@ def test_what_learns_and_judges_takes_them_as_unlabelled(stores):
     assert judged[0].error == judged[1].error
     assert models[0].score(removed) == models[1].score(unlabelled)
     scores = [cross_val_score(regressor(), store, cv=3) for store in (removed, unlabelled)]
-    np.testing.assert_array_equal(*[np.asarray(one) for one in scores])
+    np.testing.assert_array_equal(*[np.asarray(score) for score in scores])
 
 
 @pytest.mark.long
 def test_bags_that_are_looked_at_for_themselves_are_the_others(stores):
     """Choices, tests and features are those of the remaining bags in memory."""
-    removed, unlabelled, kept = stores
+    removed, unlabelled, selected = stores
     rows = np.asarray(features(removed, *BASES, dtype="float64"))
     np.testing.assert_array_equal(np.flatnonzero(np.isnan(rows).any(axis=1)), GONE)
     np.testing.assert_array_equal(
         rows[KEPT], np.asarray(features(unlabelled, *BASES, dtype="float64"))[KEPT]
     )
     options = {"kind": "series", "box": removed.box}
-    chosen = [choose_smoothness(data, **options) for data in (removed, kept)]
+    chosen = [choose_smoothness(data, **options) for data in (removed, selected)]
     np.testing.assert_allclose(chosen[0].scores, chosen[1].scores, rtol=1e-12)
     other = [bag**2 for bag in labelled_bags(30, seed=2)[0]]
     for unit in ("bag", "point"):
-        tests = [two_sample_test(data, other, unit=unit) for data in (removed, kept)]
+        tests = [two_sample_test(data, other, unit=unit) for data in (removed, selected)]
         assert tests[0].p_value == tests[1].p_value
         np.testing.assert_allclose(tests[0].statistic, tests[1].statistic, rtol=1e-9)
     y = removed.targets()[KEPT, 0]
-    tests = [independence_test(removed, "y"), independence_test(kept, y)]
+    tests = [independence_test(removed, "y"), independence_test(selected, y)]
     np.testing.assert_allclose(tests[0].statistic, tests[1].statistic, rtol=1e-9)
 
 
 @pytest.mark.long
 def test_predictions_leave_them_out(stores, tmp_path):
     """Lazy and written arrays have NaN and no id there; Parquet has no row; classes are -1."""
-    removed, unlabelled, kept = stores
+    removed, unlabelled, selected = stores
     model = regressor().fit(unlabelled)
-    expected = model.predict(kept)
+    expected = model.predict(selected)
     for rows in (
         np.asarray(model.predict(removed)),
         KernelSmoother(*BASES[:1], bandwidth=0.5).fit(removed).predict(removed),
@@ -109,15 +109,15 @@ def test_predictions_leave_them_out(stores, tmp_path):
     frame = pd.read_parquet(tmp_path / "p").set_index("id")["y"]
     assert sorted(frame.index) == sorted(f"b{i}" for i in KEPT)
     np.testing.assert_allclose(frame[[f"b{i}" for i in KEPT]], expected, rtol=1e-12)
-    classes = DoubleBasisClassifier(*BASES, alpha=0.1).fit(kept, np.arange(len(kept)) % 2)
-    found = np.asarray(classes.predict(removed))
-    np.testing.assert_array_equal(np.flatnonzero(found == -1), GONE)
+    classes = DoubleBasisClassifier(*BASES, alpha=0.1).fit(selected, np.arange(len(selected)) % 2)
+    values = np.asarray(classes.predict(removed))
+    np.testing.assert_array_equal(np.flatnonzero(values == -1), GONE)
 
 
 def test_their_points_are_not_counted(stores):
     """`n_points` is what `read` gives, on a copy that was pickled, too; repr says how many went."""
-    removed, unlabelled, kept = stores
-    assert removed.n_points == kept.n_points == pickle.loads(pickle.dumps(removed)).n_points
-    assert unlabelled.n_points > kept.n_points
+    removed, unlabelled, selected = stores
+    assert removed.n_points == selected.n_points == pickle.loads(pickle.dumps(removed)).n_points
+    assert unlabelled.n_points > selected.n_points
     assert f"n_removed={len(GONE)}" in repr(removed)
     assert "n_removed" not in repr(unlabelled)

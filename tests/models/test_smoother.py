@@ -60,8 +60,8 @@ def test_reals_in_memory(precision, rtol, bandwidth):
     model = KernelSmoother(EMBEDDING, bandwidth=bandwidth, precision=precision).fit(BAGS, y)
     truth = smooth(coefficients(BAGS), y, coefficients(QUERIES), bandwidth)
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=rtol)
-    one = KernelSmoother(EMBEDDING, bandwidth=bandwidth, precision=precision).fit(BAGS, Y)
-    np.testing.assert_allclose(one.predict(QUERIES), truth[:, 0], rtol=rtol, atol=rtol)
+    single = KernelSmoother(EMBEDDING, bandwidth=bandwidth, precision=precision).fit(BAGS, Y)
+    np.testing.assert_allclose(single.predict(QUERIES), truth[:, 0], rtol=rtol, atol=rtol)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -71,9 +71,9 @@ def test_responses_in_memory():
         EMBEDDING, bandwidth=0.4, response_embedding=EMBEDDING, precision="float64"
     )
     model.fit(BAGS, responses=responses())
-    kept = [i for i in range(N) if i % 3 != 2]
-    targets = coefficients([1 - BAGS[i] for i in kept])
-    truth = smooth(coefficients([BAGS[i] for i in kept]), targets, coefficients(QUERIES), 0.4)
+    selected = [i for i in range(N) if i % 3 != 2]
+    targets = coefficients([1 - BAGS[i] for i in selected])
+    truth = smooth(coefficients([BAGS[i] for i in selected]), targets, coefficients(QUERIES), 0.4)
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=1e-10, atol=1e-12)
     at = np.array([[0.3, 0.6], [0.9, 0.1]])
     functions = np.stack([series.product_function("cosine", alpha, at) for alpha in INDICES])
@@ -118,7 +118,7 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
     inside = KernelSmoother(EMBEDDING, precision="float64").fit(BAGS, y)
     model = KernelSmoother(EMBEDDING, precision="float64").fit(store)
     assert not isinstance(model.model_.training, RowsInMemory)
-    kept = KernelSmoother(EMBEDDING, precision="float64", in_memory=True).fit(store)
+    saved = KernelSmoother(EMBEDDING, precision="float64", in_memory=True).fit(store)
     np.testing.assert_allclose(model.bandwidth_, inside.bandwidth_, rtol=1e-12)
     truth = inside.predict(QUERIES)
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=1e-10)
@@ -131,7 +131,7 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
     np.testing.assert_allclose(predicted, truth, rtol=1e-10)
     assert seen[-1] == (N, N)
     shutil.rmtree(store.url.removeprefix("file://"))
-    np.testing.assert_allclose(kept.predict(QUERIES), truth, rtol=1e-10)
+    np.testing.assert_allclose(saved.predict(QUERIES), truth, rtol=1e-10)
     with pytest.raises(StoreError):
         model.predict(QUERIES)
 
@@ -161,11 +161,11 @@ def test_sums_merge_in_any_order():
     rng = np.random.default_rng(0)
     rows, y, queries = rng.random((60, 5)), rng.random((60, 2)), 5 + 9 * rng.random((8, 5))
     bandwidths = np.array([0.05, 1.0])
-    kept = RowsInMemory(rows, (rows**2).sum(axis=1) / 2, y)
+    saved = RowsInMemory(rows, (rows**2).sum(axis=1) / 2, y)
 
     def sums_of(start, stop):
         sums = QuerySums(queries, bandwidths, 2)
-        for block in kept.batches(start, stop):
+        for block in saved.batches(start, stop):
             sums.add(block)
         return sums.finish()
 
@@ -210,9 +210,9 @@ def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, in_memory,
         (6, [3.0] * 5 + [np.nan], "all labels of .* are alike in the 5 bags"),
         (6, [3.0] * 5 + [4.0], None),
     ):
-        X, given = bags[:n], (y,)
+        X, arguments = bags[:n], (y,)
         if stored:
-            X, given = (
+            X, arguments = (
                 BagStore.create(tmp_path / "s.zarr", 1, target_names=["t"], overwrite=True),
                 (),
             )
@@ -220,9 +220,11 @@ def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, in_memory,
         smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=2), in_memory=in_memory)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            smoother.fit(X, *given)
-        texts = [str(one.message) for one in caught if "labels" in str(one.message)]
-        texts += [str(one.message) for one in caught if "labelled bags" in str(one.message)]
+            smoother.fit(X, *arguments)
+        texts = [str(warning.message) for warning in caught if "labels" in str(warning.message)]
+        texts += [
+            str(warning.message) for warning in caught if "labelled bags" in str(warning.message)
+        ]
         if match is None:
             assert texts == []
         else:

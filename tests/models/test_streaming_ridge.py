@@ -25,9 +25,9 @@ def test_equals_ridge_in_any_batches(alpha, y):
     ours = StreamingRidge(alpha)
     for rows in np.split(np.arange(301), [1, 40, 41, 200]):
         ours.partial_fit(X[rows], y[rows])
-    for one in (alpha, 7.0):
-        truth = Ridge(one).fit(X, y)
-        ours.solve(one)
+    for item in (alpha, 7.0):
+        truth = Ridge(item).fit(X, y)
+        ours.solve(item)
         np.testing.assert_allclose(ours.coef_, truth.coef_, rtol=0, atol=1e-8)
         np.testing.assert_allclose(ours.intercept_, truth.intercept_, rtol=0, atol=1e-8)
         np.testing.assert_allclose(ours.predict(X), truth.predict(X), rtol=0, atol=1e-8)
@@ -43,12 +43,12 @@ def test_the_penalty_of_folds_is_that_of_folds_by_hand():
     folds = ours._folds_of(groups, 301, 0)
     errors = []
     for alpha in alphas:
-        found = 0.0
+        result = 0.0
         for train, held in GroupKFold(3).split(X, groups=folds):
-            found += ((Ridge(alpha).fit(X[train], Y[train]).predict(X[held]) - Y[held]) ** 2).sum()
-        errors.append(found / 2)
+            result += ((Ridge(alpha).fit(X[train], Y[train]).predict(X[held]) - Y[held]) ** 2).sum()
+        errors.append(result / 2)
         total = sum(ours.folds_[1:], ours.folds_[0])
-        assert ours._fold_errors(total, [alpha])[0] == pytest.approx(found / 2, rel=1e-9)
+        assert ours._fold_errors(total, [alpha])[0] == pytest.approx(result / 2, rel=1e-9)
     assert ours.alpha_ == alphas[int(np.argmin(errors))]
     assert StreamingRidge("gcv").fit(X, Y).score(X, Y) > 0.9
 
@@ -59,7 +59,7 @@ def test_rows_that_cannot_be_used():
     for bad in ((X[:3], Y[:2]), (X[:, :3], Y), (np.full((2, 17), np.nan), Y[:2])):
         with pytest.raises(DataError):
             ours.partial_fit(*bad)
-    assert sum(one.n for one in ours.folds_) == 301
+    assert sum(item.n for item in ours.folds_) == 301
     for rows, why in ((X[0], "Expected 2D array"), (X[:, :3], "expecting 17 features")):
         with pytest.raises(DataError, match=why):
             ours.predict(rows)
@@ -169,7 +169,7 @@ EQUAL = {
 @pytest.mark.parametrize("name", EQUAL)
 def test_equal_groups_of_any_type_are_in_one_fold(name):
     """A batch whose ids became floats, or objects: its rows go where their groups are."""
-    folds = [StreamingRidge("folds")._folds_of(one, 3, 0).tolist() for one in EQUAL[name]]
+    folds = [StreamingRidge("folds")._folds_of(item, 3, 0).tolist() for item in EQUAL[name]]
     assert folds == [folds[0]] * len(folds)
     assert StreamingRidge("folds")._folds_of([7, 8, 9], 3, 0).tolist() == [0, 3, 1]
     assert StreamingRidge("folds")._folds_of(["7.5", "8"], 2, 0).tolist() == (
@@ -193,7 +193,7 @@ def test_groups_that_are_missing_or_inexact(groups):
     model = StreamingRidge().fit(X[:50], Y[:50])
     with pytest.raises(DataError, match="row 2"):
         model.partial_fit(X[:3], Y[:3], groups=groups)
-    assert sum(one.n for one in model.folds_) == 50
+    assert sum(item.n for item in model.folds_) == 50
 
 
 def test_messages_are_of_rows():
@@ -202,7 +202,7 @@ def test_messages_are_of_rows():
     for factor, why in ((1e200, "'f0' has numbers"), (1e-200, "'f0' differ by at most")):
         with pytest.raises(DataError, match=why) as caught:
             StreamingRidge().fit(frame * factor, Y)
-        assert not any(one in str(caught.value) for one in ("bags", "precision", "random"))
+        assert not any(item in str(caught.value) for item in ("bags", "precision", "random"))
     with pytest.raises(DataError, match="divide y by a constant"):
         StreamingRidge().fit(np.array([[0.0], [1e-100]]), np.array([-1e300, 1e300])).solve(0.0)
     model = StreamingRidge().fit(X, Y)

@@ -106,9 +106,9 @@ def test_a_store_has_classes_in_another_order(tmp_path):
         box=[(-20, 20)] * 2,
     )
     store.append(BAGS, targets={"grade": GRADE.tolist()})
-    found = evaluate(model, store, subset="all").values()["grade"]
-    assert found.pop("log_loss") == pytest.approx(expected.pop("log_loss"), rel=1e-5)
-    assert found == expected
+    values = evaluate(model, store, subset="all").values()["grade"]
+    assert values.pop("log_loss") == pytest.approx(expected.pop("log_loss"), rel=1e-5)
+    assert values == expected
 
 
 def test_a_store_of_numbers_is_no_store_of_texts(tmp_path):
@@ -125,8 +125,8 @@ def test_columns_of_labels_are_found_by_name():
     expected = evaluate(model, BAGS, BOTH, subset="all").values()
     assert evaluate(model, BAGS, BOTH[["square", "spread"]], subset="all").values() == expected
     assert evaluate(model, BAGS, BOTH.to_numpy(), subset="all").values() == expected
-    told = re.escape("y has the columns ['a', 'square'], the model was fitted to ['spread', ")
-    with pytest.raises(DataError, match=told):
+    message = re.escape("y has the columns ['a', 'square'], the model was fitted to ['spread', ")
+    with pytest.raises(DataError, match=message):
         evaluate(model, BAGS, BOTH.rename(columns={"spread": "a"}))
 
 

@@ -89,10 +89,10 @@ def test_is_as_many_double_basis_fits(alpha):
     predicted = model.predict(QUERIES)
     assert predicted.shape == (9, 6)
     for j in range(6):
-        one = DoubleBasisRegressor(
+        single = DoubleBasisRegressor(
             FIRST, RandomFourierFeatures(n_features=64, scale=0.7), alpha=alpha, precision="float64"
         ).fit([BAGS[i] for i in KNOWN], targets[:, j])
-        np.testing.assert_allclose(predicted[:, j], one.predict(QUERIES), rtol=0, atol=1e-10)
+        np.testing.assert_allclose(predicted[:, j], single.predict(QUERIES), rtol=0, atol=1e-10)
     np.testing.assert_allclose(model.mean_coefficients_, targets.mean(axis=0), atol=1e-14)
     assert model.report_["n_bags_unlabelled"] == N - len(KNOWN)
 
@@ -116,8 +116,8 @@ def test_penalty_is_chosen_in_l2_of_densities():
     held = Split(0.3, VALIDATION_SEED).members(0, N)[KNOWN]
     part = [KNOWN[j] for j in np.flatnonzero(~held)]
     for alpha, score in zip(alphas, model.alpha_scores_, strict=True):
-        one = regressor(alpha).fit([BAGS[j] for j in part], [RESPONSES[j] for j in part])
-        error = one.predict([BAGS[KNOWN[j]] for j in np.flatnonzero(held)]) - targets[held]
+        single = regressor(alpha).fit([BAGS[j] for j in part], [RESPONSES[j] for j in part])
+        error = single.predict([BAGS[KNOWN[j]] for j in np.flatnonzero(held)]) - targets[held]
         np.testing.assert_allclose(score, (error**2).sum(axis=1).mean(), rtol=1e-8)
     assert model.alpha_ == alphas[int(np.argmin(model.alpha_scores_))]
 
@@ -195,7 +195,9 @@ def test_score_of_one_pair_is_a_pass(monkeypatch):
     model.fit(bags, responses)
     passes, run = [], judging.run_pass
     monkeypatch.setattr(
-        judging, "run_pass", lambda *given, **more: passes.append(given) or run(*given, **more)
+        judging,
+        "run_pass",
+        lambda *arguments, **more: passes.append(arguments) or run(*arguments, **more),
     )
     assert model.score(bags, responses) == 1
     assert len(passes) == 1

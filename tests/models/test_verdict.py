@@ -45,8 +45,8 @@ def test_an_accuracy_of_few_bags_is_not_certain():
     for share in (0.0, 1.0):
         assert share_error(share, 22) == pytest.approx((24 / 26 * 2 / 26 / 26) ** 0.5)
     errors = class_errors((0.0, 1.0), ("a", "b"), np.tile([0.0, 1.0], 11), np.tile([0.0, 1.0], 11))
-    told = "accuracy 100.0 % ± 5.2 % on 22 bags. For comparison: the most frequent class 50.0 %."
-    assert told in errors.verdict()
+    message = "accuracy 100.0 % ± 5.2 % on 22 bags. For comparison: the most frequent class 50.0 %."
+    assert message in errors.verdict()
     many = verdict("y", "error rate", "9 bags", [("the model", 0.4), ("a forest", 0.45)], 0.16)
     assert "accuracy 60 % ± 16 % on 9 bags. For comparison: a forest 55 %." in many
 
@@ -59,8 +59,8 @@ def test_a_name_with_a_comma_is_quoted():
 def test_the_best_rival_stands_first():
     """With percent, and a word where the difference is within two standard errors."""
     rivals = [("the best constant", 2.831), ("a forest", 1.766), ("ridge", 1.55)]
-    told = verdict("y", "RMSE", "291 held-out bags", [("the model", 1.504), *rivals], 0.07)
-    assert told == (
+    message = verdict("y", "RMSE", "291 held-out bags", [("the model", 1.504), *rivals], 0.07)
+    assert message == (
         "Predicting y: RMSE 1.504 ± 0.070 on 291 held-out bags. That is 3 % below ridge (1.550, "
         "within two standard errors), 15 % below a forest (1.766) and 47 % below the best constant "
         "(2.831)."
@@ -70,12 +70,12 @@ def test_the_best_rival_stands_first():
 
 
 @pytest.mark.parametrize(
-    ("rival", "told"),
+    ("rival", "message"),
     [(0.8, "25 % above ridge"), (0.3, "3.3 times the error of ridge"), (0.02, "50 times the error"),
      (1e-9, "over 1,000 times the error")],
 )  # fmt: skip
-def test_a_much_larger_error_is_told_in_times(rival, told):
-    assert told in verdict("y", "RMSE", "9 bags", [("the model", 1.0), ("ridge", rival)])
+def test_a_much_larger_error_is_told_in_times(rival, message):
+    assert message in verdict("y", "RMSE", "9 bags", [("the model", 1.0), ("ridge", rival)])
 
 
 def test_what_was_judged_is_said_as_it_was():
@@ -95,8 +95,8 @@ def test_what_was_judged_is_said_as_it_was():
 def test_classes_are_told_by_their_accuracy():
     """In percent, with its standard error, next to the most frequent class."""
     rivals = [("the model", 0.1), (RIVALS["constant_error"], 0.4)]
-    told = verdict("side", "error rate", "90 held-out bags", rivals, 0.032)
-    assert told == (
+    message = verdict("side", "error rate", "90 held-out bags", rivals, 0.032)
+    assert message == (
         "Predicting side: accuracy 90.0 % ± 3.2 % on 90 held-out bags. For comparison: the most "
         "frequent class 60.0 %."
     )

@@ -29,15 +29,15 @@ def with_wild(times, at=WILD, bags=BAGS):
     return [bag * [1, times] if i == at else bag for i, bag in enumerate(bags)]
 
 
-def stored(bags, url, **given):
-    store = BagStore.create(url, 2, target_names=["y"], dtype="float64", **given)
+def stored(bags, url, **arguments):
+    store = BagStore.create(url, 2, target_names=["y"], dtype="float64", **arguments)
     for a, b in ((0, 5), (5, 30), (30, N)):
         store.append(bags[a:b], {"y": SPREAD[a:b]})
     return store
 
 
-def fitted(data, **given):
-    embedding = ProjectionEmbedding(n_per_dim=3, **given)
+def fitted(data, **arguments):
+    embedding = ProjectionEmbedding(n_per_dim=3, **arguments)
     labels = {"target": "y"} if isinstance(data, BagStore) else {"y": SPREAD}
     return DoubleBasisRegressor(embedding, alpha=1.0).fit(data, **labels)
 
@@ -125,7 +125,7 @@ def test_no_warning_with_a_box(tmp_path):
         ProjectionEmbedding(n_per_dim=3, box=box).fit(bags)
     with pytest.warns(BagbasisWarning) as heard:
         fitted(stored(bags, tmp_path / "s.zarr", box=box))
-    assert not any("sets the box alone" in str(one.message) for one in heard)
+    assert not any("sets the box alone" in str(line.message) for line in heard)
 
 
 MIXED = BAGS[:9] + [bag * [1, 1e6] for bag in BAGS[:3]] + BAGS[9:]
@@ -133,8 +133,8 @@ PART = np.insert(SPREAD, [9] * 3, np.nan)
 UNLABELLED = r"bag 9( \(id 9\))? has no label, and makes the box 5.*e\+05 times wider: .* 1 reaches"
 
 
-def in_store(bags, y, url, **given):
-    store = BagStore.create(url, 2, target_names=["y"], dtype="float64", **given)
+def in_store(bags, y, url, **arguments):
+    store = BagStore.create(url, 2, target_names=["y"], dtype="float64", **arguments)
     store.append(bags, {"y": y})
     return store
 
@@ -165,19 +165,19 @@ def test_memory_and_store_warn_alike(tmp_path):
     """One bag far away, and one of a labelled range of its own: the same bag, factor and ends."""
     far = [*BAGS, BAGS[0] + [5e4, 0]]
     y = np.append(SPREAD, np.nan)
-    said = []
+    messages = []
     for data, labels in ((far, {"y": y}), (in_store(far, y, tmp_path / "s"), {"target": "y"})):
         with pytest.warns(BagbasisWarning, match=r"bag 40 .*coordinate 0 reaches 5e\+04") as heard:
             DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0).fit(data, **labels)
         message = next(str(w.message) for w in heard if "has no label" in str(w.message))
-        said.append(message.split(": ", 1)[1].replace(" (id 40)", ""))
-    assert said[0] == said[1]
+        messages.append(message.split(": ", 1)[1].replace(" (id 40)", ""))
+    assert messages[0] == messages[1]
 
 
 def test_narrow_or_boxed_bags_without_a_label_are_not(tmp_path):
     """Nor where the labelled bags reach as far, nor bags of weight 0, which no box holds."""
     wide = [*BAGS[:9], BAGS[0] * [1, 3], *BAGS[9:]]
-    one = np.insert(SPREAD, 9, np.nan)
+    single = np.insert(SPREAD, 9, np.nan)
     some = [bag * [1, 1e6 if i % 3 else 1] for i, bag in enumerate(BAGS)]
     both = [*some[:9], *MIXED[9:12], *some[9:]]
     box = MomentsEmbedding(box=[(-9, 9), (-300, 300)])
@@ -186,7 +186,7 @@ def test_narrow_or_boxed_bags_without_a_label_are_not(tmp_path):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*outside the box")
         for embedding, bags, y in (
-            (MomentsEmbedding(), wide, one),
+            (MomentsEmbedding(), wide, single),
             (MomentsEmbedding(), both, PART),
             (box, MIXED, PART),
         ):
@@ -203,9 +203,9 @@ def test_wide_response_of_weight_0_is_named(tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", 2, response_dims=2, dtype="float64")
     store.append(bags, responses=MIXED)
     match = r"has weight 0, and its response makes the box of the responses 5.*e\+05 times wider"
-    for data, given in ((bags, {"responses": MIXED}), (store, {})):
+    for data, arguments in ((bags, {"responses": MIXED}), (store, {})):
         with pytest.warns(BagbasisWarning, match=match):
-            model.fit(data, sample_weight=zero, **given)
+            model.fit(data, sample_weight=zero, **arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(bags, responses=bags, sample_weight=zero)

@@ -99,14 +99,14 @@ class Reach:
     def tests(self, mutant: Mutant) -> list[str]:
         """Return tests that reach a mutant, within the seconds, in the order in which to try."""
         if is_of_kernels(mutant.path) and mutant.function:
-            found = self._of_kernel(mutant.function)
+            result = self._of_kernel(mutant.function)
         else:
-            found = self._at(mutant.path, [mutant.line])
-        found = found or self._at(mutant.path, None)  # a line that is executed at import
+            result = self._at(mutant.path, [mutant.line])
+        result = result or self._at(mutant.path, None)  # a line that is executed at import
         own, oracles = f"test_{mutant.path.stem}.py", "tests/oracles/"
         near = f"tests/{mutant.path.parent.relative_to(PIPELINE)}/"
         order = sorted(
-            found,
+            result,
             key=lambda test: (
                 own not in test,
                 not test.startswith(near),
@@ -141,16 +141,16 @@ class Reach:
             size = len(names)
             names |= {name for path in kernels for name in _callers(path, names)}
         mention = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
-        found = set()
+        result = set()
         for path, text in self._texts.items():
             if mention.search(text):  # lines of compiled functions have no tests
                 lines = [i for i, line in enumerate(text.splitlines(), 1) if mention.search(line)]
-                found |= self._at(path, lines)
+                result |= self._at(path, lines)
         for path, text in self._of_tests.items():
             if mention.search(text):
                 begin = f"{path.relative_to(ROOT)}::"
-                found |= {test for test in self.times if test.startswith(begin)}
-        return found
+                result |= {test for test in self.times if test.startswith(begin)}
+        return result
 
 
 def _callers(path: Path, names: set[str]) -> Iterator[str]:

@@ -40,13 +40,13 @@ CHANGES = [
 def test_each_change_is_one_mutant(tmp_path):
     path = tmp_path / "clip.py"
     path.write_text(SOURCE)
-    found = mutants(path)
-    assert [mutant.change for mutant in found] == CHANGES
-    assert {mutant.function for mutant in found} == {"clip"}
+    result = mutants(path)
+    assert [mutant.change for mutant in result] == CHANGES
+    assert {mutant.function for mutant in result} == {"clip"}
     original = ast.dump(ast.parse(SOURCE))
-    trees = {ast.dump(mutated(mutant)) for mutant in found}
-    assert len(trees | {original}) == len(found) + 1
-    for mutant in found:
+    trees = {ast.dump(mutated(mutant)) for mutant in result}
+    assert len(trees | {original}) == len(result) + 1
+    for mutant in result:
         compile(mutated(mutant), "clip.py", "exec")
         assert mutant.line in range(7, 14)
 

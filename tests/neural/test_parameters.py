@@ -45,14 +45,14 @@ def test_docstrings_say_what_the_table_does(name):
     kind = getattr(neural, name)
     parameters = inspect.signature(kind).parameters
     seen = set()
-    for one in kind.__mro__:
-        if not issubclass(one, BaseEstimator) or not one.__doc__:
+    for item in kind.__mro__:
+        if not issubclass(item, BaseEstimator) or not item.__doc__:
             continue
-        for names, said in entries(docstring_of(one)):
+        for names, message in entries(docstring_of(item)):
             for key in set(names) & set(constraints_of(kind)) - seen:
                 wanted = described(constraints_of(kind)[key], parameters[key].default)
                 if wanted is not None and key != "transformation":
-                    assert said == wanted, f"{name}.{key}"
+                    assert message == wanted, f"{name}.{key}"
                 seen.add(key)
     assert seen == set(constraints_of(kind))
 

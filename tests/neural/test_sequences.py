@@ -57,17 +57,17 @@ def test_units_by_their_equations(name):
 def test_resumed_training_has_the_same_bits(tmp_path, monkeypatch):
     """Interrupted after 20 of 40 steps, in a new estimator; another seed is refused."""
     arrays, y = sequences()
-    given = {**SMALL, "validate_every": 10, "dropout": 0.2}
-    whole = SequenceRegressor(**given, n_steps=40).fit(arrays, y)
+    arguments = {**SMALL, "validate_every": 10, "dropout": 0.2}
+    whole = SequenceRegressor(**arguments, n_steps=40).fit(arrays, y)
     place = str(tmp_path / "state")
-    SequenceRegressor(**given, n_steps=20, checkpoints=place).fit(arrays, y)
-    again = SequenceRegressor(**given, n_steps=40, checkpoints=place).fit(arrays, y)
-    for one, other in zip(*(jax.tree.leaves(m.network_) for m in (whole, again)), strict=True):
-        if hasattr(one, "dtype"):
-            np.testing.assert_array_equal(one, other)
+    SequenceRegressor(**arguments, n_steps=20, checkpoints=place).fit(arrays, y)
+    again = SequenceRegressor(**arguments, n_steps=40, checkpoints=place).fit(arrays, y)
+    for first, other in zip(*(jax.tree.leaves(m.network_) for m in (whole, again)), strict=True):
+        if hasattr(first, "dtype"):
+            np.testing.assert_array_equal(first, other)
     assert again.history_ == whole.history_
     with pytest.raises(BagbasisError, match="another training"):
-        SequenceRegressor(**given, n_steps=40, checkpoints=place, seed=1).fit(arrays, y)
+        SequenceRegressor(**arguments, n_steps=40, checkpoints=place, seed=1).fit(arrays, y)
 
 
 @pytest.mark.long
@@ -108,12 +108,14 @@ def test_stores_and_memory_agree(tmp_path):
     labels = y.copy()
     labels[5] = np.nan
     store.append(Bags.from_list(arrays), targets={"y": labels})
-    given = {**SMALL, "n_steps": 12, "validate_every": 6}
-    stored = SequenceRegressor(**given).fit(store, target="y")
+    arguments = {**SMALL, "n_steps": 12, "validate_every": 6}
+    stored = SequenceRegressor(**arguments).fit(store, target="y")
     known = [i for i in range(30) if i != 5]
     assert len(stored.history_) == 2
     np.testing.assert_allclose(stored.predict(store), stored.predict(arrays), rtol=1e-5, atol=1e-6)
-    assert np.isfinite(SequenceRegressor(**given).fit([arrays[i] for i in known], y[known]).loss_)
+    assert np.isfinite(
+        SequenceRegressor(**arguments).fit([arrays[i] for i in known], y[known]).loss_
+    )
 
 
 def test_stores_are_read_in_runs(tmp_path, monkeypatch):
@@ -166,17 +168,17 @@ def test_next_points():
 def test_points_as_they_are(tmp_path):
     """Unstandardised, the loss is in the units of the data, and a file keeps that."""
     arrays = [100 + 10 * RNG.standard_normal((6, 1)) for _ in range(20)]
-    given = {**SMALL, "n_steps": 2, "validate_every": 1, "learning_rate": 1e-6}
-    model = NextPointRegressor(**given, standardize=False).fit(arrays)
+    arguments = {**SMALL, "n_steps": 2, "validate_every": 1, "learning_rate": 1e-6}
+    model = NextPointRegressor(**arguments, standardize=False).fit(arrays)
     assert model.loss_ == pytest.approx(100**2, rel=0.5)
-    assert NextPointRegressor(**given).fit(arrays).loss_ < 10
+    assert NextPointRegressor(**arguments).fit(arrays).loss_ < 10
     model.save(tmp_path / "m.npz")
     loaded = load_network(tmp_path / "m.npz")
     np.testing.assert_array_equal(loaded.predict(arrays).points, model.predict(arrays).points)
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: SequenceRegressor().predict([np.ones((3, 1))]), "call fit first"),
         (lambda: SequenceRegressor(n_units=0).fit([np.ones((3, 1))], [1.0]), "n_units"),
@@ -189,9 +191,9 @@ def test_points_as_they_are(tmp_path):
         ),
     ],
 )
-def test_refusals(call, told):
+def test_refusals(call, message):
     """Each says what is wrong."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         call()
 
 

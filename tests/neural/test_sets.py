@@ -37,11 +37,11 @@ def test_deep_sets_by_definition():
     rows = np.array([network.of_point(p) for p in points[:5]])
     np.testing.assert_allclose(whole, network.of_mean(rows.mean(axis=0)), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(network(points[[3, 1, 0, 4, 2]], np.ones(5)), whole, rtol=1e-5)
-    left = network.without_each(points, mask)
+    remaining = network.without_each(points, mask)
     for j in range(5):
         others = np.delete(np.arange(5), j)
         np.testing.assert_allclose(
-            left[j], network(points[others], np.ones(4)), rtol=1e-4, atol=1e-5
+            remaining[j], network(points[others], np.ones(4)), rtol=1e-4, atol=1e-5
         )
 
 
@@ -54,20 +54,20 @@ def test_regressor_and_classifier(tmp_path):
         s * rng.standard_normal((int(m), 2))
         for s, m in zip(spread, rng.integers(20, 40, 240), strict=True)
     ]
-    given = {**SMALL, "learning_rate": 0.01, "n_steps": 250}
-    model = DeepSetsRegressor(**given).fit(bags[:200], spread[:200])
+    arguments = {**SMALL, "learning_rate": 0.01, "n_steps": 250}
+    model = DeepSetsRegressor(**arguments).fit(bags[:200], spread[:200])
     assert model.score(bags[200:], spread[200:]) > 0.7
     classes = np.where(spread > 1.2, "wide", "narrow")
-    judge = DeepSetsClassifier(**given).fit(bags[:200], classes[:200])
+    judge = DeepSetsClassifier(**arguments).fit(bags[:200], classes[:200])
     assert judge.score(bags[200:], classes[200:]) > 0.8
     store = BagStore.create(tmp_path / "a.zarr", n_dims=2, target_names=["s"], box=[(-9, 9)] * 2)
     store.append(Bags.from_list(bags[:60]), targets={"s": spread[:60]})
-    stored = DeepSetsRegressor(**{**given, "n_steps": 10}).fit(store, target="s")
+    stored = DeepSetsRegressor(**{**arguments, "n_steps": 10}).fit(store, target="s")
     assert stored.predict(store).shape == (60,)
-    for one in (model, judge):
-        one.save(tmp_path / "one.npz")
+    for item in (model, judge):
+        item.save(tmp_path / "one.npz")
         np.testing.assert_array_equal(
-            load_network(tmp_path / "one.npz").predict(bags), one.predict(bags)
+            load_network(tmp_path / "one.npz").predict(bags), item.predict(bags)
         )
 
 
@@ -84,9 +84,9 @@ def test_bag_density_follows_the_bag(following, tmp_path):
     truth = -np.log(2 * np.pi * 0.25) - 1
     pooled = np.concatenate(bags[:200])
     marginal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(pooled.T))[1]
-    found = model.score(bags[200:])
-    assert truth - 0.5 < found < truth + 0.1
-    assert found > marginal + 1
+    result = model.score(bags[200:])
+    assert truth - 0.5 < result < truth + 0.1
+    assert result > marginal + 1
     drawn = model.sample(bags[200:204], 200, seed=1)
     np.testing.assert_allclose(drawn.means, means[200:204], atol=0.6)
     logs = model.log_density(bags[200:202], means[200:202])
@@ -116,9 +116,9 @@ def test_densities_of_responses():
     bags, means = shifted(200, seed=1)
     rng = np.random.default_rng(2)
     responses = [-m + 0.3 * rng.standard_normal((10, 2)) for m in means]
-    given = [None if i == 3 else r for i, r in enumerate(responses)]
+    value = [None if i == 3 else r for i, r in enumerate(responses)]
     model = BagDensity(response=True, **DENSE, learning_rate=0.01, n_steps=700).fit(
-        bags[:160], given[:160]
+        bags[:160], value[:160]
     )
     truth = -np.log(2 * np.pi * 0.09) - 1
     assert model.score(bags[160:], responses[160:]) > truth - 1
@@ -132,7 +132,7 @@ def test_densities_of_responses():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: BagDensity().fit([np.ones((1, 2))] * 4), "two points"),
         (lambda: BagDensity().fit([np.ones((2, 2))] * 4, [np.ones((2, 2))] * 4), "response=True"),
@@ -144,9 +144,9 @@ def test_densities_of_responses():
         (lambda: DeepSetsClassifier().fit([np.ones((2, 2))] * 4, [1] * 4), "needs two classes"),
     ],
 )
-def test_refusals(call, told):
+def test_refusals(call, message):
     """Each says what is wrong."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         call()
 
 

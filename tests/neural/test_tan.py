@@ -50,14 +50,14 @@ def test_inverse_and_determinant(double, name, d):
     n_condition = 3
     chain = make_chain("none" if name == "linear" else name, name == "linear", d, 6, n_condition,
                        jax.random.key(1))  # fmt: skip
-    chain = [shaken(one, i) for i, one in enumerate(chain)]
+    chain = [shaken(first, i) for i, first in enumerate(chain)]
     rng = np.random.default_rng(d)
     condition = rng.standard_normal(n_condition)
 
     def forward(x):
         total = 0.0
-        for one in chain:
-            x, log_det = one.forward(x, condition)
+        for item in chain:
+            x, log_det = item.forward(x, condition)
             total = total + log_det
         return x, (x, total)
 
@@ -65,8 +65,8 @@ def test_inverse_and_determinant(double, name, d):
     def there_and_back(x):
         jacobian, (z, log_det) = jax.jacfwd(forward, has_aux=True)(x)
         back = z
-        for one in reversed(chain):
-            back = one.inverse(back, condition)
+        for item in reversed(chain):
+            back = item.inverse(back, condition)
         return jacobian, log_det, back
 
     for x in 2 * rng.standard_normal((3, d)):
@@ -78,10 +78,10 @@ def test_inverse_and_determinant(double, name, d):
 @pytest.mark.long
 def test_recurrent_by_its_equations(double):
     """Coordinate by coordinate, in numpy."""
-    one = shaken(Recurrent(4, jax.random.key(0)))
+    single = shaken(Recurrent(4, jax.random.key(0)))
     for x in np.random.default_rng(0).standard_normal((4, 6)):
-        z, log_det = one.forward(x, NOTHING)
-        exact, exact_det = networks.recurrent_transformation(one, x)
+        z, log_det = single.forward(x, NOTHING)
+        exact, exact_det = networks.recurrent_transformation(single, x)
         np.testing.assert_allclose(z, exact, rtol=1e-10)
         assert log_det == pytest.approx(exact_det)
 
@@ -90,9 +90,11 @@ def test_recurrent_by_its_equations(double):
 def test_additive_and_linear_by_their_equations(double):
     """(8.18) with the halves, and A = L U as a matrix."""
     x = np.random.default_rng(0).standard_normal(5)
-    one = shaken(Additive(5, 6, 0, jax.random.key(0)))
-    shift = np.asarray(one.net(x[:2]))
-    np.testing.assert_allclose(one.forward(x, NOTHING)[0], np.concatenate([x[:2], x[2:] + shift]))
+    single = shaken(Additive(5, 6, 0, jax.random.key(0)))
+    shift = np.asarray(single.net(x[:2]))
+    np.testing.assert_allclose(
+        single.forward(x, NOTHING)[0], np.concatenate([x[:2], x[2:] + shift])
+    )
     other = shaken(Linear(5, jax.random.key(0)))
     L = np.tril(other.lower, -1) + np.eye(5)
     U = np.triu(other.upper, 1) + np.diag(np.exp(other.log_diagonal))
@@ -105,24 +107,24 @@ def test_additive_and_linear_by_their_equations(double):
 )
 def test_states_by_their_equations(double, name, oracle):
     """(8.5) and (8.16)."""
-    one = shaken(CONDITIONALS[name](4, 5, 6, 3, 0, jax.random.key(0)))
+    single = shaken(CONDITIONALS[name](4, 5, 6, 3, 0, jax.random.key(0)))
     z = np.random.default_rng(1).standard_normal(4)
-    np.testing.assert_allclose(one.states(z, NOTHING), oracle(one, z), rtol=1e-10)
+    np.testing.assert_allclose(single.states(z, NOTHING), oracle(single, z), rtol=1e-10)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CONDITIONALS)
 def test_conditionals_know_only_what_came_before(double, name):
     """h_i does not change with z_j for j ≥ i; log p is the sum of mixtures' logarithms."""
-    one = shaken(CONDITIONALS[name](4, 5, 6, 3, 2, jax.random.key(0)))
+    single = shaken(CONDITIONALS[name](4, 5, 6, 3, 2, jax.random.key(0)))
     condition = np.array([0.3, -1.0])
     z = np.random.default_rng(2).standard_normal(4)
-    slopes = jax.jacfwd(lambda at: one.states(at, condition))(z)
+    slopes = jax.jacfwd(lambda at: single.states(at, condition))(z)
     for i in range(4):
         np.testing.assert_array_equal(slopes[i, :, i:], 0)
-    states = one.states(z, condition)
-    logs = [np.log(networks.mixture_density(z[i], one.mixture(states[i], i))) for i in range(4)]
-    assert one.log_density(z, condition) == pytest.approx(sum(logs))
+    states = single.states(z, condition)
+    logs = [np.log(networks.mixture_density(z[i], single.mixture(states[i], i))) for i in range(4)]
+    assert single.log_density(z, condition) == pytest.approx(sum(logs))
 
 
 @pytest.mark.long
@@ -200,18 +202,18 @@ def test_a_ring_is_learnt(tmp_path):
 def test_units_of_the_data():
     """Stretched points have a density per stretched volume; points of bags are taken together."""
     x = ring(200, 2)
-    given = {**PLAIN, "n_steps": 20, "validate_every": 10}
-    one = TANDensity(**given).fit(x).log_density(x)
-    other = TANDensity(**given).fit(8 * x).log_density(8 * x)
-    np.testing.assert_allclose(other, one - 2 * np.log(8), rtol=1e-4, atol=1e-3)
+    arguments = {**PLAIN, "n_steps": 20, "validate_every": 10}
+    single = TANDensity(**arguments).fit(x).log_density(x)
+    other = TANDensity(**arguments).fit(8 * x).log_density(8 * x)
+    np.testing.assert_allclose(other, single - 2 * np.log(8), rtol=1e-4, atol=1e-3)
     bags = Bags(x, [0, 150, 200])
     np.testing.assert_allclose(
-        TANDensity(**given).fit(bags).log_density(x), one, rtol=1e-4, atol=1e-4
+        TANDensity(**arguments).fit(bags).log_density(x), single, rtol=1e-4, atol=1e-4
     )
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: TANDensity().log_density([[1.0]]), "call fit first"),
         (lambda: TANDensity(transformation="6xadd").fit(ring(9, 0)), "transformation"),
@@ -219,7 +221,7 @@ def test_units_of_the_data():
         (lambda: TANDensity(learning_rate=0).fit(ring(9, 0)), "learning_rate"),
     ],
 )
-def test_refusals(call, told):
+def test_refusals(call, message):
     """Each says what is wrong."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         call()

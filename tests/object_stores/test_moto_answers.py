@@ -52,7 +52,7 @@ def place(s3, tmp_path_factory):
 def operations(place):
     """Return calls by name, those of open stores with a store that was opened before."""
     registry, plain = Registry(f"{place}/registry"), BagStore.open(f"{place}/s.zarr")
-    kept = BagStore.open(f"icechunk+{place}/i")
+    opened = BagStore.open(f"icechunk+{place}/i")
     return {
         "current": registry.current,
         "list": registry.list,
@@ -65,7 +65,7 @@ def operations(place):
         "read": plain.read,
         "refresh": plain.refresh,
         "open Icechunk": lambda: BagStore.open(f"icechunk+{place}/i"),
-        "append to Icechunk": lambda: kept.append(BAGS, Y),
+        "append to Icechunk": lambda: opened.append(BAGS, Y),
         "create Icechunk": lambda: BagStore.create(f"icechunk+{place}/j", 2),
         "names": lambda: names_in(place),
         "bytes": lambda: read_bytes(f"{place}/registry/champion.json"),

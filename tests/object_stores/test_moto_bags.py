@@ -182,14 +182,14 @@ def test_moto_half_a_repository_is_finished(bucket):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("left", [True, False])
-def test_moto_one_of_two_makers_is_refused(bucket, monkeypatch, left):
+@pytest.mark.parametrize("remaining", [True, False])
+def test_moto_one_of_two_makers_is_refused(bucket, monkeypatch, remaining):
     """Another process makes the store, or finishes it, while this one does: theirs stays."""
     url, create = f"icechunk+{bucket}/data/s", icechunk.Repository.create
 
     def be_overtaken(storage):
         monkeypatch.setattr(icechunk.Repository, "create", create)
-        if left:
+        if remaining:
             leave_half_a_repository(url)
         append_batch(BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8))
         return create(storage)
@@ -276,7 +276,7 @@ def test_moto_out_of_reach(bucket, monkeypatch, wrong):
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     forget_clients()
-    told = r"s3://.*: cannot be reached \((NoCredentials|EndpointConnection)Error"
+    message = r"s3://.*: cannot be reached \((NoCredentials|EndpointConnection)Error"
     try:
         for action in (
             lambda: BagStore.open(f"{bucket}/s.zarr"),
@@ -284,9 +284,9 @@ def test_moto_out_of_reach(bucket, monkeypatch, wrong):
             lambda: read_file(f"{bucket}/run.json"),
             lambda: write_file(f"{bucket}/run.json"),
         ):
-            with pytest.raises(StoreError, match=told):
+            with pytest.raises(StoreError, match=message):
                 action()
-        with pytest.raises(ModelError, match=told):
+        with pytest.raises(ModelError, match=message):
             load_model(f"{bucket}/m.zarr")
     finally:
         forget_clients()

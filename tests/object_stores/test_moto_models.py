@@ -44,8 +44,8 @@ def causes(error):
 
 @pytest.mark.long
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("kept", ["c/", "zarr.json"])
-def test_moto_connection_lost_in_a_save(bucket, moto, kept):
+@pytest.mark.parametrize("saved", ["c/", "zarr.json"])
+def test_moto_connection_lost_in_a_save(bucket, moto, saved):
     """A connection that breaks off while a model is saved or registered is one error of ours; no
     part of a model is loaded or listed, and the next try succeeds."""
     url, registry = f"{bucket}/m.zarr", Registry(f"{bucket}/registry")
@@ -53,9 +53,9 @@ def test_moto_connection_lost_in_a_save(bucket, moto, kept):
         ("m.zarr", lambda: fitted(OLD).save(url, overwrite=True)),
         ("registry", lambda: registry.register(fitted(OLD))),
     ):
-        told = "s3://.*cannot be reached .*try again; (nothing|the model) was"
-        lost = moto.losing(f"PUT .*/{where}.*{kept}")
-        with pytest.raises(ModelError, match=told) as caught, lost:
+        message = "s3://.*cannot be reached .*try again; (nothing|the model) was"
+        lost = moto.losing(f"PUT .*/{where}.*{saved}")
+        with pytest.raises(ModelError, match=message) as caught, lost:
             save()
         assert any(isinstance(cause, BotoCoreError) for cause in causes(caught.value))
     with pytest.raises(ModelError):
@@ -108,14 +108,14 @@ def test_moto_two_promotions_at_once(s3, bucket):
     registry = Registry(f"{bucket}/registry")
     names = [registry.register(fitted(kind)) for kind in (OLD, NEW)]
     with (
-        elsewhere(s3, promote_rounds, registry.url, names) as (_, one),
+        elsewhere(s3, promote_rounds, registry.url, names) as (_, item),
         elsewhere(s3, promote_rounds, registry.url, names) as (_, two),
     ):
-        for pipe in (one, two):
+        for pipe in (item, two):
             assert pipe.recv() == "ready"
-        for pipe in (one, two):
+        for pipe in (item, two):
             pipe.send("go")
-        assert [one.recv(), two.recv()] == [2 * N_ROUNDS] * 2
+        assert [item.recv(), two.recv()] == [2 * N_ROUNDS] * 2
     changes = [change.name for change in registry.history()]
     assert registry.current() == changes[-1]
     # the champion promoted again is no change
@@ -137,12 +137,12 @@ def test_moto_predictions(bucket, format):
 
         frame = pd.read_parquet(url)
         assert frame["id"].tolist() == ids_of(store)
-        found = frame[[name for name in frame if name != "id"]].to_numpy()
+        values = frame[[name for name in frame if name != "id"]].to_numpy()
     else:
         import zarr
 
         group = zarr.open_group(url, mode="r")
         group = group[group.attrs["bagbasis_current"]]
         assert group["ids"][:].tolist() == ids_of(store)
-        found = group["predictions"][:]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+        values = group["predictions"][:]
+    np.testing.assert_allclose(values, expected, rtol=1e-12)

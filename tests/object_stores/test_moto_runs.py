@@ -31,8 +31,8 @@ def test_moto_fit_on_workers(bucket, store, tmp_path):
         Checkpoints(url) as checkpoints,
     ):
         model = regressor().fit(BagStore.open(store.url), checkpoints=checkpoints)
-        kept = fsspec.filesystem("s3").find(url)
-        assert any(path.endswith(".npz") for path in kept)
+        saved = fsspec.filesystem("s3").find(url)
+        assert any(path.endswith(".npz") for path in saved)
     fsspec.filesystem("s3").invalidate_cache()
     assert fsspec.filesystem("s3").find(url) == []
     np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-12)
@@ -70,7 +70,7 @@ def test_moto_submitted_run(bucket, store):
     assert run.progress() == (len(BAGS), len(BAGS))
     assert "fitted to" in run.logs()
     root = f"{bucket}/models/runs"
-    assert [found.id for found in runs_in(root)] == [run.id]
+    assert [value.id for value in runs_in(root)] == [run.id]
     assert attach(run.id, root=root) == run
     with pytest.raises(RunError, match="is done; there is nothing to cancel"):
         run.cancel()

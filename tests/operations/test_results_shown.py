@@ -29,13 +29,13 @@ def test_drift(new):
     """The conclusion comes first, with the coordinates that differ."""
     result = drift_test(OLD, new, n_permutations=99)
     prediction = DriftDetector(n_permutations=99).fit(OLD).predict(new)
-    found = new is NEW
-    begin = "Drift: the new data differ" if found else "No drift was detected"
-    for one in (result, prediction):
-        assert str(one).startswith(begin)
-        assert begin in one._repr_html_()
-        assert_readable(str(one), one._repr_html_())
-    assert ("coordinate 0 (mean +" in str(result)) == found
+    actual = new is NEW
+    begin = "Drift: the new data differ" if actual else "No drift was detected"
+    for item in (result, prediction):
+        assert str(item).startswith(begin)
+        assert begin in item._repr_html_()
+        assert_readable(str(item), item._repr_html_())
+    assert ("coordinate 0 (mean +" in str(result)) == actual
 
 
 def test_a_registry_and_its_models(tmp_path):

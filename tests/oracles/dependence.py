@@ -25,11 +25,11 @@ def hsic_b(K, L):
 def hsic_u(K, L):
     """The mean over all quadruples of different rows."""
     n = len(K)
-    found = [
+    values = [
         K[i, j] * (L[i, j] + L[q, r] - 2 * L[i, q])
         for i, j, q, r in itertools.permutations(range(n), 4)
     ]
-    return float(np.mean(found))
+    return float(np.mean(values))
 
 
 def dcov(X, Y):
@@ -104,11 +104,11 @@ def hsic_of_waves(a, b):
 
 def soft_maximum_of_scores(every, sharpness):
     """log mean exp(s z) / s of each row, of columns in standard deviations about their means."""
-    found = []
+    values = []
     for row in every:
         scores = [(v - c.mean()) / c.std() for v, c in zip(row, every.T, strict=True)]
-        found.append(math.log(np.mean([math.exp(sharpness * z) for z in scores])) / sharpness)
-    return np.array(found)
+        values.append(math.log(np.mean([math.exp(sharpness * z) for z in scores])) / sharpness)
+    return np.array(values)
 
 
 def stein_gram_of_waves(x, slopes, edges, frequencies):

@@ -13,18 +13,18 @@ from .fourier import features, median_distance_by_loop
 
 def mmd_unbiased_by_loop(kernel: NDArray, first: Iterable[int]) -> float:
     """Unbiased MMD² of the rows ``first`` against all others, pair by pair (002, eq. 13)."""
-    one = set(first)
-    two = set(range(len(kernel))) - one
+    single = set(first)
+    two = set(range(len(kernel))) - single
     total = 0.0
     for i, j in itertools.product(range(len(kernel)), repeat=2):
         if i == j:
             continue
-        if i in one and j in one:
-            total += kernel[i, j] / (len(one) * (len(one) - 1))
+        if i in single and j in single:
+            total += kernel[i, j] / (len(single) * (len(single) - 1))
         elif i in two and j in two:
             total += kernel[i, j] / (len(two) * (len(two) - 1))
         else:
-            total -= kernel[i, j] / (len(one) * len(two))
+            total -= kernel[i, j] / (len(single) * len(two))
     return total
 
 

@@ -103,15 +103,15 @@ def perturbed_uniforms(
         return out
 
     signs = rng.choice([-1.0, 1.0], (2,) * n_dims)
-    kept = np.empty((0, n_dims))
-    while len(kept) < n:
+    saved = np.empty((0, n_dims))
+    while len(saved) < n:
         x = rng.random((4 * n, n_dims))
         rise = np.zeros(len(x))
         for j in np.ndindex(*signs.shape):
             rise += signs[j] * np.prod(bump(2 * x - 1 - np.array(j)), axis=1)
         density = 1 + scale * np.e**n_dims * rise
-        kept = np.vstack([kept, x[(1 + scale) * rng.random(4 * n) < density]])
-    return rng.random((n, n_dims)), kept[:n]
+        saved = np.vstack([saved, x[(1 + scale) * rng.random(4 * n) < density]])
+    return rng.random((n, n_dims)), saved[:n]
 
 
 def two_mixtures(rng: np.random.Generator, n: int, std: float) -> tuple[NDArray, NDArray]:

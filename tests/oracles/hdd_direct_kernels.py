@@ -69,7 +69,7 @@ def _exponents(at, images, chosen, factor, exponent):
 
 
 @kernel()
-def reflected_densities(begin, end, unit, kept, offsets, at, bandwidth, reach, out):
+def reflected_densities(begin, end, unit, saved, offsets, at, bandwidth, reach, out):
     """The Gaussian density estimate with reflection at the edges, of each bag at each point.
 
     Every bag's point meets every integration point: the O(n · n_e) sum of 001, §3.5. A mirror
@@ -99,7 +99,7 @@ def reflected_densities(begin, end, unit, kept, offsets, at, bandwidth, reach, o
         counts, chosen = np.empty(g, np.int64), np.empty(g, np.int64)
         n = 0
         for j in range(offsets[i], offsets[i + 1]):
-            if not kept[j]:
+            if not saved[j]:
                 continue
             n += 1
             total = 1

@@ -62,11 +62,11 @@ def embedded_by_loop(bags: Bags, *, spec: HDDSpec) -> tuple[NDArray[Any], int]:
         groups = []
         most = 0
         for group in series.subsets(bags.n_dims, size):
-            kept, outside = series.confined(unit[:, list(group)], spec.out_of_box)
+            selected, outside = series.confined(unit[:, list(group)], spec.out_of_box)
             most = max(most, outside)
             nodes = spec.lambdas, spec.weights
             groups.append(
-                direct_embedding(kept, spec.bandwidth, floor, nodes, indices, at, spec.order)
+                direct_embedding(selected, spec.bandwidth, floor, nodes, indices, at, spec.order)
             )
         rows.append(np.concatenate(groups))
         n_outside += most

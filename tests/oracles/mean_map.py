@@ -55,8 +55,8 @@ def mean_map_by_loop(
     """Means of √(2/D) [sin ωᵀx, cos ωᵀx] over each bag, and its points outside the box."""
     means, n_outside = [], []
     for bag in bags:
-        kept, outside = confined(to_unit(bag, lo, hi), mode)
-        phases = kept @ frequencies
+        selected, outside = confined(to_unit(bag, lo, hi), mode)
+        phases = selected @ frequencies
         means.append(np.hstack([np.sin(phases), np.cos(phases)]).mean(axis=0))
         n_outside.append(outside)
     return np.array(means) / np.sqrt(frequencies.shape[1]), np.array(n_outside)

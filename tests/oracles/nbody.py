@@ -38,12 +38,12 @@ def force(positions: Floats, n_mesh: int, n_particles: int, box_size: float) -> 
     m = np.fft.fftfreq(n_mesh, 1 / n_mesh).round()
     numbers = np.stack(np.meshgrid(m, m, m, indexing="ij"))
     window = np.sinc(numbers / n_mesh).prod(axis=0) ** 2
-    kept = (np.abs(numbers) < n_particles / 2).all(axis=0)
+    saved = (np.abs(numbers) < n_particles / 2).all(axis=0)
     k = 2 * np.pi / box_size * numbers
     squared = (k**2).sum(axis=0)
     squared[0, 0, 0] = np.inf
     fields = np.fft.ifftn(
-        1j * k * np.where(kept, contrast / window**2, 0) / squared, axes=(1, 2, 3)
+        1j * k * np.where(saved, contrast / window**2, 0) / squared, axes=(1, 2, 3)
     )
     return np.stack([interpolated(field.real, positions, box_size) for field in fields], axis=1)
 

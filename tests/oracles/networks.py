@@ -63,13 +63,13 @@ def lstm(unit, points):
     return np.array(outputs)
 
 
-def recurrent_transformation(one, x):
+def recurrent_transformation(item, x):
     """z and log |det| of (8.9) and (8.11), coordinate by coordinate."""
     from bagbasis.neural.transformations import LEAKY_SLOPE
 
     y, w, b, u, V, a = (
         np.asarray(value, np.float64)
-        for value in (np.exp(one.log_y), one.w, one.b, one.u, one.V, one.a)
+        for value in (np.exp(item.log_y), item.w, item.b, item.u, item.V, item.a)
     )
     s, z, log_det = np.zeros(len(w)), [], 0.0
     for x_i in x:
@@ -90,13 +90,13 @@ def mixture_density(z, mixture):
     ) ** 0.5
 
 
-def lam_states(one, z):
+def lam_states(item, z):
     """h_i = W^(i) z_<i + b^(i) (8.5)."""
-    W, b = np.asarray(one.weights, np.float64), np.asarray(one.bias, np.float64)
+    W, b = np.asarray(item.weights, np.float64), np.asarray(item.bias, np.float64)
     return np.array([b[i] + sum(W[i, :, j] * z[j] for j in range(i)) for i in range(len(z))])
 
 
-def tied_states(one, z):
+def tied_states(item, z):
     """h_i = W_<i z_<i + b (8.16)."""
-    W, b = np.asarray(one.weights, np.float64), np.asarray(one.bias, np.float64)
+    W, b = np.asarray(item.weights, np.float64), np.asarray(item.bias, np.float64)
     return np.array([b + sum(W[j] * z[j] for j in range(i)) for i in range(len(z))])

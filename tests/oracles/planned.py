@@ -16,9 +16,9 @@ from bagbasis.models.fitting.planning import choose_features, plan_fit
 from bagbasis.models.fitting.problem import Problem, pose_problem
 
 
-def posed(model: Any, X: Any, labels: Any = None, target: Any = None, **given: Any) -> Problem:
+def posed(model: Any, X: Any, labels: Any = None, target: Any = None, **arguments: Any) -> Problem:
     """Return what the estimator would be fitted to."""
-    return pose_problem(fit_parameters_of(model), X, labels, target, **given)
+    return pose_problem(fit_parameters_of(model), X, labels, target, **arguments)
 
 
 def chosen_features(model: Any, problem: Problem) -> FeatureMap:

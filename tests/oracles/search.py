@@ -27,13 +27,13 @@ def chance(weights, offset, mean, covariance):
 def reward(weights, offset, prior, noise, observed, place, threshold, n_draws, rng):
     """The share of drawn observations at a place after which the chance exceeds the threshold."""
     mean, covariance = posterior(prior, noise, observed)
-    found = []
+    result = []
     for _ in range(n_draws):
         spread = np.sqrt(covariance[place, place] + noise)
         values = mean[place] + spread * rng.standard_normal(mean.shape[1])
         after = posterior(prior, noise, [*observed, (place, values)])
-        found.append(chance(weights, offset, *after) > threshold)
-    return np.mean(found)
+        result.append(chance(weights, offset, *after) > threshold)
+    return np.mean(result)
 
 
 def reward_by_correlation(chance, threshold, rho):

@@ -44,13 +44,13 @@ def index_set_by_loop(
 ) -> list[tuple[int, ...]]:
     """Every multi-index of a cube that surely holds the set, kept if it is in it."""
     reach = n_per_dim if n_per_dim is not None else 2 * int(np.floor(max_norm or 0)) + 2
-    found = []
+    values = []
     for alpha in itertools.product(range(reach), repeat=n_dims):
         frequency = [(k + 1) // 2 if basis == "trigonometric" else k for k in alpha]
         square = sum(f * f for f in frequency)
         if max_norm is None or square <= max_norm**2 + 1e-9:
-            found.append(alpha)
-    return found
+            values.append(alpha)
+    return values
 
 
 def to_unit(bag: NDArray, lo: Sequence[float], hi: Sequence[float]) -> NDArray[np.float64]:
@@ -62,8 +62,8 @@ def to_unit(bag: NDArray, lo: Sequence[float], hi: Sequence[float]) -> NDArray[n
 def confined(unit: NDArray, mode: str) -> tuple[NDArray[np.float64], int]:
     """Points outside the unit cube clipped to its edges or dropped, and how many there were."""
     outside = ((unit < 0) | (unit > 1)).any(axis=1)
-    kept = unit[~outside] if mode == "drop" else np.clip(unit, 0, 1)
-    return kept, int(outside.sum())
+    selected = unit[~outside] if mode == "drop" else np.clip(unit, 0, 1)
+    return selected, int(outside.sum())
 
 
 def project_by_loop(
@@ -89,13 +89,15 @@ def project_by_loop(
     for i, bag in enumerate(bags):
         unit = to_unit(bag, lo, hi)
         for g, group in enumerate(groups):
-            kept, outside = confined(unit[:, list(group)], mode)
+            selected, outside = confined(unit[:, list(group)], mode)
             n_outside[i] = max(n_outside[i], outside)
-            if len(kept) == 0:
+            if len(selected) == 0:
                 continue
-            once = cache(partial(_factor, basis, kept))  # indices share functions of one dimension
+            once = cache(
+                partial(_factor, basis, selected)
+            )  # indices share functions of one dimension
             for a, alpha in enumerate(indices):
-                values = np.ones(len(kept))
+                values = np.ones(len(selected))
                 for j, k in enumerate(alpha):
                     values = values * once(j, int(k))
                 means[i, g * len(indices) + a] = (values**2 if squared else values).mean()
@@ -136,9 +138,9 @@ def least_score(
     for group in subsets(n_dims, marginals or n_dims):
         scores = []
         for bag in bags:
-            kept, _ = confined(to_unit(bag, lo, hi)[:, list(group)], mode)
-            if len(kept) > 1:
-                scores.append(leave_one_out_score(kept, largest, basis))
+            selected, _ = confined(to_unit(bag, lo, hi)[:, list(group)], mode)
+            if len(selected) > 1:
+                scores.append(leave_one_out_score(selected, largest, basis))
         if scores:
             average += np.mean(scores, axis=0)
     totals = [sum(average[position[tuple(alpha)]] for alpha in indices) for indices in candidates]

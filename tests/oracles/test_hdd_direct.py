@@ -41,14 +41,14 @@ def test_density_sums(n_dims, bandwidth, dtype):
     rng = np.random.default_rng(0)
     unit, at = rng.random((90, n_dims)), rng.random((60, n_dims))
     unit[0], unit[1], at[0], at[1] = 0, 1, 0, 1
-    kept = np.ones(90, dtype=bool)
-    kept[40:50] = kept[85:] = False
+    saved = np.ones(90, dtype=bool)
+    saved[40:50] = saved[85:] = False
     out = np.empty((4, 60), dtype)
     reflected_densities(
         0,
         4,
         unit.astype(dtype),
-        kept,
+        saved,
         np.array([0, 1, 30, 85, 90]),
         np.ascontiguousarray(at.T.astype(dtype)),
         dtype(bandwidth),

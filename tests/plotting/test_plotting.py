@@ -79,7 +79,7 @@ def test_wilson_intervals():
     low, high = wilson(0.5, 10_000)
     assert (low, high) == (pytest.approx(0.495, abs=1e-5), pytest.approx(0.505, abs=1e-5))
     groups = groups_of(np.arange(40.0), np.arange(40) >= 20)
-    assert [one.right for one in groups] == [0.0, 0.0, 1.0, 1.0]
+    assert [group.right for group in groups] == [0.0, 0.0, 1.0, 1.0]
 
 
 def test_coverage_by_size(ax):
@@ -129,9 +129,9 @@ def test_a_prediction_is_drawn_at_the_level_of_its_detector():
         assert f"level {level:g})" in prediction.verdict()
     both = plotting.plot_drift([replace(prediction, level=0.001), prediction], ax=axes)
     assert both.get_title() == "Drift in 1 of 2 tests"
-    kept = pickle.loads(pickle.dumps(prediction))
-    del kept.__dict__["level"]  # as one that an earlier version pickled
-    assert kept.level == 0.05
+    saved = pickle.loads(pickle.dumps(prediction))
+    del saved.__dict__["level"]  # as one that an earlier version pickled
+    assert saved.level == 0.05
 
 
 def test_a_level_decides_what_pictures_of_a_test_say():
@@ -154,15 +154,15 @@ def test_errors_of_densities_are_drawn_bag_by_bag(ax):
     errors = evaluate(model.fit(X, responses), X, responses, subset="all")
     assert errors.plot(ax=ax) is ax
     of_average, of_model = ax.lines[0].get_data()
-    found = errors.values()["densities"]
-    assert np.mean(of_average) == pytest.approx(found["average_mse"])
-    assert np.mean(of_model) == pytest.approx(found["mse"])
+    values = errors.values()["densities"]
+    assert np.mean(of_average) == pytest.approx(values["average_mse"])
+    assert np.mean(of_model) == pytest.approx(values["mse"])
     spread = np.std(of_model) / 30**0.5
     assert errors.standard_error == pytest.approx(spread)
-    assert ax.get_title().startswith(f"Mean {with_error(found['mse'], spread)}, average density ")
-    given = evaluate(model, X, responses, subset="all", sample_weight=np.arange(1.0, 31.0))
-    assert given.standard_error is None
-    assert "±" not in given.plot(ax=Figure().subplots()).get_title()
+    assert ax.get_title().startswith(f"Mean {with_error(values['mse'], spread)}, average density ")
+    value = evaluate(model, X, responses, subset="all", sample_weight=np.arange(1.0, 31.0))
+    assert value.standard_error is None
+    assert "±" not in value.plot(ax=Figure().subplots()).get_title()
 
 
 def test_coordinates_have_names(model, ax):

@@ -77,8 +77,8 @@ def test_closed_forms(seed, m, threshold):
     regions = ProbitRegions(weights, offsets)
     mean, covariance = twin.posterior(prior, NOISE, observed)
     expected = [twin.chance(weights[g], offsets[g], mean, covariance) for g in EVERY]
-    found = regions.chances(field, EVERY, 0, rng)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    result = regions.chances(field, EVERY, 0, rng)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
     place, n = int(rng.integers(9)), 400
     rewards = regions.expected_rewards(field, np.array([place]), EVERY, threshold, (0, 0), rng)[0]
     for g in EVERY:
@@ -91,22 +91,22 @@ def test_closed_forms(seed, m, threshold):
         rho = np.sqrt(seen / (1 + (along * weights[g].T).sum()))
         if threshold != 0.5 and rho > 1e-6:
             np.testing.assert_allclose(
-                rewards[g], twin.reward_by_correlation(found[g], threshold, rho), atol=1e-6
+                rewards[g], twin.reward_by_correlation(result[g], threshold, rho), atol=1e-6
             )
 
 
 def test_check_values_of_a_low_threshold():
     """A single place with a single weight: for θ < ½ rewards rise and fall with ρ, although §7.3.2
     says that its conclusions hold for any θ."""
-    T, threshold, found = 0.29, 0.3, []
+    T, threshold, result = 0.29, 0.3, []
     for rho in (0.32, 0.95):
         variance = rho**2 / (1 - rho**2)  # of L f with little noise: ρ² = v/(1 + v)
         field = Field([[0.0]], lambda a, b, v=variance: np.array([[v]]), noise=1e-12)
         regions = ProbitRegions([[1.0]], ndtri(T) * np.sqrt(1 + variance))
-        one, rng = np.array([0]), np.random.default_rng(0)
-        assert regions.chances(field, one, 0, rng)[0] == pytest.approx(T)
-        found.append(regions.expected_rewards(field, one, one, threshold, (0, 0), rng)[0, 0])
-    np.testing.assert_allclose(found, [0.430, 0.341], atol=5e-4)
+        first, rng = np.array([0]), np.random.default_rng(0)
+        assert regions.chances(field, first, 0, rng)[0] == pytest.approx(T)
+        result.append(regions.expected_rewards(field, first, first, threshold, (0, 0), rng)[0, 0])
+    np.testing.assert_allclose(result, [0.430, 0.341], atol=5e-4)
 
 
 class Drawn(ProbitRegions):
@@ -134,12 +134,12 @@ def test_nested_monte_carlo_has_the_closed_forms(monkeypatch):
     unreached = drawn.expected_rewards(far, candidates, EVERY[2:], 0.6, (2, 500), rng)
     np.testing.assert_array_equal(unreached, exact.chances(far, EVERY[2:], 0, rng)[0] > 0.6)
     monkeypatch.setattr("bagbasis.search.regions.MIN_VARIANCE", 0.0)
-    found, expected = (
+    result, expected = (
         kind.expected_rewards(far, candidates, EVERY[:2], 0.6, (n, n_inner), rng)
         for kind in (drawn, exact)
     )
     assert np.ptp(expected) > 0.2
-    np.testing.assert_allclose(found, expected, atol=4 * (0.25 / n) ** 0.5)
+    np.testing.assert_allclose(result, expected, atol=4 * (0.25 / n) ** 0.5)
 
 
 @pytest.fixture(scope="module")
@@ -183,8 +183,8 @@ def test_search_asks_where_most_is_expected(model):
     field, _, _, weights, rng = world(3)
     regions = ProbitRegions(weights, -0.5)
     search = PatternSearch(field, regions, threshold=0.6, n_candidates=None)
-    left = np.flatnonzero(~search.flagged)
-    rewards = regions.expected_rewards(field, np.arange(9), left, 0.6, (0, 0), rng)
+    remaining = np.flatnonzero(~search.flagged)
+    rewards = regions.expected_rewards(field, np.arange(9), remaining, 0.6, (0, 0), rng)
     assert search.suggest() == rewards.sum(axis=1).argmax()
 
     places = np.linspace(0, 12, 37)[:, None]
@@ -213,7 +213,7 @@ PLACES = np.zeros((4, 1))
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda m: Field(PLACES[:, 0], RBF()), "places have shape"),
         (lambda m: Field([[np.nan]], RBF()), "place 0 has a coordinate"),
@@ -250,7 +250,7 @@ PLACES = np.zeros((4, 1))
         ),
     ],
 )  # fmt: skip
-def test_refusals(call, told, model):
+def test_refusals(call, message, model):
     """By name."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         call(model)

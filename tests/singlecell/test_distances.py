@@ -43,14 +43,14 @@ def gloscope(bags, k):
 def test_blocks_give_gloscopes_matrix(bags_per_block, tmp_path):
     """Bags in memory and in a store; the progress ends at all pairs."""
     steps = []
-    found = divergence_blocks(
+    result = divergence_blocks(
         BAGS, k=7, bags_per_block=bags_per_block, progress=lambda *step: steps.append(step)
     )
-    np.testing.assert_allclose(found, gloscope(BAGS, 7), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, gloscope(BAGS, 7), rtol=1e-12, atol=1e-12)
     assert steps[-1][0] == steps[-1][1]
     store = BagStore.create(tmp_path / "s.zarr", 12).append(BAGS)
     of_store = divergence_blocks(store, k=7, bags_per_block=bags_per_block)
-    np.testing.assert_array_equal(of_store, found)
+    np.testing.assert_array_equal(of_store, result)
 
 
 def test_a_break_costs_the_block_it_hits(tmp_path, monkeypatch):
@@ -68,9 +68,9 @@ def test_a_break_costs_the_block_it_hits(tmp_path, monkeypatch):
     options = {"k": 7, "bags_per_block": 2, "checkpoints": tmp_path}
     with pytest.raises(KeyboardInterrupt):
         divergence_blocks(BAGS, **options)
-    found = divergence_blocks(BAGS, **options)
+    result = divergence_blocks(BAGS, **options)
     assert len(computed) == 3 + 6 - 2
-    np.testing.assert_allclose(found, gloscope(BAGS, 7), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, gloscope(BAGS, 7), rtol=1e-12, atol=1e-12)
     divergence_blocks(BAGS[::-1], **options)
     assert len(computed) == 7 + 6
     with pytest.raises(ParameterError, match="has a direction"):
@@ -83,8 +83,8 @@ def test_blocks_of_a_store_are_kept_by_its_points(tmp_path):
     options = {"k": 7, "bags_per_block": 2, "checkpoints": tmp_path / "kept"}
     for bags in (BAGS, [bag[:, ::-1] + 0.1 * bag for bag in BAGS]):
         store = BagStore.create(tmp_path / "s.zarr", 12, overwrite=True).append(bags)
-        found = divergence_blocks(store, **options)
-        np.testing.assert_allclose(found, gloscope(bags, 7), rtol=1e-12, atol=1e-12)
+        result = divergence_blocks(store, **options)
+        np.testing.assert_allclose(result, gloscope(bags, 7), rtol=1e-12, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +136,8 @@ def test_distances_are_in_the_order_of_samples(cells):
     ours = BagbasisSamples("sample", method="knn", k=5)
     ours.prepare_anndata(cells)
     bags = [cells.obsm["X_pca"][cells.obs["sample"] == name] for name in ours.samples]
-    found = ours.calculate_distance_matrix(force=True)
-    np.testing.assert_array_equal(found, sample_distances(bags, k=5))
+    result = ours.calculate_distance_matrix(force=True)
+    np.testing.assert_array_equal(result, sample_distances(bags, k=5))
 
 
 def test_labels_are_predicted(cells):
@@ -146,11 +146,11 @@ def test_labels_are_predicted(cells):
     first = PointTransformer(embedding=MomentsEmbedding())
     model = BagbasisSupervised("sample", ["disease", "age"], tasks, embedding=first)
     model.prepare_anndata(cells)
-    found = model.predict("disease")
-    assert list(found.columns) == ["prob_no", "prob_yes", "disease_pred"]
+    predicted = model.predict("disease")
+    assert list(predicted.columns) == ["prob_no", "prob_yes", "disease_pred"]
     truth = model.metadata(["disease", "age"])
-    assert (found["disease_pred"] == truth["disease"]).mean() > 0.8
-    np.testing.assert_allclose(found[["prob_no", "prob_yes"]].sum(axis=1), 1)
+    assert (predicted["disease_pred"] == truth["disease"]).mean() > 0.8
+    np.testing.assert_allclose(predicted[["prob_no", "prob_yes"]].sum(axis=1), 1)
     assert np.corrcoef(model.predict("age"), truth["age"])[0, 1] > 0.8
     with pytest.raises(DataError, match=r"no model of 'ages' \(did you mean 'age'"):
         model.predict("ages")

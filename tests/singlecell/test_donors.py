@@ -32,8 +32,8 @@ def test_groups_of_donors_without_a_difference_are_not_told_apart():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         (a, of_a), (b, of_b) = donors(rng), donors(rng, N_DONORS)
-        found = two_sample_test(a, b, groups=(of_a, of_b), **options)
-        rejected["donors"] += found.p_value <= 0.05
+        result = two_sample_test(a, b, groups=(of_a, of_b), **options)
+        rejected["donors"] += result.p_value <= 0.05
         rejected["samples"] += two_sample_test(a, b, **options).p_value <= 0.05
     assert rejected["donors"] <= 6  # more than 6 of 40 at a level of .05: 1 in 300
     assert rejected["samples"] > 20

@@ -30,10 +30,10 @@ def cells():
     return anndata.AnnData(np.zeros((N, 1)), obs, var, obsm={"X_pca": near, "X_scVI": far})
 
 
-def distances(cells, key="sample", **given):
-    one = BagbasisSamples(key, **{"layer": "X_scVI", "k": 5, **given})
-    one.prepare_anndata(cells)
-    return one, one.calculate_distance_matrix()
+def distances(cells, key="sample", **arguments):
+    single = BagbasisSamples(key, **{"layer": "X_scVI", "k": 5, **arguments})
+    single.prepare_anndata(cells)
+    return single, single.calculate_distance_matrix()
 
 
 def without_kept(cells):
@@ -62,9 +62,9 @@ def test_other_parameters_have_other_distances(cells, other, written, tmp_path):
     if written:
         cells = reread(cells, tmp_path)
     cells.X[:] = RNG.normal(size=(N, 1))
-    one, second = distances(cells, **OTHERS[other])
+    single, second = distances(cells, **OTHERS[other])
     np.testing.assert_array_equal(second, distances(without_kept(cells), **OTHERS[other])[1])
-    assert second.shape == (len(one.samples),) * 2
+    assert second.shape == (len(single.samples),) * 2
     assert second.shape != first.shape or not np.array_equal(first, second)
 
 
@@ -91,9 +91,9 @@ def test_other_cells_have_other_distances(cells, change, written, tmp_path):
     changed = change(cells)
     if written:
         changed = reread(changed, tmp_path)
-    one, found = distances(changed)
-    np.testing.assert_array_equal(found, distances(without_kept(changed))[1])
-    assert len(found) == len(one.samples)
+    first, result = distances(changed)
+    np.testing.assert_array_equal(result, distances(without_kept(changed))[1])
+    assert len(result) == len(first.samples)
 
 
 def test_cells_with_new_coordinates_or_samples_have_new_distances(cells):
@@ -113,14 +113,14 @@ def test_distances_without_a_source_are_made_again(cells):
 @pytest.mark.parametrize("method", ["knn", "js"])
 def test_the_same_distances_are_kept(cells, method, tmp_path):
     _, first = distances(cells, method=method)
-    one, again = distances(cells, method=method)
+    single, again = distances(cells, method=method)
     assert again is first
-    assert (one.sample_representation is None) == (method == "knn")
+    assert (single.sample_representation is None) == (method == "knn")
     marked = reread(cells, tmp_path)
-    key = one.DISTANCES_UNS_KEY
+    key = single.DISTANCES_UNS_KEY
     marked.uns[key] = marked.uns[key] + 1
     np.testing.assert_array_equal(distances(marked, method=method)[1], first + 1)
-    one.calculate_distance_matrix(force=True)
+    single.calculate_distance_matrix(force=True)
     assert cells.uns[key] is not first
 
 

@@ -24,9 +24,9 @@ def samples():
     obs["age"] = np.repeat([1.0, 2, np.nan, 11, 12, 13], 20)
     cells = anndata.AnnData(np.zeros((120, 1)), obs)
     cells.obsm["X_pca"] = SHIFT + rng.normal(0, 0.1, (120, 1))
-    one = BagbasisSamples("sample", method="mean_map")
-    one.prepare_anndata(cells)
-    return one
+    single = BagbasisSamples("sample", method="mean_map")
+    single.prepare_anndata(cells)
+    return single
 
 
 @pytest.mark.parametrize("call", ["embed", "to_adata", "calculate_distance_matrix"])

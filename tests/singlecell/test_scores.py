@@ -23,8 +23,8 @@ def test_information_retention_of_classes():
     distances = on_a_line([0, 1, 2, 3, 50, 51, 52, 53])
     assert information_retention(distances, list("aaaabbbb")) == 1
     # a: hits 3 of 4 predicted and 4 true less the stranger; 2·3/(4+4); b likewise
-    found = information_retention(distances, list("baaaabbb"), n_neighbors=3)
-    assert found == pytest.approx((0.75 - 0.5) * 2)
+    result = information_retention(distances, list("baaaabbb"), n_neighbors=3)
+    assert result == pytest.approx((0.75 - 0.5) * 2)
     assert information_retention(distances, ["a"] * 8) == 0
     assert information_retention(distances, list("abababab"), n_neighbors=1) == 0
 
@@ -34,11 +34,11 @@ def test_information_retention_of_numbers_leaves_the_unknown_out():
     distances = on_a_line([0, 1, 3, 7, 15])
     numbers = [0.0, 1.0, 3.0, 7.0, np.nan]
     # one neighbour each: 1, 0, 1, 3 against 0, 1, 3, 7: ranks 2.5 1 2.5 4 against 1 2 3 4
-    found = information_retention(distances, numbers, task="regression", n_neighbors=1)
-    assert found == pytest.approx(np.corrcoef([2.5, 1, 2.5, 4], [1, 2, 3, 4])[0, 1])
+    result = information_retention(distances, numbers, task="regression", n_neighbors=1)
+    assert result == pytest.approx(np.corrcoef([2.5, 1, 2.5, 4], [1, 2, 3, 4])[0, 1])
     assert batch_score(
         distances, {"depth": (numbers, "regression")}, n_neighbors=1
-    ) == pytest.approx(1 - found)
+    ) == pytest.approx(1 - result)
 
 
 def test_replicates():

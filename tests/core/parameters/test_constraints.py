@@ -167,10 +167,10 @@ def test_a_long_value_is_cut():
     """A refusal shows at most 80 characters of what was given, and all of what is wanted."""
     with pytest.raises(ParameterError) as refused:
         Text.check("name", list(range(10**6, 10**6 + 50)))
-    told = str(refused.value)
-    assert told.startswith("name is [1000000, 1000001,")
-    assert told.endswith("; expected a string")
-    assert len(told) == len("name is ") + 80 + len("; expected a string")
+    message = str(refused.value)
+    assert message.startswith("name is [1000000, 1000001,")
+    assert message.endswith("; expected a string")
+    assert len(message) == len("name is ") + 80 + len("; expected a string")
 
 
 def test_paths():

@@ -207,7 +207,7 @@ def test_awkward_arrays():
         assert [bag.tolist() for bag in Bags.from_awkward(array)] == [[[1, 0.5], [2, 1]], [[3, 2]]]
     assert Bags.from_awkward(records["x"])[0].tolist() == [[1], [2]]
     assert Bags.from_awkward(records[[1, 0]])[0].tolist() == [[3, 2]]
-    for wrong, told in (
+    for wrong, message in (
         ([[1.0], []], "bag 1 is empty"),
         ([[1.0], None], "expected one list of points per bag"),
         ([[1.0, None]], "none missing"),
@@ -215,7 +215,7 @@ def test_awkward_arrays():
         ([1.0], "expected one list of points per bag"),
         ([["a"]], "expected real numbers"),
     ):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=message):
             Bags.from_awkward(ak.Array(wrong))
 
 
@@ -305,5 +305,5 @@ def test_bags_as_arrays():
         np.asarray(sizes)
     objects = np.asarray(sizes, dtype=object)
     assert objects.shape == (2,)
-    for found, expected in zip(objects, sizes, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(objects, sizes, strict=True):
+        np.testing.assert_array_equal(actual, expected)

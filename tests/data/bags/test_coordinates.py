@@ -87,7 +87,7 @@ def test_bags_pickled_without_names_are_read():
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         (["pressure", "puls"], r"'pulse' is missing \(did you mean 'puls'\?\), 'puls' is extra"),
         (["pressure"], "'pulse' is missing"),
@@ -96,8 +96,8 @@ def test_bags_pickled_without_names_are_read():
         (["pressure", "pulse", "pulse"], "a name occurs twice"),
     ],
 )
-def test_other_names_are_refused_with_both_lists(names, said):
-    with pytest.raises(ModelError, match=said) as caught:
+def test_other_names_are_refused_with_both_lists(names, message):
+    with pytest.raises(ModelError, match=message) as caught:
         order_of(names, ["pulse", "pressure"], "these", "the model was fitted on", ModelError)
     assert str(names) in str(caught.value)
     assert "['pulse', 'pressure']" in str(caught.value)
@@ -114,10 +114,10 @@ def test_frames_of_other_columns_in_one_list_are_refused():
 
 
 def test_responses_are_put_in_one_order():
-    found = as_responses([frame(XY, [0]), None, frame(YX, [1])], 3)
-    assert isinstance(found, Responses)
-    assert found.of(np.array([2])).coordinate_names == XY
-    np.testing.assert_array_equal(found.points, POINTS[:2])
+    result = as_responses([frame(XY, [0]), None, frame(YX, [1])], 3)
+    assert isinstance(result, Responses)
+    assert result.of(np.array([2])).coordinate_names == XY
+    np.testing.assert_array_equal(result.points, POINTS[:2])
 
 
 # ---------------------------------------------------------------------- stores
@@ -173,11 +173,11 @@ def test_names_of_responses_are_kept_and_compared(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float32", "uint16", "uint8"])
 def test_merged_stores_have_one_order(tmp_path, dtype):
-    one = store_of(tmp_path / "a", XY, [0, 1], dtype=dtype)
+    single = store_of(tmp_path / "a", XY, [0, 1], dtype=dtype)
     two = store_of(tmp_path / "b", YX, [2, 3], dtype=dtype)
-    merged = merge_stores([one, two], tmp_path / "c")
+    merged = merge_stores([single, two], tmp_path / "c")
     assert merged.coordinate_names == XY
-    assert merged.box == one.box
+    assert merged.box == single.box
     np.testing.assert_array_equal(merged[2], merged[0])
 
 
@@ -191,11 +191,11 @@ def test_stores_without_names_are_merged_by_position(tmp_path, first):
 
 
 def test_stores_of_other_names_are_not_merged(tmp_path):
-    one = store_of(tmp_path / "a", XY, [0, 1])
+    single = store_of(tmp_path / "a", XY, [0, 1])
     two = BagStore.create(tmp_path / "b", 2, target_names=["t"])
     two.append([frame(XY).rename(columns={"y": "z"})], ids=[5])
     with pytest.raises(DataError, match=r"'y' is missing, 'z' is extra"):
-        merge_stores([one, two], tmp_path / "c")
+        merge_stores([single, two], tmp_path / "c")
 
 
 NUMBERED = pd.DataFrame({"id": np.repeat(np.arange(6), 4), 7: np.arange(24.0), 3: -np.arange(24.0)})

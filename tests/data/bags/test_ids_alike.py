@@ -47,9 +47,9 @@ CALLS = {
 def test_two_bags_whose_ids_look_alike(call, ids, tmp_path):
     with pytest.warns(BagbasisWarning, match="differ only in blanks") as record:
         CALLS[call](list(ids), tmp_path / "s.zarr")
-    said = [str(warning.message) for warning in record if "differ only" in str(warning.message)]
-    assert said[0].count("'") == 4  # both are written out
-    assert len(set(said)) == 1
+    messages = [str(warning.message) for warning in record if "differ only" in str(warning.message)]
+    assert messages[0].count("'") == 4  # both are written out
+    assert len(set(messages)) == 1
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -20,13 +20,13 @@ CHOL = "'chol' is nan; remove the point or the bag, or fill the column"
 
 
 def test_a_groupby_names_column_and_id():
-    told = f"bag with id 'p2', row 2: coordinate {CHOL}"
+    message = f"bag with id 'p2', row 2: coordinate {CHOL}"
     for call in (
         lambda: DoubleBasisRegressor().fit(FRAME.groupby("id"), [1.0, 2.0, 3.0]),
         lambda: Bags.from_frame(FRAME, "id"),
         lambda: Bags.from_frame(FRAME.convert_dtypes(), "id"),
     ):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=message):
             call()
 
 

@@ -47,11 +47,11 @@ def test_nearest_fraction(lo, width, shares, d):
     """Each coordinate is off by no more than half a step, and by what float32 cannot hold."""
     box = Box.of([(lo, lo + width * (j + 1)) for j in range(d)], d)
     points = box.from_unit(np.repeat(np.array(shares)[:, None], d, axis=1))
-    found = decode(encode(points, FRACTIONS, box, np.array([0, len(points)]), None), box)
-    assert found.dtype == np.float32
+    result = decode(encode(points, FRACTIONS, box, np.array([0, len(points)]), None), box)
+    assert result.dtype == np.float32
     half = np.array([hi - lo for lo, hi in box.bounds]) / (2 * 65534)
     rounding = 1.3e-7 * np.abs(points).max() + 1e-9 * half
-    assert (np.abs(found - points) <= half + rounding).all()
+    assert (np.abs(result - points) <= half + rounding).all()
 
 
 def test_read_append_and_describe(tmp_path):
@@ -88,8 +88,8 @@ def test_merge_compact_and_responses(tmp_path):
     options = {"response_dims": 1, "response_box": [(2, 5)], "dtype": "uint16"}
     pairs = BagStore.create(tmp_path / "p.zarr", 2, target_names=(), box=BOX, **options)
     pairs.append(BAGS, ids=np.arange(4), responses=ANSWERS)
-    found = pairs.responses().points
-    assert np.abs(found - np.concatenate(ANSWERS)).max() <= 0.501 * 3 / 65534
+    result = pairs.responses().points
+    assert np.abs(result - np.concatenate(ANSWERS)).max() <= 0.501 * 3 / 65534
     with pytest.raises(DataError, match=r"response of bag with id 9, row 0: \[6.0\] is outside"):
         pairs.append(BAGS[:1], ids=[9], responses=[[[6.0]]])
 
@@ -165,8 +165,8 @@ def test_whole_numbers_are_exact(tmp_path, embedding):
     assert zarr.open_array(store.url, path="points", mode="r").dtype.itemsize == 1
     np.testing.assert_array_equal(store.read().points, np.concatenate(PIXELS))
     same = whole(tmp_path / "f.zarr", dtype="float32", box=ANY_PIXELS)
-    found, expected = (np.asarray(features(s, embedding)) for s in (store, same))
-    np.testing.assert_array_equal(found, expected)
+    result, expected = (np.asarray(features(s, embedding)) for s in (store, same))
+    np.testing.assert_array_equal(result, expected)
     narrow = whole(tmp_path / "n.zarr", box=[(0, 9)] * 3)  # a box is no limit to whole numbers
     np.testing.assert_array_equal(narrow.read().points, store.read().points)
 
@@ -174,7 +174,7 @@ def test_whole_numbers_are_exact(tmp_path, embedding):
 @pytest.mark.long
 def test_what_is_no_whole_number_is_refused(tmp_path):
     """Bag and row are named, in responses too, and nothing is committed."""
-    told = r"bag with id 8, row 1: .* no point of whole numbers from 0 to 255, which dtype uint8"
+    message = r"bag with id 8, row 1: .* no point of whole numbers from 0 to 255, which dtype uint8"
     store = whole(tmp_path / "s.zarr")
     pairs = BagStore.create(tmp_path / "p.zarr", 3, dtype="uint8", response_dims=1)
     assert pairs.response_box.bounds == [[0, 255]]
@@ -182,9 +182,9 @@ def test_what_is_no_whole_number_is_refused(tmp_path):
     np.testing.assert_array_equal(pairs.responses().points, [[7], [0], [255]])
     for value in (0.5, -1, 256, 300, 1e30, -0.25, 255.5):
         bad = [PIXELS[0], np.array([[0, 1, 2], [0, value, 2]], float)]
-        with pytest.raises(DataError, match=f"^{told}"):
+        with pytest.raises(DataError, match=f"^{message}"):
             store.append(bad, [0, 0], ids=[7, 8])
-        with pytest.raises(DataError, match=f"^response of {told}"):
+        with pytest.raises(DataError, match=f"^response of {message}"):
             pairs.append(PIXELS[:1], ids=[8], responses=[[[1], [value]]])
     assert [BagStore.open(s.url).n_bags for s in (store, pairs)] == [3, 2]
 
@@ -223,13 +223,13 @@ def test_whole_numbers_from_tables_and_arrays(tmp_path):
     frame = pd.DataFrame(np.concatenate(PIXELS), columns=["r", "g", "b"])
     frame["bag"] = np.repeat(np.arange(3), [len(bag) for bag in PIXELS])
     frame.to_csv(tmp_path / "t.csv", index=False)
-    given = {"id_column": "bag", "coordinates": ["r", "g", "b"], "dtype": "uint8"}
-    table = ingest_tables(tmp_path / "t.csv", tmp_path / "t.zarr", **given)
+    arguments = {"id_column": "bag", "coordinates": ["r", "g", "b"], "dtype": "uint8"}
+    table = ingest_tables(tmp_path / "t.csv", tmp_path / "t.zarr", **arguments)
     np.testing.assert_array_equal(table.read().points, store.read().points)
     assert table.stored_dtype == np.uint8
     frame.assign(g=frame.g / 2).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(DataError, match="no point of whole numbers from 0 to 255"):
-        ingest_tables(tmp_path / "t.csv", tmp_path / "half.zarr", **given)
+        ingest_tables(tmp_path / "t.csv", tmp_path / "half.zarr", **arguments)
     assert not (tmp_path / "half.zarr").exists()
 
 
@@ -244,11 +244,11 @@ def test_ingest(tmp_path):
     frame = pd.DataFrame(np.concatenate(BAGS), columns=["u", "v"])
     frame["bag"] = np.repeat(np.arange(4), [len(bag) for bag in BAGS])
     frame.to_csv(tmp_path / "t.csv", index=False)
-    given = {"id_column": "bag", "coordinates": ["u", "v"], "dtype": "uint16"}
-    table = ingest_tables(tmp_path / "t.csv", tmp_path / "t.zarr", **given)
+    arguments = {"id_column": "bag", "coordinates": ["u", "v"], "dtype": "uint16"}
+    table = ingest_tables(tmp_path / "t.csv", tmp_path / "t.zarr", **arguments)
     np.testing.assert_allclose(table.read().points, frame[["u", "v"]], atol=2e-4)
     assert table.n_points == 544
-    again = {**given, "mode": "append", "known_ids": "skip"}
+    again = {**arguments, "mode": "append", "known_ids": "skip"}
     del again["dtype"]
     frame["bag"] += 2
     frame.to_csv(tmp_path / "t.csv", index=False)

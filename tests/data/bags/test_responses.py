@@ -25,12 +25,12 @@ def some(n_bags=9, n_dims=2, dtype=np.float32):
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 def test_a_list_with_none_tells_the_missing_ones_apart(n_dims, dtype):
     """None and arrays without rows are no response; all others come back, in order."""
-    given = some(n_dims=n_dims, dtype=dtype)
-    missing = [i for i, response in enumerate(given) if response is None]
+    value = some(n_dims=n_dims, dtype=dtype)
+    missing = [i for i, response in enumerate(value) if response is None]
     assert 0 < len(missing) < 9
     for nothing in (None, [], np.empty((0, n_dims)), np.empty((0, 7))):
-        responses = as_responses([nothing if r is None else r for r in given], 9)
-        assert_same_responses(responses, given)
+        responses = as_responses([nothing if r is None else r for r in value], 9)
+        assert_same_responses(responses, value)
         assert (responses.n_dims, responses.points.dtype) == (n_dims, dtype)
     assert responses.n_points == responses.sizes.sum() == responses.present.n_points
     assert (responses.sizes == 0).nonzero()[0].tolist() == missing

@@ -237,7 +237,7 @@ def test_lists_of_every_kind_are_rows_of_a_bag(kind, tmp_path):
 def test_lists_of_nullable_frames_are_bags(backend):
     """As their numpy twins; NA is missing, texts are not numbers."""
     frames = [pd.DataFrame({"a": [i / 7, 2.0], "b": [i, 3]}) for i in range(30)]
-    nullable = [one.convert_dtypes(dtype_backend=backend) for one in frames]
+    nullable = [frame.convert_dtypes(dtype_backend=backend) for frame in frames]
     y = np.arange(30.0)
     models = [DoubleBasisRegressor(MomentsEmbedding()).fit(x, y) for x in (frames, nullable)]
     np.testing.assert_array_equal(*(model.predict(frames) for model in models))
@@ -279,16 +279,16 @@ TABLE = pd.DataFrame({"id": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": [0.0, 1.0, 2.0
 def test_a_table_is_no_list_of_its_columns(name, library, tmp_path):
     """Its columns' names were taken; its index of columns is one."""
     table = library.DataFrame({"x": [1.0]})
-    given = {"id_column": "id", "coordinates": ["x"], name: table}
+    arguments = {"id_column": "id", "coordinates": ["x"], name: table}
     with pytest.raises(ParameterError, match=f"{name} is"):
-        ingest_frame(TABLE, tmp_path / "s.zarr", **given)
+        ingest_frame(TABLE, tmp_path / "s.zarr", **arguments)
     if name != "targets":
         with pytest.raises(ParameterError, match=f"{name} is"):
-            Bags.from_frame(TABLE, **given)
-        given[name] = table.columns
+            Bags.from_frame(TABLE, **arguments)
+        arguments[name] = table.columns
         if name == "coordinates":
-            assert Bags.from_frame(TABLE, **given).n_dims == 1
-            assert ingest_frame(TABLE, tmp_path / "s.zarr", **given).n_dims == 1
+            assert Bags.from_frame(TABLE, **arguments).n_dims == 1
+            assert ingest_frame(TABLE, tmp_path / "s.zarr", **arguments).n_dims == 1
 
 
 @pytest.mark.parametrize("names", [["id", "id"], ["id", "y", "id"]])
@@ -398,9 +398,9 @@ NEAR_CALLS = {
     "groups": lambda _: Bags.from_frame(near_frame().groupby("id")),
     "polars": lambda _: Bags.from_frame(pl.from_pandas(near_frame()), id_column="id"),
     "list": lambda _: Bags.from_list([near_frame()[["x"]]] * 2),
-    "arrays": lambda _: DoubleBasisRegressor().fit([np.array([[one]]) for one in NEAR], NEAR),
+    "arrays": lambda _: DoubleBasisRegressor().fit([np.array([[item]]) for item in NEAR], NEAR),
     "points": lambda _: Bags(np.array(NEAR)[:, None], [0, 1, 3]),
-    "nested lists": lambda _: Bags.from_list([[[one] for one in NEAR]]),
+    "nested lists": lambda _: Bags.from_list([[[item] for item in NEAR]]),
     "unsigned": lambda _: Bags(np.array(NEAR, np.uint64)[:, None], [0, 3]),
     "lists of Arrow": lambda _: Bags.from_arrow(pa.table({"x": [NEAR]})),
     "ingest_arrays": lambda place: ingest_arrays([np.array(NEAR)], place / "s.zarr"),
@@ -438,7 +438,7 @@ def test_integers_less_an_offset_stay_apart(tmp_path):
 def test_large_integers_that_stay_apart_are_numbers(x):
     frame = pd.DataFrame({"id": [1, 1, 2], "x": np.array(x).astype(np.int64)})
     bags = Bags.from_frame(frame, id_column="id")
-    assert bags.points[:, 0].tolist() == [float(one) for one in x]
+    assert bags.points[:, 0].tolist() == [float(item) for item in x]
 
 
 @pytest.mark.parametrize("dates", [False, True])
@@ -448,7 +448,7 @@ def test_times_in_one_bag_and_numbers_in_another(dates):
     frame = pd.DataFrame({"t": times.dt.date if dates else times, "x": [1.0, 2.0, 3.0]})
     numbers = pd.DataFrame({"x": [1.0, 2.0], "t": [5.0, 6.0]})
     assert Bags.from_list([frame, frame]).points[0].tolist() == [18262.0, 1.0]
-    for bags, told in ([[frame, numbers], (0, 1)], [[numbers, numbers, frame], (2, 0)]):
-        words = "column 't' has times in bag {} and numbers in bag {}".format(*told)
+    for bags, message in ([[frame, numbers], (0, 1)], [[numbers, numbers, frame], (2, 0)]):
+        words = "column 't' has times in bag {} and numbers in bag {}".format(*message)
         with pytest.raises(DataError, match=words):
             Bags.from_list(bags)

@@ -43,8 +43,8 @@ def case(kind: str) -> tuple[pd.DataFrame, pd.Series, list[str]]:
     keys = ["site", "patient"] if kind == "two columns" else ["id"]
     index = pd.MultiIndex.from_tuples(ids, names=keys) if len(keys) > 1 else pd.Index(ids)
     frames = []
-    for one, scale in zip(ids, spread, strict=True):
-        values = dict(zip(keys, one if isinstance(one, tuple) else (one,), strict=True))
+    for first, scale in zip(ids, spread, strict=True):
+        values = dict(zip(keys, first if isinstance(first, tuple) else (first,), strict=True))
         points = {"a": rng.normal(0, scale, PER_BAG), "b": rng.normal(5, 1, PER_BAG)}
         frames.append(pd.DataFrame({**values, **points}))
     return pd.concat(frames, ignore_index=True), pd.Series(spread, index), keys
@@ -157,7 +157,7 @@ def test_intervals_and_importance_follow_the_ids():
 def test_an_index_of_other_ids_is_refused_naming_one_of_each_side(labelled):
     groups, y, _ = labelled
     absent, foreign = y.index[7], ("x", "y") if y.index.nlevels > 1 else "nobody"
-    keys = [foreign if one == absent else one for one in y.index]
+    keys = [foreign if item == absent else item for item in y.index]
     other = pd.Series(y.to_numpy(), pd.Index(keys, tupleize_cols=True))
     for call in (
         lambda: regressor().fit(groups, other),
@@ -195,7 +195,7 @@ def test_a_plain_index_is_taken_by_place_with_one_warning_per_argument():
     groups, plain = rows.groupby(keys[0]), y.sort_index().reset_index(drop=True)
     with pytest.warns(BagbasisWarning, match="y has the index 0 to 59") as seen:
         fitted = regressor().fit(groups, plain)
-    assert len([one for one in seen if "has the index" in str(one.message)]) == 1
+    assert len([item for item in seen if "has the index" in str(item.message)]) == 1
     assert fitted.score(groups, y) > 0.8
     with warnings.catch_warnings():
         warnings.simplefilter("error", BagbasisWarning)
@@ -246,8 +246,8 @@ def test_a_store_keeps_the_ids_of_bags_and_aligns_with_them(tmp_path):
 def test_tests_pair_variables_and_labels_by_id():
     rows, y, keys = case("text")
     groups, ids = rows.groupby(keys[0]), sorted(y.index)
-    found = independence_test(groups, y, seed=0)
-    assert found.p_value == independence_test(groups, y[ids].to_numpy(), seed=0).p_value < 0.01
+    result = independence_test(groups, y, seed=0)
+    assert result.p_value == independence_test(groups, y[ids].to_numpy(), seed=0).p_value < 0.01
     bags = Bags.from_frame(groups)
     within = pd.Series(np.arange(N) % 3, y.index)
     plain = independence_test(bags, y[ids].to_numpy(), within=within[ids].to_numpy(), seed=0)
@@ -305,8 +305,8 @@ def test_several_targets_groups_and_weights_are_named_by_column():
     assert list(fitted.feature_names_in_) == ["a", "b"]
     assert fitted.predict(groups).shape == (N, 2)
     assert fitted.score(groups) > 0.8
-    one = frame[["id", "a", "b", "age", "site", "w"]].groupby("id")
-    scores = cross_val_score(regressor(), one, target="age", groups="site", sample_weight="w")
+    single = frame[["id", "a", "b", "age", "site", "w"]].groupby("id")
+    scores = cross_val_score(regressor(), single, target="age", groups="site", sample_weight="w")
     y = frame.groupby("id")[["age", "site"]].first()
     bare = frame[["id", "a", "b"]].groupby("id")
     plain = cross_val_score(regressor(), bare, y["age"], groups=y["site"], sample_weight=np.ones(N))
@@ -367,7 +367,8 @@ def test_a_coordinate_that_is_the_label_is_warned_of():
         regressor().fit(arrays, np.column_stack([rng.normal(size=N), age]))
     old = np.where(age > 50, "old", "young")
     coded = [
-        np.c_[bag[:, :1], np.full(12, one == "old")] for bag, one in zip(arrays, old, strict=True)
+        np.c_[bag[:, :1], np.full(12, first == "old")]
+        for bag, first in zip(arrays, old, strict=True)
     ]
     with pytest.warns(BagbasisWarning, match="coordinate 1 .* has one value per class of y"):
         DoubleBasisClassifier(MomentsEmbedding()).fit(coded, old)
@@ -376,7 +377,7 @@ def test_a_coordinate_that_is_the_label_is_warned_of():
 def test_a_covariate_that_is_not_the_label_is_not_warned_of():
     rng = np.random.default_rng(0)
     age = rng.uniform(20, 80, N).round()
-    bags = [np.c_[rng.normal(70, 10, 12), np.full(12, one)] for one in age]
+    bags = [np.c_[rng.normal(70, 10, 12), np.full(12, item)] for item in age]
     with warnings.catch_warnings():
         warnings.simplefilter("error", BagbasisWarning)
         regressor().fit(bags, age + rng.normal(size=N))

@@ -50,7 +50,9 @@ def texts_of(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()
-    return result, [str(one.message) for one in caught if one.category is BagbasisWarning]
+    return result, [
+        str(warning.message) for warning in caught if warning.category is BagbasisWarning
+    ]
 
 
 FORMS = {
@@ -100,8 +102,8 @@ def test_stores_name_the_target(tmp_path):
     store = BagStore.create(
         tmp_path / "s.zarr", 2, target_names=["c", "x"], class_names={"c": ["a", "b"]}
     )
-    given = {"c": with_text(CLASSES, ""), "x": with_text(NUMBERS, "")}
-    _, texts = texts_of(lambda: store.append(BAGS, given))
+    value = {"c": with_text(CLASSES, ""), "x": with_text(NUMBERS, "")}
+    _, texts = texts_of(lambda: store.append(BAGS, value))
     assert [text.split(":")[0] for text in texts] == ["target 'c'", "target 'x'"]
     assert np.isnan(store.targets()[[3, 5]]).all()
     # a class that the store names is that class
@@ -115,9 +117,9 @@ def test_stores_name_the_target(tmp_path):
 
 def test_groups_without_a_name_are_refused():
     groups = with_text(np.array([f"g{i // 2}" for i in range(N)], dtype=object), "")
-    for given in (groups, groups.astype(str), pd.Series(groups)):
+    for case in (groups, groups.astype(str), pd.Series(groups)):
         with pytest.raises(DataError, match="groups: bag 3 has none"):
-            regressor().fit(BAGS, NUMBERS.astype(float), groups=given)
+            regressor().fit(BAGS, NUMBERS.astype(float), groups=case)
     with pytest.raises(DataError, match="2 of 12 rows have no group, such as row 3"):
         StreamingRidge("folds").partial_fit(np.ones((N, 1)), np.ones(N), groups=groups)
     x = np.arange(12.0)
@@ -154,8 +156,8 @@ def test_classes_that_look_alike_are_told_of(names, tmp_path):
         tmp_path / "s", 2, target_names=["t"], class_names={"t": sorted({*labels})}
     )
     store.append(BAGS, {"t": labels})
-    for X, given in ((BAGS, {"y": labels}), (store, {"target": "t"})):
-        model, texts = texts_of(lambda X=X, given=given: classifier().fit(X, **given))
+    for X, arguments in ((BAGS, {"y": labels}), (store, {"target": "t"})):
+        model, texts = texts_of(lambda X=X, inputs=arguments: classifier().fit(X, **inputs))
         assert len(model.classes_) == 3
         assert sum("differ only in blanks or in the code of their letters" in t for t in texts) == 1
     assert texts_of(lambda: classifier().fit(BAGS, ["a b", "ab", "A b"] * 4))[1] == []

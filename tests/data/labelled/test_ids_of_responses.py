@@ -58,7 +58,7 @@ def test_responses_follow_the_ids_of_the_bags(call, tmp_path):
 def test_ids_that_only_count_are_taken_in_order(tmp_path):
     counted = Bags(ANSWERS, OFFSETS, ids=np.arange(N))
     with pytest.warns(BagbasisWarning, match="taken in the order of the bags"):
-        found = append(counted, tmp_path)
-    np.testing.assert_array_equal(found, append(RESPONSES, tmp_path))
+        result = append(counted, tmp_path)
+    np.testing.assert_array_equal(result, append(RESPONSES, tmp_path))
     plain = Bags(ANSWERS, OFFSETS)
-    np.testing.assert_array_equal(append(plain, tmp_path), found)
+    np.testing.assert_array_equal(append(plain, tmp_path), result)

@@ -120,12 +120,12 @@ def test_labels_without_bags(data, kind, stored):
     whole = data[kind][stored]
     part = LabelledBags(whole.data, whole.labels, left_out=LEFT_OUT)
     ranges = [(40, 61), (3, 9)]
-    found = [(a + rows, labels) for (a, _), rows, labels in part.label_blocks(ranges)]
+    values = [(a + rows, labels) for (a, _), rows, labels in part.label_blocks(ranges)]
     expected = [batch.index for r in ranges for batch in part.batches(*r)]
     np.testing.assert_array_equal(
-        np.concatenate([index for index, _ in found]), np.concatenate(expected)
+        np.concatenate([index for index, _ in values]), np.concatenate(expected)
     )
-    assert all(len(index) == len(labels) for index, labels in found)
+    assert all(len(index) == len(labels) for index, labels in values)
 
 
 def test_sizes_and_what_it_holds(data):

@@ -24,17 +24,17 @@ def stored(folder, ids, **columns):
 
 def test_a_column_whose_values_recur(tmp_path):
     store = stored(tmp_path, None, day=DAYS)
-    told = suspect_groups(store, ["y"], Holdout.of(0.2))
-    assert "120 bags have 30 values of 'day'" in told
-    assert "groups: day}" in told
+    message = suspect_groups(store, ["y"], Holdout.of(0.2))
+    assert "120 bags have 30 values of 'day'" in message
+    assert "groups: day}" in message
     for known in ({"fraction": 0.2, "groups": "day"}, {"groups": "day"}, {"after": 3, "time": "y"}):
         assert suspect_groups(store, ["y"], Holdout.of(known)) is None
     assert suspect_groups(store, ["day"], Holdout.of(0.2)) is None, "it is what is learnt"
 
 
 def test_ids_with_one_beginning(tmp_path):
-    told = suspect_groups(stored(tmp_path, PLACES), ["y"], Holdout.of(0.2))
-    assert "ids of 120 bags have 30 beginnings, as '2026-01-01'" in told
+    message = suspect_groups(stored(tmp_path, PLACES), ["y"], Holdout.of(0.2))
+    assert "ids of 120 bags have 30 beginnings, as '2026-01-01'" in message
 
 
 @pytest.mark.parametrize(

@@ -209,11 +209,11 @@ EACH = {"balanced": COUNTS.sum() / (3 * COUNTS), "mapping": np.array([1.0, 3.0, 
 
 
 @pytest.mark.parametrize(
-    ("given", "each"), [("balanced", EACH["balanced"]), ({1: 3, 2: 0}, EACH["mapping"])]
+    ("value", "each"), [("balanced", EACH["balanced"]), ({1: 3, 2: 0}, EACH["mapping"])]
 )
-def test_weights_of_classes(given, each, tmp_path):
+def test_weights_of_classes(value, each, tmp_path):
     """They multiply those of the bags, and a saved model keeps them."""
-    model = small(DoubleBasisClassifier, class_weight=given)
+    model = small(DoubleBasisClassifier, class_weight=value)
     model.fit(BAGS, KIND_OF_BAG, sample_weight=TIMES)
     by_bags = small(DoubleBasisClassifier)
     by_bags.fit(BAGS, KIND_OF_BAG, sample_weight=TIMES * each[KIND_OF_BAG])
@@ -227,7 +227,7 @@ def test_weights_of_classes(given, each, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [
         ("balance", "class_weight is 'balance'"),
         ({7: 1.0}, "class_weight has class 7"),
@@ -235,11 +235,11 @@ def test_weights_of_classes(given, each, tmp_path):
         ({0: 0, 1: 0, 2: 0}, None),
     ],
 )
-def test_weights_of_classes_are_refused(given, message):
+def test_weights_of_classes_are_refused(value, message):
     """By name; all zero as weights of bags are."""
     kind = DataError if message is None else ParameterError
     with pytest.raises(kind, match=message or "weights of all labelled bags to fit are 0"):
-        small(DoubleBasisClassifier, class_weight=given).fit(BAGS, KIND_OF_BAG)
+        small(DoubleBasisClassifier, class_weight=value).fit(BAGS, KIND_OF_BAG)
 
 
 @pytest.mark.parametrize("times", [10, 1e6])
@@ -251,16 +251,16 @@ def test_bags_of_weight_0_are_as_removed(tmp_path, times, stored):
     wild = [bag * times for bag in bags[:8]]
     y, weights = np.r_[s, [50.0] * 8], np.r_[np.ones(80), np.zeros(8)]
 
-    def fit(some, labels, given):
+    def fit(some, labels, value):
         model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
         if not stored:
-            return model.fit(some, labels, sample_weight=given)
+            return model.fit(some, labels, sample_weight=value)
         store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "w"], overwrite=True)
-        store.append(some, np.column_stack([labels, given]))
+        store.append(some, np.column_stack([labels, value]))
         return model.fit(store, target="y", sample_weight="w")
 
-    expected, found = fit(bags, s, np.ones(80)), fit(bags + wild, y, weights)
-    np.testing.assert_allclose(found.predict(bags), expected.predict(bags), rtol=1e-9)
-    assert found.report_["n_bags_fitted"] == 80
-    assert found.report_["n_bags_held_out"] == 0
-    assert found.features_.embedding.box == expected.features_.embedding.box
+    expected, result = fit(bags, s, np.ones(80)), fit(bags + wild, y, weights)
+    np.testing.assert_allclose(result.predict(bags), expected.predict(bags), rtol=1e-9)
+    assert result.report_["n_bags_fitted"] == 80
+    assert result.report_["n_bags_held_out"] == 0
+    assert result.features_.embedding.box == expected.features_.embedding.box

@@ -83,21 +83,21 @@ def each_kill(
     seed : int
         Seed of the sample.
     """
-    given = place.with_name(f"{place.name}.given")
-    shutil.copytree(place, given, symlinks=True)
+    value = place.with_name(f"{place.name}.given")
+    shutil.copytree(place, value, symlinks=True)
     pipe = _forking()
 
     def answer() -> Any:
         assert pipe.poll(PATIENCE), "the process that is to be killed stands still"
-        told = pipe.recv()
-        assert not isinstance(told, str), told
-        return told
+        message = pipe.recv()
+        assert not isinstance(message, str), message
+        return message
 
     pipe.send((act, place))
     writes = answer()
     for k in _sample(len(writes), most, seed):
         shutil.rmtree(place)
-        shutil.copytree(given, place, symlinks=True)
+        shutil.copytree(value, place, symlinks=True)
         pipe.send(k)
         answer()
         print(f"killed before write {k} of {len(writes)}: {writes[k]}")  # seen on failure

@@ -53,10 +53,10 @@ def leaks(secret: str, text: str) -> str | None:
     for form in forms:
         # each piece has one of these within it, of which few are in a text by chance
         within = [form[i : i + PIECE // 2] for i in range(0, len(form), PIECE - PIECE // 2 + 1)]
-        if len(form) > PIECE and not any(part in one for part in within for one in texts):
+        if len(form) > PIECE and not any(part in item for part in within for item in texts):
             continue
         for i in range(max(1, len(form) - PIECE + 1)):
-            if any(form[i : i + PIECE] in one for one in texts):
+            if any(form[i : i + PIECE] in item for item in texts):
                 return form[i : i + PIECE]
     return None
 

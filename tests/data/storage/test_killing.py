@@ -38,11 +38,11 @@ def test_every_write_is_a_place_to_die(tmp_path, most):
     place = tmp_path / "place"
     place.mkdir()
     (place / "read").touch()
-    left = {}
+    remaining = {}
     for what in each_kill(write_in_every_way, place, most=most):
-        left[what.replace(f"{place}/", "")] = sorted(path.name for path in place.iterdir())
+        remaining[what.replace(f"{place}/", "")] = sorted(path.name for path in place.iterdir())
     if most == 30:
-        assert list(left) == EVENTS
-    assert len(left) == min(most, len(EVENTS))
-    assert left[EVENTS[0]] == ["read"]
-    assert left[EVENTS[-1]] == ["folder", "read"]
+        assert list(remaining) == EVENTS
+    assert len(remaining) == min(most, len(EVENTS))
+    assert remaining[EVENTS[0]] == ["read"]
+    assert remaining[EVENTS[-1]] == ["folder", "read"]

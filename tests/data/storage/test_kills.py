@@ -101,10 +101,10 @@ def test_a_store_is_whole_or_made_again(tmp_path, act):
             [OLD, OLD], [[1.0]] * 2
         )
     for i, what in enumerate(each_kill(act, place, most=MOST)):
-        found = n_bags_of(place / URL)
-        assert found in allowed, what
+        result = n_bags_of(place / URL)
+        assert result in allowed, what
         overwrites = act in (replace, generate_over, ingest_over)
-        (act if overwrites and (found or i % 2) else again)(place)
+        (act if overwrites and (result or i % 2) else again)(place)
         assert n_bags_of(place / URL) == done, what
 
 
@@ -122,15 +122,15 @@ def test_a_change_is_whole_or_was_never_made(tmp_path):
     place.mkdir()
     made = BagStore.create(place / URL, 2, target_names=["y"], chunk_points=1)
     made.append([OLD, OLD, OLD], [[1.0]] * 3)
-    left = set()
+    remaining = set()
     for what in each_kill(remove, place, most=MOST):
         store = BagStore.open(place / URL)
         store.verify()
-        left.add(store.n_removed)
+        remaining.add(store.n_removed)
         np.testing.assert_array_equal(store.read(1), [OLD, OLD], what)
         remove(place)
         assert BagStore.open(place / URL).present().tolist() == [False, True, True]
-    assert left == {0}  # the commit is the last write
+    assert remaining == {0}  # the commit is the last write
 
 
 def test_a_killed_compaction_is_finished_by_the_next(tmp_path):

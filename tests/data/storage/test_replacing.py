@@ -148,14 +148,14 @@ def generations_in(url):
 
 @pytest.mark.long
 @pytest.mark.parametrize("write", [save, predict])
-@pytest.mark.parametrize("given", [None, "flat", "one target"])
-def test_a_kill_among_objects_leaves_the_old_or_the_new(monkeypatch, write, given):
+@pytest.mark.parametrize("value", [None, "flat", "one target"])
+def test_a_kill_among_objects_leaves_the_old_or_the_new(monkeypatch, write, value):
     """Before any change of an object: one PUT puts the new in the place of the old, be that one
     of today or of an earlier version, and nothing is ever left that could not be written again."""
-    url, objects = f"memory://{write.__name__}/{given}/place", MemoryFileSystem.store
-    if given:
+    url, objects = f"memory://{write.__name__}/{value}/place", MemoryFileSystem.store
+    if value:
         write(url, "one target")
-    if given == "flat":
+    if value == "flat":
         fs, root = fsspec.core.url_to_fs(url)
         within = f"{root}/{generations_in(url)[0]}"
         for path in fs.find(within):
@@ -163,7 +163,7 @@ def test_a_kill_among_objects_leaves_the_old_or_the_new(monkeypatch, write, give
     before = {path: objects[path] for path in objects if "place" in path}
     old = content(url)
     with dying(monkeypatch) as changes:
-        write(url, "two targets", given is not None)
+        write(url, "two targets", value is not None)
     new, seen = content(url), []
     assert new != old
     for n in range(len(changes)):
@@ -171,10 +171,10 @@ def test_a_kill_among_objects_leaves_the_old_or_the_new(monkeypatch, write, give
             del objects[path]
         objects.update(before)
         with dying(monkeypatch, n):
-            write(url, "two targets", given is not None)
+            write(url, "two targets", value is not None)
         seen.append(content(url))
         if seen[-1] == old:
-            write(url, "two targets", given is not None)
+            write(url, "two targets", value is not None)
             assert content(url) == new
     n_old = seen.index(new) if new in seen else len(seen)
     assert n_old > 5

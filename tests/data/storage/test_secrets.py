@@ -79,19 +79,19 @@ FORMS = (
 def test_no_secret_of_a_url_is_shown(n, seed):
     """Stores, configs and messages refuse or cut each of them, whatever its place."""
     for i, case in enumerate(cases(n, seed)):
-        said, turn = [], i // len(PLACES)  # each place comes in each form
+        message, turn = [], i // len(PLACES)  # each place comes in each form
         if "://" in case.text or case.place == "URL that pathlib shortened":
-            said.append(outputs(case, lambda case=case: normalize_url(case.text)))
+            message.append(outputs(case, lambda case=case: normalize_url(case.text)))
         config = (
             {"data_url": case.text},
             {"inputs": [case.text]},
             {"source": {"files": [{"url": case.text}]}},
             {case.text: 1},
         )[turn % 4]
-        said.append(outputs(case, lambda config=config: refuse_credentials(config)))
+        message.append(outputs(case, lambda config=config: refuse_credentials(config)))
         for form in (turn % len(FORMS), (turn + 3) % len(FORMS)):
-            said.append(FORMS[form](case.text))
-        assert leaks(case.secret, "\n".join(said)) is None, (case, said)
+            message.append(FORMS[form](case.text))
+        assert leaks(case.secret, "\n".join(message)) is None, (case, message)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -99,8 +99,8 @@ def test_storage_options(option):
     """A value under the name of a secret is one, whatever it looks like."""
     for case in cases(12, seed=1):
         for config in ({"options": {option: case.secret}}, {"a": [{option.upper(): case.secret}]}):
-            said = outputs(case, lambda config=config: refuse_credentials(config))
-            assert leaks(case.secret, said) is None
+            messages = outputs(case, lambda config=config: refuse_credentials(config))
+            assert leaks(case.secret, messages) is None
             if "'" not in case.secret and '"' not in case.secret:
                 assert leaks(case.secret, one_line(f"storage_options={config}")) is None
                 assert leaks(case.secret, shown(config)) is None
@@ -163,8 +163,8 @@ ELSEWHERE = [
 def test_secrets_that_are_in_no_url(text):
     """Headers, cookies, options of commands and keys: refused in a config, cut in a message."""
     text = text.replace("HUSH", HUSH)
-    for given in (text, [text], {"prologue": [text]}):
-        assert has_credentials(given)
+    for case in (text, [text], {"prologue": [text]}):
+        assert has_credentials(case)
     cut = without_credentials(text)
     assert HUSH not in cut
     assert without_credentials(cut) == cut
@@ -224,8 +224,10 @@ def test_submitted_configs(tmp_path):
     """No run, and no file, is left of a config with a secret."""
     for case in cases(5 * len(PLACES), seed=2):
         config = {"data_url": case.text, "model_url": str(tmp_path / "m.zarr")}
-        said = outputs(case, lambda config=config: submit("fit", config, root=tmp_path / "runs"))
-        assert leaks(case.secret, said) is None
+        messages = outputs(
+            case, lambda config=config: submit("fit", config, root=tmp_path / "runs")
+        )
+        assert leaks(case.secret, messages) is None
         with pytest.raises(ConfigError):
             submit("fit", {"a": case.text}, root=tmp_path / "runs")
     assert not list(tmp_path.iterdir())
@@ -329,7 +331,7 @@ def test_every_job(name, watched, caplog):
 @pytest.mark.parametrize("begin", OTHERS, ids=" ".join)
 def test_every_other_command(begin, watched, caplog):
     """Registries, runs and roots of the other commands; also where a text is no value at all."""
-    assert {one.name for one in COMMANDS} >= {one[0] for one in OTHERS} - {"fit"}
+    assert {item.name for item in COMMANDS} >= {item[0] for item in OTHERS} - {"fit"}
     caplog.set_level(logging.DEBUG)
     for case in cases(N_PER_JOB, seed=4):
         more = ["x"] if begin in (["models", "promote"], ["models", "add"]) else []
@@ -415,8 +417,8 @@ def test_a_profile(tmp_path):
             {"cluster": "gateway", "options": {"password": case.secret}},
         ):
             profile.write_text(json.dumps(values))
-            said = outputs(case, lambda: load_profile(str(profile)))
-            assert leaks(case.secret, said) is None
+            messages = outputs(case, lambda: load_profile(str(profile)))
+            assert leaks(case.secret, messages) is None
 
 
 def test_the_message_says_where_and_what_to_do():

@@ -43,7 +43,7 @@ class LostError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("url", "error", "told"),
+    ("url", "error", "message"),
     [
         ("/a", FULL, r"^/a: saving failed \(No space left on device\); nothing was saved$"),
         ("/a", OSError("odd"), r"^/a: saving failed \(odd\); nothing was saved$"),
@@ -53,9 +53,9 @@ class LostError(Exception):
         ("http://a", NotImplementedError(), r"^http://a: cannot be reached \(NotImplementedError"),
     ],
 )
-def test_errors_of_the_storage_become_ours(url, error, told):
+def test_errors_of_the_storage_become_ours(url, error, message):
     """URL, action, reason and consequence stand in one line; the cause is kept."""
-    refused = pytest.raises(ModelError, match=told)
+    refused = pytest.raises(ModelError, match=message)
     with refused as caught, storage_errors(url, "saving failed", "nothing was saved", ModelError):
         raise error
     assert caught.value.__cause__ is error
@@ -107,9 +107,9 @@ def test_a_file_is_written_and_read(place):
 def test_a_name_as_long_as_a_filesystem_takes(tmp_path):
     """What is half written has a name that is no longer; what a killed writer left is found."""
     url = tmp_path / ("a" * 250 + ".json")
-    left = partial_path(url)
-    left.touch()
-    os.utime(left, (0, 0))
+    remaining = partial_path(url)
+    remaining.touch()
+    os.utime(remaining, (0, 0))
     write_json(url, {"n": 1})
     assert list(tmp_path.iterdir()) == [url]
 

@@ -45,7 +45,7 @@ def test_a_folder_is_written_and_replaced(place):
 def test_an_error_leaves_the_old_folder(tmp_path, monkeypatch, exchanges):
     """Whether the filesystem can exchange names or not."""
     if not exchanges:
-        monkeypatch.setattr(folders, "exchange_paths", lambda one, other: False)
+        monkeypatch.setattr(folders, "exchange_paths", lambda item, other: False)
     place = tmp_path / "m"
     write_folder(place, "old")
 
@@ -91,19 +91,19 @@ def test_a_link_is_replaced_and_not_followed(tmp_path):
 
 def test_a_reader_puts_the_old_folder_back_between_two_steps(tmp_path, monkeypatch):
     """What a killed process moved away is put back; of a living one, it is replaced again."""
-    monkeypatch.setattr(folders, "exchange_paths", lambda one, other: False)
-    place, rename, found = tmp_path / "m", Path.rename, []
+    monkeypatch.setattr(folders, "exchange_paths", lambda item, other: False)
+    place, rename, result = tmp_path / "m", Path.rename, []
     write_folder(place, "old")
 
     def rename_and_look(self, target):
         there = rename(self, target)
-        if not found and Path(target).suffix == ".replaced":
-            found.append(exists(str(place)))
+        if not result and Path(target).suffix == ".replaced":
+            result.append(exists(str(place)))
         return there
 
     monkeypatch.setattr(Path, "rename", rename_and_look)
     write_folder(place, "new")
-    assert found == [True]
+    assert result == [True]
     assert read_bytes(place / "a") == b"new"
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
@@ -115,7 +115,7 @@ def replace(place):
 
 
 def replace_in_two_steps(place):
-    with patch.object(folders, "exchange_paths", lambda one, other: False):  # as on NFS
+    with patch.object(folders, "exchange_paths", lambda item, other: False):  # as on NFS
         replace(place)
 
 

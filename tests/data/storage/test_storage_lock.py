@@ -78,7 +78,7 @@ def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["file", "icechunk+file"])
 @pytest.mark.parametrize(
-    ("put", "told"),
+    ("put", "message"),
     [
         (lambda lock, keys: lock.symlink_to(keys), "cannot be written .*; nothing was committed"),
         (lambda lock, keys: lock.hardlink_to(keys), "not a plain file of one name"),
@@ -86,7 +86,7 @@ def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
     ],
     ids=["symlink", "hard link", "pipe"],
 )
-def test_the_lock_touches_no_file_of_others(tmp_path, put, told, scheme):
+def test_the_lock_touches_no_file_of_others(tmp_path, put, message, scheme):
     """A link, or anything but a plain file, in the lock's place is refused and left alone."""
     store = BagStore.create(f"{scheme}://{tmp_path}/s.zarr", 2).append(ONE)
     keys = tmp_path / "authorized_keys"
@@ -94,7 +94,7 @@ def test_the_lock_touches_no_file_of_others(tmp_path, put, told, scheme):
     lock = tmp_path / "s.zarr" / (LOCK_NAME if scheme == "file" else transactions.COMMIT_LOCK)
     lock.unlink()
     put(lock, keys)
-    with pytest.raises(StoreError, match=told):
+    with pytest.raises(StoreError, match=message):
         store.append(ONE)
     assert keys.read_text() == "ssh-ed25519 years"
     lock.unlink()
@@ -120,8 +120,8 @@ def test_a_filesystem_without_locks_is_one_clear_line(tmp_path, monkeypatch, cod
         raise OSError(getattr(errno, code), "no locks here")
 
     monkeypatch.setattr("bagbasis.core.systems.fcntl.flock", fail)
-    told = r"s\.zarr: its filesystem keeps no locks \(no locks here\); mount it with flock"
-    with pytest.raises(StoreError, match=told):
+    message = r"s\.zarr: its filesystem keeps no locks \(no locks here\); mount it with flock"
+    with pytest.raises(StoreError, match=message):
         BagStore.create(tmp_path / "s.zarr", 2)
 
 
@@ -203,7 +203,7 @@ def test_plain_zarr_on_objects_is_read_and_not_written(tmp_path, memory_url):
         lambda: ingest_arrays(iter(ONE), fresh),
         lambda: ingest_arrays(iter(ONE), url, overwrite=True),
     ):
-        told = r"can only be read; to write bags there give icechunk\+s3://BUCKET/PATH \(pip"
-        with pytest.raises(StoreError, match=told):
+        message = r"can only be read; to write bags there give icechunk\+s3://BUCKET/PATH \(pip"
+        with pytest.raises(StoreError, match=message):
             write()
     assert {path: fs.cat_file(path) for path in fs.find(memory_url)} == before

@@ -70,21 +70,21 @@ def test_urls_without_credentials(url):
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("ftp://127.0.0.1:1/x", "Connection refused"),
         ("zip://x::/nope.zip", "No such file or directory"),
         ("github://owner:repository@main/x", "nobody answers"),
     ],
 )
-def test_filesystems_that_connect_at_once(url, said, monkeypatch):
+def test_filesystems_that_connect_at_once(url, message, monkeypatch):
     """What fails when fsspec makes the filesystem is one error of ours, too."""
 
     def get(*args, **options):
         raise requests.ConnectionError("nobody answers")
 
     monkeypatch.setattr(requests, "get", get)
-    assert refused(1, "info", url) == f"bags: info: {url}: cannot be read ({said})"
+    assert refused(1, "info", url) == f"bags: info: {url}: cannot be read ({message})"
 
 
 def test_a_working_folder_that_was_deleted(tmp_path, monkeypatch):

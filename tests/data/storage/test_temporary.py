@@ -44,13 +44,13 @@ def test_elsewhere(tmp_path):
 
 def test_what_killed_processes_left_is_removed(tmp_path):
     """But not what another process holds, nor what was made just now."""
-    left, held, new = (tmp_path / f"{PREFIX}{name}" for name in ("left", "held", "new"))
-    for folder in (left, held, new):
+    remaining, held, new = (tmp_path / f"{PREFIX}{name}" for name in ("left", "held", "new"))
+    for folder in (remaining, held, new):
         folder.mkdir()
         (folder / "rows").touch()
     fd = os.open(held, os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_EX)
-    old(left)
+    old(remaining)
     old(held)
     with temporary_folder(PREFIX) as folder:
         assert names(tmp_path) == {held.name, new.name, os.path.basename(folder)}

@@ -44,8 +44,8 @@ def loaded(target: Callable[..., Any], *args: object) -> Any:
     for _ in range(2):
         with running(_send, target, *args) as (_, pipe):
             assert pipe.poll(120)
-            found = pipe.recv()
-    return found
+            result = pipe.recv()
+    return result
 
 
 def _send(pipe: Any, target: Callable[..., Any], *args: object) -> None:
@@ -79,12 +79,12 @@ def model_of(n_bags: int) -> StoreModel:
 
 def check_two_appends(store: BagStore, n: int, *writers: Any) -> None:
     """Let two writers of ``n`` batches begin at once; each batch is there, whole and once."""
-    with writers[0] as (_, one), writers[1] as (_, two):
-        for pipe in (one, two):
+    with writers[0] as (_, item), writers[1] as (_, two):
+        for pipe in (item, two):
             assert pipe.recv() == "ready"
-        for pipe in (one, two):
+        for pipe in (item, two):
             pipe.send("go")
-        for pipe in (one, two):
+        for pipe in (item, two):
             assert pipe.recv() == "appended"
     store.refresh().verify()
     ids = store.ids().tolist()
@@ -92,8 +92,8 @@ def check_two_appends(store: BagStore, n: int, *writers: Any) -> None:
     for i in range(2 * n):
         at = ids.index(BATCH * i)
         assert ids[at : at + BATCH] == list(range(BATCH * i, BATCH * (i + 1)))
-        for found, given in zip(store.read(at, at + BATCH), batch(i)[0], strict=True):
-            np.testing.assert_array_equal(found, given)
+        for actual, value in zip(store.read(at, at + BATCH), batch(i)[0], strict=True):
+            np.testing.assert_array_equal(actual, value)
 
 
 def append_for_ever(pipe: Connection, url: str) -> None:
@@ -115,28 +115,28 @@ def hold(pipe: Connection, url: str) -> None:
 
 def refusals(actions: dict[str, Callable[[], Any]]) -> dict[str, str]:
     """Return the StoreError of each action, or what happened instead."""
-    said = {}
+    messages = {}
     for name, action in actions.items():
         try:
             action()
-            said[name] = "nothing was refused"
+            messages[name] = "nothing was refused"
         except StoreError as error:
-            said[name] = str(error)
+            messages[name] = str(error)
         except BaseException as error:
-            said[name] = f"another error: {error!r}"
-    return said
+            messages[name] = f"another error: {error!r}"
+    return messages
 
 
 def fill_the_disk(pipe: Connection, url: str, limits: list[int]) -> None:
     """Append and create while no file may grow beyond some bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     store = BagStore.open(url)
-    said = {}
+    messages = {}
     for limit in limits:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-        said |= refusals({f"append {limit}": lambda: append_batch(store)})
-    said |= refusals({"create": lambda: BagStore.create(f"{url}-other", 2)})
-    pipe.send(said)
+        messages |= refusals({f"append {limit}": lambda: append_batch(store)})
+    messages |= refusals({"create": lambda: BagStore.create(f"{url}-other", 2)})
+    pipe.send(messages)
 
 
 def write_without_permission(pipe: Connection, url: str) -> None:

@@ -309,8 +309,8 @@ def test_the_checksum_of_replaced_rows(n_after):
 
 def test_the_checksum_of_values_is_that_of_what_json_keeps():
     """Order and types that JSON does not tell apart do not matter; every value does."""
-    one = {"a": (1, 2.5), "b": {1: None, 10: "x"}}
-    assert checksum_of_values(one) == checksum_of_values(
+    item = {"a": (1, 2.5), "b": {1: None, 10: "x"}}
+    assert checksum_of_values(item) == checksum_of_values(
         {"b": {"10": "x", "1": None}, "a": [1, 2.5]}
     )
-    assert checksum_of_values(one) != checksum_of_values({**one, "a": (1, 2.25)})
+    assert checksum_of_values(item) != checksum_of_values({**item, "a": (1, 2.25)})

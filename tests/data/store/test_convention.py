@@ -28,17 +28,17 @@ def document(url):
     return json.loads((Path(url) / "zarr.json").read_text())
 
 
-def check(found):
+def check(actual):
     """Raise ValidationError for what is not of the convention."""
     validator = jsonschema.Draft202012Validator
     validator.check_schema(SCHEMA)
-    validator(SCHEMA).validate(found)
+    validator(SCHEMA).validate(actual)
 
 
 def read_by_convention(url):
     """Bags by name of their array, as a program reads them that knows the page and nothing else."""
     group = zarr.open_group(url, mode="r")
-    found = {}
+    by_name = {}
     for entry in group.attrs["ragged"]["arrays"]:
         edges = group[entry["offsets"]][: entry["size"] + 1]
         stored = group[entry["values"]][: edges[-1]]
@@ -46,10 +46,10 @@ def read_by_convention(url):
         if "scale_factor" in entry:
             values = np.array(entry["add_offset"]) + np.array(entry["scale_factor"]) * stored
             values[stored == entry["missing"]] = np.nan
-        found[entry["values"]] = np.split(values, edges[1:-1])
+        by_name[entry["values"]] = np.split(values, edges[1:-1])
         for name in entry.get("along", ()):
             assert len(group[name][: entry["size"]]) == entry["size"]
-    return found
+    return by_name
 
 
 @pytest.mark.long
@@ -62,14 +62,14 @@ def test_bags_by_the_convention(tmp_path, dtype, responses):
     store = make(tmp_path / "s.zarr", dtype, responses=responses)
     for name in ("new", "newer"):
         check(document(store.url))
-        found = read_by_convention(store.url)
-        assert set(found) == {"points", *(["responses/points"] if responses else [])}
+        result = read_by_convention(store.url)
+        assert set(result) == {"points", *(["responses/points"] if responses else [])}
         bags = store.read()
-        assert len(found["points"]) == store.n_bags
-        for ours, theirs in zip(bags, found["points"], strict=True):
+        assert len(result["points"]) == store.n_bags
+        for ours, theirs in zip(bags, result["points"], strict=True):
             np.testing.assert_array_equal(ours, theirs.astype(points_dtype(dtype)))
         if responses:
-            assert len(found["responses/points"]) == store.n_bags
+            assert len(result["responses/points"]) == store.n_bags
         missing = [None] if responses else None
         store = store.append([np.ones((2, 3))], ids=[name], responses=missing)
 
@@ -129,9 +129,9 @@ def test_stores_of_before_stay_as_they_are(tmp_path):
 )
 def test_the_schema_refuses(tmp_path, spoil):
     """What a reader cannot use."""
-    found = document(make(tmp_path / "s.zarr", responses=False).url)
-    check(found)
-    spoiled = copy.deepcopy(found)
+    result = document(make(tmp_path / "s.zarr", responses=False).url)
+    check(result)
+    spoiled = copy.deepcopy(result)
     spoil(spoiled["attributes"])
     with pytest.raises(jsonschema.ValidationError):
         check(spoiled)

@@ -123,7 +123,7 @@ def test_attributes_of_another_type_are_refused(store, values):
 def test_attributes_that_do_not_fit_the_arrays_are_found(store, values, message):
     """Counts and kinds are compared with the arrays before anything is read."""
     edit_attributes(store, lambda a: a.update(values))
-    assert any(message in said for said in refused(store.url, 2))
+    assert any(message in output for output in refused(store.url, 2))
     with pytest.raises(StoreError, match=re.escape(message)):
         BagStore.open(store.url).verify()
 
@@ -151,7 +151,7 @@ def test_changes_beyond_all_memory_are_refused_at_once(store, n):
     store.remove([10])
     edit_attributes(store, lambda a: a.update(n_changes=n))
     set_shape(store, "changes", n)
-    assert all("'changes'" in said for said in refused(store.url, 5))
+    assert all("'changes'" in message for message in refused(store.url, 5))
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_chunks_of_an_impossible_size_are_refused(store, name, inner):
         document["chunk_grid"]["configuration"]["chunk_shape"] = [16 * inner, *columns]
 
     edit_array(store, name, change)
-    assert all(f"array '{name}' cannot be opened" in said for said in refused(store.url, 2))
+    assert all(f"array '{name}' cannot be opened" in message for message in refused(store.url, 2))
 
 
 def test_shards_within_shards_and_double_compression_are_refused(store):
@@ -364,7 +364,7 @@ def test_a_file_in_the_place_of_a_folder_is_refused(store):
     """An array whose folder of objects is a file has lost its objects."""
     (Path(store.url) / "points/c").rename(Path(store.url) / "away")
     (Path(store.url) / "points/c").write_text("")
-    assert all("'points'" in said for said in refused(store.url, 2))
+    assert all("'points'" in message for message in refused(store.url, 2))
 
 
 def test_links_to_files_are_followed(store):

@@ -242,7 +242,7 @@ def test_arrays_shorter_than_committed_are_found(store, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "shapes"),
+    ("name", "text", "shapes"),
     [
         ("points", {"n_dims": 3, "box": [[0, 1]] * 3, "ranges": {}}, "(2,), not (3,)"),
         ("targets", {"target_names": ["y"], "class_names": {}}, "(2,), not (1,)"),
@@ -253,9 +253,9 @@ def test_arrays_shorter_than_committed_are_found(store, name):
         ),
     ],
 )
-def test_arrays_of_another_width_are_found(store, name, said, shapes):
+def test_arrays_of_another_width_are_found(store, name, text, shapes):
     """Rows of another shape than the attributes say are found, in any array."""
-    edit_attributes(store, lambda attributes: attributes.update(said))
+    edit_attributes(store, lambda attributes: attributes.update(text))
     message = re.escape(f"array {name!r} has rows of shape {shapes}")
     fresh = BagStore.open(store.url)
     for use in (readers(fresh)[name], fresh.verify):

@@ -109,10 +109,10 @@ def test_old_stores_without_a_box_are_unit_cubes(tmp_path):
 
 
 def test_a_given_box_stays_and_an_empty_store_has_the_unit_cube(tmp_path):
-    given = BagStore.create(tmp_path / "g.zarr", 1, box=[(0, 9)])
-    given.append([np.array([[20.0]])])
-    assert given.box.bounds == [[0, 9]]
-    assert "ranges" not in given.meta.to_attributes()["bagbasis"]
+    store = BagStore.create(tmp_path / "g.zarr", 1, box=[(0, 9)])
+    store.append([np.array([[20.0]])])
+    assert store.box.bounds == [[0, 9]]
+    assert "ranges" not in store.meta.to_attributes()["bagbasis"]
     empty = BagStore.create(tmp_path / "e.zarr", 1)
     assert empty.box == Box.unit(1)
     with pytest.raises(ParameterError, match="box is None; dtype uint16 holds fractions of a box"):
@@ -140,9 +140,9 @@ def test_responses_merged_stores_and_datasets_are_measured_too(tmp_path):
     assert merged.box.hi[0] > 99
     fixed = BagStore.create(tmp_path / "f.zarr", 1, box=[(-50, 50)], response_dims=1)
     fixed.append([np.array([[0.0]])], ids=["d"])
-    kept = merge_stores([merged, fixed], tmp_path / "k.zarr")
-    assert not kept.meta.is_measured
-    assert kept.box.lo == (-50,)
+    saved = merge_stores([merged, fixed], tmp_path / "k.zarr")
+    assert not saved.meta.is_measured
+    assert saved.box.lo == (-50,)
     xarray = pytest.importorskip("xarray")
     assert xarray
     again = BagStore.from_xarray(merged.to_xarray(), tmp_path / "x.zarr")

@@ -28,25 +28,25 @@ def stored(place, responses=None):
 @pytest.mark.parametrize("table", ["bags", "store"])
 def test_arrow_keeps_names(table, tmp_path):
     """In the metadata of the column, which Parquet keeps; what drops them gives bags without."""
-    given = (BAGS if table == "bags" else stored(tmp_path / "s.zarr")).to_arrow()
-    assert Bags.from_arrow(given, "points").coordinate_names == NAMES
-    pq.write_table(given, tmp_path / "t.parquet")
+    value = (BAGS if table == "bags" else stored(tmp_path / "s.zarr")).to_arrow()
+    assert Bags.from_arrow(value, "points").coordinate_names == NAMES
+    pq.write_table(value, tmp_path / "t.parquet")
     read = Bags.from_arrow(pq.read_table(tmp_path / "t.parquet"), "points")
     assert read.coordinate_names == NAMES
     np.testing.assert_array_equal(read.points, BAGS.points)
-    plain = given.replace_schema_metadata().cast(
-        pa.schema([field.remove_metadata() for field in given.schema])
+    plain = value.replace_schema_metadata().cast(
+        pa.schema([field.remove_metadata() for field in value.schema])
     )
     assert Bags.from_arrow(plain, "points").coordinate_names is None
     assert Bags.from_arrow(BAGS).coordinate_names == NAMES
 
 
-@pytest.mark.parametrize("kept", ["no JSON", '["pulse"]', "[1, 2]", "7", '{"a": "b", "c": "d"}'])
-def test_names_that_are_damaged_are_not_taken(kept):
-    given = BAGS.to_arrow()
-    field = given.schema.field(0).with_metadata({"bagbasis:coordinates": kept})
-    given = given.set_column(0, field, given.column(0))
-    assert Bags.from_arrow(given).coordinate_names is None
+@pytest.mark.parametrize("saved", ["no JSON", '["pulse"]', "[1, 2]", "7", '{"a": "b", "c": "d"}'])
+def test_names_that_are_damaged_are_not_taken(saved):
+    value = BAGS.to_arrow()
+    field = value.schema.field(0).with_metadata({"bagbasis:coordinates": saved})
+    value = value.set_column(0, field, value.column(0))
+    assert Bags.from_arrow(value).coordinate_names is None
 
 
 @pytest.mark.long

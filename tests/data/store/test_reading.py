@@ -67,7 +67,9 @@ def test_runs_of_a_sample_with_short_gaps_are_one_read(tmp_path, monkeypatch, va
     """Whatever is read at once, the bags are those of the runs; partitions stay the limit."""
     store, bags = ragged_store(tmp_path / "s.zarr", SIZES)
     calls, read = [], BagStore.read
-    monkeypatch.setattr(BagStore, "read", lambda *given: calls.append(given) or read(*given))
+    monkeypatch.setattr(
+        BagStore, "read", lambda *arguments: calls.append(arguments) or read(*arguments)
+    )
     monkeypatch.setattr(reading, "GAP_VALUES", values)
     for limit in (2**20, 4):
         monkeypatch.setattr(reading, "PARTITION_BYTES", limit)

@@ -83,9 +83,9 @@ def test_the_chunks_do_not_show(tmp_path):
                 for a in range(0, len(bags), step):
                     part = Bags.from_list(bags[a : a + step])
                     session.write(part, responses=responses[a : a + step])
-            found = BagStore.open(store.url).responses()
-            np.testing.assert_array_equal(found.points, expected.points)
-            np.testing.assert_array_equal(found.offsets, expected.offsets)
+            result = BagStore.open(store.url).responses()
+            np.testing.assert_array_equal(result.points, expected.points)
+            np.testing.assert_array_equal(result.offsets, expected.offsets)
 
 
 def test_points_outside_the_response_box_are_kept(tmp_path):
@@ -163,8 +163,8 @@ def test_pairs_come_in_order_and_within_the_memory(paired):
     there = [i for i, response in enumerate(responses) if response is not None]
     for start, stop in ((0, 15), (2, 11), (4, 5), (3, 3)):
         parts = list(source.batches(start, stop, max_bytes=800))
-        found = [i for part in parts for i in part.index]
-        assert found == [i for i in there if start <= i < stop]
+        values = [i for part in parts for i in part.index]
+        assert values == [i for i in there if start <= i < stop]
         for part in parts:
             assert_same_bags(part.bags, [bags[i] for i in part.index])
             assert_same_responses(part.labels, [responses[i] for i in part.index])
@@ -201,9 +201,9 @@ def test_a_sample_of_responses(paired):
     (everything,) = source.response_sample(RunSample(1, 15))
     assert_same_bags(everything, there)
     runs = [responses[a : a + 2] for a in (0, 6, 13)]
-    runs = [found for run in runs if (found := [r for r in run if r is not None])]
+    runs = [result for run in runs if (result := [r for r in run if r is not None])]
     for part, expected in zip(source.response_sample(RunSample(3, 2)), runs, strict=True):
         assert_same_bags(part, expected)
     store.append([[[0.0, 0.0]]] * 40)
-    (found,) = LabelledBags(store, ResponseBags()).response_sample(RunSample(2, 15))
-    assert_same_bags(found, there)
+    (result,) = LabelledBags(store, ResponseBags()).response_sample(RunSample(2, 15))
+    assert_same_bags(result, there)

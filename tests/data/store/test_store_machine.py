@@ -34,12 +34,12 @@ class Killed(BaseException):
 @contextmanager
 def killed_after(n_writes: int) -> Iterator[list[str]]:
     """Every write after the first ``n_writes`` finds the process killed; yields those before."""
-    original, written, left = WriterStore.set, [], [n_writes]
+    original, written, remaining = WriterStore.set, [], [n_writes]
 
     async def set_or_die(store, key, value):
-        if not left[0]:
+        if not remaining[0]:
             raise Killed
-        left[0] -= 1
+        remaining[0] -= 1
         await original(store, key, value)
         written.append(key)
 
@@ -93,18 +93,18 @@ class StoreMachine(RuleBasedStateMachine):
             ids = self.rng.permutation(free)[: len(sizes)].tolist()
         else:
             ids = [self.rng.bytes(8).hex() for _ in sizes]
-        given = {"bags": bags, "targets": targets, "ids": None if kind == "default" else ids}
+        value = {"bags": bags, "targets": targets, "ids": None if kind == "default" else ids}
         responses = None
         if self.store.response_dims is not None and self.rng.random() < 0.8:
             responses = random_responses(self.rng, len(sizes), 3, self.store.dtype)
-            given["responses"] = responses
-        return given, self.model.extended(bags, targets, ids, responses)
+            value["responses"] = responses
+        return value, self.model.extended(bags, targets, ids, responses)
 
     @rule(sizes=BATCH, kind=st.sampled_from(["default", "int", "str"]))
     def append(self, sizes, kind):
         """Append a batch."""
-        given, grown = self.batch(sizes, kind)
-        self.store.append(**given)
+        arguments, grown = self.batch(sizes, kind)
+        self.store.append(**arguments)
         self.model = grown
 
     @rule(
@@ -115,10 +115,10 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def killed_append(self, sizes, kind, writes, then_open):
         """Append a batch in a process that dies after some writes: all of it or nothing."""
-        given, grown = self.batch(sizes, kind)
+        arguments, grown = self.batch(sizes, kind)
         with killed_after(writes) as written:
             try:
-                self.store.append(**given)
+                self.store.append(**arguments)
             except Killed:
                 assert "zarr.json" not in written
             else:

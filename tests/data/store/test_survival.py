@@ -137,9 +137,9 @@ def test_a_full_disk_commits_nothing(store):
     """Wherever the space runs out, the error says that nothing was committed, and that is so."""
     limits = [0, 40, 1100, 1500]
     with running(fill_the_disk, store.url, limits) as (_, pipe):
-        said = pipe.recv()
-    assert set(said) == {"create", *(f"append {limit}" for limit in limits)}
-    for message in said.values():
+        output = pipe.recv()
+    assert set(output) == {"create", *(f"append {limit}" for limit in limits)}
+    for message in output.values():
         assert "(File too large); nothing was committed" in message
     fresh = BagStore.open(store.url)
     model_of(BATCH).check(fresh)
@@ -163,9 +163,9 @@ def test_a_read_only_disk_can_be_read_and_not_written(lock_writable):
         if lock_writable:
             next(folder.rglob("writer.lock")).chmod(0o666)
         with running(write_without_permission, store.url) as (_, pipe):
-            said = pipe.recv()
-        assert (said.pop("n_bags"), said.pop("read")) == (BATCH, BATCH)
-        for message in said.values():
+            output = pipe.recv()
+        assert (output.pop("n_bags"), output.pop("read")) == (BATCH, BATCH)
+        for message in output.values():
             assert "(Permission denied); nothing was committed" in message
         model_of(BATCH).check(BagStore.open(store.url))
         store.verify()
@@ -269,8 +269,8 @@ def test_whatever_changes_a_store_is_guarded(store, monkeypatch, change):
     sync(getattr(out, change)(key, *value))
     monkeypatch.setattr(MemoryStore, change, fail)
     named = "array 'points', object c/0/0" if "points" in key else f"object '{key}'"
-    told = rf"^{store.url}: {named}: (writing|deleting) failed \(Input/output error\); nothing"
-    with pytest.raises(StoreError, match=told):
+    message = rf"^{store.url}: {named}: (writing|deleting) failed \(Input/output error\); nothing"
+    with pytest.raises(StoreError, match=message):
         sync(getattr(out, change)(key, *value))
     held[0] = False
     with pytest.raises(WriterBusyError, match="lost"):

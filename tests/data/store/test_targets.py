@@ -121,12 +121,12 @@ def test_a_table_of_arrow_is_a_frame_of_targets(tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     store.append(ONE * 2, pa.table({"y": [1, None]}))
     np.testing.assert_array_equal(store.targets().ravel(), [1.0, np.nan])
-    for table, told in (
+    for table, message in (
         (pa.table({"z": [1.0, 2.0]}), "unknown target 'z'"),
         (pa.table([[1.0, 2.0]] * 2, names=["y", "y"]), "two targets are called 'y'"),
         (pa.table({"y": [{"a": 1}, None]}), "target 'y'"),
     ):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=message):
             store.append(ONE * 2, table, ids=[7, 8])
 
 

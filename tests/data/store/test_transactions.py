@@ -158,14 +158,14 @@ def test_killed_writer(store):
 def test_second_of_two_sessions(store):
     """The second of two open sessions is refused when it commits; nothing of it is kept."""
     first, second = BagStore.open(store.url), BagStore.open(store.url)
-    told = r"another writer committed meanwhile; nothing was committed; try again"
+    message = r"another writer committed meanwhile; nothing was committed; try again"
 
     def late():
         with second.appending() as session:
             session.write(Bags.from_list([np.full((200, 2), 9.0)]))
             append_batch(first)
 
-    with pytest.raises(WriterBusyError, match=told):
+    with pytest.raises(WriterBusyError, match=message):
         late()
     assert second.n_bags == 0
     model_of(BATCH).check(second.refresh())
@@ -195,8 +195,8 @@ def test_overtaken_append_is_written_again(store, monkeypatch):
     bags = batch(7)[0]
     store.append(bags)
     assert store.ids().tolist() == list(range(2 * BATCH))
-    for found, given in zip(store.read(BATCH), bags, strict=True):
-        np.testing.assert_array_equal(found, given)
+    for actual, value in zip(store.read(BATCH), bags, strict=True):
+        np.testing.assert_array_equal(actual, value)
     store.verify()
 
 
@@ -219,8 +219,8 @@ def test_overtaken_before_it_writes(store, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("nth", "said"), [(1, "exists already"), (2, "committed meanwhile")])
-def test_of_two_makers_one_is_refused(url, monkeypatch, nth, said):
+@pytest.mark.parametrize(("nth", "message"), [(1, "exists already"), (2, "committed meanwhile")])
+def test_of_two_makers_one_is_refused(url, monkeypatch, nth, message):
     """What another process makes, and appends to, behind any of this one's looks stays."""
     look, looks = creation.is_vacant, []
 
@@ -234,7 +234,7 @@ def test_of_two_makers_one_is_refused(url, monkeypatch, nth, said):
         return vacant
 
     monkeypatch.setattr(creation, "is_vacant", be_overtaken)
-    with pytest.raises(StoreError, match=said):
+    with pytest.raises(StoreError, match=message):
         BagStore.create(url, 2)
     model_of(BATCH).check(BagStore.open(url))
 

@@ -61,10 +61,10 @@ def assert_same(a, b):
 def test_there_and_back(dtype, ids, responses, tmp_path):
     """Each kind of point and id, with responses and without."""
     store = make(tmp_path / "a.zarr", dtype, ids, responses)
-    found = store.to_xarray()
-    assert found["row_size"].attrs["sample_dimension"] == "point"
-    assert found.sizes["point"] == SIZES.sum()
-    assert_same(BagStore.from_xarray(found, tmp_path / "b.zarr"), store)
+    result = store.to_xarray()
+    assert result["row_size"].attrs["sample_dimension"] == "point"
+    assert result.sizes["point"] == SIZES.sum()
+    assert_same(BagStore.from_xarray(result, tmp_path / "b.zarr"), store)
     part = store.to_xarray(2, 9)
     np.testing.assert_array_equal(part["points"], store.read(2, 9).points)
     np.testing.assert_array_equal(part["row_size"], SIZES[2:9])
@@ -92,10 +92,10 @@ def test_removed_bags_are_left_out(tmp_path):
     store = make(tmp_path / "a.zarr", responses=False)
     store.remove(["bag 4"])
     store.relabel("y", {"bag 5": 9.0})
-    found = BagStore.from_xarray(store.to_xarray(), tmp_path / "b.zarr")
-    assert found.n_bags == N - 1
-    assert "bag 4" not in found.ids().tolist()
-    assert found.targets(names=["y"])[4, 0] == 9.0
+    result = BagStore.from_xarray(store.to_xarray(), tmp_path / "b.zarr")
+    assert result.n_bags == N - 1
+    assert "bag 4" not in result.ids().tolist()
+    assert result.targets(names=["y"])[4, 0] == 9.0
 
 
 def test_data_sets_of_others(tmp_path):
@@ -229,8 +229,8 @@ def test_decoded_and_undecoded_data_sets_are_the_same(case, tmp_path):
         call = {"id_column": "halo", "coordinates": ["sst"], "missing": "drop_point"}
         frame = ingest_frame(table, tmp_path / f"{name} table.zarr", dtype="float64", **call)
         numbers = np.array(expected)
-        found = frame.read().points.ravel()
-        np.testing.assert_allclose(found, numbers[~np.isnan(numbers)], rtol=1e-12)
+        result = frame.read().points.ravel()
+        np.testing.assert_allclose(result, numbers[~np.isnan(numbers)], rtol=1e-12)
 
 
 def test_refused_by_name(tmp_path):
@@ -264,8 +264,8 @@ def test_attributes_that_cf_asks_for(tmp_path):
     older = dataset.rename({"target_name": "target"}).drop_attrs()
     older = older.assign_attrs(dataset.attrs)
     older["row_size"].attrs.update(dataset["row_size"].attrs)
-    for i, one in enumerate((dataset, older)):
-        read = BagStore.from_xarray(one, str(tmp_path / f"{i}"))
+    for i, first in enumerate((dataset, older)):
+        read = BagStore.from_xarray(first, str(tmp_path / f"{i}"))
         assert list(read.target_names) == ["a", "b"]
         np.testing.assert_array_equal(read.targets(), y)
 

@@ -27,8 +27,8 @@ def test_equals_a_sort(k, n, d):
     points = RNG.normal(size=(n, d)) * 10.0 ** RNG.integers(-3, 3, d) + 1e4
     points[n // 2 :: 3] = points[0]
     queries = np.concatenate([points[:5], RNG.normal(size=(600, d)) + 1e4])
-    found = AllDistances(points).distances(queries, k)
-    np.testing.assert_allclose(found, sorted_distances(queries, points, k), rtol=1e-13, atol=0)
+    distances = AllDistances(points).distances(queries, k)
+    np.testing.assert_allclose(distances, sorted_distances(queries, points, k), rtol=1e-13, atol=0)
 
 
 @pytest.mark.long
@@ -37,8 +37,10 @@ def test_ties_closer_than_single_precision():
     directions = RNG.normal(size=(400, 12))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     points = directions * (1 + 1e-9 * RNG.permutation(400))[:, None]
-    found = AllDistances(points).distances(np.zeros((1, 12)), 25)
-    np.testing.assert_allclose(found, sorted_distances(np.zeros((1, 12)), points, 25), rtol=1e-15)
+    distances = AllDistances(points).distances(np.zeros((1, 12)), 25)
+    np.testing.assert_allclose(
+        distances, sorted_distances(np.zeros((1, 12)), points, 25), rtol=1e-15
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-18, 1e-20, 1e-22, 1e-24, 1e-150])
@@ -46,16 +48,16 @@ def test_products_too_small_for_single_precision(scale):
     """What the products lose counts among their errors: distances in double decide."""
     points = RNG.normal(size=(300, 12)) * scale
     queries = RNG.normal(size=(50, 12)) * scale
-    found = AllDistances(points).distances(queries, 25)
-    np.testing.assert_allclose(found, sorted_distances(queries, points, 25), rtol=1e-13, atol=0)
+    distances = AllDistances(points).distances(queries, 25)
+    np.testing.assert_allclose(distances, sorted_distances(queries, points, 25), rtol=1e-13, atol=0)
 
 
 @pytest.mark.parametrize("n", [33, 1000])
 def test_many_points_as_near_as_the_kth(n):
     """Whole numbers have equal distances; no bound lets only k blocks through."""
     points = RNG.integers(0, 2, (n, 11)).astype(float)
-    found = AllDistances(points).distances(points, 7)
-    np.testing.assert_array_equal(found, sorted_distances(points, points, 7))
+    distances = AllDistances(points).distances(points, 7)
+    np.testing.assert_array_equal(distances, sorted_distances(points, points, 7))
 
 
 def test_blas_has_one_thread_while_bags_are_compared():
@@ -63,7 +65,7 @@ def test_blas_has_one_thread_while_bags_are_compared():
     seen = []
 
     def look(_):
-        seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        seen.extend(item["num_threads"] for item in threadpool_info() if item["user_api"] == "blas")
 
     for_each(look, 4, lambda: None)
     assert set(seen) == {1}

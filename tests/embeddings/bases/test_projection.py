@@ -31,10 +31,10 @@ def test_one_compilation_serves_both_precisions():
     for dtype in (np.float32, np.float64):
         bags = Bags.from_list(random_bags(np.random.default_rng(0), [3, 5], 2, dtype))
         arguments = kernel_arguments(bags, ALL[2], Box.unit(2), False, np.dtype(dtype))
-        given = np.ones((4, 2), dtype)
-        types.add((*map(numba.typeof, arguments), numba.typeof(by_precision(given))))
-        (kept,) = (array for array in by_precision(given) if len(array))
-        assert kept is given
+        value = np.ones((4, 2), dtype)
+        types.add((*map(numba.typeof, arguments), numba.typeof(by_precision(value))))
+        (selected,) = (array for array in by_precision(value) if len(array))
+        assert selected is value
     assert len(types) == 1
 
 

@@ -35,12 +35,12 @@ def test_what_is_linear_or_a_product_is_that_of_whole_features(made):
     both, truth = np.hstack([begun, few]), np.hstack([whole, few])
     square = np.triu(both.T @ both)
     completion.complete_products(square)
-    for found, expected in (
+    for actual, expected in (
         (completion.sums(begun.T @ few), whole.T @ few),
         (begun @ completion.coefficients(psi), whole @ psi),
         (np.triu(square), np.triu(truth.T @ truth)),
     ):
-        np.testing.assert_allclose(found, expected, atol=1e-8)
+        np.testing.assert_allclose(actual, expected, atol=1e-8)
 
 
 def test_float32_sums_are_as_exact_as_those_of_whole_features():
@@ -111,8 +111,8 @@ def test_every_fit_is_that_of_whole_features(params, nothing_put_off):
     )
     put_off = model.fit(bags, y)
     assert put_off.features_.completion
-    found = put_off.predict(bags)
+    predicted = put_off.predict(bags)
     nothing_put_off()
     whole = model.fit(bags, y)
     assert not whole.features_.completion
-    np.testing.assert_allclose(found, whole.predict(bags), atol=1e-6)
+    np.testing.assert_allclose(predicted, whole.predict(bags), atol=1e-6)

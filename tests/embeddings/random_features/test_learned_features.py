@@ -101,16 +101,16 @@ def test_without_data_sweeps_keep_the_law_of_the_prior(covariance):
 def test_both_covariances_are_one_law_for_one_input():
     """Densities and the marginal of new components; the diagonal of d is d of one."""
     omega = np.random.default_rng(0).standard_normal((5, 1))
-    one, full = Diagonal(0.2), Full(0.2)
+    first, full = Diagonal(0.2), Full(0.2)
     new = stats.t(3, scale=np.sqrt((1 + 1 / 0.2) / 3)).logpdf(omega[:, 0])
-    np.testing.assert_allclose(one.log_prior(omega), new)
+    np.testing.assert_allclose(first.log_prior(omega), new)
     np.testing.assert_allclose(full.log_prior(omega), new)
     shape, pair = np.eye(2) * (1 + 1 / 0.2) / 3, omega[:2].T
     whole = stats.multivariate_t([0, 0], shape, 3).logpdf(pair)
     np.testing.assert_allclose(full.log_prior(pair), np.atleast_1d(whole))
     mean, root = np.array([0.3]), np.array([1.7])
     expected = stats.norm(0.3, 1.7).logpdf(omega[:, 0])
-    np.testing.assert_allclose(log_density(one, omega, mean, root), expected)
+    np.testing.assert_allclose(log_density(first, omega, mean, root), expected)
     np.testing.assert_allclose(log_density(full, omega, mean, root[:, None]), expected)
 
 
@@ -153,8 +153,8 @@ def test_without_sweeps_frequencies_are_those_of_a_gaussian_kernel():
     theirs = RandomFourierFeatures(n_features=16, scale=0.7, seed=4).fit(rows)
     np.testing.assert_array_equal(ours.spec_.frequencies, theirs.spec_.frequencies())
     for dtype in (np.float32, np.float64):
-        given = rows.astype(dtype)
-        np.testing.assert_array_equal(ours.transform(given), theirs.transform(given))
+        value = rows.astype(dtype)
+        np.testing.assert_array_equal(ours.transform(value), theirs.transform(value))
 
 
 def test_targets_that_say_nothing_leave_the_prior():

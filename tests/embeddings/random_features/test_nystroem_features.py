@@ -127,8 +127,8 @@ def test_pivots_follow_their_law():
     for seed in range(4000):
         first, second = choose_by_cholesky(lambda a, b: k[a][:, b], 4, 2, seed, 0.0)
         counts[first, second] += 1
-    left = 1 - k**2
-    expected = 1000 * left / left.sum(axis=1, keepdims=True)
+    remaining = 1 - k**2
+    expected = 1000 * remaining / remaining.sum(axis=1, keepdims=True)
     assert (np.abs(counts - expected) <= 4.5 * np.sqrt(expected) + 1e-9).all()
 
 
@@ -217,8 +217,8 @@ def test_classes_and_densities(tmp_path):
         BAGS, responses=BAGS
     )
     triple.save(tmp_path / "triple.zarr")
-    given = load_model(tmp_path / "triple.zarr").predict(BAGS)
-    np.testing.assert_array_equal(given, triple.predict(BAGS))
+    value = load_model(tmp_path / "triple.zarr").predict(BAGS)
+    np.testing.assert_array_equal(value, triple.predict(BAGS))
 
 
 @pytest.mark.parametrize("array", ["landmarks", "whitening"])

@@ -46,15 +46,15 @@ def test_alignments_by_gram_matrices():
     blocks = [slice(8 * j, 8 * j + 8) for j in range(3)]
     for folds in ([0, 1], [1]):
         _, covariance, n = moments.centred(folds)
-        found = alignments(covariance, blocks, n)
-        kept = np.isin(np.arange(40) % 2, folds)
+        result = alignments(covariance, blocks, n)
+        saved = np.isin(np.arange(40) % 2, folds)
         H = np.eye(int(n)) - 1 / n
-        grams = [H @ f[kept] @ f[kept].T @ H / n for f in features]
+        grams = [H @ f[saved] @ f[saved].T @ H / n for f in features]
         for i, K in enumerate(grams):
             for j, L in enumerate(grams):
                 value = (K * L).sum() - (0 if i == j else np.trace(K) * np.trace(L) / n)
                 norm = np.linalg.norm(K) * np.linalg.norm(L)
-                assert found[i, j] == pytest.approx(max(0, value) / norm, abs=1e-12)
+                assert result[i, j] == pytest.approx(max(0, value) / norm, abs=1e-12)
 
 
 def test_features_are_of_the_gaussian_kernel():
@@ -124,19 +124,19 @@ def test_permutation_by_exchanges():
 def test_planted_coordinates(criterion):
     """They are found among many, in most folds; permutation shares importance among copies."""
     x, y, planted = planted_rows(600, 12, seed=3)
-    found = select_coordinates(x, y, k=len(planted), criterion=criterion)
-    assert set(found.indices) == set(planted)
-    assert found.stability[list(planted)].min() >= 0.8
-    assert found.names == tuple(f"x{j}" for j in found.indices)
-    assert found.n == 600
+    result = select_coordinates(x, y, k=len(planted), criterion=criterion)
+    assert set(result.indices) == set(planted)
+    assert result.stability[list(planted)].min() >= 0.8
+    assert result.names == tuple(f"x{j}" for j in result.indices)
+    assert result.n == 600
 
 
 def test_copies_are_left_out():
     """mRMR takes either a coordinate or its noisy copy; relevance alone would take both."""
     x, y, planted = planted_rows(600, 10, seed=4, copies=True)
-    found = select_coordinates(x, y, k=len(planted))
-    assert set(found.indices) == set(planted)
-    by_relevance = np.argsort(-found.scores)[: len(planted)]
+    result = select_coordinates(x, y, k=len(planted))
+    assert set(result.indices) == set(planted)
+    by_relevance = np.argsort(-result.scores)[: len(planted)]
     assert set(by_relevance) != set(planted)
 
 
@@ -171,8 +171,8 @@ def _bags(n, rng):
 def test_coordinates_of_bags_and_stores(tmp_path):
     """The marginal that carries the label, from memory and from a store; names of marginals."""
     bags, spread = _bags(150, np.random.default_rng(0))
-    found = select_coordinates(bags, spread, k=1)
-    assert found.names == ("x1",)
+    result = select_coordinates(bags, spread, k=1)
+    assert result.names == ("x1",)
     store = BagStore.create(
         tmp_path / "a.zarr", n_dims=4, target_names=["s"], box=[(-9, 9)] * 4, dtype="float64"
     )
@@ -195,7 +195,7 @@ def test_coordinates_of_bags_and_stores(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "message"),
     [
         ({"X": np.ones((9, 2)), "y": np.ones(8)}, "y has 8 rows, X has 9"),
         ({"X": np.ones((9, 2)), "y": np.ones(9), "k": 3}, "there are 2 variables"),
@@ -203,10 +203,10 @@ def test_coordinates_of_bags_and_stores(tmp_path):
         ({"X": np.eye(9), "y": np.arange(9.0), "k": 1}, "too few for 5 folds"),
     ],
 )
-def test_what_cannot_be_selected_from(given, told):
+def test_what_cannot_be_selected_from(arguments, message):
     """Each says what to change."""
-    with pytest.raises(BagbasisError, match=told):
-        select_coordinates(**given)
+    with pytest.raises(BagbasisError, match=message):
+        select_coordinates(**arguments)
 
 
 # ----------------------------------------------------------------------------------- derivatives
@@ -224,12 +224,12 @@ def test_norms_of_a_known_function():
     """By its gradient; x₁ and x₂ act together alone; x₃ does not matter."""
     x = np.random.default_rng(0).standard_normal((4000, 4))
     bags = Bags(x, np.arange(len(x) + 1))
-    found = derivative_norms(Function(), bags, n_draws=1)
+    norms = derivative_norms(Function(), bags, n_draws=1)
     spread = x.std(axis=0)
     slopes = np.column_stack([2 * np.cos(2 * x[:, 0]), x[:, 2], x[:, 1], np.zeros(len(x))])
     exact = np.sqrt((slopes**2).mean(axis=0)) * spread
-    np.testing.assert_allclose(found.norms, exact, rtol=2e-3, atol=1e-12)
-    assert set(found.selected(3)) == {0, 1, 2}
+    np.testing.assert_allclose(norms.norms, exact, rtol=2e-3, atol=1e-12)
+    assert set(norms.selected(3)) == {0, 1, 2}
 
 
 class MeanSquare:
@@ -243,18 +243,18 @@ def test_norms_of_bags_of_several_points():
     """n Σ_i (2 m_j / n)² = 4 m_j², in the mean over signs."""
     rng = np.random.default_rng(1)
     bags = Bags.from_list([rng.normal([3, 0.3], 1, (int(n), 2)) for n in rng.integers(5, 30, 40)])
-    found = derivative_norms(MeanSquare(), bags, n_draws=400, step=0.01)
+    norms = derivative_norms(MeanSquare(), bags, n_draws=400, step=0.01)
     exact = np.sqrt((4 * bags.means**2).mean(axis=0)) * bags.points.std(axis=0)
-    np.testing.assert_allclose(found.norms, exact, rtol=0.05)
+    np.testing.assert_allclose(norms.norms, exact, rtol=0.05)
 
 
 def test_norms_of_a_fitted_model():
     """For a Double-Basis regressor it finds the coordinate that carries the label, with errors."""
     bags, spread = _bags(150, np.random.default_rng(2))
     model = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=4, marginals=1)).fit(bags, spread)
-    found = derivative_norms(model, bags[:40], n_draws=1)
-    assert found.selected(1).tolist() == [1]
-    assert (found.standard_errors > 0).all()
+    norms = derivative_norms(model, bags[:40], n_draws=1)
+    assert norms.selected(1).tolist() == [1]
+    assert (norms.standard_errors > 0).all()
 
 
 # ------------------------------------------------------------------------------------- subspaces
@@ -265,12 +265,12 @@ def test_subspaces(dims):
     """Planted ones are found, of given sizes or of what is linked."""
     sizes = [2, 2, 2] if dims is None or dims == 2 else dims
     x, mixing = mixed_sources(sizes, 4000, seed=0)
-    found = IndependentSubspaces(dims).fit(x)
-    assert [len(s) for s in found.subspaces_] == sizes
-    assert amari(found.unmixing_ @ mixing, sizes) < 0.08
-    sources = found.transform(x)
+    model = IndependentSubspaces(dims).fit(x)
+    assert [len(s) for s in model.subspaces_] == sizes
+    assert amari(model.unmixing_ @ mixing, sizes) < 0.08
+    sources = model.transform(x)
     np.testing.assert_allclose(np.cov(sources.T), np.eye(6), atol=0.02)
-    between = found.dependence_[0, len(found.subspaces_[0]) :]
+    between = model.dependence_[0, len(model.subspaces_[0]) :]
     assert between.max() < 0.01
 
 
@@ -283,16 +283,16 @@ def test_amari_index():
 
 
 @pytest.mark.parametrize(
-    ("x", "dims", "told"),
+    ("x", "dims", "message"),
     [
         (np.random.default_rng(0).random((50, 4)), 3, "do not add up"),
         (np.random.default_rng(0).random((5, 4)), None, "too few"),
         (np.outer(np.arange(50.0), [1, 2]), None, "determine each other"),
     ],
 )
-def test_what_has_no_subspaces(x, dims, told):
+def test_what_has_no_subspaces(x, dims, message):
     """Each says why."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         IndependentSubspaces(dims).fit(x)
 
 
@@ -304,18 +304,18 @@ def test_what_has_no_subspaces(x, dims, told):
 def test_registration(measure):
     """A planted motion of an image with other intensities and a fifth of wild pixels."""
     fixed, moving, truth = warped_pair(64, 0.2, seed=1)
-    found = register_images(fixed, moving, measure=measure)
-    assert np.abs(np.array(found.shift) - truth["shift"]).max() < 0.5
-    assert abs(found.angle - truth["angle"]) < 0.5
-    assert abs(found.scale - truth["scale"]) < 0.02
+    result = register_images(fixed, moving, measure=measure)
+    assert np.abs(np.array(result.shift) - truth["shift"]).max() < 0.5
+    assert abs(result.angle - truth["angle"]) < 0.5
+    assert abs(result.scale - truth["scale"]) < 0.02
 
 
 @pytest.mark.long
 def test_apply_brings_the_image_back():
     """Resampled on the reference's pixels, without outliers, it is the reference again."""
     fixed, moving, _ = warped_pair(64, 0.0, seed=2, same_intensities=True)
-    found = register_images(fixed, moving)
-    back = found.apply(moving, fixed.shape)
+    result = register_images(fixed, moving)
+    back = result.apply(moving, fixed.shape)
     inside = np.isfinite(back)
     assert inside.mean() > 0.6
     assert np.corrcoef(back[inside], fixed[inside])[0, 1] > 0.98
@@ -324,24 +324,24 @@ def test_apply_brings_the_image_back():
 def test_nothing_to_search():
     """Without freedom the motion is none."""
     image = wave_image(32, 0)
-    found = register_images(image, image, max_shift=0, max_angle=0, max_scale=1)
-    assert (found.shift, found.angle, found.scale) == ((0, 0), 0, 1)
-    assert found.dependence > 0.99
+    result = register_images(image, image, max_shift=0, max_angle=0, max_scale=1)
+    assert (result.shift, result.angle, result.scale) == ((0, 0), 0, 1)
+    assert result.dependence > 0.99
 
 
 @pytest.mark.parametrize(
-    ("image", "told"),
+    ("image", "message"),
     [(np.ones((20, 20)), "constant"), (np.ones((3, 20)), "8 by 8"), (np.ones(20), "one channel")],
 )
-def test_what_is_no_image(image, told):
+def test_what_is_no_image(image, message):
     """Named by the argument."""
-    with pytest.raises(BagbasisError, match=told):
+    with pytest.raises(BagbasisError, match=message):
         register_images(gaussian_filter(np.random.default_rng(0).random((20, 20)), 1), image)
 
 
 def test_selected_count_is_checked():
     """More than there are."""
     x = np.random.default_rng(0).standard_normal((20, 4))
-    found = derivative_norms(Function(), Bags(x, np.arange(21)))
+    norms = derivative_norms(Function(), Bags(x, np.arange(21)))
     with pytest.raises(ParameterError, match="k"):
-        found.selected(5)
+        norms.selected(5)

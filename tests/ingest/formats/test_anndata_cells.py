@@ -107,11 +107,11 @@ def test_files_are_read_some_cells_at_a_time(kind, zarr_format, tmp_path, monkey
         inner = reader.__getitem__
 
         def counted(array, rows, inner=inner):
-            found = inner(array, rows)
+            result = inner(array, rows)
             name = getattr(array, "name", "").strip("/")
             if name.split("/")[0] in ("X", "obsm", "layers") and not name.endswith("indptr"):
-                read.append((name, np.size(found)))
-            return found
+                read.append((name, np.size(result)))
+            return result
 
         monkeypatch.setattr(reader, "__getitem__", counted)
     asked = ["X", "counts", "X_pca", "sparse"]
@@ -228,9 +228,9 @@ def test_too_many_genes_stored_by_genes(tmp_path, monkeypatch):
 )
 def test_refused(change, message, tmp_path):
     """One line that names what is wrong; no store is left."""
-    given = {"cells": cells(), **OPTIONS, **change}
+    arguments = {"cells": cells(), **OPTIONS, **change}
     with pytest.raises((DataError, ParameterError), match=message):
-        ingest_anndata(given.pop("cells"), tmp_path / "s.zarr", **given)
+        ingest_anndata(arguments.pop("cells"), tmp_path / "s.zarr", **arguments)
     assert not (tmp_path / "s.zarr").exists()
 
 

@@ -98,7 +98,7 @@ NAN = np.where(np.arange(12).reshape(4, 3) == 7, np.nan, 0)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "options", "error", "told"),
+    ("arrays", "options", "error", "message"),
     [
         ({"feature": NAN}, {}, DataError, r"d\.h5: no array 'features' \(did you mean 'feature'"),
         ({"features": NAN}, {}, DataError, r"d\.h5: row 2, features\[1\] is nan, not a finite"),
@@ -133,10 +133,10 @@ NAN = np.where(np.arange(12).reshape(4, 3) == 7, np.nan, 0)
         ({"features": np.zeros((1, 6))}, {"target_table": "no.csv"}, DataError, "no files found"),
     ],
 )
-def test_slides_that_cannot_be_used(arrays, options, error, told, tmp_path):
+def test_slides_that_cannot_be_used(arrays, options, error, message, tmp_path):
     """The error names file, array and row; no store is left."""
     slide(write_slides(tmp_path / "d"), **arrays)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         ingest_patches(tmp_path / "d", tmp_path / "s.zarr", **options)
     assert not (tmp_path / "s.zarr").exists()
 
@@ -209,7 +209,7 @@ def test_channels_in_another_order(samples, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("channels", "options", "told"),
+    ("channels", "options", "message"),
     [
         (CHANNELS, {"coordinates": ["CD8"]}, r"u\.fcs: no channel 'CD8'.*there are .*'CD4'"),
         (["FSC-A", "FITC-A", "APC-A", "Time"], {}, r"x\.fcs: no channel 'PE-A'"),
@@ -217,12 +217,12 @@ def test_channels_in_another_order(samples, tmp_path):
         (CHANNELS, {}, r"x\.fcs: row 3, channel 'PE-A' is nan, not a finite number"),
     ],
 )
-def test_samples_that_cannot_be_used(channels, options, told, samples, tmp_path):
+def test_samples_that_cannot_be_used(channels, options, message, samples, tmp_path):
     """The error names file, channel and row; no store is left."""
     events = np.ones((5, 4), np.float32)
     events[3, 2] = np.nan
     write_sample(samples / "x.fcs", events, channels, ("", "CD3", "", ""))
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         ingest_fcs(samples, tmp_path / "s.zarr", **options)
     assert not (tmp_path / "s.zarr").exists()
 
@@ -342,6 +342,6 @@ def test_a_killed_ingest_commits_nothing_and_runs_again(ingest, mode, tmp_path):
     store = ingest(folder, url, **options)
     assert store.ids().tolist() == [*"abcdef"][mode == "create" :]
     for name, bag in zip(store.ids().tolist(), store.read(), strict=True):
-        told = ord(name) if ingest is ingest_patches else np.arcsinh(np.float32(ord(name) / 150))
-        np.testing.assert_allclose(bag, told, rtol=1e-6)
+        message = ord(name) if ingest is ingest_patches else np.arcsinh(np.float32(ord(name) / 150))
+        np.testing.assert_allclose(bag, message, rtol=1e-6)
     store.verify()

@@ -98,17 +98,17 @@ def test_missing_integers_of_fits(tmp_path):
 
     level = MaskedColumn(np.arange(N), mask=np.arange(N) % 7 == 0)
     Table({"halo": HALO, "level": level}).write(tmp_path / "c.fits")
-    given = {"id_column": "halo", "coordinates": ["level"]}
+    arguments = {"id_column": "halo", "coordinates": ["level"]}
     with pytest.raises(DataError, match="coordinate 'level' is missing"):
-        ingest_catalogue(tmp_path / "c.fits", tmp_path / "s.zarr", **given)
+        ingest_catalogue(tmp_path / "c.fits", tmp_path / "s.zarr", **arguments)
     store = ingest_catalogue(
-        tmp_path / "c.fits", tmp_path / "s.zarr", missing="drop_point", **given
+        tmp_path / "c.fits", tmp_path / "s.zarr", missing="drop_point", **arguments
     )
     assert sorted(store.read().points[:, 0]) == [i for i in range(N) if i % 7]
 
 
 @pytest.mark.parametrize(
-    ("file", "options", "told"),
+    ("file", "options", "message"),
     [
         ("c.h5", {}, "no column 'halo'; there are .*PartType0"),
         ("c.h5", {"table": "Stars"}, "nothing is called 'Stars'; there are .*PartType0"),
@@ -122,7 +122,7 @@ def test_missing_integers_of_fits(tmp_path):
         ("e.fits", {}, r"e\.fits: cannot be read as FITS"),
     ],
 )
-def test_what_is_refused(file, options, told, tmp_path):
+def test_what_is_refused(file, options, message, tmp_path):
     """Names the file, and what there is."""
     written("hdf5", tmp_path)
     written("fits", tmp_path)
@@ -130,7 +130,7 @@ def test_what_is_refused(file, options, told, tmp_path):
         made["halo"], made["short"], made["deep"] = HALO, MASS[:5], np.zeros((N, 2, 2))
     (tmp_path / "e.h5").write_bytes(b"none")
     (tmp_path / "e.fits").write_bytes(b"none")
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         ingest_catalogue(tmp_path / file, tmp_path / "s.zarr", **{**GIVEN, **options})
     with pytest.raises(ParameterError, match="expected a local file"):
         ingest_catalogue(tmp_path / "c.txt", tmp_path / "s.zarr", **GIVEN)

@@ -76,10 +76,10 @@ def assert_is_ragged(store):
 def test_rows_are_points(tool, tmp_path):
     """Each library's table becomes the store that files make."""
     frame = long_frame()
-    given = tool(frame)
-    ids = {} if hasattr(given, "ngroup") else {"id_column": "bag"}
+    value = tool(frame)
+    ids = {} if hasattr(value, "ngroup") else {"id_column": "bag"}
     store = ingest_frame(
-        given, tmp_path / "s.zarr", coordinates=["u", "v"], targets=["kind"], **ids
+        value, tmp_path / "s.zarr", coordinates=["u", "v"], targets=["kind"], **ids
     )
     assert_holds(store, frame, sorted(set(frame["bag"])))
     assert store.meta.class_names == {"kind": ["ant", "bee", "cat"]}
@@ -123,15 +123,15 @@ def test_parquet_files_of_rows_that_are_bags(kind, cut, tmp_path, client, ingest
         part = ragged(kind).slice(start, 11 if i == 0 else None)
         pq.write_table(part, tmp_path / f"{i}.parquet", row_group_size=4 if cut else 100)
     names = ["x", "y"] if kind == "lists" else ["p"]
-    given = {"id_column": "name", "coordinates": names, "targets": ["t"]}
+    arguments = {"id_column": "name", "coordinates": names, "targets": ["t"]}
     ingest = ingest_cut if cut else ingest_tables
-    ingest(tmp_path / "0.parquet", tmp_path / "s.zarr", box=[(-4, 4), (-5, 5)], **given)
-    ingest(tmp_path / "1.parquet", tmp_path / "s.zarr", mode="append", **given)
+    ingest(tmp_path / "0.parquet", tmp_path / "s.zarr", box=[(-4, 4), (-5, 5)], **arguments)
+    ingest(tmp_path / "1.parquet", tmp_path / "s.zarr", mode="append", **arguments)
     store = BagStore.open(tmp_path / "s.zarr")
     assert_is_ragged(store)
     assert store.box.bounds == [[-4.0, 4.0], [-5.0, 5.0]]
     with pytest.raises(DataError, match="box"):
-        ingest_tables(tmp_path / "0.parquet", tmp_path / "t.zarr", box=[(0, 1)] * 3, **given)
+        ingest_tables(tmp_path / "0.parquet", tmp_path / "t.zarr", box=[(0, 1)] * 3, **arguments)
 
 
 @pytest.mark.long
@@ -159,7 +159,7 @@ def test_a_polars_column_of_vectors_is_read_some_rows_at_a_time(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("vectors", "told"),
+    ("vectors", "message"),
     [
         ([[[1.0, 2.0]], [[1.0, 2.0], [3.0]]], "row 1: bag 'b': .*a vector of 1 numbers, not 2"),
         ([[[1.0, 2.0]], [[1.0, 2.0, 3.0]]], "row 1: bag 'b': .*a vector of 3 numbers, not 2"),
@@ -170,12 +170,12 @@ def test_a_polars_column_of_vectors_is_read_some_rows_at_a_time(tmp_path):
         ([[["u"]], [["v"]]], "'p' holds vectors of string, not of numbers"),
     ],
 )
-def test_vectors_that_cannot_be_used(vectors, told, tmp_path):
+def test_vectors_that_cannot_be_used(vectors, message, tmp_path):
     """Lists of other lengths, with holes, or of texts: the error names file, row and coordinate."""
     kind = pa.string() if vectors[0] and vectors[0][0] == ["u"] else pa.float64()
     table = pa.table({"bag": ["a", "b"], "p": pa.array(vectors, pa.list_(pa.list_(kind)))})
     pq.write_table(table, tmp_path / "f.parquet")
-    with pytest.raises(DataError, match=rf"f\.parquet.*{told}"):
+    with pytest.raises(DataError, match=rf"f\.parquet.*{message}"):
         ingest_tables(tmp_path / "f.parquet", tmp_path / "s", id_column="bag", coordinates=["p"])
     assert not (tmp_path / "s").exists()
 
@@ -186,8 +186,8 @@ def test_lists_that_can_not_be_used(tmp_path):
 
     def ingest(x, y, **options):
         table = pa.table({"bag": ["a", "b"], "x": x, "y": y})
-        given = {"id_column": "bag", "coordinates": ["x", "y"], "overwrite": True, **options}
-        return ingest_frame(table, tmp_path / "s.zarr", **given)
+        arguments = {"id_column": "bag", "coordinates": ["x", "y"], "overwrite": True, **options}
+        return ingest_frame(table, tmp_path / "s.zarr", **arguments)
 
     with pytest.raises(DataError, match=r"table of points: .* lists .* differ in length in row 1"):
         ingest([[1.0], [2.0, 3.0]], [[1.0], [2.0]], missing="drop_point")
@@ -321,14 +321,14 @@ def test_dialects_of_csv(ending, options, tmp_path, client, ingest_cut):
     frame["t"] = frame["size"] / 4
     path = tmp_path / f"f{ending}"
     frame.to_csv(path, index=False, **options)
-    given = {"decimal_separator": options["decimal"]} if "decimal" in options else {}
+    value = {"decimal_separator": options["decimal"]} if "decimal" in options else {}
     store = ingest_cut(
         *(path, tmp_path / "s.zarr"),
         id_column="bag",
         coordinates=["v", {"day": "epoch(day) / 86400"}],
         targets=["t"],
         dtype="float64",
-        read=given,
+        read=value,
     )
     frame["days"] = (frame["day"] - pd.Timestamp(0)).dt.total_seconds() / 86400
     groups = frame.groupby("bag")
@@ -341,8 +341,8 @@ def test_dialects_of_csv(ending, options, tmp_path, client, ingest_cut):
 def test_dates_of_a_frame(kind, tmp_path):
     """Days since 1970-01-01, whatever they are counted in."""
     days = pd.to_datetime(["1970-01-03", "2020-01-01"])
-    given = days.date if kind == "date" else days.astype(kind)
-    frame = pd.DataFrame({"bag": [0, 1], "day": given})
+    value = days.date if kind == "date" else days.astype(kind)
+    frame = pd.DataFrame({"bag": [0, 1], "day": value})
     store = ingest_frame(frame, tmp_path / "s.zarr", coordinates=["day"], id_column="bag")
     assert store.read().points[:, 0].tolist() == [2.0, 18262.0]
 
@@ -353,8 +353,8 @@ def test_csv_that_can_not_be_used(tmp_path):
 
     def ingest(text, **options):
         path.write_text(text)
-        given = {"id_column": "bag", "coordinates": ["x"], **options}
-        return ingest_tables(path, tmp_path / "s.zarr", **given)
+        arguments = {"id_column": "bag", "coordinates": ["x"], **options}
+        return ingest_tables(path, tmp_path / "s.zarr", **arguments)
 
     with pytest.raises(DataError, match=r"row 0 \(line 2\): bag 'a': coordinate 'x' is '1.234,5'"):
         ingest("bag;x\na;1.234,5\n", read={"decimal_separator": ","})

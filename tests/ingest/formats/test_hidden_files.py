@@ -61,7 +61,11 @@ READERS = {
 def test_a_folder(reader, is_readable, tmp_path):
     """They are no bags and no classes, readable or not; nor is a folder's desktop.ini."""
     write, ending, ingest, options = READERS[reader]
-    for name in (f"a/1.{ending}", f"b/2.{ending}", *(one.format(f"1.{ending}") for one in FOREIGN)):
+    for name in (
+        f"a/1.{ending}",
+        f"b/2.{ending}",
+        *(item.format(f"1.{ending}") for item in FOREIGN),
+    ):
         path = tmp_path / "d" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if is_readable or (name[1:2] == "/" and name.count("/") == 1 and "._" not in name):
@@ -71,13 +75,13 @@ def test_a_folder(reader, is_readable, tmp_path):
     for name in ("Thumbs.db", "a/.DS_Store", "desktop.ini"):
         (tmp_path / "d" / name).write_bytes(b"none")
     store = ingest(tmp_path / "d", tmp_path / "s.zarr", **options)
-    assert [str(one)[-5:].split(".")[0][-1] for one in store.ids()] == ["1", "2"]
+    assert [str(item)[-5:].split(".")[0][-1] for item in store.ids()] == ["1", "2"]
     assert store.n_bags == 2
     if reader == "images":
         assert store.meta.class_names == {"class": ["a", "b"]}
     else:
-        found = ingest(str(tmp_path / "d" / "**" / f"*.{ending}"), tmp_path / "t.zarr", **options)
-        assert found.ids().tolist() == store.ids().tolist()
+        result = ingest(str(tmp_path / "d" / "**" / f"*.{ending}"), tmp_path / "t.zarr", **options)
+        assert result.ids().tolist() == store.ids().tolist()
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -97,7 +97,7 @@ def test_sixteen_bits_and_arrays(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("images", "options", "error", "told"),
+    ("images", "options", "error", "message"),
     [
         ("photos", {"targets": {"file": ["x.png"], "y": [1]}}, ParameterError, "called 'x.png'"),
         ("photos", {"targets": {"file": ["dogs/0.png"] * 2, "y": [1, 2]}}, ParameterError, "twice"),
@@ -118,13 +118,13 @@ def test_sixteen_bits_and_arrays(tmp_path):
         ("photos", {"dtype": "uint8", "positions": True}, ParameterError, "positions lie from 0"),
     ],
 )
-def test_what_is_refused(images, options, error, told, photos, tmp_path):
+def test_what_is_refused(images, options, error, message, photos, tmp_path):
     """Names the image, or what was given."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.png").write_bytes(b"none")
     if isinstance(images, str):
         images = photos if images == "photos" else tmp_path / images
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         ingest_images(images, tmp_path / "s.zarr", **options)
     assert not (tmp_path / "s.zarr").exists()

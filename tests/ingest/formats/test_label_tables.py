@@ -30,15 +30,15 @@ def labels_of(slides, table, tmp_path, **options):
     """What each slide is labelled, by target and name of the slide."""
     options = {"overwrite": True, **options}
     store = ingest_patches(slides, tmp_path / "s.zarr", target_table=table, **options)
-    found, names = {}, store.ids().tolist()
+    result, names = {}, store.ids().tolist()
     for name, column in zip(store.target_names, store.targets().T, strict=True):
         classes = store.meta.class_names.get(name)
-        found[name] = {
+        result[name] = {
             slide: classes[int(value)] if classes else value
             for slide, value in zip(names, column, strict=True)
             if not np.isnan(value)
         }
-    return found
+    return result
 
 
 @pytest.mark.long
@@ -86,7 +86,7 @@ def test_csv_is_read_as_it_is_written(text, options, expected, slides, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "told"),
+    ("text", "error", "message"),
     [
         ("slide_id,arm\n0012,A\n,\n", DataError, rf"t.csv, row 1 \(line 3\): {MISSING}"),
         ("slide_id,arm\n0012,A\n\n\n,B\n", DataError, rf"row 1 \(line 5\): {MISSING}"),
@@ -100,11 +100,11 @@ def test_csv_is_read_as_it_is_written(text, options, expected, slides, tmp_path)
         ("slide_id,arm\n0012,mal\u00e9\n".encode("latin-1"), DataError, "encoding: latin-1"),
     ],
 )
-def test_a_row_that_cannot_be_used_is_named_by_its_line(text, error, told, slides, tmp_path):
+def test_a_row_that_cannot_be_used_is_named_by_its_line(text, error, message, slides, tmp_path):
     """As an editor counts it, whatever lines are blank or broken within quotes."""
     table = tmp_path / "t.csv"
     table.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         labels_of(slides, table, tmp_path)
 
 
@@ -125,8 +125,8 @@ def test_a_row_that_cannot_be_used_is_named_by_its_line(text, error, told, slide
 def test_tables_in_memory(make, slides, tmp_path):
     """Tables of every library and dtype, with missing values."""
     columns = {"slide_id": ["0012", "NA", "7"], "arm": ["A", None, "B"], "y": [1.0, 2.5, None]}
-    found = labels_of(slides, make(columns), tmp_path)
-    assert found == {"arm": {"0012": "A", "7": "B"}, "y": {"0012": 1.0, "NA": 2.5}}
+    result = labels_of(slides, make(columns), tmp_path)
+    assert result == {"arm": {"0012": "A", "7": "B"}, "y": {"0012": 1.0, "NA": 2.5}}
 
 
 @pytest.mark.parametrize("none", [None, np.nan, pd.NA])
@@ -167,7 +167,7 @@ def test_classes_of_a_store_are_those_of_later_tables(slides, tmp_path):
     with h5py.File(slides / "later.h5", "w") as file:
         file["features"] = np.ones((3, 2), "f4")
     (tmp_path / "t.csv").write_text("slide_id,arm\nlater,2\n")
-    found = labels_of(
+    result = labels_of(
         slides, tmp_path / "t.csv", tmp_path, mode="append", known_ids="skip", overwrite=False
     )
-    assert found["arm"]["later"] == "2"
+    assert result["arm"]["later"] == "2"

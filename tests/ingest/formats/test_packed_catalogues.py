@@ -300,9 +300,9 @@ def test_two_tables_of_fits_with_the_columns(names, tmp_path):
     short = fits.BinTableHDU.from_columns([fits.Column("Y", "D", array=HALO)], name="C")
     fits.HDUList([fits.PrimaryHDU(), *tables, short]).writeto(tmp_path / "a.fits")
     call = {"id_column": "halo", "coordinates": ["x"], "dtype": "float64", "mode": "overwrite"}
-    told = rf"a\.fits: the extensions 1 \('{names[0]}'\), 2 \('{names[1]}'\) are .*table=1"
+    message = rf"a\.fits: the extensions 1 \('{names[0]}'\), 2 \('{names[1]}'\) are .*table=1"
     for table in [None] + ["A"] * (names == ("A", "A")):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=message):
             ingest_catalogue(tmp_path / "a.fits", tmp_path / "s.zarr", table=table, **call)
     for table in [2] + ["B"] * (names == ("A", "B")):
         store = ingest_catalogue(tmp_path / "a.fits", tmp_path / "s.zarr", table=table, **call)

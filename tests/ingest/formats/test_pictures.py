@@ -130,10 +130,10 @@ def test_a_picture_is_turned_upright(ending, tmp_path):
     turned = Image.fromarray(pixels).transpose(Image.Transpose.ROTATE_270)
     turned.save(tmp_path / "e" / f"a.{ending}", **options)
     options = {"grey": True, "patch": 8, "positions": True}
-    one = ingest_images(tmp_path / "d", tmp_path / "s.zarr", **options)
+    single = ingest_images(tmp_path / "d", tmp_path / "s.zarr", **options)
     other = ingest_images(tmp_path / "e", tmp_path / "t.zarr", **options)
-    np.testing.assert_allclose(one[0], other[0], atol=0.05)
-    assert one[0][0, 2] > 0.9 > 0.1 > one[0][-1, 2]
+    np.testing.assert_allclose(single[0], other[0], atol=0.05)
+    assert single[0][0, 2] > 0.9 > 0.1 > single[0][-1, 2]
 
 
 def test_transparency_is_told_of(tmp_path, caplog):

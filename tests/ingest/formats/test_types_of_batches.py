@@ -24,13 +24,13 @@ CELLS = 70_000
 
 def dask_frame(*frames):
     """A frame of Dask whose partitions are what their files had."""
-    parts = [dask.delayed(one) for one in frames]
+    parts = [dask.delayed(frame) for frame in frames]
     return dd.from_delayed(parts, meta=frames[-1].iloc[:0], verify_meta=False)
 
 
 def ingest(table, place, **options):
-    given = {"id_column": "p", "coordinates": ["x"], "dtype": "float64", "mode": "overwrite"}
-    return ingest_frame(table, place, **{**given, **options})
+    arguments = {"id_column": "p", "coordinates": ["x"], "dtype": "float64", "mode": "overwrite"}
+    return ingest_frame(table, place, **{**arguments, **options})
 
 
 @pytest.mark.long
@@ -50,7 +50,7 @@ def test_partitions_of_dask_have_their_common_type(first, second, place):
     frames = [pd.DataFrame({"p": [i, i], "x": x}) for i, x in enumerate((first, second))]
     store = ingest(dask_frame(*frames), place, missing="drop_point")
     expected = [pd.Series(x).dropna().astype(float).to_numpy() for x in (first, second)]
-    assert [bag.ravel().tolist() for bag in store.read()] == [one.tolist() for one in expected]
+    assert [bag.ravel().tolist() for bag in store.read()] == [item.tolist() for item in expected]
 
 
 def test_labels_that_begin_late_in_dask_are_classes(place):
@@ -65,7 +65,7 @@ def test_labels_that_begin_late_in_dask_are_classes(place):
 
 
 @pytest.mark.parametrize(
-    ("frames", "told"),
+    ("frames", "message"),
     [
         ([{"p": [1], "x": [1.0]}, {"p": [2], "x": ["a"]}], "partition 1: column 'x' is .*string"),
         ([{"p": [1], "x": [1.0]}, {"p": ["a"], "x": [1.0]}], "partition 1: column 'p' is .*string"),
@@ -80,9 +80,9 @@ def test_labels_that_begin_late_in_dask_are_classes(place):
         ),
     ],
 )
-def test_types_that_no_type_holds_are_refused_by_partition(frames, told, place):
+def test_types_that_no_type_holds_are_refused_by_partition(frames, message, place):
     """With the column and both types."""
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         ingest(dask_frame(*map(pd.DataFrame, frames)), place)
 
 
@@ -175,11 +175,11 @@ def test_cells_of_mixed_types_are_refused_by_their_numbers(place):
     """Within a chunk, and between two."""
     mixed = np.array(["ill", 3, *[None] * (CELLS - 2)], dtype=object)
     later = np.array(["ill"] * 66_000 + [3] * 4000, dtype=object)
-    for dx, told in (
+    for dx, message in (
         (mixed, "cells 0 to 65535: .*column dx"),
         (later, "cells 65536 to 69999: .*column dx"),
     ):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=message):
             ingest_anndata(cells(dx, 0), place, id_column="s", coordinates="X_pca", targets=["dx"])
 
 
@@ -234,10 +234,10 @@ def test_rows_of_a_data_set_are_refused_by_their_types(n, place):
 def test_a_type_may_change_more_than_once(n, tmp_path):
     """Null, integers, fractions; rows stay in order."""
     columns = [pa.nulls(n), pa.array(range(n)), pa.array(np.arange(n) / 2), pa.array(range(n))]
-    batches = ((f"part {i}", pa.record_batch({"x": one})) for i, one in enumerate(columns))
+    batches = ((f"part {i}", pa.record_batch({"x": first})) for i, first in enumerate(columns))
     path = write_batches(NamedBatches(batches, "rows"), str(tmp_path / "t.parquet"))
-    found = pd.read_parquet(path)["x"]
+    values = pd.read_parquet(path)["x"]
     assert [*tmp_path.iterdir()] == [tmp_path / "t.parquet"]
     np.testing.assert_array_equal(
-        found, np.concatenate([np.full(n, np.nan), np.arange(n), np.arange(n) / 2, np.arange(n)])
+        values, np.concatenate([np.full(n, np.nan), np.arange(n), np.arange(n) / 2, np.arange(n)])
     )

@@ -52,16 +52,16 @@ def test_expressions_are_what_pandas_makes(ending, tmp_path, client, ingest_cut)
         missing="drop_point",
         dtype="float64",
     )
-    kept = frame.drop([3, 4])
-    wave = 2 * np.pi * kept["hour"] / 24
-    week = 2 * np.pi * (kept["day"].dt.day_of_week + 4.25) / 7  # 1970-01-01 was a Thursday
-    made = [np.cos(wave), np.sin(wave), kept["v"], *(kept["band"] == label for label in BANDS)]
-    made = np.column_stack([*made, np.cos(week), kept["v"] * kept["hour"]]).astype(float)
-    groups = pd.DataFrame(made).groupby(kept["bag"].to_numpy())
+    saved = frame.drop([3, 4])
+    wave = 2 * np.pi * saved["hour"] / 24
+    week = 2 * np.pi * (saved["day"].dt.day_of_week + 4.25) / 7  # 1970-01-01 was a Thursday
+    made = [np.cos(wave), np.sin(wave), saved["v"], *(saved["band"] == label for label in BANDS)]
+    made = np.column_stack([*made, np.cos(week), saved["v"] * saved["hour"]]).astype(float)
+    groups = pd.DataFrame(made).groupby(saved["bag"].to_numpy())
     assert store.ids().tolist() == list(groups.groups)
     for bag, (_, rows) in zip(store.read(), groups, strict=True):
         np.testing.assert_allclose(bag, rows, atol=1e-12)
-    n = kept.groupby("bag")["n"].first().to_numpy()
+    n = saved.groupby("bag")["n"].first().to_numpy()
     expected = np.column_stack([n > 4, np.log(n), np.where(n > 4, 0, 1)])
     np.testing.assert_allclose(store.targets(), expected, rtol=1e-14)
     assert store.meta.class_names == {"kind": ["large", "small"]}
@@ -73,8 +73,8 @@ def test_expressions_are_what_pandas_makes(ending, tmp_path, client, ingest_cut)
 def test_a_mapping_names_all(tmp_path):
     """Also plain columns; and a column is what its name says, whatever SQL would make of it."""
     frame = pd.DataFrame({"b": [1, 1], "ln(x)": [3.0, 4.0], "x": [1.0, 2.0]})
-    given = {"id_column": "b", "coordinates": {"a": "ln(x)", "twice": "2 * x", "x": "x"}}
-    store = ingest_frame(frame, tmp_path / "s.zarr", **given)
+    arguments = {"id_column": "b", "coordinates": {"a": "ln(x)", "twice": "2 * x", "x": "x"}}
+    store = ingest_frame(frame, tmp_path / "s.zarr", **arguments)
     assert store.read().points.tolist() == [[3.0, 2.0, 1.0], [4.0, 4.0, 2.0]]
     assert store.meta.source["coordinates"] == ["a", "twice", "x"]
     with pytest.raises(ParameterError, match=r"coordinates are \['a'\]; .* has \['a', 'twice'"):
@@ -85,12 +85,16 @@ def test_a_mapping_names_all(tmp_path):
 def test_expressions_of_items_of_lists(tmp_path):
     """An item of each list, and a column of the bag; lists are refused as targets."""
     table = pa.table({"b": ["p", "q"], "x": [[1.0, 2.0], [3.0]], "m": [1.0, 10.0]})
-    given = {"id_column": "b", "coordinates": ["x", {"less": "x - m"}], "targets": {"t": "m * 2"}}
-    store = ingest_frame(table, tmp_path / "s.zarr", **given)
+    arguments = {
+        "id_column": "b",
+        "coordinates": ["x", {"less": "x - m"}],
+        "targets": {"t": "m * 2"},
+    }
+    store = ingest_frame(table, tmp_path / "s.zarr", **arguments)
     assert store.read().points.tolist() == [[1.0, 0.0], [2.0, 1.0], [3.0, -7.0]]
     assert store.targets()[:, 0].tolist() == [2.0, 20.0]
     with pytest.raises(DataError, match="target column 'x' is list, neither numbers nor text"):
-        ingest_frame(table, tmp_path / "t.zarr", **given | {"targets": ["len(x)"]})
+        ingest_frame(table, tmp_path / "t.zarr", **arguments | {"targets": ["len(x)"]})
 
 
 @pytest.mark.long
@@ -99,12 +103,12 @@ def test_the_types_of_csv_are_those_of_its_first_rows(tmp_path):
     rows = ["b,n,d,m,t,y,s", "1,1.5,2020-01-02,2020-01-02 12:00,06:00,true,a1", "1,,,,,,"]
     (path := tmp_path / "f.csv").write_text("\n".join(rows))
     made = ["n + 1", "d - DATE '2020-01-01'", "hour(m)", "epoch(t)", "y AND true", "length(s)"]
-    given = {"id_column": "b", "missing": "drop_point", "dtype": "float64"}
-    store = ingest_tables(path, tmp_path / "s.zarr", coordinates=made, **given)
+    arguments = {"id_column": "b", "missing": "drop_point", "dtype": "float64"}
+    store = ingest_tables(path, tmp_path / "s.zarr", coordinates=made, **arguments)
     assert store.read().points.tolist() == [[2.5, 1.0, 12.0, 21600.0, 1.0, 2.0]]
     path.write_text("b,n\n1,7\n1,007\n")
-    given |= {"coordinates": ["length(n)", "n"], "read": {"types": {"n": "VARCHAR"}}}
-    store = ingest_tables(path, tmp_path / "t.zarr", **given)
+    arguments |= {"coordinates": ["length(n)", "n"], "read": {"types": {"n": "VARCHAR"}}}
+    store = ingest_tables(path, tmp_path / "t.zarr", **arguments)
     assert store.read().points.tolist() == [[1.0, 7.0], [3.0, 7.0]]
 
 
@@ -142,11 +146,11 @@ REFUSED = {
 def test_what_is_no_expression_of_a_row(key, text, tmp_path):
     """The key and the text are named; nothing of it is run, and nothing is left."""
     frame_of().to_csv(path := tmp_path / "f.csv", index=False)
-    given = {"id_column": "bag", "coordinates": ["v"], key: [text]}
+    arguments = {"id_column": "bag", "coordinates": ["v"], key: [text]}
     if key == "response_coordinates":
-        given["responses"] = path
+        arguments["responses"] = path
     with pytest.raises(ParameterError, match=REFUSED[text]) as refused:
-        ingest_tables(path, tmp_path / "s.zarr", **given)
+        ingest_tables(path, tmp_path / "s.zarr", **arguments)
     assert str(refused.value).startswith(f"{key}: {text!r}")
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "s.zarr").exists()
@@ -181,12 +185,12 @@ def test_the_first_row_that_can_not_be_computed(text, message, tmp_path, ingest_
     if "late" in text:  # in a row that no type was told from
         rows += ["b,3,1,1"] * 20_477 + ["b,3,1,x"]
     (path := tmp_path / "f.csv").write_text("\n".join(["bag,hour,band,late", *rows]))
-    given = {"id_column": "bag", "coordinates": [text], "piece_bytes": 2**16}
+    arguments = {"id_column": "bag", "coordinates": [text], "piece_bytes": 2**16}
     with pytest.raises(DataError, match=message):
-        ingest_cut(path, tmp_path / "s.zarr", **given)
+        ingest_cut(path, tmp_path / "s.zarr", **arguments)
     if "missing" not in message:
         with pytest.raises(DataError, match=message):
-            ingest_cut(path, tmp_path / "s.zarr", missing="drop_point", **given)
+            ingest_cut(path, tmp_path / "s.zarr", missing="drop_point", **arguments)
 
 
 @pytest.mark.long
@@ -195,8 +199,8 @@ def test_targets_that_can_not_be_computed_or_are_no_numbers(tmp_path):
     frame = pd.DataFrame({"bag": [1, 2, 3], "x": 1.0, "k": ["1", None, "three"]})
 
     def ingest(text, **options):
-        given = {"id_column": "bag", "coordinates": ["x"], "targets": {"t": text}, **options}
-        return ingest_frame(frame, tmp_path / "s.zarr", **given)
+        arguments = {"id_column": "bag", "coordinates": ["x"], "targets": {"t": text}, **options}
+        return ingest_frame(frame, tmp_path / "s.zarr", **arguments)
 
     with pytest.raises(DataError, match=r"row 2: bag 3: target 't' cannot be computed .*'three'"):
         ingest("CAST(k AS DOUBLE)")
@@ -222,11 +226,11 @@ GONE = {
 def test_keys_that_are_gone_say_what_to_write(key, tmp_path):
     """By every way in; without an effect they are left out of older configs."""
     value, words = GONE[key]
-    given = {"id_column": "bag", "coordinates": ["day", "hour", "band"], key: value}
+    arguments = {"id_column": "bag", "coordinates": ["day", "hour", "band"], key: value}
     frame = pd.DataFrame({"bag": [1]})
     for ingest in (ingest_tables, TableIngest, ingest_frame):
         with pytest.raises(ParameterError) as refused:
-            ingest(frame, tmp_path / "s.zarr", **given)
+            ingest(frame, tmp_path / "s.zarr", **arguments)
         assert str(refused.value).startswith(f"{key} is gone; write ")
         assert words in str(refused.value).replace("\\'", "'")
 

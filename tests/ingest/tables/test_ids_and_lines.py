@@ -34,7 +34,7 @@ def test_ids_that_are_dates_or_whole_floats(ids, expected, tmp_path, client, ing
     assert store.ids().tolist() == expected
     parts = {"id_column": ["one", "bag"], "coordinates": ["x"]}
     store = ingest_frame(frame, tmp_path / "t.zarr", **parts)
-    assert store.ids().tolist() == sorted(f"1/{one}" for one in expected)
+    assert store.ids().tolist() == sorted(f"1/{item}" for item in expected)
 
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
@@ -81,11 +81,11 @@ def test_lines_of_json(tmp_path, client):
     frame.to_json(path, orient="records", lines=True, double_precision=15)
     frame.to_parquet(tmp_path / "f.parquet")
     stores = [
-        ingest_tables(one, tmp_path / f"{one.suffix}.zarr", targets=["size", "kind"], **COLUMNS)
-        for one in (path, tmp_path / "f.parquet")
+        ingest_tables(item, tmp_path / f"{item.suffix}.zarr", targets=["size", "kind"], **COLUMNS)
+        for item in (path, tmp_path / "f.parquet")
     ]
-    for found, expected in zip(*([*s.read()] for s in stores), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    for actual, expected in zip(*([*s.read()] for s in stores), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
     assert stores[0].meta.class_names == stores[1].meta.class_names
     path.write_text('{"bag": 1, "u": [0.5, 1], "v": [2, 3]}\n{"bag": 2, "u": [1], "v": [0]}\n')
     lists = ingest_tables(path, tmp_path / "l.zarr", **COLUMNS)

@@ -37,8 +37,8 @@ POINTS = [
 
 
 def ingest(table, place, **options):
-    given = {"id_column": "id", "coordinates": NAMES, "missing": "median"} | options
-    return ingest_frame(table, place, **given)
+    arguments = {"id_column": "id", "coordinates": NAMES, "missing": "median"} | options
+    return ingest_frame(table, place, **arguments)
 
 
 def test_cells_hold_the_median_and_a_flag(place, caplog):
@@ -205,10 +205,10 @@ def test_workers_fill_as_this_process_does(tmp_path):
     table = pd.DataFrame({"id": np.arange(500) // 9, "x": rng.normal(size=500), "y": 1.0})
     table.loc[::7, "x"] = NAN
     table.to_parquet(tmp_path / "t.parquet")
-    given = {"id_column": "id", "coordinates": ["x", "y"], "missing": "median"}
-    here = ingest_tables(tmp_path / "t.parquet", tmp_path / "here.zarr", **given)
+    arguments = {"id_column": "id", "coordinates": ["x", "y"], "missing": "median"}
+    here = ingest_tables(tmp_path / "t.parquet", tmp_path / "here.zarr", **arguments)
     with two_workers():
-        ingest_cut = TableIngest(tmp_path / "t.parquet", tmp_path / "there.zarr", **given)
+        ingest_cut = TableIngest(tmp_path / "t.parquet", tmp_path / "there.zarr", **arguments)
         there = ingest_cut.run(ClusterEngine(2**10, 2**10))
     assert here.meta.source == there.meta.source
     np.testing.assert_array_equal(here.read().points, there.read().points)
@@ -249,8 +249,8 @@ def test_ids_of_bags_are_not_repeated_where_others_are_skipped(place):
 def test_the_tally_of_a_job_counts_fills_and_skips(tmp_path):
     TABLE.to_parquet(tmp_path / "t.parquet")
     pd.DataFrame({"id": [1, 7], "y": 1.0}).to_parquet(tmp_path / "y.parquet")
-    given = {"id_column": "id", "coordinates": NAMES, "targets": ["y"], "missing": "median"}
-    given |= {"target_table": tmp_path / "y.parquet", "unknown_ids": "skip"}
+    arguments = {"id_column": "id", "coordinates": NAMES, "targets": ["y"], "missing": "median"}
+    arguments |= {"target_table": tmp_path / "y.parquet", "unknown_ids": "skip"}
     tally = Tally()
-    TableIngest(tmp_path / "t.parquet", tmp_path / "s.zarr", **given).run(tally=tally)
+    TableIngest(tmp_path / "t.parquet", tmp_path / "s.zarr", **arguments).run(tally=tally)
     assert (tally.filled_points, tally.ids_without_points) == (4, 1)

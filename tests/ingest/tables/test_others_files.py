@@ -72,18 +72,18 @@ def test_folders_beside_lists_and_what_they_do_not_tell(tmp_path):
         (tmp_path / name).mkdir()
         part = table.slice(rows.start, rows.stop - rows.start)
         pa.parquet.write_table(part, tmp_path / name / "p.parquet")
-    given = {"id_column": "name", "coordinates": ["x", "d"], "targets": ["t"]}
+    arguments = {"id_column": "name", "coordinates": ["x", "d"], "targets": ["t"]}
     with pytest.raises(DataError, match="coordinate 'd' is missing"):
-        ingest_tables(tmp_path, tmp_path / "s.zarr", **given)
-    store = ingest_tables(tmp_path, tmp_path / "s.zarr", missing="drop_bag", **given)
+        ingest_tables(tmp_path, tmp_path / "s.zarr", **arguments)
+    store = ingest_tables(tmp_path, tmp_path / "s.zarr", missing="drop_bag", **arguments)
     assert store.n_bags == 20
     assert (store.read().points[:, 1] == 1.5).all()
     (tmp_path / "x=7").mkdir()
     pa.parquet.write_table(table, tmp_path / "x=7" / "p.parquet")
-    given["coordinates"] = ["x", "y"]
-    assert_is_ragged(ingest_tables(tmp_path / "x=7", tmp_path / "own.zarr", **given))
+    arguments["coordinates"] = ["x", "y"]
+    assert_is_ragged(ingest_tables(tmp_path / "x=7", tmp_path / "own.zarr", **arguments))
     with pytest.raises(DataError, match="no column 'e'"):
-        ingest_tables(tmp_path, tmp_path / "e.zarr", **given | {"coordinates": ["x", "e"]})
+        ingest_tables(tmp_path, tmp_path / "e.zarr", **arguments | {"coordinates": ["x", "e"]})
 
 
 @pytest.mark.parametrize("kind", ["feather", "arrow", "ipc", "folder"])
@@ -138,27 +138,27 @@ def test_truth_values_as_text(ending, tmp_path, client, ingest_cut):
     flags = np.random.default_rng(2).random((len(frame), len(WORDS))) < 0.5
     for j, (name, words) in enumerate(WORDS.items()):
         frame[name] = np.where(flags[:, j], *words)
-    given = {"id_column": "bag", "dtype": "float64"}
-    given["coordinates"] = [*({name: f'CAST("{name}" AS BOOLEAN)'} for name in WORDS), "u"]
+    arguments = {"id_column": "bag", "dtype": "float64"}
+    arguments["coordinates"] = [*({name: f'CAST("{name}" AS BOOLEAN)'} for name in WORDS), "u"]
     path = tmp_path / f"f{ending}"
 
     def written():
         frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path, index=False)
         return path, tmp_path / "s.zarr"
 
-    store = ingest_cut(*written(), **given)
+    store = ingest_cut(*written(), **arguments)
     frame[list(WORDS)] = flags
     for bag, (_, rows) in zip(store.read(), frame.groupby("bag"), strict=True):
         np.testing.assert_array_equal(bag, rows[[*WORDS, "u"]].to_numpy(float))
     if ending == ".csv":
         types = {"types": dict.fromkeys(WORDS, "BOOLEAN")}
-        plain = given | {"coordinates": [*WORDS, "u"], "read": types}
+        plain = arguments | {"coordinates": [*WORDS, "u"], "read": types}
         again = ingest_tables(*written(), mode="overwrite", **plain)
         np.testing.assert_array_equal(again.read().points, store.read().points)
     frame["letters"] = "maybe"
-    told = r"row 0(?: \(line 2\))?: bag .* coordinate 'letters' cannot be .*'maybe' to BOOL"
-    with pytest.raises(DataError, match=told):
-        ingest_tables(*written(), mode="overwrite", **given)
+    message = r"row 0(?: \(line 2\))?: bag .* coordinate 'letters' cannot be .*'maybe' to BOOL"
+    with pytest.raises(DataError, match=message):
+        ingest_tables(*written(), mode="overwrite", **arguments)
 
 
 @pytest.mark.long
@@ -177,12 +177,12 @@ def test_data_sets_of_huggingface(kind, tmp_path):
         data = data.to_iterable_dataset()
     if kind == "selected":
         data = datasets.concatenate_datasets([data, data]).select(range(45, 15, -1))
-    given = {"id_column": "name", "coordinates": names, "targets": ["t"]}
+    arguments = {"id_column": "name", "coordinates": names, "targets": ["t"]}
     if kind == "saved":
         data.save_to_disk(tmp_path / "d")
-        store = ingest_tables(tmp_path / "d", tmp_path / "s.zarr", **given)
+        store = ingest_tables(tmp_path / "d", tmp_path / "s.zarr", **arguments)
     else:
-        store = ingest_frame(data, tmp_path / "s.zarr", **given)
+        store = ingest_frame(data, tmp_path / "s.zarr", **arguments)
     assert_is_ragged(store)
 
 
@@ -191,30 +191,30 @@ def test_a_data_set_without_rows(tmp_path):
     import datasets
 
     data = datasets.Dataset.from_dict({"b": [], "x": []})
-    given = {"id_column": "b", "coordinates": ["x"]}
+    arguments = {"id_column": "b", "coordinates": ["x"]}
     with pytest.raises(DataError, match="there are no rows"):
-        ingest_frame(data, tmp_path / "s.zarr", **given)
+        ingest_frame(data, tmp_path / "s.zarr", **arguments)
     with pytest.raises(DataError, match=r"points is .*expected a table"):
-        ingest_frame(datasets.DatasetDict({"train": data}), tmp_path / "s.zarr", **given)
+        ingest_frame(datasets.DatasetDict({"train": data}), tmp_path / "s.zarr", **arguments)
 
 
 @pytest.mark.parametrize(
-    ("line", "delim", "told"),
+    ("line", "delim", "message"),
     [
         ("sep=;", ";", "skip: 1}"),
         ('"sep=,"', ",", "skip: 1}"),
         ("SEP=^", "^", r"skip: 1, delim: '\^'}"),
     ],
 )
-def test_the_line_of_the_separator_that_excel_writes(line, delim, told, tmp_path):
+def test_the_line_of_the_separator_that_excel_writes(line, delim, message, tmp_path):
     """It is not taken for the names of columns; the message says how to leave it out."""
     path = tmp_path / "t.csv"
     path.write_text(f"{line}\np{delim}x\n1{delim}2\n2{delim}3\n")
-    given = {"id_column": "p", "coordinates": ["x"]}
-    with pytest.raises(DataError, match=f"line 1 is .*Excel .*{told}"):
-        ingest_tables(path, tmp_path / "s", **given)
+    arguments = {"id_column": "p", "coordinates": ["x"]}
+    with pytest.raises(DataError, match=f"line 1 is .*Excel .*{message}"):
+        ingest_tables(path, tmp_path / "s", **arguments)
     read = {"skip": 1, "delim": delim}
-    assert ingest_tables(path, tmp_path / "s", read=read, **given).n_bags == 2
+    assert ingest_tables(path, tmp_path / "s", read=read, **arguments).n_bags == 2
 
 
 @pytest.mark.long
@@ -223,13 +223,13 @@ def test_numerals_that_begin_with_zeros_are_told_of(value, tmp_path, caplog):
     """They may be names; either type that is declared is the answer."""
     path = tmp_path / "t.csv"
     path.write_text(f"p,x,arm\n1,2,{value}\n2,3,7\n3,5,0\n")
-    given = {"id_column": "p", "coordinates": ["x"], "targets": ["arm"], "overwrite": True}
-    store = ingest_tables(path, tmp_path / "s", **given)
+    arguments = {"id_column": "p", "coordinates": ["x"], "targets": ["arm"], "overwrite": True}
+    store = ingest_tables(path, tmp_path / "s", **arguments)
     assert store.targets().ravel().tolist() == [int(value), 7, 0]
     assert f"target 'arm' is '{value}' in a row and is read as a number" in caplog.text
     caplog.clear()
     for kind in ("class", "number"):
-        ingest_tables(path, tmp_path / "s", target_types={"arm": kind}, **given)
+        ingest_tables(path, tmp_path / "s", target_types={"arm": kind}, **arguments)
     path.write_text("p,x,arm\n1,2,0.5\n2,3,7\n3,5,0\n")
-    ingest_tables(path, tmp_path / "s", **given)
+    ingest_tables(path, tmp_path / "s", **arguments)
     assert "read as a number" not in caplog.text

@@ -50,8 +50,8 @@ def test_what_is_written_is_read(lines, encoding, read, tmp_path, client, ingest
     """By this process and, cut in small pieces, by workers: the same bytes."""
     path = tmp_path / "f.csv"
     path.write_bytes("\n".join([*lines, ""]).encode(encoding))
-    given = {"id_column": "bag", "coordinates": ["x"], "dtype": "float64", "read": read}
-    store = ingest_cut(path, tmp_path / "s.zarr", **given)
+    arguments = {"id_column": "bag", "coordinates": ["x"], "dtype": "float64", "read": read}
+    store = ingest_cut(path, tmp_path / "s.zarr", **arguments)
     assert store.ids().tolist() == sorted(NAMES)
     for name, bag in zip(store.ids(), store.read(), strict=True):
         np.testing.assert_array_equal(bag[:, 0], dict(BAGS)[name])
@@ -70,12 +70,12 @@ def test_what_is_written_is_read(lines, encoding, read, tmp_path, client, ingest
 def test_thousands(thousands, decimal, cells, tmp_path):
     """In coordinates and targets; what is no group of three digits is refused, and named."""
     path = tmp_path / "f.csv"
-    given = {"id_column": "bag", "coordinates": ["x"], "targets": ["y"], "dtype": "float64"}
-    given["read"] = {"thousands": thousands, "decimal_separator": decimal}
+    arguments = {"id_column": "bag", "coordinates": ["x"], "targets": ["y"], "dtype": "float64"}
+    arguments["read"] = {"thousands": thousands, "decimal_separator": decimal}
 
     def ingest(cells, name):
         path.write_text("bag;x;y\n" + "".join(f"{i};{x};{x}\n" for i, x in enumerate(cells)))
-        return ingest_tables(path, tmp_path / name, **given)
+        return ingest_tables(path, tmp_path / name, **arguments)
 
     store = ingest(cells, "s.zarr")
     expected = [1234.5, -12345678, 17.25, 1000]
@@ -89,7 +89,7 @@ def test_thousands(thousands, decimal, cells, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("read", "told"),
+    ("read", "message"),
     [
         ({"encoding": "cp1252"}, "encoding of read is 'cp1252'; expected one of .*'latin-1'"),
         ({"encodig": "utf-8"}, r"read has 'encodig' \(did you mean 'encoding'\?\)"),
@@ -105,16 +105,16 @@ def test_thousands(thousands, decimal, cells, tmp_path):
         ({"comment": "#", "skip": 1}, "comment and skip; remove one"),
     ],
 )
-def test_what_is_no_option(read, told, tmp_path):
+def test_what_is_no_option(read, message, tmp_path):
     """The key is named before a file is looked at."""
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         ingest_tables(
             tmp_path / "no.csv", tmp_path / "s.zarr", id_column="a", coordinates=["x"], read=read
         )
 
 
 @pytest.mark.parametrize(
-    ("text", "read", "told"),
+    ("text", "read", "message"),
     [
         (b"a,1,2\n", {"names": ["bag", "x"]}, "2 columns are named, its first row has 3: ..a'"),
         ("bag,x\nä,1\n".encode("latin-1"), None, "cannot be read .*read: .encoding: latin-1"),
@@ -127,11 +127,11 @@ def test_what_is_no_option(read, told, tmp_path):
         (b'"no\nbag,x\n"a",1\n', {"skip": 1}, "has a quote without an end"),
     ],
 )
-def test_files_that_are_written_otherwise(text, read, told, tmp_path):
+def test_files_that_are_written_otherwise(text, read, message, tmp_path):
     """Names the file, and what to give."""
     path = tmp_path / "f.csv"
     path.write_bytes(text)
-    with pytest.raises(DataError, match=f"f.csv: .*{told}"):
+    with pytest.raises(DataError, match=f"f.csv: .*{message}"):
         ingest_tables(path, tmp_path / "s.zarr", id_column="bag", coordinates=["x"], read=read)
 
 

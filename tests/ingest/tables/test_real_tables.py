@@ -99,19 +99,19 @@ def test_bags_of_few_points_are_left_out(tmp_path, client):
     frame = table_of(range(N_BAGS), seed=4)
     frame.loc[frame.index[::3], "v"] = np.nan
     path = write(frame, tmp_path / "p.parquet")
-    kept = frame.dropna(subset=["u", "v"])
-    sizes = kept.groupby("bag").size()
+    saved = frame.dropna(subset=["u", "v"])
+    sizes = saved.groupby("bag").size()
     least = int(sizes.median())
     large = sorted(sizes.index[sizes >= least])
     tally = Tally()
-    given = {"missing": "drop_point", "min_points": least, **COLUMNS}
-    store = TableIngest(path, tmp_path / "s.zarr", **given).run(tally=tally)
-    assert_holds(store, kept[kept["bag"].isin(large)], large)
+    arguments = {"missing": "drop_point", "min_points": least, **COLUMNS}
+    store = TableIngest(path, tmp_path / "s.zarr", **arguments).run(tally=tally)
+    assert_holds(store, saved[saved["bag"].isin(large)], large)
     assert tally.small_bags == len(sizes) - len(large) > 0
     assert (tally.bags, tally.points) == (store.n_bags, store.n_points)
     assert any("fewer points" in text for text in tally.warnings())
     with pytest.raises(DataError, match="no bag is left"):
-        ingest_tables(path, tmp_path / "t.zarr", **{**given, "min_points": 10_000})
+        ingest_tables(path, tmp_path / "t.zarr", **{**arguments, "min_points": 10_000})
 
 
 @pytest.mark.long
@@ -124,13 +124,13 @@ def test_rows_without_a_coordinate(missing, ending, tmp_path, client):
     frame.loc[frame.index[::17], "v"] = -999.0
     answers = response_table(np.random.default_rng(2), range(N_BAGS))
     answers.loc[answers.index[::29], "t"] = np.nan
-    kept = frame.replace(-999.0, np.nan).dropna(subset=["u", "v"])
+    selected = frame.replace(-999.0, np.nan).dropna(subset=["u", "v"])
     answers_kept = answers.dropna()
     if missing == "drop_bag":
-        gone = {*set(frame["bag"]) - set(kept["bag"])}
-        gone |= {*frame.loc[~frame.index.isin(kept.index), "bag"]}
+        gone = {*set(frame["bag"]) - set(selected["bag"])}
+        gone |= {*frame.loc[~frame.index.isin(selected.index), "bag"]}
         gone |= {*answers.loc[~answers.index.isin(answers_kept.index), "name"]}
-        kept = kept[~kept["bag"].isin(gone)]
+        selected = selected[~selected["bag"].isin(gone)]
     tally = Tally()
     store = TableIngest(
         write(frame, tmp_path / f"p{ending}"),
@@ -142,15 +142,15 @@ def test_rows_without_a_coordinate(missing, ending, tmp_path, client):
         **COLUMNS,
         **RESPONSES,
     ).run(tally=tally)
-    assert_holds(store, kept, sorted(set(kept["bag"])))
+    assert_holds(store, selected, sorted(set(selected["bag"])))
     assert (tally.bags, tally.points) == (store.n_bags, store.n_points)
-    assert tally.dropped_points == len(frame) - len(kept)
+    assert tally.dropped_points == len(frame) - len(selected)
     assert tally.dropped_bags == N_BAGS - store.n_bags > 0
     expected = frame.groupby("bag")["size"].first().loc[store.ids()]
     np.testing.assert_array_equal(store.targets()[:, 0], expected)
     has = answers_kept[answers_kept["name"].isin(store.ids())]
     assert store.n_response_points == len(has)
-    low, high = kept[["u", "v"]].min(), kept[["u", "v"]].max()
+    low, high = selected[["u", "v"]].min(), selected[["u", "v"]].max()
     if missing == "drop_point":
         assert store.box == Box.around(low, high)
 
@@ -269,11 +269,11 @@ def test_daily_tables_are_appended(tmp_path, ingest_cut):
 def test_what_can_not_be_appended_changes_nothing(change, options, error, words, tmp_path):
     """One line that names it, and the store is as it was."""
     frame, url = table_of(range(6)), tmp_path / "s.zarr"
-    given = {"targets": ["size", "kind"], **COLUMNS}
-    ingest_tables(write(frame, tmp_path / "a.csv"), url, **given)
+    arguments = {"targets": ["size", "kind"], **COLUMNS}
+    ingest_tables(write(frame, tmp_path / "a.csv"), url, **arguments)
     more = write(table_of(range(6, 12)).assign(**change), tmp_path / "b.csv")
     with pytest.raises(BagbasisError) as refused:
-        ingest_tables(more, url, **({"mode": "append"} | given | options))
+        ingest_tables(more, url, **({"mode": "append"} | arguments | options))
     assert type(refused.value) is error
     assert all(word in str(refused.value) for word in words)
     assert "\n" not in str(refused.value)

@@ -193,7 +193,7 @@ def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("ids", "kept"),
+    ("ids", "saved"),
     [
         (["1", "-3", "0"], [-3, 0, 1]),
         (["9223372036854775807", "-9223372036854775808"], [-(2**63), 2**63 - 1]),
@@ -201,11 +201,11 @@ def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
         *((ids, sorted(ids)) for ids in ([" 1"], ["1_000"], ["9223372036854775808"])),
     ],
 )
-def test_ids_in_csv_are_integers_only_as_python_writes_them(ids, kept, tmp_path):
+def test_ids_in_csv_are_integers_only_as_python_writes_them(ids, saved, tmp_path):
     """So that two ids that differ in the file never become one."""
     path = write(pd.DataFrame({"bag": ids, "u": 0, "v": 0}), tmp_path / "t.csv")
     store = ingest_tables(path, tmp_path / "s.zarr", **COLUMNS)
-    assert store.ids().tolist() == kept
+    assert store.ids().tolist() == saved
 
 
 @pytest.mark.long

@@ -246,8 +246,8 @@ def test_a_target_that_varies_within_a_bag(path, refused):
 def test_an_integer_that_float64_does_not_tell_from_its_neighbours(path, tmp_path, refused):
     """Two classes would be one; as the names of classes they stay themselves."""
     write(good(k=[1, 2**60 + 1, 2**60] * 2), path)
-    told = f"target 'k': {2**60 + 1} is an integer beyond ±2^53"
-    refused(path, f"{path}, row 1", told, "target_types to class", targets=["k"])
+    message = f"target 'k': {2**60 + 1} is an integer beyond ±2^53"
+    refused(path, f"{path}, row 1", message, "target_types to class", targets=["k"])
     ingested = {"targets": ["k"], "target_types": {"k": "class"}, **COLUMNS}
     store = ingest_tables(path, tmp_path / "classes.zarr", **ingested)
     assert store.meta.class_names["k"] == ["1", str(2**60), str(2**60 + 1)]
@@ -385,12 +385,12 @@ def test_what_is_there_and_is_no_store_is_never_replaced(path, tmp_path):
 @on_both
 def test_writing_that_fails_leaves_nothing(calls, path, monkeypatch, refused):
     """A disk that is full at once, when the store is made for good, and before the commit."""
-    sync, left = WriterStore.sync, [calls]
+    sync, remaining = WriterStore.sync, [calls]
 
     def full(self):
-        if not left[0]:
+        if not remaining[0]:
             raise OSError(28, "No space left on device")
-        left[0] -= 1
+        remaining[0] -= 1
         sync(self)
 
     monkeypatch.setattr(WriterStore, "sync", full)
@@ -414,5 +414,5 @@ def test_an_interrupt_leaves_nothing(path, tmp_path):
 def test_a_missing_coordinate_that_is_allowed_is_not_blamed(path, refused):
     """What is wrong with the row is its target; the point would have been dropped."""
     points = good(v=[np.nan, *[1.0] * 5], k=[np.inf, *[20.0] * 5])
-    told = f"{path}, row 0", "target 'k' is infinite"
-    refused(write(points, path), *told, targets=["k"], missing="drop_point")
+    messages = f"{path}, row 0", "target 'k' is infinite"
+    refused(write(points, path), *messages, targets=["k"], missing="drop_point")

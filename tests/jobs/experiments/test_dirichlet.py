@@ -21,11 +21,11 @@ def test_largest_likelihood(d):
     sizes = [4, 5, 10, 50, 300, 20]
     points = [rng.dirichlet(a, n) for a, n in zip(alpha, sizes, strict=True)]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    found = fit_dirichlets(np.concatenate(points), offsets)
+    result = fit_dirichlets(np.concatenate(points), offsets)
     for i, (a, b) in enumerate(pairwise(offsets)):
         logs = np.log(np.concatenate(points)[a:b]).mean(axis=0)[None]
         best = minimize(
             lambda x, logs=logs: -log_likelihood(np.exp(x)[None], logs)[0], np.zeros(d), tol=1e-12
         )
-        np.testing.assert_allclose(found[i], np.exp(best.x), rtol=2e-3)
-        assert log_likelihood(found[i : i + 1], logs)[0] >= -best.fun - 1e-9
+        np.testing.assert_allclose(result[i], np.exp(best.x), rtol=2e-3)
+        assert log_likelihood(result[i : i + 1], logs)[0] >= -best.fun - 1e-9

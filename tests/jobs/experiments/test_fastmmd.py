@@ -14,7 +14,7 @@ def test_ring_spreads_as_printed():
     """Deviations of MMD_u² at σ = 2.51 over 200 repeats of one draw, as others have measured them:
     inside three standard errors of both, with what draws differ by."""
     rng = np.random.default_rng(0)
-    found = np.array([
+    values = np.array([
         np.std([
             [compare_statistics(X, Y, name, 2.51, 1024, int(rng.integers(2**32))).statistic
              for name in names]
@@ -24,6 +24,6 @@ def test_ring_spreads_as_printed():
         for names in [("fourier", "mmd_block", "mmd_linear")]
     ])  # fmt: skip
     printed = np.array([0.0050, 0.0125, 0.0508])
-    between = found.var(axis=0, ddof=1) * (1 + 1 / len(found))  # draws; one was printed
+    between = values.var(axis=0, ddof=1) * (1 + 1 / len(values))  # draws; one was printed
     error = (printed**2 / (2 * 199) + between) ** 0.5
-    assert (abs(found.mean(axis=0) - printed) < 3 * error).all()
+    assert (abs(values.mean(axis=0) - printed) < 3 * error).all()

@@ -21,10 +21,10 @@ from bagbasis.jobs.experiments.regression.halo_mass import (
 def test_dispersions_solve_the_equation_of_jeans():
     """Without anisotropy as in Łokas and Mamon (2001, eq. 14), in closed form."""
     c = np.array([4.0, 8.0])
-    found = dispersions(c, np.zeros(2))
+    result = dispersions(c, np.zeros(2))
     inner = (TABLE_RADII > 0.05) & (TABLE_RADII < 50)
     x = TABLE_RADII[inner]
-    for row, of in zip(found, c, strict=True):
+    for row, of in zip(result, c, strict=True):
         curly = np.pi**2 - np.log(x) - 1 / x - (1 + x) ** -2 - 6 / (1 + x)
         curly += (1 + x**-2 - 4 / x - 2 / (1 + x)) * np.log1p(x)
         curly += 3 * np.log1p(x) ** 2 + 6 * spence(1 + x)

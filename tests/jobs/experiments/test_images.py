@@ -26,11 +26,11 @@ def test_cats_and_dogs_where_their_files_are(tmp_path, monkeypatch):
         records = rng.integers(0, 256, (40, 3073), dtype=np.uint8)
         records[:, 0] = np.arange(40) % 10
         records.tofile(folder / name)
-    found = make("images", scale="paper")
-    assert list(found.tasks) == ["digits", "cats and dogs"]
-    assert "not here" not in found.size
-    assert len(found.points()) == len(without.points()) + 6
-    (train, labels), (test, _) = found.split_of(found.tasks["cats and dogs"], 0)
+    result = make("images", scale="paper")
+    assert list(result.tasks) == ["digits", "cats and dogs"]
+    assert "not here" not in result.size
+    assert len(result.points()) == len(without.points()) + 6
+    (train, labels), (test, _) = result.split_of(result.tasks["cats and dogs"], 0)
     assert (len(train), len(test)) == (40, 8)
     assert set(labels) == {3, 5}
     assert (train.sizes == 2048).all()

@@ -41,8 +41,8 @@ def test_lean_smoother_predicts_the_same(labelled, bandwidth, monkeypatch):
     np.testing.assert_allclose(smooth(smoother, bags[400:]), expected, rtol=1e-3)
     lean = LeanSmoother(smoother, training)
     for i in (0, 7):
-        one = lean.predict(bags[400 + i : 401 + i])
-        np.testing.assert_allclose(one, expected[i], rtol=1e-3)
+        single = lean.predict(bags[400 + i : 401 + i])
+        np.testing.assert_allclose(single, expected[i], rtol=1e-3)
 
 
 @pytest.mark.parametrize("n_dims", [1, 2])
@@ -55,8 +55,8 @@ def test_distance_is_that_of_kernel_density_estimates(n_dims, bandwidth):
     spec = KernelDensityEmbedding(bandwidth).resolve(n_dims, Box.unit(n_dims), None)
     rows = np.empty((len(bags), spec.n_features))
     assert spec.embed(bags, rows) == 0
-    found = np.linalg.norm(rows[:, None] - rows, axis=2)
+    result = np.linalg.norm(rows[:, None] - rows, axis=2)
     at = np.stack(np.meshgrid(*[MIDPOINTS] * n_dims, indexing="ij"), axis=-1).reshape(-1, n_dims)
     values = kde_at(bags, at, bandwidth)
     squares = ((values[:, None] - values) ** 2).mean(axis=2)
-    np.testing.assert_allclose(found, np.sqrt(squares), rtol=0.01)
+    np.testing.assert_allclose(result, np.sqrt(squares), rtol=0.01)

@@ -87,8 +87,8 @@ def test_orders_of_clusters_far_apart(order):
     rng = np.random.default_rng(0)
     centres = 30 * np.array([[0, 0], [0, 1], [3, 3]])
     points = rng.normal(size=(180, 2)) + centres[rng.integers(order, size=180)]
-    found = orders_by_criteria(points, 5, 0)
-    assert found["bic"] == order
-    assert found["aic"] in (order, order + 1)
+    result = orders_by_criteria(points, 5, 0)
+    assert result["bic"] == order
+    assert result["aic"] in (order, order + 1)
     assert order_by_cross_validation(points, 4, 3, 0) == order
     assert 1 <= order_by_cross_validation(points[:5], 10, 5, 0) <= 4

@@ -45,11 +45,11 @@ def store(tmp_path_factory):
     return store
 
 
-@pytest.mark.parametrize("kept", [2**31, 0])
-def test_falkon_is_the_nystroem_solution(kept, monkeypatch):
+@pytest.mark.parametrize("saved", [2**31, 0])
+def test_falkon_is_the_nystroem_solution(saved, monkeypatch):
     """Conjugate gradients end where the normal equations (KᵀK + α K_MM) β = Kᵀ y are solved,
     whether kernel values are kept or not; with one block or several."""
-    monkeypatch.setattr(falkon, "KEPT_BYTES", kept)
+    monkeypatch.setattr(falkon, "KEPT_BYTES", saved)
     monkeypatch.setattr(falkon, "FALKON_ROWS", 250)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
@@ -79,12 +79,12 @@ def test_falkon_s_kernel():
 def test_dask_fit_is_a_ridge_regression(store):
     """By blocks it finds what scikit-learn's Ridge finds from the same features in memory."""
     here = SimpleNamespace(compute=lambda sums: dask.compute(*sums), gather=lambda sums: sums)
-    found = fit_dask(here, store.url, store.n_bags, 64, 0.5, 0.3)
+    result = fit_dask(here, store.url, store.n_bags, 64, 0.5, 0.3)
     embeddings = read_features(store.url, 0, store.n_bags)
-    z = fourier(embeddings, found.frequencies, found.phases)
+    z = fourier(embeddings, result.frequencies, result.phases)
     assert z.dtype == np.float32
     ridge = Ridge(alpha=0.3).fit(z.astype(float), store.targets(0, store.n_bags)[:, 0])
-    np.testing.assert_allclose(found.predict(embeddings), ridge.predict(z), atol=2e-3)
+    np.testing.assert_allclose(result.predict(embeddings), ridge.predict(z), atol=2e-3)
 
 
 def test_features_of_others_are_ours(store, tmp_path):
@@ -92,14 +92,14 @@ def test_features_of_others_are_ours(store, tmp_path):
     float32, of bags of one size at once and of ragged ones."""
     ours = ProjectionEmbedding(dtype="float64", box=[(-10, 10)] * 2)
     expected = ours.fit_transform(store.read())
-    found = read_features(store.url, 0, store.n_bags)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    result = read_features(store.url, 0, store.n_bags)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, expected, atol=1e-5)
     bags = [store.read(0, 1)[0], store.read(1, 2)[0][:7]]
     ragged = BagStore.create(tmp_path / "ragged.zarr", 2, target_names=["k"], box=[(-10, 10)] * 2)
     ragged.append(Bags.from_list(bags), targets={"k": np.zeros(2)})
-    found = read_features(ragged.url, 0, 2)
-    np.testing.assert_allclose(found, ours.fit_transform(bags), atol=1e-5)
+    result = read_features(ragged.url, 0, 2)
+    np.testing.assert_allclose(result, ours.fit_transform(bags), atol=1e-5)
     model = fit_sklearn(store.url, store.n_bags, RBFSampler(n_components=16, random_state=0), 1.0)
     assert model.predict(expected).shape == (store.n_bags,)
 

@@ -26,8 +26,8 @@ def labelled():
 def test_peers_learn_what_means_tell(name, labelled):
     train = LabelledSet(labelled.bags[:45], labelled.labels[:45])
     for kind in PEERS[name].kinds:
-        found = PEERS[name].predict(train, labelled.bags[45:], kind, 20, 0)
-        assert np.abs(found - labelled.labels[45:]).mean() < 0.2
+        predicted = PEERS[name].predict(train, labelled.bags[45:], kind, 20, 0)
+        assert np.abs(predicted - labelled.labels[45:]).mean() < 0.2
 
 
 def test_folds_keep_groups_whole_and_classes_even(labelled):

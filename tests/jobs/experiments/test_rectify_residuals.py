@@ -42,8 +42,8 @@ def test_against_all_images_of_the_pairs():
     (a, b), features = drawn()
     model = SymmetricRegression.fit((a[:45], b[:45]), (a[45:], b[45:]), features)
     mirrors = list(product((0, 1), repeat=3))
-    both, left = list(product(mirrors, TURNS)), b - model.copy.predict(a)
-    every_a, every_b = (np.concatenate([images(x, *g) for g in both]) for x in (a, left))
+    both, remaining = list(product(mirrors, TURNS)), b - model.copy.predict(a)
+    every_a, every_b = (np.concatenate([images(x, *g) for g in both]) for x in (a, remaining))
 
     def plain(rows):
         phases = np.hstack([images(rows, g, AXES[0]) @ features.frequencies for g in mirrors])
@@ -55,8 +55,8 @@ def test_against_all_images_of_the_pairs():
     ):
         twin = ridge.ridge(plain(every_a), every_b, 8 * solution.alpha)
         expected = ridge.predict(plain(new), twin)[:, parities(INDICES) == c]
-        found = rows @ solution.coef.T + solution.intercept
-        np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+        values = rows @ solution.coef.T + solution.intercept
+        np.testing.assert_allclose(values, expected, atol=1e-4 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("axes", AXES)

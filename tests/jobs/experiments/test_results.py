@@ -65,10 +65,10 @@ def test_overview_is_of_the_kept_results():
     assert overview() == (RESULTS / "README.md").read_text()
 
 
-def _is_part(kept: Any, today: Any) -> bool:
+def _is_part(saved: Any, today: Any) -> bool:
     """Whether parameters are those of today, which may have others in addition."""
-    if isinstance(kept, dict):
-        return all(name in today and _is_part(value, today[name]) for name, value in kept.items())
-    if isinstance(kept, list):
-        return len(kept) == len(today) and all(map(_is_part, kept, today))
-    return bool(kept == today)
+    if isinstance(saved, dict):
+        return all(name in today and _is_part(value, today[name]) for name, value in saved.items())
+    if isinstance(saved, list):
+        return len(saved) == len(today) and all(map(_is_part, saved, today))
+    return bool(saved == today)

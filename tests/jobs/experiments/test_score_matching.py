@@ -18,5 +18,5 @@ def test_closed_form(d):
     z = (x - x.mean(axis=0)) / x.std(axis=0)
     covariance = np.cov(z.T, bias=True).reshape(d, d)
     exact = KernelScore(z, z.mean(axis=0), covariance, 0.8, 0.05)
-    found = closed_form_score(x, 0.8, 0.05)(x[:7])
-    np.testing.assert_allclose(found, exact(z[:7]) / x.std(axis=0), rtol=1e-9, atol=1e-10)
+    result = closed_form_score(x, 0.8, 0.05)(x[:7])
+    np.testing.assert_allclose(result, exact(z[:7]) / x.std(axis=0), rtol=1e-9, atol=1e-10)

@@ -43,12 +43,12 @@ def test_published_data_sets(i, n, n_dims, scale):
     over sizes, and one point and its height at a time from numpy's legacy generator."""
     seed = 42 + i + 200 * [500, 1000].index(n)
     signs = np.random.RandomState(seed + 1).choice([-1, 1], 2**n_dims)
-    generator, kept = np.random.RandomState(seed + 2), []
-    while len(kept) < n:
+    generator, selected = np.random.RandomState(seed + 2), []
+    while len(selected) < n:
         point = generator.uniform(0, 1, n_dims)
         height = generator.uniform(0, 1 + scale)
         if height <= perturbed_density(point[None], signs, scale)[0]:
-            kept.append(point)
+            selected.append(point)
     perturbed, even = published_perturbed_uniforms(i, n, n_dims, scale)
-    assert (perturbed == np.array(kept)).all()
+    assert (perturbed == np.array(selected)).all()
     assert (even == np.random.RandomState(seed).uniform(0, 1, (n, n_dims))).all()

@@ -23,7 +23,7 @@ def _often(monkeypatch):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setitem(LAUNCHERS, "local", lambda *given: {})
+    monkeypatch.setitem(LAUNCHERS, "local", lambda *arguments: {})
     return submit("fit", CONFIG, root=tmp_path)
 
 

@@ -26,7 +26,7 @@ def launched(monkeypatch):
     """Launchers that start nothing, and what they were given."""
     calls = []
     for name in ("local", "queue"):
-        monkeypatch.setitem(LAUNCHERS, name, lambda *given: calls.append(given))
+        monkeypatch.setitem(LAUNCHERS, name, lambda *arguments: calls.append(arguments))
     return calls
 
 
@@ -299,7 +299,7 @@ def test_the_root_beside_a_store_of_icechunk(tmp_path, launched, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"job": "fitt"}, "no job 'fitt' .did you mean 'fit'"),
         ({"job": "../../x"}, "no job '../../x'"),
@@ -307,10 +307,10 @@ def test_the_root_beside_a_store_of_icechunk(tmp_path, launched, monkeypatch):
         ({"config": {**CONFIG, "n": float("nan")}}, "'n': nan.* cannot be written as JSON"),
     ],
 )
-def test_wrong_submissions(tmp_path, launched, changes, told):
+def test_wrong_submissions(tmp_path, launched, changes, message):
     """A job that is not there, above all one that leads out of the root, and a value that no file
     of a run holds start nothing and write nothing."""
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         submit(**{"job": "fit", "config": CONFIG, "root": tmp_path / "runs", **changes})
     assert launched == []
     assert list(tmp_path.iterdir()) == []

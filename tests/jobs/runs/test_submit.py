@@ -81,7 +81,7 @@ time.sleep(600)
     assert run.id in done("runs", *at)
     [listed] = json.loads(done("runs", *at, "--json"))["runs"]
     assert (listed["run"], listed["status"]) == (run.id, "done")
-    assert [one.id for one in runs_in(root)] == [run.id]
+    assert [item.id for item in runs_in(root)] == [run.id]
     assert "is done; there is nothing to cancel" in refused(1, "cancel", run.id, *at)
     assert "is done; only one" in refused(1, "submit", "fit", "--resume", run.id, *at)
 
@@ -172,8 +172,8 @@ def test_driver_whose_queue_ends_it(endless):
 def test_killed_driver_is_found_out_and_resumed(regression, tmp_path, root, monkeypatch):
     """A driver killed by SIGKILL is told from a slow one by its heartbeat; a changed config is
     refused by the key; the run as it was goes on to the end."""
-    given = fit_settings(regression, tmp_path)
-    run_id, follow = done("submit", "fit", *given, "--root", root).splitlines()
+    arguments = fit_settings(regression, tmp_path)
+    run_id, follow = done("submit", "fit", *arguments, "--root", root).splitlines()
     assert follow == f"bags attach {root}/{run_id}"
     run = attach(run_id, root=root)
     until(lambda: run.status() is Status.RUNNING)
@@ -181,9 +181,9 @@ def test_killed_driver_is_found_out_and_resumed(regression, tmp_path, root, monk
     monkeypatch.setattr(states, "DEAD_SECONDS", 0.0)
     assert run.status() is Status.DIED
     resumed = ["submit", "fit", "--resume", run.url]
-    changed = refused(2, *resumed, *given, *settings(holdout=0.5))
+    changed = refused(2, *resumed, *arguments, *settings(holdout=0.5))
     assert "key 'holdout' is 0.5" in changed
     assert "was started with 0.3" in changed
-    done(*resumed, *given)
+    done(*resumed, *arguments)
     monkeypatch.undo()
     assert run.result(timeout=120)["n_bags"] == 300

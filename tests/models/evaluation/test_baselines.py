@@ -62,7 +62,7 @@ def models(store):
 def test_errors_beside_a_model_of_numbers(store, models):
     """Each is what scikit-learn and a mean give for the bags held out."""
     model = models["x"]
-    found = judge_fit(model, store)
+    judged = judge_fit(model, store)
     means = np.array([bag.mean(axis=0) for bag in BAGS])
     known = np.arange(N) != 5
     train, test = known & ~OUT, known & OUT
@@ -70,10 +70,10 @@ def test_errors_beside_a_model_of_numbers(store, models):
     spread = means[train].std(axis=0)
     ridge = RidgeCV(np.logspace(-4, 4, 17)).fit(means[train] / spread, y[train])
     rmse = np.sqrt(((ridge.predict(means[test] / spread) - y[test]) ** 2).mean())
-    assert found["n"] == test.sum()
-    assert found["measure"] == "RMSE on bags held out"
+    assert judged["n"] == test.sum()
+    assert judged["measure"] == "RMSE on bags held out"
     assert (
-        found["error"]
+        judged["error"]
         == evaluate(model, store).error
         == pytest.approx(
             np.sqrt(
@@ -81,28 +81,28 @@ def test_errors_beside_a_model_of_numbers(store, models):
             )
         )
     )
-    assert found["means_error"] == pytest.approx(rmse, rel=1e-6)
-    assert found["constant_error"] == pytest.approx(y[test].std())
+    assert judged["means_error"] == pytest.approx(rmse, rel=1e-6)
+    assert judged["constant_error"] == pytest.approx(y[test].std())
 
 
 def test_errors_beside_models_of_classes_and_densities(store, models):
     """The most frequent class; the average density; and means do better than both here."""
-    found = judge_fit(models["side"], store)
+    judged = judge_fit(models["side"], store)
     up = (CENTRES[OUT, 1] > 0.5).mean()
-    assert found["constant_error"] == pytest.approx(min(up, 1 - up))
-    assert found["error"] < found["constant_error"] > found["means_error"]
+    assert judged["constant_error"] == pytest.approx(min(up, 1 - up))
+    assert judged["error"] < judged["constant_error"] > judged["means_error"]
     densities = TripleBasisRegressor(*BASES, response_embedding=ProjectionEmbedding(n_per_dim=3))
-    found = judge_fit(densities.fit(store, holdout=0.3), store)
-    assert 0 < found["means_error"] < found["constant_error"]
+    judged = judge_fit(densities.fit(store, holdout=0.3), store)
+    assert 0 < judged["means_error"] < judged["constant_error"]
 
 
 def test_an_evaluation_has_the_rivals_of_a_fit(store, models):
     """The same ridge and the same forest, on the same bags; classes have a measure of their own."""
     for model in models.values():
-        found = judge_fit(model, store, forest=True)
+        judged = judge_fit(model, store, forest=True)
         means, forest = judge_rivals(model, store, "holdout")
-        assert means.error == pytest.approx(found["means_error"])
-        assert forest.error == pytest.approx(found["forest_error"])
+        assert means.error == pytest.approx(judged["means_error"])
+        assert forest.error == pytest.approx(judged["forest_error"])
     measures = {
         target: judge_fit(kind(*BASES).fit(store, target=target), store)["measure"]
         for target, kind in KINDS.items()
@@ -115,25 +115,25 @@ def test_an_evaluation_has_the_rivals_of_a_fit(store, models):
 def test_errors_without_bags_held_out(store, chosen):
     """The score of the penalty, against that of ridge on the means, each bag left out once."""
     model = DoubleBasisRegressor(*BASES, alpha=chosen).fit(store, target="x")
-    found = judge_fit(model, store)
+    judged = judge_fit(model, store)
     means = np.array([bag.mean(axis=0) for bag in BAGS])[np.arange(N) != 5]
     y = CENTRES[np.arange(N) != 5, 0]
     scaled = (means - means.mean(axis=0)) / means.std(axis=0)
     ridge = RidgeCV(np.logspace(-4, 4, 17), store_cv_results=True).fit(scaled, y)
     rmse = np.sqrt(ridge.cv_results_.mean(axis=0).min())
-    assert found["error"] == pytest.approx(np.sqrt(model.alpha_scores_.min()))
-    assert found["error"] < 0.5 < found["constant_error"] == 1
-    assert found["means_error"] == pytest.approx(rmse / y.std(), rel=1e-6)
-    assert found["n"] == N - 1
-    given = DoubleBasisRegressor(*BASES, alpha=0.1).fit(store, target="x")
-    assert judge_fit(given, store) is None
+    assert judged["error"] == pytest.approx(np.sqrt(model.alpha_scores_.min()))
+    assert judged["error"] < 0.5 < judged["constant_error"] == 1
+    assert judged["means_error"] == pytest.approx(rmse / y.std(), rel=1e-6)
+    assert judged["n"] == N - 1
+    fitted = DoubleBasisRegressor(*BASES, alpha=0.1).fit(store, target="x")
+    assert judge_fit(fitted, store) is None
     densities = TripleBasisRegressor(
         *BASES, response_embedding=ProjectionEmbedding(n_per_dim=3)
     ).fit(store)
-    found = judge_fit(densities, store)
+    judged = judge_fit(densities, store)
     mean = ((densities.alpha_scores_.min()) / _variance(store, densities)) ** 0.5
-    assert found["error"] == pytest.approx(mean)
-    assert 0 < found["means_error"] < 1
+    assert judged["error"] == pytest.approx(mean)
+    assert 0 < judged["means_error"] < 1
 
 
 def _variance(store, model):
@@ -158,9 +158,9 @@ def test_a_store_is_known_by_another_path(store, models, tmp_path):
 def test_ranges_without_a_bag_held_out(store, target):
     """Passes cut fine have tasks none of whose bags is judged: the errors are the same."""
     model = KINDS[target](*BASES).fit(store, target=target, holdout=0.02)
-    found = judge_fit(model, store)
+    judged = judge_fit(model, store)
     with pass_limits(small_task_seconds=1e-9, small_tasks=64):
-        assert judge_fit(model, store) == pytest.approx(found)
+        assert judge_fit(model, store) == pytest.approx(judged)
 
 
 def test_bags_held_out_are_judged_by_default(store, models, tmp_path, monkeypatch):

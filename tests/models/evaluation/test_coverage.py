@@ -18,21 +18,23 @@ def store(tmp_path):
     return stored(tmp_path / "s.zarr", BAGS, TWO, ["a", "b"], chunk_points=100)
 
 
-def check(found, model, rows):
-    for one in found:
-        low, high = model.predict_interval([BAGS[i] for i in rows], one["coverage"])
-        j = ["a", "b"].index(one["target"])
+def check(actual, model, rows):
+    for item in actual:
+        low, high = model.predict_interval([BAGS[i] for i in rows], item["coverage"])
+        j = ["a", "b"].index(item["target"])
         low, high, y = low[:, j], high[:, j], TWO[rows, j]
         share = ((low <= y) & (y <= high)).mean()
-        assert one["covered"] == pytest.approx(share)
+        assert item["covered"] == pytest.approx(share)
         # of none or all, that of a sample with two more bags of each kind
         more = 0 if 0 < share < 1 else 4
         likely = (share * len(rows) + more / 2) / (len(rows) + more)
         spread = (likely * (1 - likely) / (len(rows) + more)) ** 0.5
-        assert one["standard_error"] == pytest.approx(spread)
-        assert one["mean_width"] == pytest.approx((high - low).mean())
-        assert one["n"] == len(rows)
-    assert [one["target"] for one in found] == ["a"] * (len(found) // 2) + ["b"] * (len(found) // 2)
+        assert item["standard_error"] == pytest.approx(spread)
+        assert item["mean_width"] == pytest.approx((high - low).mean())
+        assert item["n"] == len(rows)
+    assert [item["target"] for item in actual] == ["a"] * (len(actual) // 2) + ["b"] * (
+        len(actual) // 2
+    )
 
 
 @pytest.mark.long
@@ -40,18 +42,18 @@ def test_of_the_bags_held_out(store):
     """Folds leave those held out for judging; .95 can be promised by 55 bags, not by 15."""
     model = regressor().fit(store, target=["a", "b"], holdout=0.2)
     assert judge_intervals(model, store) == []  # made of the bags held out
-    found = judge_intervals(model.conformalize(store, cv=5), store)
-    assert [one["coverage"] for one in found[:4]] == [0.5, 0.8, 0.9, 0.95]
-    check(found, model, np.flatnonzero(Split(0.2, HOLDOUT_SEED).members(0, N)))
+    result = judge_intervals(model.conformalize(store, cv=5), store)
+    assert [item["coverage"] for item in result[:4]] == [0.5, 0.8, 0.9, 0.95]
+    check(result, model, np.flatnonzero(Split(0.2, HOLDOUT_SEED).members(0, N)))
 
 
 def test_of_another_store(store, tmp_path):
     """All bags, whatever the intervals are made of; coverages that can be promised."""
     model = regressor().fit(store, target=["a", "b"], holdout=0.2)
     other = stored(tmp_path / "o.zarr", BAGS[:40], TWO[:40], ["a", "b"])
-    found = judge_intervals(model, other)
-    assert [one["coverage"] for one in found] == [0.5, 0.8, 0.9] * 2
-    check(found, model, np.arange(40))
+    result = judge_intervals(model, other)
+    assert [item["coverage"] for item in result] == [0.5, 0.8, 0.9] * 2
+    check(result, model, np.arange(40))
 
 
 def test_nothing_to_judge(store, tmp_path):

@@ -49,22 +49,22 @@ def small(kind=DoubleBasisRegressor, n_features=64, alpha=0.05, **parameters):
     return kind(*bases, alpha=alpha, precision="float64", **parameters)
 
 
-def folds_of(**given):
+def folds_of(**arguments):
     bags = posed(DoubleBasisRegressor(), BAGS, Y).source
-    return cross_validation.choose_folds(bags, CV, given.get("groups"), given.get("time"))
+    return cross_validation.choose_folds(bags, CV, arguments.get("groups"), arguments.get("time"))
 
 
 def one_by_one(estimator, names, folds, is_time=False, score=r2_score):
     """A fit per fold, to labels that are missing in the fold and after it in time."""
-    y, found = targets()[:, [["y", "z", "patient", "day", "high"].index(n) for n in names]], []
+    y, result = targets()[:, [["y", "z", "patient", "day", "high"].index(n) for n in names]], []
     for j in range(CV):
         out = folds >= j if is_time else folds == j
         labels = np.where(out[:, None], np.nan, y)
         model = clone(estimator).fit(BAGS, labels[:, 0] if len(names) == 1 else labels)
         test = np.flatnonzero((folds == j) & ~np.isnan(y).any(axis=1))
         predicted = model.predict([BAGS[i] for i in test])
-        found.append(score(y[test], predicted))
-    return found
+        result.append(score(y[test], predicted))
+    return result
 
 
 @pytest.mark.long
@@ -75,8 +75,8 @@ def test_numbers_equal_a_fit_per_fold(store, n_features, alpha, names):
     """To 1e-8 in double: of one or two targets, of sums and of rows, for every penalty."""
     alphas = None if alpha == 0.05 else np.logspace(-3, 2, 6)
     estimator = small(n_features=n_features, alpha=alpha, alphas=alphas)
-    found = cross_val_score(estimator, store, target=names, cv=CV)
-    np.testing.assert_allclose(found, one_by_one(estimator, names, folds_of()), rtol=0, atol=1e-8)
+    scores = cross_val_score(estimator, store, target=names, cv=CV)
+    np.testing.assert_allclose(scores, one_by_one(estimator, names, folds_of()), rtol=0, atol=1e-8)
     assert not hasattr(estimator, "coef_")
 
 
@@ -93,26 +93,26 @@ def test_groups_and_time(store, how, where):
         assert all(column[folds < j].max() < column[folds == j].min() for j in range(CV))
     expected = one_by_one(small(), ["y"], folds, how == "time")
     if where == "store":
-        found = cross_val_score(small(), store, target="y", cv=CV, **{how: name})
+        scores = cross_val_score(small(), store, target="y", cv=CV, **{how: name})
     else:
-        found = cross_val_score(small(), BAGS, targets()[:, 0], cv=CV, **{how: column})
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+        scores = cross_val_score(small(), BAGS, targets()[:, 0], cv=CV, **{how: column})
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-8)
 
 
 @pytest.mark.long
 def test_classes_and_densities(store, tmp_path):
     """Accuracy, as of a fit per fold; densities better than their average."""
     classifier = small(DoubleBasisClassifier)
-    found = cross_val_score(classifier, store, target="high", cv=CV)
+    scores = cross_val_score(classifier, store, target="high", cv=CV)
     expected = one_by_one(classifier, ["high"], folds_of(), score=accuracy_score)
-    assert found.tolist() == pytest.approx(expected)
+    assert scores.tolist() == pytest.approx(expected)
     pairs = BagStore.create(tmp_path / "p.zarr", 2, response_dims=2)
     pairs.append(BAGS, responses=[None if i % 9 == 0 else 1 - b for i, b in enumerate(BAGS)])
     densities = small(TripleBasisRegressor, response_embedding=ProjectionEmbedding(n_per_dim=3))
-    found = cross_val_score(densities, pairs, cv=3)
-    assert found.shape == (3,)
-    assert (found > 0).all()
-    assert (found < 1).all()
+    scores = cross_val_score(densities, pairs, cv=3)
+    assert scores.shape == (3,)
+    assert (scores > 0).all()
+    assert (scores < 1).all()
 
 
 @pytest.mark.long
@@ -130,7 +130,7 @@ def test_one_pass_however_it_is_cut(store):
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "message"),
+    ("arguments", "kind", "message"),
     [
         ({"groups": "patient", "time": "day"}, ParameterError, "groups and time"),
         ({"groups": "nobody"}, DataError, "no target 'nobody'"),
@@ -147,9 +147,9 @@ def test_one_pass_however_it_is_cut(store):
         ({"target": "nothing"}, DataError, "no target 'nothing'"),
     ],
 )
-def test_refused(store, given, kind, message):
+def test_refused(store, arguments, kind, message):
     with pytest.raises(kind, match=message):
-        cross_val_score(small(), store, **{"target": "y", "cv": CV, **given})
+        cross_val_score(small(), store, **{"target": "y", "cv": CV, **arguments})
 
 
 def test_each_bag_is_embedded_once(store, monkeypatch):

@@ -72,11 +72,11 @@ def test_errors_of_classes(cuts):
     known, codes = (0.0, 2.0, 3.0), np.array([0.0, 2.0, 3.0, 7.0])
     true, predicted = codes[rng.integers(0, 4, 1000)], codes[rng.integers(0, 2, 1000)]
     names = ("a", "b", "c", "d")
-    found = [
+    actual = [
         class_errors(known, names, *part)
         for part in zip(*parts(cuts, true, predicted), strict=True)
     ]
-    errors = reduce(operator.add, found)
+    errors = reduce(operator.add, actual)
     result = errors.values()["kind"]
     assert result["confusion"] == confusion_matrix(true, predicted).tolist()
     assert result["accuracy"] == pytest.approx((true == predicted).mean())

@@ -26,14 +26,14 @@ def test_errors_are_shown_in_a_line_and_a_table():
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_standard_error_is_the_spread_over_samples(k):
     """Take 300 samples of 100 bags, for one target and for several of unlike units."""
-    rng, found, told = np.random.default_rng(3), [], []
+    rng, result, message = np.random.default_rng(3), [], []
     for _ in range(300):
         true = rng.normal(size=(100, k)) * [1.0, 1000.0][:k]
         errors = real_errors(true, true + rng.normal(size=(100, k)) * [0.5, 300.0][:k])
-        found.append(errors.error)
-        told.append(errors.standard_error)
+        result.append(errors.error)
+        message.append(errors.standard_error)
     # the variances of the labels, which move with the sample, are not in it
-    assert np.mean(told) == pytest.approx(np.std(found), rel=0.1 if k == 1 else 0.35)
+    assert np.mean(message) == pytest.approx(np.std(result), rel=0.1 if k == 1 else 0.35)
     assert replace(errors, weights=50.0).standard_error is None
     assert replace(errors, weights=50.0).spreads == {}
 

@@ -48,23 +48,23 @@ def store(tmp_path_factory):
 def test_summaries_are_those_of_a_loop(d, dtype):
     bags = [RNG.normal(3, 1, (n, d)).astype(dtype) for n in (1, 2, 7, 1, 40)]
     features = MomentsAndExtremes(d)
-    found = features.of(Bags.from_list(bags))
-    assert found.shape == (5, features.n_features)
-    np.testing.assert_allclose(found, [summary_of(bag) for bag in bags], rtol=1e-6, atol=1e-6)
+    result = features.of(Bags.from_list(bags))
+    assert result.shape == (5, features.n_features)
+    np.testing.assert_allclose(result, [summary_of(bag) for bag in bags], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.long
 def test_error_of_numbers_is_scikit_learns(store):
     """The label is the largest number of a bag: a forest sees it, and the model does not."""
     model = DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)
-    found = judge_fit(model, store, forest=True)
+    judged = judge_fit(model, store, forest=True)
     rows = np.array([summary_of(bag) for bag in BAGS])
     trees = RandomForestRegressor(100, max_features=1 / 3, random_state=0).fit(rows[~OUT], Y[~OUT])
     rmse = np.sqrt(np.mean((trees.predict(rows[OUT]) - Y[OUT]) ** 2))
-    assert found["forest_error"] == pytest.approx(rmse, rel=0.05)  # last digits move splits
-    assert found["forest_error"] < found["error"]
-    assert found["forest_bags"] == (~OUT).sum()
-    assert judge_fit(model, store) == {k: v for k, v in found.items() if "forest" not in k}
+    assert judged["forest_error"] == pytest.approx(rmse, rel=0.05)  # last digits move splits
+    assert judged["forest_error"] < judged["error"]
+    assert judged["forest_bags"] == (~OUT).sum()
+    assert judge_fit(model, store) == {k: v for k, v in judged.items() if "forest" not in k}
 
 
 @pytest.mark.long
@@ -74,7 +74,9 @@ def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
     fitted = []
     fit = RandomForestRegressor.fit
     monkeypatch.setattr(
-        RandomForestRegressor, "fit", lambda self, *given: fitted.append(self) or fit(self, *given)
+        RandomForestRegressor,
+        "fit",
+        lambda self, *arguments: fitted.append(self) or fit(self, *arguments),
     )
     monkeypatch.setattr(forest, "MAX_FOREST_BYTES", 2**18)
     judge_fit(model, store, forest=True)

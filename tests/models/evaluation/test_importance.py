@@ -97,22 +97,22 @@ MODELS = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_planted_coordinates(store, kind):
     """What tells nothing drops nothing, in standard errors; what tells most drops most."""
-    model, given = MODELS[kind]
-    model = clone(model).fit(store, holdout=0.5, **given)
-    found = permutation_importance(model, store)
-    none, whole, half = found.drop[:, 0]
-    assert found.names == ("none", "whole", "half")
-    assert found.subset == "holdout"
-    assert abs(none) < 3 * found.standard_error[0, 0]
-    assert whole > 10 * found.standard_error[1, 0]
+    model, arguments = MODELS[kind]
+    model = clone(model).fit(store, holdout=0.5, **arguments)
+    importances = permutation_importance(model, store)
+    none, whole, half = importances.drop[:, 0]
+    assert importances.names == ("none", "whole", "half")
+    assert importances.subset == "holdout"
+    assert abs(none) < 3 * importances.standard_error[0, 0]
+    assert whole > 10 * importances.standard_error[1, 0]
     assert whole > 0.2
     if kind == "densities":
-        assert abs(half) < 3 * found.standard_error[2, 0]
+        assert abs(half) < 3 * importances.standard_error[2, 0]
     else:
-        assert whole > half > 3 * found.standard_error[2, 0]
+        assert whole > half > 3 * importances.standard_error[2, 0]
     [score] = evaluate(model, store).values().values()
-    assert found.score[0] == pytest.approx(score["accuracy" if kind == "classes" else "r2"])
-    [of_target] = found.values()["targets"].values()
+    assert importances.score[0] == pytest.approx(score["accuracy" if kind == "classes" else "r2"])
+    [of_target] = importances.values()["targets"].values()
     assert of_target["drops"][0]["coordinate"] == "whole"
 
 
@@ -125,15 +125,15 @@ def test_bags_in_memory_and_a_smoother(store):
         (DoubleBasisClassifier(*BASES), kinds),
     ):
         model.fit(bags, labels)
-        found = permutation_importance(model, bags, labels, n_repeats=2)
-        assert found.names == ("0", "1", "2")
-        assert found.drop.argmax() == 1
-        assert found.score[0] == pytest.approx(model.score(bags, labels))
+        importances = permutation_importance(model, bags, labels, n_repeats=2)
+        assert importances.names == ("0", "1", "2")
+        assert importances.drop.argmax() == 1
+        assert importances.score[0] == pytest.approx(model.score(bags, labels))
     seen = permutation_importance(model, bags[:9], ["high"] * 8 + ["unknown"], n_repeats=1)
     assert seen.score[0] <= 8 / 9
     smoother = KernelSmoother(BASES[0]).fit(bags[:100], y[:100])
-    found = permutation_importance(smoother, bags[100:200], y[100:200], n_repeats=2)
-    assert found.drop[1, 0] > 5 * found.standard_error[1, 0]
+    importances = permutation_importance(smoother, bags[100:200], y[100:200], n_repeats=2)
+    assert importances.drop[1, 0] > 5 * importances.standard_error[1, 0]
 
 
 def test_two_targets_and_sets_of_coordinates():
@@ -142,11 +142,11 @@ def test_two_targets_and_sets_of_coordinates():
     both = np.stack([y, [bag[:, 0].mean() for bag in bags]], axis=1)
     model = DoubleBasisRegressor(*BASES).fit(bags, both)
     sets = {"first": [0], "others": [1, 2]}
-    found = permutation_importance(model, bags, both, coordinates=sets, n_repeats=2)
-    assert found.names == ("first", "others")
-    assert (found.drop > 0.5).tolist() == [[False, True], [True, False]]
+    importances = permutation_importance(model, bags, both, coordinates=sets, n_repeats=2)
+    assert importances.names == ("first", "others")
+    assert (importances.drop > 0.5).tolist() == [[False, True], [True, False]]
     alone = permutation_importance(model, bags, both, n_repeats=2)
-    assert found.drop[1, 0] > alone.drop[1:, 0].max()
+    assert importances.drop[1, 0] > alone.drop[1:, 0].max()
 
 
 @pytest.mark.parametrize("n_groups", [None, 7])
@@ -165,9 +165,9 @@ def test_what_a_bag_is_given(n_groups):
     assert (made.points[:, 1] == bags.points[:, 1]).all()
     for bag, donor in zip(made, donors, strict=True):
         pairs, counts = np.unique(bag[:, [0, 2]], axis=0, return_counts=True)
-        given = {tuple(pair) for pair in bags[donor][:, [0, 2]]}
-        assert {tuple(pair) for pair in pairs} <= given
-        assert len(pairs) == min(len(bag), len(given))
+        value = {tuple(pair) for pair in bags[donor][:, [0, 2]]}
+        assert {tuple(pair) for pair in pairs} <= value
+        assert len(pairs) == min(len(bag), len(value))
         assert counts.max() - counts.min() <= 1
     pairs = [(made[i][:, 0], bags[donor][:, 0]) for i, donor in enumerate(donors)]
     large = [(ours, theirs) for ours, theirs in pairs if min(len(ours), len(theirs)) > 5]
@@ -205,8 +205,8 @@ def test_drop_and_error_equal_an_oracle(n_groups, n_more, repeats, seed):
     exchanged, w = rng.random((repeats, n, 2)), rng.random(n)
     drop, error = drop_of_score(base, exchanged, donors, units, w, codes)
     for j in range(2):
-        given = base[:, j], exchanged[:, :, j], donors, units[:, j], w, codes
-        assert (drop[j], error[j] ** 2) == pytest.approx(one_by_one(*given))
+        arguments = base[:, j], exchanged[:, :, j], donors, units[:, j], w, codes
+        assert (drop[j], error[j] ** 2) == pytest.approx(one_by_one(*arguments))
 
 
 class Means:
@@ -237,10 +237,10 @@ def test_standard_errors_are_those_of_other_samples(per_group):
         bags = Bags(np.repeat(centres, 5, axis=0), np.arange(len(patients) + 1) * 5)
         y = centres.mean(axis=1) + 0.3 * rng.normal(size=len(patients))
         data = LabelledBags(bags, Targets((), y[:, None]))
-        found = permutation_importance(Means(), data, groups=patients, n_repeats=3)
-        assert found.n_groups == 60
-        drops.append(found.drop[0, 0])
-        errors.append(found.standard_error[0, 0])
+        importances = permutation_importance(Means(), data, groups=patients, n_repeats=3)
+        assert importances.n_groups == 60
+        drops.append(importances.drop[0, 0])
+        errors.append(importances.standard_error[0, 0])
     assert np.std(drops) == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.15)
 
 
@@ -248,10 +248,10 @@ def test_standard_errors_are_those_of_other_samples(per_group):
 def test_a_part_of_a_large_store(store, fitted, monkeypatch):
     """Bags come from all of it, and no more points are held than may be."""
     seen = []
-    found = permutation_importance(
+    importances = permutation_importance(
         fitted, store, max_bags=100, n_repeats=1, progress=lambda *now: seen.append(now)
     )
-    assert found.n == 100
+    assert importances.n == 100
     assert seen[-1] == (400, 400)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     index, bags, labels = importance.taken_bags(fitted.outcome_.take_labels(store), 100)
@@ -266,17 +266,17 @@ def test_groups_of_the_holdout_and_weights(store):
     """Standard errors are by the groups that the model held out; bags of weight 0 do not count."""
     model = DoubleBasisRegressor(*BASES)
     model.fit(store, target="y", holdout={"fraction": 0.4, "groups": "patient"})
-    found = permutation_importance(model, store, n_repeats=1)
-    assert found.n_groups == found.n / 4
-    given = permutation_importance(model, store, n_repeats=1, groups=np.arange(N))
-    assert given.n_groups == given.n == found.n
+    importances = permutation_importance(model, store, n_repeats=1)
+    assert importances.n_groups == importances.n / 4
+    value = permutation_importance(model, store, n_repeats=1, groups=np.arange(N))
+    assert value.n_groups == value.n == importances.n
     weighted = permutation_importance(model, store, n_repeats=1, sample_weight="weight")
     errors = evaluate(model, store, sample_weight="weight").values()["y"]
     assert weighted.score[0] == pytest.approx(errors["r2"])
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "told"),
+    ("arguments", "error", "message"),
     [
         ({"coordinates": {"a": [3]}}, ParameterError, "coordinates of 'a' is 3; expected"),
         ({"coordinates": {"a": []}}, ParameterError, "expected a list of their numbers"),
@@ -287,19 +287,19 @@ def test_groups_of_the_holdout_and_weights(store):
         ({"subset": "holdout"}, ModelError, "held no bags out"),
     ],
 )
-def test_what_is_refused(store, fitted, given, error, told):
+def test_what_is_refused(store, fitted, arguments, error, message):
     """By name."""
-    with pytest.raises(error, match=told):
-        permutation_importance(fitted, store, **given)
+    with pytest.raises(error, match=message):
+        permutation_importance(fitted, store, **arguments)
 
 
 def test_labels_that_are_equal(store):
     """No coordinate can tell the bags apart."""
     bags, y = planted(20)
     model = DoubleBasisRegressor(*BASES).fit(bags, y)
-    found = permutation_importance(model, bags, np.full(20, 0.1))
-    assert found.score.tolist() == [0]
-    assert not found.drop.any()
-    assert not found.standard_error.any()
+    importances = permutation_importance(model, bags, np.full(20, 0.1))
+    assert importances.score.tolist() == [0]
+    assert not importances.drop.any()
+    assert not importances.standard_error.any()
     with pytest.raises(ModelError, match="not fitted"):
         permutation_importance(DoubleBasisRegressor(), bags, y)

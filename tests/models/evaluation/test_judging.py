@@ -76,11 +76,11 @@ def test_against_a_loop(store, model, subset):
         "input_mse": ((project([BAGS[i] for i in rows]) - truth) ** 2).sum(),
         "noise_mse": variance,
     }
-    found = errors.values()["densities"]
+    values = errors.values()["densities"]
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value / len(rows), rel=1e-9), name
-    assert found["r2"] == pytest.approx(1 - expected["mse"] / expected["average_mse"], rel=1e-9)
-    assert errors.error == pytest.approx(found["mse"])
+        assert values[name] == pytest.approx(value / len(rows), rel=1e-9), name
+    assert values["r2"] == pytest.approx(1 - expected["mse"] / expected["average_mse"], rel=1e-9)
+    assert errors.error == pytest.approx(values["mse"])
     assert errors.sample.index.tolist() == rows
 
 
@@ -141,11 +141,11 @@ def test_models_are_judged_together(tmp_path):
     models = [
         DoubleBasisClassifier(
             ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=32)
-        ).fit(one)
-        for one in (whole, part)
+        ).fit(item)
+        for item in (whole, part)
     ]
     together = evaluate_together(
-        [one.model_ for one in models], models[0].outcome_.take_labels(whole)
+        [item.model_ for item in models], models[0].outcome_.take_labels(whole)
     )
     for model, errors in zip(models, together, strict=True):
         wrong = np.mean(model.predict(BAGS) != y)

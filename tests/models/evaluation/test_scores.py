@@ -82,8 +82,8 @@ def test_score_evaluate_and_importance_in_memory(models, name):
     assert errors.score == pytest.approx(expected, rel=1e-9)
     assert model.score(NEW, labels) == errors.score
     key = "accuracy" if name == "classes" else "r2"
-    found = [one[key] for one in errors.values().values()]
-    assert np.mean(found) == pytest.approx(expected, rel=1e-9)
+    values = [item[key] for item in errors.values().values()]
+    assert np.mean(values) == pytest.approx(expected, rel=1e-9)
     if name != "smoother":
         importance = permutation_importance(model, NEW, labels, n_repeats=1)
         assert importance.score.mean() == pytest.approx(expected, rel=1e-9)
@@ -136,8 +136,8 @@ def test_one_bag(models):
 
 def test_determination_by_hand():
     """Losses and references of three targets; what is at most the rounding counts as 0."""
-    found = determination(np.array([1.0, 0.0, 2.0]), np.array([4.0, 0.0, 0.0]))
-    assert found.tolist() == [0.75, 1.0, 0.0]
+    result = determination(np.array([1.0, 0.0, 2.0]), np.array([4.0, 0.0, 0.0]))
+    assert result.tolist() == [0.75, 1.0, 0.0]
     assert determination(1e-20, 1e-20, 1e-18) == 1
     assert determination(1e-2, 1e-20, 1e-18) == 0
 
@@ -180,8 +180,8 @@ def test_labels_beside_a_store(models, name, tmp_path):
 
 def test_classes_in_memory_are_called_by_their_names(models):
     """The confusion matrix of text and of booleans; a label that is not a class is an error."""
-    found = evaluate(models["classes"], NEW, text(NEW_Y)).values()["y"]
-    assert set(found["per_class"]) == {"high", "low"}
+    values = evaluate(models["classes"], NEW, text(NEW_Y)).values()["y"]
+    assert set(values["per_class"]) == {"high", "low"}
     other = text(NEW_Y).astype(object)
     other[:3] = "other"
     other[3] = None

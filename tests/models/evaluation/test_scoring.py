@@ -67,14 +67,14 @@ def test_scores_of_classes(name, n_classes):
         "roc_auc_ovr": lambda: metrics.roc_auc_score(true, proba, multi_class="ovr"),
     }
     score = metrics.get_scorer(name)
-    found = expected.get(name, lambda: score._score_func(true, hard, **score._kwargs))()
-    assert OF_CLASSES[name](errors) == pytest.approx(found)
+    result = expected.get(name, lambda: score._score_func(true, hard, **score._kwargs))()
+    assert OF_CLASSES[name](errors) == pytest.approx(result)
 
 
 def test_evaluate_has_them_with_weights():
     """Log loss, AUC and balanced accuracy count bags by their weights."""
     model, labels, w = fitted("class names"), NAMES[CODES], RNG.uniform(0, 2, len(Y))
-    found = evaluate(model, BAGS, labels, sample_weight=w).values()["y"]
+    values = evaluate(model, BAGS, labels, sample_weight=w).values()["y"]
     shares = model.predict_proba(BAGS)
     hard = model.predict(BAGS)
     expected = {
@@ -87,7 +87,7 @@ def test_evaluate_has_them_with_weights():
             ]
         ),
     }
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert {name: values[name] for name in expected} == pytest.approx(expected)
 
 
 def test_what_is_not_defined(monkeypatch):
@@ -120,9 +120,9 @@ def test_folds_are_scored_by_name():
     np.testing.assert_allclose(scores["accuracy"], scores["recall_micro"])
     fold = np.random.default_rng(4).permutation(len(Y)) % 3
     for j in range(3):
-        one = model.fit(BAGS, np.where(fold == j, None, labels))
-        shares = one.predict_proba([b for b, f in zip(BAGS, fold, strict=True) if f == j])
-        loss = metrics.log_loss(labels[fold == j].tolist(), shares, labels=one.classes_.tolist())
+        single = model.fit(BAGS, np.where(fold == j, None, labels))
+        shares = single.predict_proba([b for b, f in zip(BAGS, fold, strict=True) if f == j])
+        loss = metrics.log_loss(labels[fold == j].tolist(), shares, labels=single.classes_.tolist())
         assert scores["neg_log_loss"][j] == pytest.approx(-loss, rel=1e-6)
 
 
@@ -163,5 +163,5 @@ def test_standard_errors_are_the_spread_over_samples(n_classes):
         values.append(errors.values()["kind"])
         spreads.append(errors.spreads["kind"])
     for key in ("accuracy", "balanced_accuracy", "log_loss", "auc"):
-        spread = np.std([one[key] for one in values])
-        assert np.mean([one[key] for one in spreads]) == pytest.approx(spread, rel=0.1), key
+        spread = np.std([item[key] for item in values])
+        assert np.mean([item[key] for item in spreads]) == pytest.approx(spread, rel=0.1), key

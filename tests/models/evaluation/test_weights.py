@@ -63,23 +63,23 @@ def test_errors_are_those_of_repeated_bags(stores, kind):
     once, again = stores
     estimator, more, target = KINDS[kind]
     model = small(estimator, **more).fit(once, **labels(target))
-    found = evaluate(model, once, sample_weight="times")
+    errors = evaluate(model, once, sample_weight="times")
     expected = evaluate(model, again)
-    assert (found.n, found.weight) == (N, expected.n)
-    assert found.error == pytest.approx(expected.error)
-    assert found.constant_error == pytest.approx(expected.constant_error)
-    [ours], [theirs] = found.values().values(), expected.values().values()
+    assert (errors.n, errors.weight) == (N, expected.n)
+    assert errors.error == pytest.approx(expected.error)
+    assert errors.constant_error == pytest.approx(expected.constant_error)
+    [ours], [theirs] = errors.values().values(), expected.values().values()
     for name in set(ours) - {"n", "confusion", "per_class"}:
         assert ours[name] == pytest.approx(theirs[name]), name
     if kind == "classes":
         np.testing.assert_allclose(ours["confusion"], theirs["confusion"])
     if target is not None:
-        for given in ("times", TIMES):
-            score = model.score(once, sample_weight=given)
+        for value in ("times", TIMES):
+            score = model.score(once, sample_weight=value)
             assert score == pytest.approx(model.score(again))
-    for given, message in [("zero", "weights of all bags are 0"), ("no", "no target 'no'")]:
+    for value, message in [("zero", "weights of all bags are 0"), ("no", "no target 'no'")]:
         with pytest.raises(DataError, match=message):
-            evaluate(model, once, sample_weight=given)
+            evaluate(model, once, sample_weight=value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,14 +88,14 @@ def test_folds_of_repeated_bags(stores, kind, monkeypatch):
     once, again = stores
     estimator, more, target = KINDS[kind]
     folds = np.arange(N) % 3
-    found = []
+    values = []
     for store, of_bags, weights in ((once, folds, "times"), (again, folds[AGAIN], None)):
         chosen = of_bags.astype(np.int16)
-        monkeypatch.setattr(cross_validation, "choose_folds", lambda *given, f=chosen: f)
+        monkeypatch.setattr(cross_validation, "choose_folds", lambda *inputs, f=chosen: f)
         model = small(estimator, **more)
-        given = {"cv": 3, "sample_weight": weights, **labels(target)}
-        found.append(cross_val_score(model, store, **given))
-    np.testing.assert_allclose(*found, rtol=1e-7)
+        arguments = {"cv": 3, "sample_weight": weights, **labels(target)}
+        values.append(cross_val_score(model, store, **arguments))
+    np.testing.assert_allclose(*values, rtol=1e-7)
 
 
 @pytest.mark.long
@@ -115,6 +115,6 @@ def test_a_fit_is_judged_by_its_weights(stores):
     assert tuned.model.weights_ == {"column": "times", "by_class": None}
     ones = tune(small(DoubleBasisRegressor), once, search=search, target="y", sample_weight="all")
     without = tune(small(DoubleBasisRegressor), once, search=search, target="y")
-    scores = [[s.error for s in one.scores[0].values()] for one in (tuned, ones, without)]
+    scores = [[s.error for s in item.scores[0].values()] for item in (tuned, ones, without)]
     np.testing.assert_allclose(scores[1], scores[2])
     assert scores[0] != scores[1]

@@ -144,7 +144,7 @@ def test_against_the_matrix(tmp_path, rows):
     assert result.n_held_out == out.sum()
     assert result.n_unlabelled == (~labelled & ~out).sum()
     assert result.n_points == sum(
-        len(bag) for bag, kept in zip(BAGS, labelled & ~out, strict=True) if kept
+        len(bag) for bag, saved in zip(BAGS, labelled & ~out, strict=True) if saved
     )
 
 

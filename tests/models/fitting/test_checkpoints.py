@@ -139,16 +139,16 @@ def test_interrupted_fit_goes_on(store, tmp_path, monkeypatch, cut):
     """Interrupted after some tasks, the same fit reads only what is missing; the statistics are
     those of one undisturbed pass, to the bit."""
     task = task_of(store)
-    kept = checkpoints(tmp_path / "kept", store, task.features)
+    saved = checkpoints(tmp_path / "kept", store, task.features)
     undisturbed = checkpoints(tmp_path / "other", store, task.features)
     expected = task.run(checkpoint_store=undisturbed.store_of(task))
     with monkeypatch.context() as patch:
         Stopping(patch, cut)
         with pytest.raises(KeyboardInterrupt):
-            task.run(checkpoint_store=kept.store_of(task))
+            task.run(checkpoint_store=saved.store_of(task))
     with monkeypatch.context() as patch:
         stopping = Stopping(patch, N_TASKS)
-        checkpoint_store = kept.store_of(task)
+        checkpoint_store = saved.store_of(task)
         n_kept = checkpoint_store.n_bags_kept(task.ranges)
         seen = []
         result = task.run(lambda done, total: seen.append(done), checkpoint_store)
@@ -176,8 +176,8 @@ def test_checkpoints_change_nothing_but_rounding(store, tmp_path, precision):
 def test_damaged_file_is_done_again(store, tmp_path, monkeypatch, caplog):
     """A damaged checkpoint is named in the log, and its tasks, no others, are done again."""
     task = task_of(store)
-    kept = checkpoints(tmp_path / "kept", store, task.features)
-    checkpoint_store = kept.store_of(task)
+    saved = checkpoints(tmp_path / "kept", store, task.features)
+    checkpoint_store = saved.store_of(task)
     expected = task.run(checkpoint_store=checkpoint_store)
     path = Path(checkpoint_store.url, "group-0005.npz")
     path.write_bytes(path.read_bytes()[:-50])
@@ -210,15 +210,15 @@ def test_interval(store, tmp_path, seconds, tasks):
     groups for all workers."""
     task = task_of(store)
     of_a_task = task.seconds / N_TASKS
-    given = seconds * of_a_task * (1 + 1e-9)
-    assert Checkpoints(tmp_path / "kept", given).store_of(task).every == tasks
+    value = seconds * of_a_task * (1 + 1e-9)
+    assert Checkpoints(tmp_path / "kept", value).store_of(task).every == tasks
 
 
 def test_no_two_fits_share(store, tmp_path, monkeypatch):
     """Whatever changes the sums is another folder: bases, encoding, splits, precision, plan,
     targets, the store's bags, a store made anew, and the code."""
     task = task_of(store)
-    kept = Checkpoints(tmp_path / "kept")
+    saved = Checkpoints(tmp_path / "kept")
     spec, fourier = task.features.embedding, task.features.second
     changed = [
         task,
@@ -233,21 +233,21 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
         replace(task, precision="float64"),
         replace(task, bags=replace(task.bags, labels=Targets())),
     ]
-    urls = [kept.store_of(one).url for one in changed]
+    urls = [saved.store_of(item).url for item in changed]
     with pass_limits(small_tasks=16):
-        urls.append(kept.store_of(replace(task)).url)
+        urls.append(saved.store_of(replace(task)).url)
     urls.append(Checkpoints(tmp_path / "kept", 1e-9).store_of(task).url)
     monkeypatch.setattr("bagbasis.models.fitting.checkpoints.digest_of_sources", lambda: "other")
-    urls.append(kept.store_of(task).url)
+    urls.append(saved.store_of(task).url)
     monkeypatch.setattr(
         "bagbasis.models.fitting.checkpoints.versions_of", lambda names: dict.fromkeys(names, "9")
     )
-    urls.append(kept.store_of(task).url)
+    urls.append(saved.store_of(task).url)
     again = BagStore.create(store.url, 2, target_names=["y"], overwrite=True)
     again.append(BAGS, targets={"y": Y})
-    urls.append(kept.store_of(task_of(again, features=task.features)).url)
+    urls.append(saved.store_of(task_of(again, features=task.features)).url)
     again.append(BAGS[:1], targets={"y": Y[:1]}, ids=[N])
-    urls.append(kept.store_of(task_of(again, features=task.features)).url)
+    urls.append(saved.store_of(task_of(again, features=task.features)).url)
     assert len(set(urls)) == len(changed) + 6
 
 
@@ -276,13 +276,13 @@ def test_fit_removes_its_checkpoints(store, tmp_path, monkeypatch):
 def test_block_keeps_what_failed(store, tmp_path):
     """Used as a block, checkpoints outlive an error after the fit, and not its good end."""
     folder = tmp_path / "kept"
-    kept = Checkpoints(folder)
-    model = regressor().fit(store, checkpoints=kept)
-    with pytest.raises(OSError, match="nowhere"), kept:
+    saved = Checkpoints(folder)
+    model = regressor().fit(store, checkpoints=saved)
+    with pytest.raises(OSError, match="nowhere"), saved:
         os.stat("/nowhere/model")
     assert model.report_["n_bags_resumed"] == 0
-    with Checkpoints(folder) as kept:
-        model = regressor().fit(store, checkpoints=kept)
+    with Checkpoints(folder) as saved:
+        model = regressor().fit(store, checkpoints=saved)
         assert model.report_["n_bags_resumed"] == N
     assert not folder.exists()
 
@@ -311,9 +311,9 @@ def test_other_estimators(tmp_path):
     of_pairs = BagStore.create(tmp_path / "p.zarr", 2, response_dims=1)
     of_pairs.append(BAGS, responses=[bag[:, :1] for bag in BAGS])
     for kind, store in ((DoubleBasisClassifier, of_classes), (TripleBasisRegressor, of_pairs)):
-        with Checkpoints(tmp_path / "kept") as kept:
-            first = kind(*bases, alpha=0.1).fit(store, checkpoints=kept)
-            again = kind(*bases, alpha=0.1).fit(store, checkpoints=kept)
+        with Checkpoints(tmp_path / "kept") as saved:
+            first = kind(*bases, alpha=0.1).fit(store, checkpoints=saved)
+            again = kind(*bases, alpha=0.1).fit(store, checkpoints=saved)
         assert again.report_["n_bags_resumed"] == N
         np.testing.assert_array_equal(again.coef_, first.coef_)
         plain = kind(*bases, alpha=0.1).fit(store)
@@ -325,17 +325,17 @@ def test_remote_filesystem(store, monkeypatch):
     """On a filesystem without renames (memory://) as well: kept, resumed, removed."""
     url = "memory://checkpoints-of-a-test"
     task = task_of(store)
-    kept = checkpoints(url, store, task.features)
-    expected = task.run(checkpoint_store=kept.store_of(task))
-    kept.discard()
+    saved = checkpoints(url, store, task.features)
+    expected = task.run(checkpoint_store=saved.store_of(task))
+    saved.discard()
     with monkeypatch.context() as patch:
         Stopping(patch, 10)
         with pytest.raises(KeyboardInterrupt):
-            task.run(checkpoint_store=kept.store_of(task))
+            task.run(checkpoint_store=saved.store_of(task))
     stopping = Stopping(monkeypatch, N_TASKS)
-    assert same(task.run(checkpoint_store=kept.store_of(task)), expected)
+    assert same(task.run(checkpoint_store=saved.store_of(task)), expected)
     assert stopping.n == N_TASKS - 8
-    kept.discard()
+    saved.discard()
     assert not any(path for path in fsspec.filesystem("memory").find("/checkpoints-of-a-test"))
 
 
@@ -356,15 +356,15 @@ def test_place_that_can_not_be_written(store):
 def test_store_made_anew_begins_anew(tmp_path, changed):
     """Sums of the bags before are not added to those of other bags with the same ids and sizes."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    kept = Checkpoints(tmp_path / "kept")
-    regressor().fit(store, target="y", checkpoints=kept)
+    saved = Checkpoints(tmp_path / "kept")
+    regressor().fit(store, target="y", checkpoints=saved)
     bags = [1 - bag for bag in BAGS] if changed == "points" else BAGS
     y = Y + np.arange(N) if changed == "labels" else Y
     shutil.rmtree(tmp_path / "s.zarr")
     other = stored(tmp_path / "s.zarr", bags, y)
-    model = regressor().fit(other, target="y", checkpoints=kept)
+    model = regressor().fit(other, target="y", checkpoints=saved)
     assert model.report_["n_bags_resumed"] == 0
     fresh = regressor().fit(other, target="y")
     np.testing.assert_allclose(model.coef_, fresh.coef_, rtol=1e-9)
-    again = regressor().fit(other, target="y", checkpoints=kept)
+    again = regressor().fit(other, target="y", checkpoints=saved)
     assert again.report_["n_bags_resumed"] == N

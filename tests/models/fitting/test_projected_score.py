@@ -55,19 +55,19 @@ def scores_by_loop(bags, answers, holdout=None):
     """Fitted without the held-out bags; ∫p² − 2/m Σ p(y) of each, point by point."""
     apart = Split(FRACTION, VALIDATION_SEED).members(0, N)
     out = Split(holdout, HOLDOUT_SEED).members(0, N) if holdout else np.zeros(N, dtype=bool)
-    given = np.array([a is not None for a in answers]) & ~out
+    value = np.array([a is not None for a in answers]) & ~out
     # the same bases as a fit to all bags decides on
     features = model(1.0).fit(bags, answers).features_
-    kept = [None if apart[i] or out[i] else a for i, a in enumerate(answers)]
+    selected = [None if apart[i] or out[i] else a for i, a in enumerate(answers)]
     indices = series.index_set_by_loop(1, 7, None, "cosine")
     middles = (np.arange(256) + 0.5)[:, None] / 256
     functions = np.stack([series.product_function("cosine", a, middles) for a in indices])
     scores = []
     for alpha in ALPHAS:
-        fitted = model(alpha).fit(bags, kept)
+        fitted = model(alpha).fit(bags, selected)
         assert fitted.features_ == features
         total = 0.0
-        judges = np.flatnonzero(given & apart)
+        judges = np.flatnonzero(value & apart)
         for i in judges:
             series_values = fitted.predict([bags[i]])[0] @ functions
             c = valid(series_values)
@@ -110,11 +110,11 @@ def test_store_and_memory_agree(tmp_path):
         dtype=np.float64,
     )
     store.append(bags, responses=answers)
-    inside, outside = (model(alphas=ALPHAS).fit(*given) for given in ((bags, answers), (store,)))
+    inside, outside = (model(alphas=ALPHAS).fit(*case) for case in ((bags, answers), (store,)))
     np.testing.assert_allclose(outside.alpha_scores_, inside.alpha_scores_, rtol=1e-6)
     apart = model(alphas=ALPHAS).fit(store, holdout=0.4)
-    kept = Split(0.4, HOLDOUT_SEED).members(0, N)
-    fewer = [None if out else a for out, a in zip(kept, answers, strict=True)]
+    saved = Split(0.4, HOLDOUT_SEED).members(0, N)
+    fewer = [None if out else a for out, a in zip(saved, answers, strict=True)]
     same = model(alphas=ALPHAS).fit(bags, fewer)
     np.testing.assert_allclose(apart.alpha_scores_, same.alpha_scores_, rtol=1e-6)
 

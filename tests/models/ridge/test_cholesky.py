@@ -63,13 +63,13 @@ def test_threads_change_nothing():
     """Sizes that are cut into several panels: the same bits on one core as on three."""
     matrix = positive_definite(1100)
     right_side = np.random.default_rng(1).standard_normal((1100, 130))
-    found = []
+    values = []
     for cores in (1, 3):
         with use_cores(cores):
             factor = cholesky(matrix.copy(order="F"))
-            found.append((factor, inverse_squares(factor), solve_by_factor(factor, right_side)))
-    for one, other in zip(*found, strict=True):
-        assert np.array_equal(one, other)
+            values.append((factor, inverse_squares(factor), solve_by_factor(factor, right_side)))
+    for first, other in zip(*values, strict=True):
+        assert np.array_equal(first, other)
 
 
 @pytest.mark.usefixtures("columns")

@@ -93,16 +93,16 @@ KINDS = {
 def test_models_are_those_of_the_exact_solver(kind, alpha, exact_steps):
     """The same penalty, predictions and counts for each kind of label."""
     estimator, labels = KINDS[kind]
-    given = {"alphas": GRID, "validation_fraction": 0.3} if alpha != 0.1 else {}
+    arguments = {"alphas": GRID, "validation_fraction": 0.3} if alpha != 0.1 else {}
     ours, exact = (
-        regressor(alpha, estimator, solver=solver, **given).fit(BAGS, labels)
+        regressor(alpha, estimator, solver=solver, **arguments).fit(BAGS, labels)
         for solver in ("cg", "cholesky")
     )
     assert ours.alpha_ == exact.alpha_
     sizes = np.abs(exact.coef_).max(axis=-1, keepdims=True)
     np.testing.assert_allclose(ours.coef_ / sizes, exact.coef_ / sizes, atol=1e-6)
     np.testing.assert_allclose(ours.intercept_, exact.intercept_, rtol=1e-5, atol=1e-7)
-    best = exact.alpha_scores_.argmin() if len(given) else 0
+    best = exact.alpha_scores_.argmin() if len(arguments) else 0
     np.testing.assert_allclose(ours.alpha_scores_[best], exact.alpha_scores_[best], rtol=1e-3)
     assert {key: exact.report_[key] for key in exact.report_ if key.startswith("n_bags")} == {
         key: ours.report_[key] for key in ours.report_ if key.startswith("n_bags")
@@ -125,10 +125,10 @@ def test_predictions_hardly_differ_where_it_stops():
 @pytest.mark.long
 def test_groups_of_penalties(monkeypatch, exact_steps):
     """A path in groups, each starting from the one before, is the path of all at once."""
-    given = {"alphas": GRID, "validation_fraction": 0.3}
-    once = regressor("validation", **given).fit(BAGS, Y)
+    arguments = {"alphas": GRID, "validation_fraction": 0.3}
+    once = regressor("validation", **arguments).fit(BAGS, Y)
     monkeypatch.setattr(matrix_free, "COLUMN_BYTES", 3 * 8 * 48)
-    groups = regressor("validation", **given).fit(BAGS, Y)
+    groups = regressor("validation", **arguments).fit(BAGS, Y)
     assert groups.alpha_ == once.alpha_
     assert groups.report_["n_passes"] > once.report_["n_passes"]
     np.testing.assert_allclose(groups.coef_, once.coef_, atol=1e-7)
@@ -167,11 +167,11 @@ def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
         return run(*args, **kwargs)
 
     monkeypatch.setattr(matrix_free, "run_pass", killed_in_pass)
-    kept = Checkpoints(tmp_path / "kept", 1e-9)
+    checkpoints = Checkpoints(tmp_path / "kept", 1e-9)
     for _ in range(3):
         with pytest.raises(_Killed):
-            regressor(alpha).fit(store, checkpoints=kept)
-    again = regressor(alpha).fit(store, checkpoints=kept)
+            regressor(alpha).fit(store, checkpoints=checkpoints)
+    again = regressor(alpha).fit(store, checkpoints=checkpoints)
     np.testing.assert_array_equal(again.coef_, whole.coef_)
     assert len(n_passes) == whole.report_["n_passes"] + 3
 

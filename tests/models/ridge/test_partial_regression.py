@@ -72,14 +72,14 @@ def store(tmp_path_factory):
     url = tmp_path_factory.mktemp("baselines") / "s.zarr"
     made = BagStore.create(url, 2, target_names=["y", "w"], **options)
     y = np.where(np.arange(N) % 10 == 7, np.nan, Y)
-    answers = [None if i % 10 == 7 else one for i, one in enumerate(RESPONSES)]
+    answers = [None if i % 10 == 7 else first for i, first in enumerate(RESPONSES)]
     return made.append(BAGS, np.stack([y, WEIGHTS], axis=1), responses=answers)
 
 
-def fitted_to(store, baseline, **given):
-    params = given.pop("params", {})
+def fitted_to(store, baseline, **arguments):
+    params = arguments.pop("params", {})
     target = {} if baseline == "own" else {"target": "y"}
-    return estimator(baseline, **params).fit(store, **target, **given)
+    return estimator(baseline, **params).fit(store, **target, **arguments)
 
 
 def rows_of(model, bags):
@@ -130,9 +130,9 @@ def test_classes_are_one_hot_numbers(n_features):
     """A classifier has the baseline of a regressor of their indicators."""
     classes = np.digitize(Y, np.quantile(Y, [0.3, 0.6]))
     numbers = estimator("linear", n_features, alpha=0.1).fit(BAGS, np.eye(3)[classes])
-    given = {name: numbers.get_params(deep=False)[name] for name in
+    arguments = {name: numbers.get_params(deep=False)[name] for name in
              ("embedding", "random_features", "alpha", "precision", "baseline")}  # fmt: skip
-    model = DoubleBasisClassifier(**given).fit(BAGS, classes)
+    model = DoubleBasisClassifier(**arguments).fit(BAGS, classes)
     scale = np.abs(numbers.coef_).max()
     np.testing.assert_allclose(model.coef_, numbers.coef_, rtol=0, atol=1e-10 * scale)
     np.testing.assert_array_equal(model.predict(BAGS), numbers.predict(BAGS).argmax(axis=1))
@@ -177,9 +177,9 @@ def test_weights_are_repeated_rows(make, beside):
     rows = np.repeat(np.arange(60), weights)
     ours = beside(make(z, y, weights=weights.astype(float)))
     theirs = beside(make(z[rows], y[rows]))
-    one, other = (solve(summary, 0.3, 0.0) for summary in (ours, theirs))
+    first, other = (solve(summary, 0.3, 0.0) for summary in (ours, theirs))
     for name in ("coef", "intercept", "alpha", "alphas", "scores"):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(getattr(first, name), getattr(other, name), rtol=0, atol=1e-9)
 
 
 @pytest.mark.long
@@ -187,11 +187,11 @@ def test_weights_are_repeated_rows(make, beside):
 @pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
 def test_stores_in_many_tasks(store, baseline, alpha):
     """Cut into many tasks, with weights and a holdout: the same penalties, and the same model."""
-    params, given = {"alpha": alpha}, {"holdout": 0.2, "sample_weight": "w"}
-    whole = fitted_to(store, baseline, params=params, **given)
+    params, arguments = {"alpha": alpha}, {"holdout": 0.2, "sample_weight": "w"}
+    whole = fitted_to(store, baseline, params=params, **arguments)
     assert whole.report_["n_bags_held_out"] > 0
     with pass_limits(small_task_seconds=1e-9, small_tasks=16):
-        cut = fitted_to(store, baseline, params=params, **given)
+        cut = fitted_to(store, baseline, params=params, **arguments)
     scale = np.abs(whole.coef_).max()
     np.testing.assert_allclose(cut.coef_, whole.coef_, rtol=0, atol=1e-7 * scale)
     assert cut.alpha_ == whole.alpha_
@@ -230,7 +230,7 @@ def test_sums_slide_with_a_window(store, baseline, alpha):
         sums = slide_window(before, sums, window, count).statistics
     again = count(window)
     assert max(gaps_of_sums(sums, again).values()) < ROUNDING_BOUNDS["float64"]
-    ours, theirs = (line.model(one, store, window) for one in (sums, again))
+    ours, theirs = (line.model(item, store, window) for item in (sums, again))
     np.testing.assert_allclose(ours.predict(BAGS), theirs.predict(BAGS), rtol=0, atol=1e-7)
     following = ModelSequence.of(ours)
     assert following.features == line.features
@@ -249,8 +249,8 @@ def test_folds(n_features):
             clone(model).fit(BAGS, np.where(third == j, np.nan, Y)).predict([BAGS[i] for i in test])
         )
         expected.append(r2_score(Y[test], predicted))
-    found = cross_val_score(model, BAGS, Y, cv=3, groups=third)
-    np.testing.assert_allclose(sorted(found), sorted(expected), rtol=0, atol=1e-7)
+    result = cross_val_score(model, BAGS, Y, cv=3, groups=third)
+    np.testing.assert_allclose(sorted(result), sorted(expected), rtol=0, atol=1e-7)
     scores = cross_val_score(estimator("own", n_features), BAGS, RESPONSES, cv=3)
     plain = cross_val_score(estimator("own", n_features).set_params(baseline=None),
                             BAGS, RESPONSES, cv=3)  # fmt: skip
@@ -269,17 +269,17 @@ def test_tuned(store, tmp_path, baseline):
     base = estimator(baseline, alphas=[1e-3, 1e-1, 10.0]).set_params(
         random_features=RandomFourierFeatures(n_features=48)
     )
-    found = tune(base, store, search=search, **target, checkpoints=tmp_path / "c")
-    assert found.model.features_.beside is not None or found.model.random_features is False
-    again = clone(found.model).fit(store, **target)
-    np.testing.assert_allclose(again.predict(BAGS), found.model.predict(BAGS), atol=1e-9)
-    linear = next(c for c in found.candidates if c.scale_multiplier is None)
+    tuning = tune(base, store, search=search, **target, checkpoints=tmp_path / "c")
+    assert tuning.model.features_.beside is not None or tuning.model.random_features is False
+    again = clone(tuning.model).fit(store, **target)
+    np.testing.assert_allclose(again.predict(BAGS), tuning.model.predict(BAGS), atol=1e-9)
+    linear = next(c for c in tuning.candidates if c.scale_multiplier is None)
     assert (linear.features.beside is None) == (baseline == "linear")
     assert linear.estimator(base).baseline == (None if baseline == "linear" else "own")
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         (lambda: estimator("own").set_params(embedding=ProjectionEmbedding(box=[(0, 2)] * 2)),
          r"baseline='own' copies .* box \[\[0.0, 2.0\], \[0.0, 2.0\]\]"),
@@ -291,10 +291,10 @@ def test_tuned(store, tmp_path, baseline):
         (lambda: estimator("linear").set_params(random_features=False), "linear without it"),
     ],
 )  # fmt: skip
-def test_refused(made, told):
+def test_refused(made, message):
     """A baseline that cannot be had is one error, before any bag is summed."""
     model = made()
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         model.fit(BAGS, RESPONSES if isinstance(model, TripleBasisRegressor) else Y)
 
 

@@ -156,8 +156,8 @@ def test_gcv_of_few_rows_that_most_were_subtracted_from(seed):
     )
     errors = []
     for summary in (few, all_rows - others):
-        found = solve_gcv(summary, Penalties.default(n, "float32", is_summed=True))
-        errors.append(np.mean((z @ found.coef.T + found.intercept - y) ** 2))
+        result = solve_gcv(summary, Penalties.default(n, "float32", is_summed=True))
+        errors.append(np.mean((z @ result.coef.T + result.intercept - y) ** 2))
     assert errors[1] < 1.01 * errors[0]
 
 
@@ -280,13 +280,13 @@ def test_a_search_finds_what_the_spectrum_does(known, choice, noise, seed, monke
     assert len(exact.alphas) == len(SEARCHED)
     monkeypatch.setattr("bagbasis.models.ridge.ridge.PART_SIZE", 20)
     for near in (None, exact.alpha, 4 * exact.alpha):
-        found = CHOICES[choice](*parts, replace(SEARCHED, near=near))
-        same = np.isin(exact.alphas, found.alphas)
+        result = CHOICES[choice](*parts, replace(SEARCHED, near=near))
+        same = np.isin(exact.alphas, result.alphas)
         assert 2 <= same.sum() < len(SEARCHED)
         assert near != exact.alpha or same.sum() <= 3
-        np.testing.assert_allclose(found.scores, exact.scores[same], rtol=1e-4)
-        assert found.alpha == exact.alpha
-        np.testing.assert_allclose(found.coef, exact.coef, atol=1e-6 * np.abs(exact.coef).max())
+        np.testing.assert_allclose(result.scores, exact.scores[same], rtol=1e-4)
+        assert result.alpha == exact.alpha
+        np.testing.assert_allclose(result.coef, exact.coef, atol=1e-6 * np.abs(exact.coef).max())
 
 
 def test_a_search_leaves_what_can_not_be_solved():

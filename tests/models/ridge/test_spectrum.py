@@ -30,7 +30,7 @@ def test_against_the_eigenvectors(n, D, k, known):
     np.testing.assert_allclose(spectrum.values[-common:], e[-common:], atol=1e-12 * e[-1])
     for alpha in (1e-3, 1.0, 1e3):
         truth = vectors @ (vectors.T @ centred.T @ targets / (e + alpha)[:, None])
-        left = ((targets - centred @ truth) ** 2).sum(axis=0)
+        remaining = ((targets - centred @ truth) ** 2).sum(axis=0)
         for ours in (spectrum, Factors(summary)):
             solved = ours.solve(alpha)
             coef = summary.coefficients(ours.back(solved))
@@ -38,10 +38,10 @@ def test_against_the_eigenvectors(n, D, k, known):
             degrees = ours.degrees_of_freedom(alpha)
             assert degrees == pytest.approx((e / (e + alpha)).sum(), rel=1e-3, abs=1e-5)
             residuals, _ = summary.residual_squares(solved, ours.right_side, alpha, 0.0)
-            np.testing.assert_allclose(residuals, left, atol=1e-8 * yy.max())
+            np.testing.assert_allclose(residuals, remaining, atol=1e-8 * yy.max())
         degrees = spectrum.degrees_of_freedom(alpha)
         assert degrees == pytest.approx((e / (e + alpha)).sum(), rel=1e-8)
     if n > D:
         truth = np.linalg.lstsq(centred, targets, rcond=None)[0]
-        found = summary.coefficients(spectrum.back(spectrum.least_norm(1e-10)))
-        np.testing.assert_allclose(found, truth, atol=1e-9)
+        result = summary.coefficients(spectrum.back(spectrum.least_norm(1e-10)))
+        np.testing.assert_allclose(result, truth, atol=1e-9)

@@ -140,7 +140,7 @@ class Embedded:
 
     def of(self, spec: Any) -> int:
         """Bags that one embedding has seen."""
-        return sum(count for (found, _), count in self.counts.items() if found == spec)
+        return sum(count for (actual, _), count in self.counts.items() if actual == spec)
 
     @property
     def most(self) -> int:

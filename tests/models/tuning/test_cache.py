@@ -33,9 +33,9 @@ def rows_of(block, dtype="float32"):
     return rows
 
 
-def check(found, block, dtype="float32"):
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found, rows_of(block, dtype))
+def check(actual, block, dtype="float32"):
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, rows_of(block, dtype))
 
 
 def objects(folder):
@@ -120,8 +120,8 @@ def test_what_is_missing_of_many_blocks_is_made_at_once(tmp_path, is_damaged):
     for _ in range(2):
         np.testing.assert_array_equal(opened.filled(range(3), make), everything)
     (places,) = made
-    kept = range(0) if is_damaged else range(LENGTH, 2 * LENGTH)
-    assert places.tolist() == [i for i in range(N) if i not in kept]
+    selected = range(0) if is_damaged else range(LENGTH, 2 * LENGTH)
+    assert places.tolist() == [i for i in range(N) if i not in selected]
     np.testing.assert_array_equal(opened.filled(range(1, 3), make), everything[LENGTH:])
 
 

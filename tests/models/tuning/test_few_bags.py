@@ -83,11 +83,11 @@ def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeyp
     """A halving has landmarks as the default fit does; random features that are given stay."""
     monkeypatch.setattr(halving, "TUNED_AT_ONCE", 20)
     search = replace(Search.auto(1), heads=None, join=False)
-    for given, kind in ((None, NystroemSpec), (RandomFourierFeatures(n_features=32), FourierSpec)):
-        base = DoubleBasisRegressor(random_features=given, validation_fraction=0.4)
+    for value, kind in ((None, NystroemSpec), (RandomFourierFeatures(n_features=32), FourierSpec)):
+        base = DoubleBasisRegressor(random_features=value, validation_fraction=0.4)
         result = tune(base, kept(tmp_path / kind.__name__), search=search, target="y")
-        found = {type(one.features.second) for one in result.candidates}
-        assert found == {kind, type(None)}  # none: linear in means
+        values = {type(item.features.second) for item in result.candidates}
+        assert values == {kind, type(None)}  # none: linear in means
 
 
 @pytest.mark.long
@@ -102,7 +102,7 @@ def test_a_halving_begins_with_the_choice(tmp_path, monkeypatch):
     assert len(result.embeddings) == 1 + len(search.embeddings) + len(search.linear)
     assert result.candidates[0].features.embedding == chosen.features_.embedding
     width = chosen.report_["choice"]["tried"][0]["width"]
-    widths = {one.scale_multiplier for one in result.candidates}
+    widths = {item.scale_multiplier for item in result.candidates}
     assert widths == {0.123, width, None}
     assert width not in (0.123, None)
 
@@ -128,13 +128,13 @@ def test_the_cheapest_head_among_level_ones_is_taken():
             "errors": dict(zip(names, errors, strict=True)),
             "standard_errors": dict.fromkeys(names, 0.1),
         }
-        given = replace(model, report={"head": report})
-        made, head = stacking.choose_head(given, names)
+        value = replace(model, report={"head": report})
+        made, head = stacking.choose_head(value, names)
         assert (head, made.report["head"]["head"]) == (expected, expected)
         assert (None if made.trees is None else made.trees.weight) == weight
         line = shares["line"] if head == "stack" else None
         assert (None if made.line is None else made.line.weight) == line
-        assert stacking.choose_head(given, ["ridge"])[1] == "ridge"
+        assert stacking.choose_head(value, ["ridge"])[1] == "ridge"
 
 
 @pytest.mark.long

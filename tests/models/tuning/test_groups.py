@@ -94,12 +94,12 @@ def test_groups_are_a_column_or_values(store):
     """They reach the comparison of candidates, the last fit and the leads, without a holdout."""
     values = store.targets(names=["group"])[:, 0]
     named = tune(estimator(), store, search=SEARCH, target="y", groups="group")
-    given = tune(estimator(), store, search=SEARCH, target="y", groups=values)
+    value = tune(estimator(), store, search=SEARCH, target="y", groups=values)
     alone = tune(estimator(), store, search=SEARCH, target="y")
-    assert named.model.alpha_ == given.model.alpha_ > 100 * alone.model.alpha_
-    held = given.scores[-1][0].n_held_out
+    assert named.model.alpha_ == value.model.alpha_ > 100 * alone.model.alpha_
+    held = value.scores[-1][0].n_held_out
     assert held % PER_GROUP == 0, "whole groups are held out"
-    errors = [one.scores[-1][one.winner].error for one in (given, alone)]
+    errors = [item.scores[-1][item.winner].error for item in (value, alone)]
     assert errors[0] > 2 * errors[1], "a group's bags tell each other's label"
 
 
@@ -111,8 +111,8 @@ def test_scores_of_other_groups_are_not_taken_from_the_records(store, tmp_path):
         estimator(), store, search=SEARCH, target="y", checkpoints=checkpoints, groups="group"
     )
     anew = tune(estimator(), store, search=SEARCH, target="y", groups="group")
-    assert [one.error for one in again.scores[-1].values()] == [
-        one.error for one in anew.scores[-1].values()
+    assert [item.error for item in again.scores[-1].values()] == [
+        item.error for item in anew.scores[-1].values()
     ]
 
 
@@ -184,9 +184,9 @@ def test_a_tune_weighs_what_the_last_penalty_costs(store, monkeypatch, is_by_cha
             target="y",
             groups="group",
         )
-    told = [str(w.message) for w in caught if "the penalty of the last fit" in str(w.message)]
-    assert len(told) == (0 if is_by_chance else 1)
+    messages = [str(w.message) for w in caught if "the penalty of the last fit" in str(w.message)]
+    assert len(messages) == (0 if is_by_chance else 1)
     score = result.scores[-1][result.winner]
     nearest = int(np.abs(np.log(np.array(score.alphas) / 1e3)).argmin())
     cost = score.errors[nearest] / score.error - 1
-    assert is_by_chance or f"costs {cost:.0%} of the error" in told[0]
+    assert is_by_chance or f"costs {cost:.0%} of the error" in messages[0]

@@ -125,9 +125,9 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch, bags, spreads):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     tune(regressor(), bags, spreads, search=SEARCH)
     assert list(tmp_path.iterdir()) == []
-    kept = tmp_path / "kept"
-    tune(regressor(), bags, spreads, search=SEARCH, checkpoints=kept, keep_cache=True)
-    assert len(list(Path(kept).iterdir())) == 3, "its rows, the targets, and the scores"
+    selected = tmp_path / "kept"
+    tune(regressor(), bags, spreads, search=SEARCH, checkpoints=selected, keep_cache=True)
+    assert len(list(Path(selected).iterdir())) == 3, "its rows, the targets, and the scores"
     with pytest.raises(ParameterError, match="keep_cache of bags in memory: give checkpoints"):
         tune(regressor(), bags, spreads, search=SEARCH, keep_cache=True)
 

@@ -86,17 +86,17 @@ def test_classes_weights_and_groups(tmp_path):
 def test_leads_are_gaps_of_the_scores_in_any_unit(kind):
     """A target in any unit with a constant one, and densities, whose unit is one of all
     coefficients."""
-    bags, given = BAGS[:150], {}
+    bags, arguments = BAGS[:150], {}
     if kind is DoubleBasisRegressor:
         far = np.ldexp(np.sin(12 * CENTRE) + 10 * WIDTH, -400)
         labels = np.column_stack([far, np.full(N, 3.0)])[:150]
     else:
-        labels, given = [bag[:9] for bag in bags], {"response_embedding": ProjectionEmbedding()}
+        labels, arguments = [bag[:9] for bag in bags], {"response_embedding": ProjectionEmbedding()}
     model = kind(
         random_features=RandomFourierFeatures(n_features=32),
         validation_fraction=0.4,
         precision="float64",
-        **given,
+        **arguments,
     )
     result = tune(model, bags, labels, search=PARTS)
     last = result.scores[-1]
@@ -114,7 +114,7 @@ def test_standard_errors():
     mean, error = difference(ours, theirs)
     assert (mean, error) == pytest.approx((gaps.mean(), gaps.std(ddof=1) / np.sqrt(200)))
     copied = [
-        Losses(np.arange(600), np.repeat(one.values, 3), np.ones(600)) for one in (ours, theirs)
+        Losses(np.arange(600), np.repeat(item.values, 3), np.ones(600)) for item in (ours, theirs)
     ]
     assert difference(*copied, groups=np.repeat(index, 3)) == pytest.approx((mean, error))
     assert difference(*copied)[1] < 0.6 * error

@@ -97,8 +97,8 @@ def test_halving_finds_the_best_of_all(store, halved):
         full.append(min(errors_by_loop(candidate.features, store.read(), Y, alphas)))
     assert result.winner == int(np.argmin(full))
     for before, after in zip(result.scores, result.scores[1:], strict=False):
-        left = {c: score.error for c, score in before.items() if c not in after}
-        assert min(left.values()) >= max(before[c].error for c in after)
+        remaining = {c: score.error for c, score in before.items() if c not in after}
+        assert min(remaining.values()) >= max(before[c].error for c in after)
 
 
 @pytest.mark.long
@@ -127,7 +127,7 @@ def test_rungs_of_few_bags_keep_rows(store, monkeypatch):
     assert rows.rungs[0].n_bags <= 128 < rows.rungs[-1].n_bags
     run = halving.score_statistics
     monkeypatch.setattr(
-        halving, "score_statistics", lambda *given, **more: run(*given, **more).summed()
+        halving, "score_statistics", lambda *arguments, **more: run(*arguments, **more).summed()
     )
     sums = tune(base, store, search=SEARCH)
     for ours, theirs in zip(rows.scores, sums.scores, strict=True):
@@ -202,8 +202,8 @@ def test_cache_is_used_mended_rebuilt_and_bounded(own_store, monkeypatch):
     tune(estimator(), store, search=search)
     assert not folder.exists()
     first = tune(estimator(), store, search=search, keep_cache=True)
-    kept = {path.name for path in folder.iterdir()}
-    assert len(kept) == 2, "coefficients and targets"
+    selected = {path.name for path in folder.iterdir()}
+    assert len(selected) == 2, "coefficients and targets"
     blocks = kept_blocks(folder)
     blocks[1].write_bytes(blocks[1].read_bytes()[:-20])
     blocks[3].unlink()
@@ -224,7 +224,7 @@ def test_cache_is_used_mended_rebuilt_and_bounded(own_store, monkeypatch):
     assert len(embedded.counts) == N + 40
     fresh = {path.name for path in folder.iterdir()}
     assert len(fresh) == 2
-    assert not fresh & kept
+    assert not fresh & selected
 
 
 @pytest.mark.long

@@ -142,8 +142,8 @@ def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     # the rest of the last rung, the last fit and the baselines
     assert sum(projected) == last.n_train + last.n_held_out + 2 * int(ANSWERED.sum())
     passes.clear()
-    one = replace(FEW, embeddings=FEW.embeddings[:1], scale_multipliers=(1.0,))
-    tune(density_estimator(), store, search=one, checkpoints=checkpoints)
+    single = replace(FEW, embeddings=FEW.embeddings[:1], scale_multipliers=(1.0,))
+    tune(density_estimator(), store, search=single, checkpoints=checkpoints)
     assert not passes
 
 

@@ -48,18 +48,20 @@ def test_the_statistic_is_that_of_all_rows(n, m, monkeypatch):
     monkeypatch.setattr(detector, "KEPT_VALUES", 1200)
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((n, 2)) * [1, 100], rng.standard_normal((m, 2)) * [1, 120]
-    found = DriftDetector(n_frequencies=4, n_permutations=99).fit(a)
-    kept = found.reference_
-    assert kept.n_rows == n
-    r = found.test(b)
+    model = DriftDetector(n_frequencies=4, n_permutations=99).fit(a)
+    selected = model.reference_
+    assert selected.n_rows == n
+    r = model.test(b)
     if "new_rows_compared" in r.details:
-        assert (n, m) == (900, 750) or m > len(kept.rows)
+        assert (n, m) == (900, 750) or m > len(selected.rows)
         return
     with kernel_threads():
-        rows = np.vstack([a, b]) / kept.unit
-        features = kept.scales(rows).reshape(n + m, len(kept.scales.kernels), -1).swapaxes(0, 1)
+        rows = np.vstack([a, b]) / selected.unit
+        features = (
+            selected.scales(rows).reshape(n + m, len(selected.scales.kernels), -1).swapaxes(0, 1)
+        )
     grams = [z @ z.T for z in features]
-    expected = fuse_by_matrices(grams, kept.scales.norms, np.arange(n + m) < n)
+    expected = fuse_by_matrices(grams, selected.scales.norms, np.arange(n + m) < n)
     assert r.statistic == pytest.approx(expected, abs=1e-10)
     assert np.ptp(r.null_distribution) > 0
 
@@ -110,7 +112,7 @@ def test_frames_are_read_by_their_columns():
     assert not fitted.predict(new[["score", "member", "income", "age"]]).is_drift
     assert fitted.predict(new.assign(score=new["score"] + 0.5)).is_drift  # far less than incomes
     assert fitted.predict(new.to_numpy(float)) == fitted.predict(new.assign(extra="x"))
-    for wrong, told in (
+    for wrong, message in (
         (new.drop(columns="age"), "new has no column 'age'"),
         (new.assign(age=new["age"].where(new["age"] > 25)), "column 'age' is NaN or infinite"),
         (new.assign(age="old"), "column 'age' holds"),
@@ -118,7 +120,7 @@ def test_frames_are_read_by_their_columns():
         (new[:1], "new has 1 rows"),
         ([new.to_numpy(float)] * 2, "new is not points"),
     ):
-        with pytest.raises(BagbasisError, match=told):
+        with pytest.raises(BagbasisError, match=message):
             fitted.test(wrong)
 
 
@@ -157,12 +159,12 @@ def test_bags_and_stores(tmp_path, monkeypatch):
     for fit in (fitted, large):
         fit.save(tmp_path / "bags.npz", overwrite=True)
         assert DriftDetector.load(tmp_path / "bags.npz").predict(other) == fit.predict(other)
-    for wrong, told in (
+    for wrong, message in (
         (rng.random((9, 2)), "new is not bags"),
         ([rng.random((9, 3))] * 5, "dimension 3"),
         ([rng.random((3, 2))] * 5, "0 of 5 bags have 6 points"),
     ):
-        with pytest.raises(BagbasisError, match=told):
+        with pytest.raises(BagbasisError, match=message):
             fitted.test(wrong)
     assert "bags_left_out_of_new" not in fitted.test(other).details
     with_small = [other[0], rng.random((3, 2)), *other[1:], rng.random((5, 2))]
@@ -222,7 +224,7 @@ def test_saved_whole_or_not_at_all(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (np.zeros((3, 2)), "3 rows or bags"),
         (np.zeros((9, 2)), "all rows are alike"),
@@ -230,8 +232,8 @@ def test_saved_whole_or_not_at_all(tmp_path):
         (np.array([["a"]] * 9), "reference"),
     ],
 )
-def test_references_that_are_refused(data, told):
-    with pytest.raises(BagbasisError, match=told):
+def test_references_that_are_refused(data, message):
+    with pytest.raises(BagbasisError, match=message):
         DriftDetector().fit(data)
 
 
@@ -244,23 +246,23 @@ def test_command(tmp_path):
         files[name] = tmp_path / f"{name}.parquet"
         frame = pd.DataFrame(shift + rng.standard_normal((400, 2)), columns=["x", "y"])
         frame.assign(label="a").to_parquet(files[name])
-    given = {"detector_url": tmp_path / "d.npz", "columns": "[x, y]"}
-    printed = done("drift", "fit", *settings(data_url=files["reference"], **given))
+    arguments = {"detector_url": tmp_path / "d.npz", "columns": "[x, y]"}
+    printed = done("drift", "fit", *settings(data_url=files["reference"], **arguments))
     assert "400" in printed
     report, picture = tmp_path / "report.json", tmp_path / "scales.png"
     more = {"report": report, "picture": picture}
     for name, code in (("same", 0), ("other", 3)):
-        result = bags("drift", "test", *settings(data_url=files[name], **given, **more))
+        result = bags("drift", "test", *settings(data_url=files[name], **arguments, **more))
         assert result.exit_code == code, result.output
         assert json.loads(report.read_text())["is_drift"] is (code == 3)
     assert_picture(picture)
     assert "overwrite" in refused(1, "drift", "fit",
-                                  *settings(data_url=files["reference"], **given))  # fmt: skip
-    told = refused(1, "drift", "test", *settings(data_url=tmp_path / "no.csv", **given))
-    assert "no file there" in told
-    told = refused(1, "drift", "test", *settings(data_url=files["same"],
+                                  *settings(data_url=files["reference"], **arguments))  # fmt: skip
+    message = refused(1, "drift", "test", *settings(data_url=tmp_path / "no.csv", **arguments))
+    assert "no file there" in message
+    message = refused(1, "drift", "test", *settings(data_url=files["same"],
                                                  detector_url=tmp_path / "e.npz"))  # fmt: skip
-    assert "no drift detector there" in told
+    assert "no drift detector there" in message
 
 
 @pytest.mark.long
@@ -269,7 +271,7 @@ def test_the_page_s_program_runs(tmp_path, monkeypatch, capsys):
     page = (Path(__file__).parents[3] / "docs" / "drift.md").read_text()
     (tmp_path / "page.py").write_text("".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)))
     monkeypatch.chdir(tmp_path)
-    found = runpy.run_path("page.py")
-    assert found["p"].is_drift
+    result = runpy.run_path("page.py")
+    assert result["p"].is_drift
     assert "largest weight" in capsys.readouterr().out
-    assert found["detector"].predict(found["today"]) == found["p"]
+    assert result["detector"].predict(result["today"]) == result["p"]

@@ -64,9 +64,9 @@ def models():
 
 @pytest.fixture(scope="module")
 def networks():
-    given = {"n_steps": 2, "validate_every": 1, "batch_size": 8}
-    regressor = SequenceRegressor(n_units=4, n_stats=3, n_recurrent=2, **given)
-    classifier = DeepSetsClassifier(n_hidden=4, n_pooled=3, **given)
+    arguments = {"n_steps": 2, "validate_every": 1, "batch_size": 8}
+    regressor = SequenceRegressor(n_units=4, n_stats=3, n_recurrent=2, **arguments)
+    classifier = DeepSetsClassifier(n_hidden=4, n_pooled=3, **arguments)
     labels = LABELS[DoubleBasisRegressor], LABELS[DoubleBasisClassifier]
     return [model.fit(BAGS, y) for model, y in zip((regressor, classifier), labels, strict=True)]
 

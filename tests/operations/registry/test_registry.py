@@ -31,8 +31,8 @@ from tests.oracles.planned import set_solution
 def files_of(registry):
     """Every object of a registry but its lock, by its path in it."""
     fs, root = fsspec.core.url_to_fs(registry.url)
-    found = {path.removeprefix(root): fs.cat_file(path) for path in fs.find(root)}
-    return {path: found[path] for path in found if not path.endswith(".lock")}
+    by_name = {path.removeprefix(root): fs.cat_file(path) for path in fs.find(root)}
+    return {path: by_name[path] for path in by_name if not path.endswith(".lock")}
 
 
 def triple():
@@ -73,7 +73,7 @@ def test_a_name_is_the_content(registry, kind, tmp_path):
 @pytest.mark.long
 def test_names_differ_with_whatever_differs(registry, tmp_path):
     """Coefficients, parameters, bases, data and their count: every difference is another name."""
-    one = regressor().fit(BAGS, Y)
+    single = regressor().fit(BAGS, Y)
     nudged = regressor().fit(BAGS, Y)
     coef = nudged.model_.solution.coef.copy()
     coef[0, 0] = np.nextafter(coef[0, 0], np.inf)
@@ -81,7 +81,7 @@ def test_names_differ_with_whatever_differs(registry, tmp_path):
     counted = regressor().fit(BAGS, Y)
     counted.model_.report["n_bags"] = 71
     models = [
-        one,
+        single,
         nudged,
         counted,
         regressor(alpha=0.2).fit(BAGS, Y),
@@ -98,9 +98,9 @@ def test_names_differ_with_whatever_differs(registry, tmp_path):
 
 def test_how_a_fit_went_is_not_in_the_name(registry):
     """Seconds, and what a fit took from checkpoints, differ between runs of the same fit."""
-    one, other = regressor().fit(BAGS, Y), regressor().fit(BAGS, Y)
+    first, other = regressor().fit(BAGS, Y), regressor().fit(BAGS, Y)
     other.model_.report.update({"seconds": {"solve": 1e9}, "n_bags_resumed": 5})
-    assert registry.register(one) == registry.register(other)
+    assert registry.register(first) == registry.register(other)
 
 
 @pytest.mark.long

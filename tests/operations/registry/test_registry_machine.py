@@ -139,12 +139,12 @@ class LocalMachine(RegistryMachine):
 
     def kill_at_write(self, n):
         """Files are synced one after the other before the model appears."""
-        sync, left = folders.fsync, [n]
+        sync, remaining = folders.fsync, [n]
 
         def sync_or_die(path):
             if "registry/models/.staged." in str(path):
-                left[0] -= 1
-                if left[0] < 0:
+                remaining[0] -= 1
+                if remaining[0] < 0:
                     raise Killed
             sync(path)
 
@@ -166,11 +166,11 @@ class MemoryMachine(RegistryMachine):
 
     def kill_at_write(self, n):
         """Objects are written one after the other, the attributes last."""
-        commit, left = MemoryFileSystem.put_file, [n]
+        commit, remaining = MemoryFileSystem.put_file, [n]
 
         def put_or_die(fs, *args, **kwargs):
-            left[0] -= 1
-            if left[0] < 0:
+            remaining[0] -= 1
+            if remaining[0] < 0:
                 raise Killed
             commit(fs, *args, **kwargs)
 

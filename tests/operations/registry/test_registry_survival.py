@@ -233,18 +233,18 @@ def test_two_processes_promote(champion, saved):
     names = variants(champion, saved[1], 4)
     ones, twos = names[:2], names[2:]
     with (
-        running(promote_in_turn, champion.url, ones, 25) as (_, one),
+        running(promote_in_turn, champion.url, ones, 25) as (_, item),
         running(promote_in_turn, champion.url, twos, 25) as (_, two),
     ):
-        for pipe in (one, two):
+        for pipe in (item, two):
             pipe.recv()
-        for pipe in (one, two):
+        for pipe in (item, two):
             pipe.send("go")
         lengths = []
-        while not (one.poll() and two.poll()):
+        while not (item.poll() and two.poll()):
             assert champion.current() is not None
             lengths.append(len(champion.history()))
-        (done_one, refused_one), (done_two, refused_two) = one.recv(), two.recv()
+        (done_one, refused_one), (done_two, refused_two) = item.recv(), two.recv()
     assert lengths == sorted(lengths)
     history = [change.name for change in champion.history()][1:]
     assert [name for name in history if name in ones] == done_one
@@ -260,14 +260,14 @@ def test_two_processes_register_the_same_model(champion, saved):
     """Both get its name, and it is there once and whole."""
     args = (champion.url, saved[1])
     with (
-        running(register_when_told, *args) as (_, one),
+        running(register_when_told, *args) as (_, item),
         running(register_when_told, *args) as (_, two),
     ):
-        for pipe in (one, two):
+        for pipe in (item, two):
             pipe.recv()
-        for pipe in (one, two):
+        for pipe in (item, two):
             pipe.send("go")
-        names = {one.recv(), two.recv()}
+        names = {item.recv(), two.recv()}
     (name,) = names
     assert models_in(champion) == sorted(f"{n}.zarr" for n in (champion.current(), name))
     champion.promote(name)

@@ -36,7 +36,7 @@ def _has_alarm(rng: np.random.Generator, alpha: float, seed: int) -> bool:
     z = np.stack([np.sin(x), np.cos(x)], axis=2)
     label = np.sin(x) + noise
     gates = z, np.stack([np.sin(label), np.cos(label)], axis=2), noise[:, :, None] * z
-    rows = np.concatenate([np.concatenate([one[:, :-1], one[:, 1:]]) for one in gates], axis=1)
+    rows = np.concatenate([np.concatenate([item[:, :-1], item[:, 1:]]) for item in gates], axis=1)
     is_first = np.arange(2 * BAGS_PER_DAY) < BAGS_PER_DAY
     p = staged_p_values(rows, is_first, 99, seed, min(levels))[1]
     return bool((p.reshape(3, N_DAYS) <= levels).any())

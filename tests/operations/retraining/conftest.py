@@ -27,7 +27,7 @@ def store(tmp_path, begun):
 
 
 @pytest.fixture
-def given(tmp_path, begun, store):
+def settings(tmp_path, begun, store):
     """A retraining whose first round is done."""
     for name in ("registry", "registry.retrain"):
         shutil.copytree(begun / name, tmp_path / name)

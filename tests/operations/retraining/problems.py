@@ -83,13 +83,15 @@ def from_scratch(store: BagStore, task: str = "regression", **params: Any) -> An
 def difference(model: Any, other: Any) -> float:
     """The largest difference of coefficients and intercepts, relative to the largest one."""
     solutions = model.model_.solution, other.model_.solution
-    ours, theirs = (np.hstack([one.coef, one.intercept[:, None]]) for one in solutions)
+    ours, theirs = (
+        np.hstack([solution.coef, solution.intercept[:, None]]) for solution in solutions
+    )
     return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
 
 
-def model_of(given: Retraining, report: dict[str, Any]) -> Any:
+def model_of(settings: Retraining, report: dict[str, Any]) -> Any:
     """The model of a round."""
-    return load_model(Registry(given.registry_url).model_url(report["model"]))
+    return load_model(Registry(settings.registry_url).model_url(report["model"]))
 
 
 def files_of(url: Any) -> dict[str, bytes]:

@@ -30,8 +30,8 @@ def wealth_by_loop(rounds):
             for t, (new, reference) in enumerate(rounds, 1):
                 part = (1 / np.log2(t + 1) - 1 / np.log2(t + 2)) / (len(MEMORIES) * len(STAKES))
                 capital += part
-                kept = 1 - 1 / memory
-                learnt, centre, spread = kept * learnt, kept * centre, kept * spread
+                selected = 1 - 1 / memory
+                learnt, centre, spread = selected * learnt, selected * centre, selected * spread
                 for x, y in zip(new, reference, strict=True):
                     if spread:
                         g = [np.clip((z @ learnt - centre) / spread, -1, 1) / 2 for z in (x, y)]
@@ -55,13 +55,13 @@ def test_wealth_by_loops():
         (features(rng.standard_normal((2, n, a)) + 1), features(rng.standard_normal((2, n, b))))
         for n, a, b in sizes
     ]
-    both, one = Betting.begin(8, (2,)), Betting.begin(8)
+    both, single = Betting.begin(8, (2,)), Betting.begin(8)
     for new, reference in rounds:
         both = both.play(new, reference)
-        one = read_saved(Betting, one.play(new[0], reference[0]).to_dict())
+        single = read_saved(Betting, single.play(new[0], reference[0]).to_dict())
     expected = [wealth_by_loop([(x[i], y[i]) for x, y in rounds]) for i in range(2)]
     assert both.log_wealth == pytest.approx(expected, rel=1e-12)
-    assert float(one.log_wealth) == pytest.approx(expected[0], rel=1e-12)
+    assert float(single.log_wealth) == pytest.approx(expected[0], rel=1e-12)
     assert abs(expected[0]) > 0.05
 
 
@@ -86,13 +86,13 @@ def test_pairs():
 def first_alarms(n_games, n_rounds, shift_at, seed):
     """The round of the first alarm in each game, of 15 new rows and 30 of the reference a round."""
     rng = np.random.default_rng(seed)
-    betting, found = Betting.begin(8, (n_games,)), np.full(n_games, n_rounds + 1)
+    betting, result = Betting.begin(8, (n_games,)), np.full(n_games, n_rounds + 1)
     n = N_NEW * 3 // 4
     for t in range(1, n_rounds + 1):
         new = rng.standard_normal((n_games, n, 1)) + (SHIFT if t >= shift_at else 0)
         betting = betting.play(features(new), features(rng.standard_normal((n_games, n, 2))))
-        found[(found > n_rounds) & (betting.log_wealth >= -np.log(ALPHA))] = t
-    return found
+        result[(result > n_rounds) & (betting.log_wealth >= -np.log(ALPHA))] = t
+    return result
 
 
 @pytest.mark.long
@@ -131,6 +131,6 @@ def test_delay_beside_the_union_bound(shift_at, delay_of_union):
     """At a shift that tests of each round find in about 30 rounds, bets on three quarters of the
     new rows need no more, whether it begins at once or after 100 rounds."""
     assert 25 < delay_of_union < 40
-    found = first_alarms(150, shift_at + 60, shift_at, 7)
-    delays = found[found >= shift_at] - shift_at + 1
+    result = first_alarms(150, shift_at + 60, shift_at, 7)
+    delays = result[result >= shift_at] - shift_at + 1
     assert np.median(delays) < delay_of_union

@@ -42,8 +42,8 @@ def rounds(folder, frames, **changes):
 def test_rounds_have_the_order_of_the_first(tmp_path, changes):
     """Sums of both orders were added, and the model was promoted."""
     straight, turned = (
-        model_of(*(given, given_round.report))
-        for given, given_round in (
+        model_of(*(value, given_round.report))
+        for value, given_round in (
             rounds(tmp_path / name, frames, **changes)
             for name, frames in (("a", FRAMES), ("b", TURNED))
         )

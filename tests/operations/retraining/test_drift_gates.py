@@ -31,12 +31,12 @@ def test_means_by_loops():
     rows = np.random.default_rng(0).standard_normal((10, 3))
     rows[:4] += 1
     is_first = np.arange(10) < 4
-    found = compare_means(rows, is_first, 9999, seed=1)
+    result = compare_means(rows, is_first, 9999, seed=1)
     expected = mmd_unbiased_by_loop(rows @ rows.T, range(4))
-    assert found.statistic == pytest.approx(expected, rel=1e-10)
-    assert found.p_value == pytest.approx(exact_p_value(rows @ rows.T, range(4)), abs=0.01)
+    assert result.statistic == pytest.approx(expected, rel=1e-10)
+    assert result.p_value == pytest.approx(exact_p_value(rows @ rows.T, range(4)), abs=0.01)
     within = 3 * rows[:4].var(axis=0, ddof=1).sum() + 5 * rows[4:].var(axis=0, ddof=1).sum()
-    assert found.effect == pytest.approx(expected / (within / 8), rel=1e-10)
+    assert result.effect == pytest.approx(expected / (within / 8), rel=1e-10)
 
 
 @pytest.mark.long
@@ -127,7 +127,7 @@ def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
     report = retrain(made(tmp_path)).report
     gates = report["gates"]["gates"]
     assert list(gates) == ["inputs", "concept", "labels"]
-    assert [name for name, found in gates.items() if found["drifted"]] == KINDS[kind], gates
+    assert [name for name, actual in gates.items() if actual["drifted"]] == KINDS[kind], gates
     assert len(report["alarms"]) == len(KINDS[kind])
 
 
@@ -141,8 +141,8 @@ def test_lines_keep_the_statistic_they_began_with(year, tmp_path):
     assert state["gate_statistic"] == "fuse"
     old = {key: value for key, value in state.items() if key != "gate_statistic"}
     BagStore.open(tmp_path / "bags.zarr").append(*draw(240, 1))
-    found = {}
-    for name, written, given in (
+    by_name = {}
+    for name, written, input_value in (
         ("new", state, None), ("old", old, None), ("named", old, "fuse"),
     ):  # fmt: skip
         folder = tmp_path / name
@@ -151,12 +151,12 @@ def test_lines_keep_the_statistic_they_began_with(year, tmp_path):
         shutil.copytree(tmp_path / "registry.retrain", folder / "registry.retrain")
         (folder / "registry.retrain" / "state.json").write_text(json.dumps(written))
         asked = made(folder)
-        asked = replace(asked, drift=replace(asked.drift, statistic=given))
-        found[name] = retrain(asked).report["gates"]
-        kept = json.loads((folder / "registry.retrain" / "state.json").read_text())
-        assert kept["gate_statistic"] == found[name]["statistic"]
-    assert [gates["statistic"] for gates in found.values()] == ["fuse", "mmd_u", "fuse"]
-    p = {name: gates["gates"]["inputs"]["statistic"] for name, gates in found.items()}
+        asked = replace(asked, drift=replace(asked.drift, statistic=input_value))
+        by_name[name] = retrain(asked).report["gates"]
+        saved = json.loads((folder / "registry.retrain" / "state.json").read_text())
+        assert saved["gate_statistic"] == by_name[name]["statistic"]
+    assert [gates["statistic"] for gates in by_name.values()] == ["fuse", "mmd_u", "fuse"]
+    p = {name: gates["gates"]["inputs"]["statistic"] for name, gates in by_name.items()}
     assert p["new"] == p["named"] != p["old"]
-    same = [gates["gates"]["concept"] for gates in found.values()]
+    same = [gates["gates"]["concept"] for gates in by_name.values()]
     assert same[0] == same[1] == same[2]  # a mean is compared, by either

@@ -55,11 +55,11 @@ def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
         store = store.append(*draw(120, seed, kind))
         gates = retrain(made(tmp_path)).report["gates"]
         assert list(gates["gates"]) == ["inputs", "concept", "labels"]
-        for name, found in gates["gates"].items():
-            if found["drifted"]:
+        for name, actual in gates["gates"].items():
+            if actual["drifted"]:
                 alarmed.setdefault(name, first)
-                assert found["p_value"] <= 0.05 / 3 * (1 + 1e-12)
-                assert np.log10(found["statistic"]) == pytest.approx(gates["wealth"][name])
+                assert actual["p_value"] <= 0.05 / 3 * (1 + 1e-12)
+                assert np.log10(actual["statistic"]) == pytest.approx(gates["wealth"][name])
         if set(alarmed) >= set(KINDS[kind]) and kind != "none":
             break
     assert sorted(alarmed) == sorted(KINDS[kind])
@@ -92,12 +92,12 @@ def test_no_bag_is_bet_on_twice(year, tmp_path, monkeypatch):
     assert len(np.unique(every)) == len(every)
     stored = store.targets(0, store.n_bags).ravel()
     places = np.array([int(np.flatnonzero(stored == value)[0]) for value in every])
-    used = np.split(places, np.cumsum([len(one) for one in labels])[:-1])
+    used = np.split(places, np.cumsum([len(item) for item in labels])[:-1])
     new, reference = used[0::2], used[1::2]
     assert (np.diff(np.concatenate(reference)) > 0).all()
-    assert [len(np.intersect1d(one, np.arange(1020 + 120 * i, 1140 + 120 * i))) == len(one)
-            for i, one in enumerate(new)] == [True] * 7  # fmt: skip
-    assert np.mean([len(one) / 120 for one in new]) == pytest.approx(0.75, abs=0.05)
+    assert [len(np.intersect1d(item, np.arange(1020 + 120 * i, 1140 + 120 * i))) == len(item)
+            for i, item in enumerate(new)] == [True] * 7  # fmt: skip
+    assert np.mean([len(item) / 120 for item in new]) == pytest.approx(0.75, abs=0.05)
     assert len(reference[0]) == 2 * len(new[0])
 
 
@@ -150,9 +150,9 @@ def test_small_drifts_are_none(year, tmp_path):
     store = BagStore.open(tmp_path / "bags.zarr")
     for seed in range(2, 5):
         store = store.append(*draw(120, seed, "inputs"))
-        found = retrain(made(tmp_path, min_effect=10.0)).report["gates"]["gates"]["inputs"]
-    assert found["p_value"] < 0.05 / 3
-    assert not found["drifted"]
+        values = retrain(made(tmp_path, min_effect=10.0)).report["gates"]["gates"]["inputs"]
+    assert values["p_value"] < 0.05 / 3
+    assert not values["drifted"]
 
 
 @pytest.mark.long
@@ -160,14 +160,14 @@ def test_classes_and_new_features(tmp_path):
     """A gate of another task; a new sequence, whose features are others, keeps the capital and
     learns anew."""
     store = create(tmp_path / "bags.zarr", "classification")
-    given = spec(tmp_path, "classification", drift=DriftGate(gate="e_process", n_bags=60))
+    value = spec(tmp_path, "classification", drift=DriftGate(gate="e_process", n_bags=60))
     rng = np.random.default_rng(0)
     sizes = 150, 60, 60
     for i, n in enumerate(sizes):
         bags = [rng.random((8, 2)) for _ in range(n)]
         labels = rng.integers(0, 2 + (i == 2), n).astype(float)
         store = store.append(bags, labels)
-        report = retrain(given).report
+        report = retrain(value).report
         if i == 1:
             key = state_of(tmp_path)["bets"]["labels"]["key"]
     bets = state_of(tmp_path)["bets"]["labels"]

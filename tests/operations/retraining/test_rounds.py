@@ -72,17 +72,17 @@ def test_weights_of_a_column(tmp_path):
 
 
 @pytest.mark.long
-def test_errors_are_those_of_the_newest_held_out_bags(given, store):
+def test_errors_are_those_of_the_newest_held_out_bags(settings, store):
     """Both models are judged on the same bags, the newest that entered neither."""
-    before = model_of(given, {"model": Registry(given.registry_url).current()})
+    before = model_of(settings, {"model": Registry(settings.registry_url).current()})
     grow(store, 60)
-    report = retrain(given).report
-    model = model_of(given, report)
+    report = retrain(settings).report
+    model = model_of(settings, report)
     rows = np.flatnonzero(Split(model.holdout_, HOLDOUT_SEED).members(0, 260))[-40:]
     assert report["n_judged"] == len(rows) == 40
     truth = store.targets()[rows, 0]
-    for one, error in ((model, report["error"]), (before, report["champion_error"])):
-        predicted = one.predict(store.read()[rows])
+    for first, error in ((model, report["error"]), (before, report["champion_error"])):
+        predicted = first.predict(store.read()[rows])
         assert error == pytest.approx(np.sqrt(np.mean((predicted - truth) ** 2)), rel=1e-10)
 
 
@@ -146,17 +146,17 @@ def test_window_of_days(tmp_path, monkeypatch):
 # ---------------------------------------------------------------------- nothing to do
 
 
-def test_twice_without_new_bags(given, tmp_path):
+def test_twice_without_new_bags(settings, tmp_path):
     """The second call says so and changes nothing, in the registry or in the state."""
     before = files_of(tmp_path)
-    outcome = retrain(given)
+    outcome = retrain(settings)
     assert outcome.decision == "nothing"
     assert "nothing new" in outcome.report["reason"]
     assert files_of(tmp_path) == before
 
 
 @pytest.mark.long
-def test_too_few_labels_wait(given, store, tmp_path):
+def test_too_few_labels_wait(settings, store, tmp_path):
     """New bags without labels wait, and are counted with the ones that come later."""
     made = spec(tmp_path, min_new_bags=30)
     grow(store, 50, targets=lambda y: np.where(np.arange(50) < 20, y, np.nan))
@@ -170,19 +170,19 @@ def test_too_few_labels_wait(given, store, tmp_path):
 
 
 @pytest.mark.long
-def test_no_cluster_is_opened_for_nothing(given):
+def test_no_cluster_is_opened_for_nothing(settings):
     """What reads bags is entered only when there are any to read."""
-    retrain(given, computing=lambda store: pytest.fail("nothing is new"))
+    retrain(settings, computing=lambda store: pytest.fail("nothing is new"))
 
 
 # ---------------------------------------------------------------------- gates
 
 
 @pytest.mark.long
-def test_worse_challenger_is_refused(given, store, tmp_path):
+def test_worse_challenger_is_refused(settings, store, tmp_path):
     """Wrong labels make a worse model: the champion stays, the model is in the registry, and the
     same bags are not tried again. When they have left the window it is promoted."""
-    champion = Registry(given.registry_url).current()
+    champion = Registry(settings.registry_url).current()
     made = spec(tmp_path, tolerance=0.05)
     grow(store, 500, targets=lambda y: np.where(np.arange(500) < 250, 3 - y, y))
     outcome = retrain(made)
@@ -198,7 +198,7 @@ def test_worse_challenger_is_refused(given, store, tmp_path):
 
 
 @pytest.mark.long
-def test_tolerance(given, store, tmp_path):
+def test_tolerance(settings, store, tmp_path):
     """An error over the champion's, but within the tolerance, is let through."""
     grow(store, 500, targets=lambda y: np.where(np.arange(500) < 250, 3 - y, y))
     assert retrain(spec(tmp_path, tolerance=100.0)).decision == "promoted"
@@ -206,7 +206,7 @@ def test_tolerance(given, store, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("action", "decision"), [("report", "promoted"), ("refuse", "kept")])
-def test_drift(given, store, tmp_path, action, decision):
+def test_drift(settings, store, tmp_path, action, decision):
     """New bags of another distribution are found; they refuse the model if that is asked for."""
     bags = [0.1 * bag for bag in store.read(0, 60)]
     store.append(bags, store.targets(0, 60))
@@ -220,21 +220,21 @@ def test_drift(given, store, tmp_path, action, decision):
 
 
 @pytest.mark.long
-def test_small_drifts_are_none(given, store, tmp_path):
+def test_small_drifts_are_none(settings, store, tmp_path):
     """However small its p-value, a drift below the least effect does not alarm."""
     store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
     report = retrain(spec(tmp_path, drift=DriftGate(horizon=30, n_bags=60, min_effect=1e3))).report
-    found = report["gates"]["gates"]["inputs"]
-    assert found["p_value"] <= report["gates"]["level"]
-    assert 0.01 < found["effect"] < 1e3
-    assert not found["drifted"]
+    values = report["gates"]["gates"]["inputs"]
+    assert values["p_value"] <= report["gates"]["level"]
+    assert 0.01 < values["effect"] < 1e3
+    assert not values["drifted"]
     assert report["alarms"] == []
 
 
 @pytest.mark.long
-def test_nothing_to_judge_on(given, store, tmp_path):
+def test_nothing_to_judge_on(settings, store, tmp_path):
     """Without a labelled bag held out in the window no model replaces the champion."""
-    held_out = retrain_grown(given, store, 8)
+    held_out = retrain_grown(settings, store, 8)
     assert held_out["n_judged"] > 0
     made = spec(tmp_path, window=Window(bags=1))
     outcome = None
@@ -249,29 +249,29 @@ def test_nothing_to_judge_on(given, store, tmp_path):
 
 
 @pytest.mark.long
-def test_champion_of_another_kind(given, store, tmp_path):
+def test_champion_of_another_kind(settings, store, tmp_path):
     """A champion that predicts something else is refused by name, and stays."""
-    registry = Registry(given.registry_url)
+    registry = Registry(settings.registry_url)
     other = grow(create(tmp_path / "classes.zarr", "classification"), 100, "classification")
     name = registry.register(from_scratch(other, "classification"))
     registry.promote(name)
     grow(store, 30)
     with pytest.raises(ModelError, match=f"the champion {name} has another kind"):
-        retrain(given)
+        retrain(settings)
     assert registry.current() == name
 
 
 @pytest.mark.long
-def test_rolled_back_champion_is_the_one_to_beat(given, store):
+def test_rolled_back_champion_is_the_one_to_beat(settings, store):
     """The round after a rollback judges against the champion of the registry, and goes on from the
     sums of the last model."""
-    registry = Registry(given.registry_url)
+    registry = Registry(settings.registry_url)
     first = registry.current()
-    retrain_grown(given, store)
+    retrain_grown(settings, store)
     registry.rollback()
-    report = retrain_grown(given, store)
+    report = retrain_grown(settings, store)
     assert report["champion_before"] == first
-    assert difference(model_of(given, report), from_scratch(store)) < 1e-8
+    assert difference(model_of(settings, report), from_scratch(store)) < 1e-8
 
 
 @pytest.mark.long
@@ -344,7 +344,7 @@ def test_two_at_once_among_objects(tmp_path):
 
 
 @pytest.mark.long
-def test_append_during_a_round(given, store):
+def test_append_during_a_round(settings, store):
     """Bags that come while a round runs are left to the next one."""
 
     @contextmanager
@@ -353,21 +353,21 @@ def test_append_during_a_round(given, store):
         yield None
 
     grow(store, 40)
-    report = retrain(given, computing=computing).report
+    report = retrain(settings, computing=computing).report
     assert (report["n_new"], report["stop"]) == (40, 240)
     assert store.n_bags == 265
-    report = retrain(given).report
+    report = retrain(settings).report
     assert (report["n_new"], report["stop"]) == (25, 265)
-    assert difference(model_of(given, report), from_scratch(store)) < 1e-8
+    assert difference(model_of(settings, report), from_scratch(store)) < 1e-8
 
 
 @pytest.mark.long
-def test_rounds_leave_one_file_of_sums(given, store):
+def test_rounds_leave_one_file_of_sums(settings, store):
     """Old sums and the journal go when a round is done; the history stays."""
     for _ in range(2):
-        retrain_grown(given, store)
-    folder = Path(given.state_folder)
+        retrain_grown(settings, store)
+    folder = Path(settings.state_folder)
     (sums,) = {path.name for path in folder.glob("*")} - {"points", "state.json"}
     assert sums.startswith("sums-000003-")
     state = json.loads((folder / "state.json").read_text())
-    assert [one["stop"] for one in state["rounds"]] == [200, 260, 320]
+    assert [item["stop"] for item in state["rounds"]] == [200, 260, 320]

@@ -94,17 +94,17 @@ def test_line_of_a_model_is_the_line_it_came_from(tmp_path, task):
     assert parts.n_bags == whole.n_bags == N - 20
     for part in ("train", "validation"):
         for name in ("n", "sum_z", "gram", "sum_y", "cross", "sum_yy"):
-            ours, theirs = (getattr(getattr(one, part), name) for one in (parts, whole))
+            ours, theirs = (getattr(getattr(item, part), name) for item in (parts, whole))
             np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
 
 
 def test_checkpoints_of_a_range_are_its_own(tmp_path):
     """Sums of one range are never taken for another's; the same range goes on."""
     store = stored(tmp_path / "bags.zarr", "regression", (0, N))
-    sequence, kept = sequence_of(store, "regression", (0, N)), Checkpoints(tmp_path / "kept")
-    one = sequence.statistics(store, (0, 60), checkpoints=kept)
-    other = sequence.statistics(store, (60, 120), checkpoints=kept)
-    assert not np.array_equal(one.train.gram, other.train.gram)
-    again = sequence.statistics(store, (0, 60), checkpoints=kept)
-    np.testing.assert_array_equal(one.train.gram, again.train.gram)
+    sequence, selected = sequence_of(store, "regression", (0, N)), Checkpoints(tmp_path / "kept")
+    single = sequence.statistics(store, (0, 60), checkpoints=selected)
+    other = sequence.statistics(store, (60, 120), checkpoints=selected)
+    assert not np.array_equal(single.train.gram, other.train.gram)
+    again = sequence.statistics(store, (0, 60), checkpoints=selected)
+    np.testing.assert_array_equal(single.train.gram, again.train.gram)
     assert len(list((tmp_path / "kept").glob("fit-*"))) == 2

@@ -54,11 +54,11 @@ def test_fifty_rounds_of_a_sliding_window(store, alpha):
         before, window = window, (window[0] + STEP, window[1] + STEP)
         sums = slide_window(before, sums, window, count).statistics
     again = count(window)
-    drifted, right = (sequence.model(one, store, window) for one in (sums, again))
+    drifted, right = (sequence.model(item, store, window) for item in (sums, again))
     assert difference(drifted, right) < 1e-6
-    found = gaps_of_sums(sums, again)
-    assert found["counts"] == 0
-    assert max(found.values()) < ROUNDING_BOUNDS["float64"] / 100
+    result = gaps_of_sums(sums, again)
+    assert result["counts"] == 0
+    assert max(result.values()) < ROUNDING_BOUNDS["float64"] / 100
 
 
 def test_float32_stays_inside_its_bound(store):
@@ -86,11 +86,11 @@ def test_sliding_counts_each_bag_once_at_most(store, window, asked, passes, why)
     count = Counter(sequence_of(store), store)
     before = count((0, 100))
     count.ranges.clear()
-    found = slide_window((0, 100), before, window, count)
+    result = slide_window((0, 100), before, window, count)
     assert count.ranges == asked
-    assert found.passes == passes
-    assert (why is None) if found.why is None else found.why.startswith(why)
-    assert max(gaps_of_sums(found.statistics, count(window)).values()) < 1e-12
+    assert result.passes == passes
+    assert (why is None) if result.why is None else result.why.startswith(why)
+    assert max(gaps_of_sums(result.statistics, count(window)).values()) < 1e-12
 
 
 @pytest.mark.parametrize("window", [(0, 120), (30, 120), (90, 120), (100, 120), (110, 120)])
@@ -99,12 +99,12 @@ def test_check_of_sound_sums(store, window):
     count = Counter(sequence_of(store), store)
     before = count((0, 100))
     count.ranges.clear()
-    found = recount_and_compare((0, 100), before, window, count, ROUNDING_BOUNDS["float64"])
-    assert found.check.passed
+    result = recount_and_compare((0, 100), before, window, count, ROUNDING_BOUNDS["float64"])
+    assert result.check.passed
     ranges = sorted(count.ranges)
     assert all(a[1] <= b[0] for a, b in pairwise(ranges))
-    assert sum(found.passes.values()) == sum(b - a for a, b in ranges)
-    assert max(gaps_of_sums(found.statistics, count(window)).values()) < 1e-12
+    assert sum(result.passes.values()) == sum(b - a for a, b in ranges)
+    assert max(gaps_of_sums(result.statistics, count(window)).values()) < 1e-12
 
 
 @pytest.mark.long
@@ -121,16 +121,16 @@ def test_check_finds_corruption(store, array, window):
         value = value.copy()
         value.flat[-1] += 1e-6 * abs(value).max()
     corrupt = replace(before, train=replace(before.train, **{array: value}))
-    found = recount_and_compare((0, 100), corrupt, window, count, ROUNDING_BOUNDS["float64"])
-    assert not found.check.passed
-    worst = max(found.check.differences, key=found.check.differences.get)
+    result = recount_and_compare((0, 100), corrupt, window, count, ROUNDING_BOUNDS["float64"])
+    assert not result.check.passed
+    worst = max(result.check.differences, key=result.check.differences.get)
     assert worst == ("counts" if array == "n" else array)
-    assert max(gaps_of_sums(found.statistics, count(window)).values()) < 1e-12
+    assert max(gaps_of_sums(result.statistics, count(window)).values()) < 1e-12
 
 
 def test_a_window_from_scratch(store):
     """A window from scratch."""
     count = Counter(sequence_of(store), store)
-    found = sum_window((20, 100), count, "recomputation", "because")
-    assert (found.passes, found.why) == ({"recomputation": 80}, "because")
+    result = sum_window((20, 100), count, "recomputation", "because")
+    assert (result.passes, result.why) == ({"recomputation": 80}, "because")
     assert count.ranges == [(20, 100)]

@@ -40,7 +40,7 @@ def copied(folder, to, base):
 
 
 @pytest.fixture
-def given(base, tmp_path):
+def settings(base, tmp_path):
     return copied(base, tmp_path, base)
 
 
@@ -66,7 +66,7 @@ def decided(base, dead, tmp_path):
 # ---------------------------------------------------------------------- what processes do
 
 
-def retrain_and_stop(pipe, given, where):
+def retrain_and_stop(pipe, settings, where):
     """Retrain, and wait for ever at that place."""
 
     def wait(*args, **kwargs):
@@ -95,31 +95,31 @@ def retrain_and_stop(pipe, given, where):
         publish = wait
     elif where == "published":
         state.StateFolder.close = wait
-    retrain(given, publish=publish, computing=computing)
+    retrain(settings, publish=publish, computing=computing)
 
 
-def retrain_and_tell(pipe, given):
+def retrain_and_tell(pipe, settings):
     published = []
-    outcome = retrain(given, publish=lambda *what: published.append(what))
+    outcome = retrain(settings, publish=lambda *what: published.append(what))
     pipe.send((outcome, published))
 
 
-def retrained(given):
+def retrained(settings):
     """What a process did that nobody killed, and what it published.
 
     Not in the tests' own process: the number of threads that BLAS has got there by now decides
     the last digits of a model, and so its name.
     """
-    with running(retrain_and_tell, given) as (process, pipe):
+    with running(retrain_and_tell, settings) as (process, pipe):
         assert pipe.poll(120)
-        told = pipe.recv()
+        message = pipe.recv()
         process.join()
-    return told
+    return message
 
 
-def killed(given, where):
+def killed(settings, where):
     """A process that got there, and was killed by SIGKILL."""
-    with running(retrain_and_stop, given, where) as (process, pipe):
+    with running(retrain_and_stop, settings, where) as (process, pipe):
         assert pipe.poll(60)
         assert pipe.recv() == "there"
         process.kill()
@@ -131,58 +131,58 @@ def killed(given, where):
 
 @pytest.mark.long
 @pytest.mark.parametrize("where", DEATHS)
-def test_killed_anywhere(given, undisturbed, where):
+def test_killed_anywhere(settings, undisturbed, where):
     """The next call leaves what an undisturbed one does: the same model, promoted once, the same
     report and one round; and then there is nothing to do."""
-    killed(given, where)
-    registry = Registry(given.registry_url)
+    killed(settings, where)
+    registry = Registry(settings.registry_url)
     first = registry.history()[0].name
-    half = Path(given.state_folder, f".sums-000002-{'0' * 8}.npz.{'0' * 32}.partial")
+    half = Path(settings.state_folder, f".sums-000002-{'0' * 8}.npz.{'0' * 32}.partial")
     half.touch()  # what a kill within the writing of sums leaves, under a name of its own
     promoted = where in ("promoted", "committed", "published")
     assert registry.current() == (undisturbed["model"] if promoted else first)
-    outcome, published = retrained(given)
+    outcome, published = retrained(settings)
     volatile = ("seconds", "at", "registry_url")
     assert outcome.decision == "promoted"
     for key in undisturbed:
         if key not in volatile:
             assert outcome.report[key] == undisturbed[key], key
     assert [report for report, _ in published] == [outcome.report]
-    assert [one.number for one in published[0][1]] == [1, 2]
+    assert [item.number for item in published[0][1]] == [1, 2]
     assert [change.name for change in registry.history()] == [first, undisturbed["model"]]
     assert {record.name for record in registry.list()} == {first, undisturbed["model"]}
-    assert retrain(given).decision == "nothing"
-    names = {path.name for path in Path(given.state_folder).glob("*")}
+    assert retrain(settings).decision == "nothing"
+    names = {path.name for path in Path(settings.state_folder).glob("*")}
     (sums,) = names - {"points", "state.json"}
     assert sums.startswith("sums-000002-")
-    state_ = json.loads((Path(given.state_folder) / "state.json").read_text())
+    state_ = json.loads((Path(settings.state_folder) / "state.json").read_text())
     assert state_["spending"] == {"n_tested": 1, "alpha_spent": 0.05 / 365}
 
 
 @pytest.mark.long
-def test_kept_champion_stays_kept(base, given, tmp_path):
+def test_kept_champion_stays_kept(base, settings, tmp_path):
     """A round that was decided against the challenger, and cut off, promotes nothing later."""
     shutil.copytree(base / "bags.zarr", tmp_path / "bags.zarr")
     store = BagStore.open(tmp_path / "bags.zarr")
     store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
-    given = spec(tmp_path)
-    drift = replace(given.drift, action="refuse")
-    killed(replace(given, drift=drift), "decided")
-    registry = Registry(given.registry_url)
+    settings = spec(tmp_path)
+    drift = replace(settings.drift, action="refuse")
+    killed(replace(settings, drift=drift), "decided")
+    registry = Registry(settings.registry_url)
     before = registry.history()
-    outcome = retrain(given)
+    outcome = retrain(settings)
     assert outcome.decision == "kept"
     assert registry.history() == before
     assert outcome.report["reasons"][0].startswith("the new bags drifted")
 
 
 @pytest.mark.long
-def test_champion_changed_between_death_and_return(given, caplog):
+def test_champion_changed_between_death_and_return(settings, caplog):
     """Whoever changed the champion since the decision knows better: it stays."""
-    registry = Registry(given.registry_url)
-    killed(given, "promoted")
+    registry = Registry(settings.registry_url)
+    killed(settings, "promoted")
     first = registry.rollback()
-    retrain(given)
+    retrain(settings)
     assert registry.current() == first
     assert "the champion was changed since" in caplog.text
     assert len(registry.history()) == 3
@@ -192,27 +192,27 @@ def test_champion_changed_between_death_and_return(given, caplog):
 def test_new_bags_since_the_death(base, decided, tmp_path):
     """A call that finishes a round goes on with the bags that came since."""
     shutil.copytree(base / "bags.zarr", tmp_path / "bags.zarr")
-    given = spec(tmp_path)
-    grow(BagStore.open(given.data_url), 30)
+    value = spec(tmp_path)
+    grow(BagStore.open(value.data_url), 30)
     rounds = []
-    outcome = retrain(given, publish=lambda report, _: rounds.append(report["number"]))
+    outcome = retrain(value, publish=lambda report, _: rounds.append(report["number"]))
     assert rounds == [2, 3]
     assert (outcome.report["n_new"], outcome.report["stop"]) == (30, 240)
 
 
 @pytest.mark.long
-def test_report_that_could_not_be_written(given):
+def test_report_that_could_not_be_written(settings):
     """The round is committed; the next call writes its report again."""
 
     def failing(report, rounds):
         raise StoreError("disk full")
 
     with pytest.raises(StoreError, match="disk full"):
-        retrain(given, publish=failing)
-    state_file = json.loads(Path(given.state_folder, "state.json").read_text())
+        retrain(settings, publish=failing)
+    state_file = json.loads(Path(settings.state_folder, "state.json").read_text())
     assert len(state_file["rounds"]) == 2
     published = []
-    retrain(given, publish=lambda report, _: published.append(report["number"]))
+    retrain(settings, publish=lambda report, _: published.append(report["number"]))
     assert published == [2]
 
 
@@ -220,18 +220,18 @@ def test_report_that_could_not_be_written(given):
 
 
 @pytest.mark.long
-def test_two_at_once(given, tmp_path):
+def test_two_at_once(settings, tmp_path):
     """The second says that another is running, and did nothing; one with a state of its own is not
     in the way; after the first died the way is free."""
-    with running(retrain_and_stop, given, "counting") as (process, pipe):
+    with running(retrain_and_stop, settings, "counting") as (process, pipe):
         assert pipe.poll(60)
         with pytest.raises(BusyError, match="another retraining is running; nothing was done"):
-            retrain(given)
-        other = retrain(replace(given, state_url=str(tmp_path / "other")))
+            retrain(settings)
+        other = retrain(replace(settings, state_url=str(tmp_path / "other")))
         assert other.report["new_sequence"] == "first round"
         process.kill()
         process.join()
-    assert retrain(given).decision == "promoted"
+    assert retrain(settings).decision == "promoted"
 
 
 @pytest.mark.long
@@ -246,7 +246,7 @@ def test_champion_changed_while_the_round_ran(decided):
     outcome = retrain(decided, publish=lambda *what: published.append(what))
     assert outcome.decision == outcome.report["decision"] == "overtaken"
     assert outcome.report["reasons"][0].endswith(f"it stays {other}")
-    assert [one.decision for one in published[0][1]] == ["promoted", "overtaken"]
+    assert [item.decision for item in published[0][1]] == ["promoted", "overtaken"]
     assert registry.current() == other != first
     assert round_lines(outcome.report)[0].startswith("Round 2: overtaken: the champion was changed")
     assert exit_code(outcome.report) == 3

@@ -53,14 +53,18 @@ KNOWN = {
 )
 def test_a_set_is_what_is_known_of_it(name):
     n_bags, n_points, n_dims, n_classes, n_groups = KNOWN[name]
-    recipe, found = RECIPES[name], RECIPES[name].read()
-    assert (len(found.bags), found.bags.n_points, found.bags.n_dims) == (n_bags, n_points, n_dims)
-    assert found.labels.shape == (n_bags,)
-    assert np.isfinite(found.bags.points).all()
+    recipe, result = RECIPES[name], RECIPES[name].read()
+    assert (len(result.bags), result.bags.n_points, result.bags.n_dims) == (
+        n_bags,
+        n_points,
+        n_dims,
+    )
+    assert result.labels.shape == (n_bags,)
+    assert np.isfinite(result.bags.points).all()
     assert (recipe.kind == "classification") == (n_classes > 0)
     if n_classes:
-        assert np.unique(found.labels).tolist() == list(range(n_classes))
-    assert (0 if found.groups is None else len(np.unique(found.groups))) == n_groups
+        assert np.unique(result.labels).tolist() == list(range(n_classes))
+    assert (0 if result.groups is None else len(np.unique(result.groups))) == n_groups
 
 
 def test_held_back_sets_are_known():
@@ -91,9 +95,9 @@ def test_a_package_that_is_missing_is_named():
 def test_a_sample_has_few_groups():
     bags = Bags.from_list([np.full((2, 1), i) for i in range(40)])
     whole = LabelledSet(bags, np.arange(40.0), np.arange(40) // 4)
-    found = whole.sample(10, np.random.default_rng(0))
-    assert len(found.bags) == 10
-    assert len(np.unique(found.groups)) == 3
-    assert found.bags.means[:, 0].tolist() == found.labels.tolist()
-    assert (found.groups == found.labels // 4).all()
+    result = whole.sample(10, np.random.default_rng(0))
+    assert len(result.bags) == 10
+    assert len(np.unique(result.groups)) == 3
+    assert result.bags.means[:, 0].tolist() == result.labels.tolist()
+    assert (result.groups == result.labels // 4).all()
     assert whole.sample(40, np.random.default_rng(0)) is whole

@@ -116,17 +116,17 @@ def test_report_says_what_where_and_with_what(tmp_path, capsys):
 @pytest.mark.long
 def test_other_parameters_seed_or_machine_are_measured(tmp_path):
     """The file of a point is one of its parameters, the seed, the machine and the versions."""
-    one, other = Squares("small", 0, tmp_path), Squares("small", 1, tmp_path)
+    first, other = Squares("small", 0, tmp_path), Squares("small", 1, tmp_path)
     point, where = Point("p", {"a": 1, "b": 2}), {"machine": {"cpu": "x"}}
     paths = {
-        point_path(one, point, where),
-        point_path(one, Point("p", {"b": 2, "a": 1}), where),
-        point_path(one, Point("p", {"a": 1, "b": 3}), where),
-        point_path(one, point, {"machine": {"cpu": "y"}}),
+        point_path(first, point, where),
+        point_path(first, Point("p", {"b": 2, "a": 1}), where),
+        point_path(first, Point("p", {"a": 1, "b": 3}), where),
+        point_path(first, point, {"machine": {"cpu": "y"}}),
         point_path(other, point, where),
     }
     assert len(paths) == 4
-    run_experiment(one, Terminal())
+    run_experiment(first, Terminal())
     changed = Squares("small", 0, tmp_path, (2, 4))
     run_experiment(changed, Terminal())
     assert changed.measured == [4]
@@ -201,8 +201,8 @@ def test_rounds(monkeypatch):
     rounds = in_turn({"a": lambda: call("a"), "b": lambda: call("b")}, 3)
     assert rounds.seconds == {"a": [1, 2, 4], "b": [3, 2, 20]}
     assert rounds.last == {"a": 4, "b": 5}
-    found = rounds.compared("a", "b")
-    assert found == {"ours": 2, "peer": 3, "ratio": 3, "low": 1, "high": 5}
+    actual = rounds.compared("a", "b")
+    assert actual == {"ours": 2, "peer": 3, "ratio": 3, "low": 1, "high": 5}
 
 
 def test_markdown_table():
