@@ -96,7 +96,7 @@ def two_sample_test(
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Kernel of points, or of embeddings; by default the first that the statistic admits, or for
-        "fuse" and "agg" both a Gaussian and a Laplacian kernel.
+        "fuse_ranks", "fuse" and "agg" both a Gaussian and a Laplacian kernel.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
         Bandwidth of the kernel, in the units of points or embeddings, for statistics with one
         kernel; by default "median", the median distance of two rows. The other names choose the

@@ -16,7 +16,11 @@ from bagbasis.hypotheses.nulls.distributions import permutation_null
 from bagbasis.hypotheses.nulls.permutation import draw_splits
 from bagbasis.hypotheses.samples.samples import as_sample
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
-from bagbasis.hypotheses.two_samples.fused_ranks import statistics_of, weighted_scores
+from bagbasis.hypotheses.two_samples.fused_ranks import (
+    scaled_differences,
+    statistics_of,
+    weighted_scores,
+)
 from bagbasis.hypotheses.two_samples.marginals import MarginalDifferences, RankPolynomials
 from tests.oracles.fused import harmonic_means_by_loops
 
@@ -67,38 +71,59 @@ def test_the_harmonic_mean_of_three_by_its_definition():
         scales = FuseRanks().choose_scales(samples)
     splits = draw_splits(samples.is_first_unit, 59, 5)
     every = mmd_of_splits(rows, scales.kernels, splits)
-    scores = (every - every.mean(axis=0)) / every.std(axis=0)
+    steps, ratios = every[:, :8], every[:, 8:]
+    scores = (ratios - ratios.mean(axis=0)) / ratios.std(axis=0)
     table = np.column_stack([
-        logsumexp(4 * (7 * 6) ** 0.5 * every / np.array(scales.norms), axis=1),
+        logsumexp(4 * (7 * 6) ** 0.5 * steps / np.array(scales.norms)[:8], axis=1),
         logsumexp(4 * 2**0.5 * scores, axis=1),
         np.abs(differences_of_splits(rows, splits)).max(axis=1),
     ])  # fmt: skip
-    weights = (0.45, 0.35, 0.2)
+    weights = (0.4, 0.4, 0.2)
     expected = harmonic_means_by_loops(table, weights)
     r = two_sample_test(x, y, statistic="fuse_ranks", n_permutations=59, seed=5, standardize=False)
     assert r.statistic == pytest.approx(-np.log(expected[0]), rel=1e-6)
     assert r.p_value == (expected <= expected[0] * (1 + 1e-9)).mean()
     ranks = np.array([(column >= column[0]).sum() for column in table.T])
-    assert (ranks / weights).argmin() == [
-        "kernels by norm", "kernels by deviation", "coordinates",
-    ].index(r.details["best_of_three"])  # fmt: skip
+    names = ["kernels by norm", "kernels by deviation", "coordinates"]
+    top = names.index(r.details["best_of_three"])
+    assert (ranks / weights)[top] == (ranks / weights).min()
     assert sum(r.details["scales"]["weight"]) == pytest.approx(1)
-    np.testing.assert_allclose(r.details["scales"]["mmd2"], every[0], rtol=1e-9, atol=1e-12)
+    shown = (steps if top == 0 else ratios)[0]
+    np.testing.assert_allclose(r.details["scales"]["mmd2"], shown, rtol=1e-9, atol=1e-12)
 
 
-def test_bandwidths_have_equal_steps():
-    """Five Gaussian ones from half the 5 % quantile of distances to twice the 95 % quantile."""
+@pytest.mark.parametrize("is_fine", [True, False])
+def test_the_kernels_of_the_larger_part_are_shown(is_fine):
+    """Four of each kernel where a mixture of narrow modes differs, ten where a mean does."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 100, 2))
+    x, y = (np.round(x) + 0.02 * y, np.round(y) + 0.05 * x) if is_fine else (x, y + 0.8)
+    r = two_sample_test(x, y, n_permutations=199)
+    assert r.details["best_of_three"] == ("kernels by norm" if is_fine else "kernels by deviation")
+    shown = r.details["scales"]
+    assert shown["kernel"] == ["gaussian"] * 4 + ["laplacian"] * 4 if is_fine else ["gaussian"] * 10
+    assert {len(column) for column in shown.values()} == {8 if is_fine else 10}
+    assert r.effect > 0
+
+
+def test_bandwidths_in_steps_and_in_ratios():
+    """All from half the 5 % quantile of distances to twice the 95 % quantile."""
     rows = np.random.default_rng(4).normal(size=(40, 3))
     with kernel_threads():
         kernels = FuseRanks().choose_scales(samples_of(rows[:25], rows[25:])).kernels
+    expected = []
+    for metric, unit in (("euclidean", 1.0), ("cityblock", 0.5**0.5)):
+        low, high = unit * np.quantile(pdist(rows, metric), [0.05, 0.95])
+        expected += [low / 2 + i / 3 * (2 * high - low / 2) for i in range(4)]
     low, high = np.quantile(pdist(rows), [0.05, 0.95])
-    expected = [low / 2 + i / 4 * (2 * high - low / 2) for i in range(5)]
+    expected += [low / 2 * (4 * high / low) ** (i / 9) for i in range(10)]
     np.testing.assert_allclose([kernel.bandwidth for kernel in kernels], expected)
-    assert {kernel.name for kernel in kernels} == {"gaussian"}
+    names = ["gaussian"] * 4 + ["laplacian"] * 4 + ["gaussian"] * 10
+    assert [kernel.name for kernel in kernels] == names
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), n_kernels=st.integers(1, 4),
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), n_kernels=st.integers(11, 14),
        has_coordinates=st.booleans(), digits=st.sampled_from([0, 1, 12]))  # fmt: skip
 def test_the_level_is_exact_for_any_values(seed, n, n_kernels, has_coordinates, digits):
     """Whatever the values and their ties: if each of n rows is the data's in turn, at most k of
@@ -110,7 +135,8 @@ def test_the_level_is_exact_for_any_values(seed, n, n_kernels, has_coordinates, 
 
     def joined(rows):
         of = None if largest is None else largest[rows]
-        return logsumexp(weighted_scores(statistics_of(every[rows], norms, 3.0, of)), axis=1)
+        parts = statistics_of(*scaled_differences(every[rows], norms, 3.0), of)
+        return logsumexp(weighted_scores(parts), axis=1)
 
     scores = joined(np.arange(n))
     np.testing.assert_allclose(joined(order), scores[order], rtol=1e-9, atol=1e-9)

@@ -27,7 +27,7 @@ from .kernels import Kernel
 from .scale_kernels import add_waves
 
 N_WIDTHS = 10  # per kernel in equal ratios: neighbours differ by a factor of about 1.5
-N_STEPS = 5  # per kernel in equal steps
+N_STEPS = 4  # per kernel in equal steps
 # Of the distances: bandwidths range from half the first to twice the second.
 _QUANTILES = (0.05, 0.95)
 _BLOCK = 1024  # rows whose phases are in memory: 1 MiB of 128 frequencies
@@ -77,8 +77,8 @@ class Scales(Saved):
         Parameters
         ----------
         equal_steps : bool, default False
-            Whether there are five widths with equal differences, instead of ten with equal ratios.
-            One width of five is narrow, instead of four of ten, so that the noise of other narrow
+            Whether there are four widths with equal differences, instead of ten with equal ratios.
+            One width of four is narrow, instead of four of ten, so that the noise of other narrow
             kernels does not hide what it detects.
 
         Raises

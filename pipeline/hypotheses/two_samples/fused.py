@@ -74,7 +74,6 @@ class ManyScales(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     kernels: ClassVar[tuple[str, ...]] = (BOTH, "gaussian", "laplacian", "matern")
     has_widths: ClassVar[bool] = True
-    equal_steps: ClassVar[bool] = False  # between bandwidths, instead of equal ratios
     n_frequencies: Annotated[int, Integer(1, _MAX_FREQUENCIES)] = 128
     exact: bool | None = None
 
@@ -89,9 +88,7 @@ class ManyScales(TwoSampleStatistic):
         """Return the kernels, chosen on rows of both samples."""
         names = ("gaussian", "laplacian") if samples.kernel == BOTH else (samples.kernel,)
         rows = choose_rows(samples, CHOICE_ROWS)
-        return Scales.choose(
-            names, rows, self.n_frequencies, samples.seed, equal_steps=self.equal_steps
-        )
+        return Scales.choose(names, rows, self.n_frequencies, samples.seed)
 
     def unit_sums(self, samples: TwoSamples, scales: Scales, most: int = MAX_UNITS) -> UnitSums:
         """Return the sums over units from which all splits are computed."""

@@ -7,8 +7,9 @@ noise, and smooth differences are detected. A difference in one of many coordina
 distances over all coordinates, but is detected in the ranks of that coordinate. None of the three
 statistics is best for all differences, so all are computed from the same permutations.
 
-Five bandwidths of a Gaussian kernel are in equal steps, so that only one of them is narrow. Several
-narrow kernels detect hardly more than one, but the noise of each hides what the others detect.
+Where MMD² is divided by norms, bandwidths are in equal steps, as in MMD-FUSE, so that one of each
+kernel is narrow. More narrow ones detect hardly more, but their noise hides what the first detects.
+Where MMD² is divided by standard deviations, noise is equal, and bandwidths have equal ratios.
 
 The three p-values are joined by their weighted harmonic mean (Wilson 2019). It is about as small as
 the smallest of them, and smaller if several are small. A large difference in one statistic is
@@ -17,7 +18,7 @@ therefore detected, and so is a moderate difference in two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from typing_extensions import override
 
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
-from ..kernels.scales import MAX_UNITS
+from ..kernels.scales import MAX_UNITS, N_WIDTHS, Scales
 from ..nulls.distributions import permutation_null
 from ..registry import Measured
 from ..samples.row_sources import ArrayRows
@@ -34,21 +35,22 @@ from .aggregated import scores_of_ranks
 from .comparison import TWO_SAMPLE, TwoSamples
 from .fused import (
     BOTH,
+    CHOICE_ROWS,
     EXACT_UNITS,
     SHARPNESS,
     SHARPNESS_OF_SCORES,
     ManyScales,
     effect_of,
-    fused,
     scale_details,
     standard_scores,
     temperature_of,
 )
 from .marginals import MarginalDifferences
+from .unit_sums import choose_rows
 
 _RANKED_PARTS = ("kernels by norm", "kernels by deviation", "coordinates")
-# Most weight is for the first, whose differences no other part detects: waves in the plane.
-_WEIGHTS = np.array([0.45, 0.35, 0.2])
+# Fine differences are detected by the first alone, smooth ones by the second best.
+_WEIGHTS = np.array([0.4, 0.4, 0.2])
 
 
 @TWO_SAMPLE.register
@@ -56,13 +58,14 @@ _WEIGHTS = np.array([0.45, 0.35, 0.2])
 class FuseRanks(ManyScales):
     """The default two-sample statistic: the harmonic mean of three p-values.
 
-    Two of the statistics are soft maxima of MMD² over five bandwidths of a Gaussian kernel. The
-    first divides each MMD² by the kernel's norm, like `Fuse`. The second divides it by its standard
-    deviation over permutations, like `HSICFuse`. The third statistic is the largest difference of a
-    coordinate's ranks in location, spread, skewness or tails; it is not used for samples of bags.
+    The first statistic is a soft maximum of MMD², divided by the kernel's norm like in `Fuse`, over
+    four bandwidths of two kernels in equal steps. The second is a soft maximum of MMD², divided by
+    its standard deviation over permutations like in `HSICFuse`, over ten bandwidths of a Gaussian
+    kernel in equal ratios. The third is the largest difference of a coordinate's ranks in location,
+    spread, skewness or tails; it is not used for samples of bags.
 
     The data and all permutations are ranked by each of the three statistics, which gives three
-    p-values each. The test statistic is −log of their weighted harmonic mean, with weights .45, .35
+    p-values each. The test statistic is −log of their weighted harmonic mean, with weights .4, .4
     and .2. It is in turn ranked among the permutations, which makes the test exact.
 
     Parameters
@@ -72,7 +75,7 @@ class FuseRanks(ManyScales):
     exact : bool, optional
         Whether exact kernels are used instead of random features. Time and memory are then
         quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
-        one core: up to 25,000 rows in all in two dimensions, or 6,000 rows in 512 dimensions.
+        one core: up to 13,300 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
 
     See Also
     --------
@@ -94,15 +97,24 @@ class FuseRanks(ManyScales):
     name: ClassVar[str] = "fuse_ranks"
     nulls: ClassVar[tuple[str, ...]] = ("permutation",)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
-    kernels: ClassVar[tuple[str, ...]] = ("gaussian", BOTH, "laplacian", "matern")
-    equal_steps: ClassVar[bool] = True
+
+    @override
+    def choose_scales(self, samples: TwoSamples) -> Scales:
+        """Return the kernels in equal steps, followed by those in equal ratios."""
+        names = ("gaussian", "laplacian") if samples.kernel == BOTH else (samples.kernel,)
+        rows = choose_rows(samples, CHOICE_ROWS)
+        given = self.n_frequencies, samples.seed
+        steps = Scales.choose(names, rows, *given, equal_steps=True)
+        ratios = Scales.choose(names[:1], rows, *given)
+        return replace(
+            steps, kernels=steps.kernels + ratios.kernels, norms=steps.norms + ratios.norms
+        )
 
     @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
         scales = self.choose_scales(samples)
         sums, drawn = self.draw(samples, scales)
-        values, norms = sums.observed(), np.array(scales.norms)
-        every = np.vstack([values, drawn])
+        every = np.vstack([sums.observed(), drawn])
         temperature = SHARPNESS * temperature_of(sums.n_independent)
         details: dict[str, Any] = {}
         largest = None
@@ -110,37 +122,64 @@ class FuseRanks(ManyScales):
             marginals = MarginalDifferences.of(samples, EXACT_UNITS if sums.is_gram else MAX_UNITS)
             largest = marginals.largest
             details["largest_of_coordinates"] = marginals.described
-        parts = weighted_scores(statistics_of(every, norms, temperature, largest))
+        ratios = scaled_differences(every, np.array(scales.norms), temperature)
+        parts = weighted_scores(statistics_of(*ratios, largest))
         means = logsumexp(parts, axis=1)
         top = int(parts[0].argmax())
-        by_norm = softmax(temperature * values / norms)
-        by_deviation = softmax(SHARPNESS_OF_SCORES * standard_scores(every)[0])
-        weights = by_norm if top == 0 else by_deviation
+        both = _parts_of(scales)
+        start = 0 if top == 0 else len(both[0].kernels)
+        chosen = slice(start, start + len(both[min(top, 1)].kernels))
+        weights = softmax(ratios[min(top, 1)][0])
         return Measured(
             statistic=float(means[0]),
             null=permutation_null(float(means[0]), means[1:]),
-            effect=effect_of(values, weights, sums.spread_within()),
+            effect=effect_of(every[0, chosen], weights, sums.spread_within()[chosen]),
             details={
                 "best_of_two" if largest is None else "best_of_three": _RANKED_PARTS[top],
                 **details,
-                **scale_details(scales, values, weights),
+                **scale_details(both[min(top, 1)], every[0, chosen], weights),
             },
-            kernel=str(scales),
+            kernel="; ".join(map(str, both)),
         )
 
 
-def statistics_of(
-    every: Floats, norms: Floats, temperature: float, largest: Floats | None = None
-) -> Floats:
-    """Return the two fused statistics, and the largest differences of coordinates if given.
+def _parts_of(scales: Scales) -> tuple[Scales, Scales]:
+    """Return the kernels in equal steps, and those in equal ratios."""
+    n = len(scales.kernels) - N_WIDTHS
+    return (
+        replace(scales, kernels=scales.kernels[:n], norms=scales.norms[:n]),
+        replace(scales, kernels=scales.kernels[n:], norms=scales.norms[n:]),
+    )
+
+
+def scaled_differences(every: Floats, norms: Floats, temperature: float) -> tuple[Floats, Floats]:
+    """Return exponents of both soft maxima: MMD² over norms, and over standard deviations.
 
     Parameters
     ----------
     every : shape (n, K)
-        MMD² of each kernel: of the data in one row, and of one permutation in each other row.
+        MMD² of each kernel: of the data in one row, and of one permutation in each other row. The
+        last ten kernels are those in equal ratios.
     norms : shape (K,)
     temperature : float
-        See `fused`.
+        Sharpness of the first soft maximum.
+
+    Returns
+    -------
+    shape (n, K − 10), and shape (n, 10)
+    """
+    steps, ratios = every[:, :-N_WIDTHS], every[:, -N_WIDTHS:]
+    by_norm = temperature * steps / norms[:-N_WIDTHS]
+    return by_norm, SHARPNESS_OF_SCORES * standard_scores(ratios)
+
+
+def statistics_of(by_norm: Floats, by_deviation: Floats, largest: Floats | None = None) -> Floats:
+    """Return the two soft maxima, and the largest differences of coordinates if given.
+
+    Parameters
+    ----------
+    by_norm, by_deviation : shapes (n, k)
+        See `scaled_differences`.
     largest : shape (n,), optional
         See `MarginalDifferences`.
 
@@ -148,10 +187,8 @@ def statistics_of(
     -------
     shape (n, 2) or (n, 3)
     """
-    by_norm = fused(every, norms, temperature)
-    by_deviation = fused(standard_scores(every), np.ones(len(norms)), SHARPNESS_OF_SCORES)
-    others = [] if largest is None else [largest]
-    return np.column_stack([by_norm, by_deviation, *others])
+    maxima = [logsumexp(exponents, axis=1) for exponents in (by_norm, by_deviation)]
+    return np.column_stack(maxima if largest is None else [*maxima, largest])
 
 
 def weighted_scores(table: Floats) -> Floats:
