@@ -103,9 +103,9 @@ class FuseRanks(ManyScales):
         """Return the kernels in equal steps, followed by those in equal ratios."""
         names = ("gaussian", "laplacian") if samples.kernel == BOTH else (samples.kernel,)
         rows = choose_rows(samples, CHOICE_ROWS)
-        given = self.n_frequencies, samples.seed
-        steps = Scales.choose(names, rows, *given, equal_steps=True)
-        ratios = Scales.choose(names[:1], rows, *given)
+        n, seed = self.n_frequencies, samples.seed
+        steps = Scales.choose(names, rows, n, seed, equal_steps=True)
+        ratios = Scales.choose(names[:1], rows, n, seed)
         return replace(
             steps, kernels=steps.kernels + ratios.kernels, norms=steps.norms + ratios.norms
         )
