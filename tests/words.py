@@ -10,7 +10,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -62,6 +62,16 @@ NAMES = {"found", "given", "kept", "left", "one", "said", "told"}
 OPPOSITES = {"left": {"right", "top"}}
 """Next to one of these, a name says which of two sides it is."""
 
+MAX_DEEP_IMPORTS = 1301
+MAX_PRIVATE_NAMES = 36
+"""In tests: names imported from modules below packages, and private names of the library.
+
+Both numbers only fall: tests go in by what packages export, and judge by what calls return.
+"""
+
+PROTOCOLS = {"_repr_html_", "_exit", "_replace", "_asdict", "_fields"}
+"""Names with an underscore that other libraries document."""
+
 
 def vague_names(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the name of each vague variable, parameter or field of a module."""
@@ -84,17 +94,88 @@ def _bound(scope: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.arg
 
 
+def exports() -> dict[tuple[str, str], str]:
+    """Return the package that exports each name of a module, the outermost of several."""
+    places: dict[tuple[str, str], str] = {}
+    for folder, package in (("pipeline", "bagbasis"), ("jobs", "bagbasis.jobs")):
+        files = sorted((ROOT / folder).rglob("__init__.py*"), key=lambda file: len(file.parts))
+        for file in files:
+            inner = file.parent.relative_to(ROOT / folder).parts
+            name = ".".join((package, *inner))
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
+                    for each in node.names:
+                        if not each.name.startswith("_"):
+                            places.setdefault((f"{name}.{node.module}", each.name), name)
+    return places
+
+
+def is_package(module: str) -> bool:
+    """Whether a module of the library is a folder."""
+    _, *parts = module.split(".")
+    is_job = parts[:1] in (["jobs"], ["configs"])
+    return ROOT.joinpath(*([] if is_job else ["pipeline"]), *parts).is_dir()
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the module and the name of each import from a module of the library."""
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bagbasis."):
+            module = node.module or ""
+            yield from ((node.lineno, module, each.name) for each in node.names)
+
+
+def private_names(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield the line of each private name that a module of tests takes from others."""
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    defined |= {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr not in defined | PROTOCOLS:
+            is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if re.match("_[a-z]", node.attr) and not is_own:
+                yield node.lineno, node.attr
+    yield from ((line, name) for line, _, name in imported(nodes) if re.match("_[a-zA-Z]", name))
+
+
+def complaints_of_tests(names: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with how tests reach into the library."""
+    places, n_deep, n_private = exports(), 0, 0
+    for name in names:
+        nodes = [*ast.walk(ast.parse((ROOT / name).read_text()))]
+        n_private += len([*private_names(nodes)])
+        for line, module, imported_name in imported(nodes):
+            if place := places.get((module, imported_name)):
+                yield f"{name}:{line}: import {imported_name} from {place}"
+            n_deep += not is_package(module)
+    if n_deep > MAX_DEEP_IMPORTS:
+        yield (
+            f"tests: {n_deep} imports from modules below packages, {MAX_DEEP_IMPORTS} before: "
+            "import names from the packages that export them"
+        )
+    if n_private > MAX_PRIVATE_NAMES:
+        yield (
+            f"tests: {n_private} private names of the library, {MAX_PRIVATE_NAMES} before: "
+            "judge by what public names return"
+        )
+
+
 def main() -> int:
     """Print each line with a word or a name of the lists; return 1 if there is any."""
     command = ["git", "ls-files", "--", *FOLDERS]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    any_word = re.compile("|".join(WORDS))
     complaints = [
         f"{name}:{number}: {remedy}: {line.strip()}"
         for name in names.split()
         if name.endswith((".py", ".md", ".pyi", ".yaml")) and not name.startswith(KEPT)
         for number, line in enumerate((ROOT / name).read_text().splitlines(), start=1)
+        if any_word.search(text := ALLOWED.sub("", line))
         for word, remedy in WORDS.items()
-        if re.search(word, ALLOWED.sub("", line))
+        if re.search(word, text)
     ]
     complaints += [
         f"{name}:{number}: name the paper, as in 'Oliva 2018, §3.2': {line.strip()}"
@@ -109,6 +190,9 @@ def main() -> int:
         if name.endswith(".py") and not name.startswith(KEPT + UNREAD)
         for line, vague in sorted(set(vague_names((ROOT / name).read_text())))
     ]
+    complaints += complaints_of_tests(
+        name for name in names.split() if name.startswith("tests/") and name.endswith(".py")
+    )
     print("\n".join(complaints))
     return 1 if complaints else 0
 

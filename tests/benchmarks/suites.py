@@ -37,8 +37,7 @@ from bagbasis import (
 from bagbasis.core.compiling import compiling_at_once
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.store.reading import partitions
-from bagbasis.datasets import Digits
-from bagbasis.datasets.base import BLOCK
+from bagbasis.datasets import BLOCK, Digits
 from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.jobs.experiments.speed.peers_regression import fit_dask, fit_sklearn
 from bagbasis.models.ridge.penalties import Penalties

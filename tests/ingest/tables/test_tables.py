@@ -14,8 +14,7 @@ import pytest
 
 from bagbasis import BagStore, Box
 from bagbasis.ingest import TableIngest, ingest_tables
-from bagbasis.ingest.tables import Database, LocalEngine
-from bagbasis.ingest.tables.engines import SORT_BYTES
+from bagbasis.ingest.tables import SORT_BYTES, Database, LocalEngine
 from tests.data.store.processes import running
 from tests.ingest.long_tables import (
     COLUMNS,
