@@ -13,10 +13,11 @@ import yaml
 
 from bagbasis import BagStore, ConfigError, DoubleBasisRegressor, ModelError, load_model
 from bagbasis.core.digits import rounded, with_error
+from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.jobs.commands import tune
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of
-from bagbasis.jobs.configs.sections import EMBEDDINGS, embedding_section
+from bagbasis.jobs.configs.sections import embedding_section
 from bagbasis.jobs.pictures.model_part import compare_judged
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.models import judge_fit
