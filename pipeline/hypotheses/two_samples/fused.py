@@ -86,9 +86,8 @@ class ManyScales(TwoSampleStatistic):
 
     def choose_scales(self, samples: TwoSamples) -> Scales:
         """Return the kernels, chosen on rows of both samples."""
-        names = ("gaussian", "laplacian") if samples.kernel == BOTH else (samples.kernel,)
         rows = choose_rows(samples, CHOICE_ROWS)
-        return Scales.choose(names, rows, self.n_frequencies, samples.seed)
+        return Scales.choose(kernel_names(samples), rows, self.n_frequencies, samples.seed)
 
     def unit_sums(self, samples: TwoSamples, scales: Scales, most: int = MAX_UNITS) -> UnitSums:
         """Return the sums over units from which all splits are computed."""
@@ -234,6 +233,11 @@ def fuse_sums(
         details=scale_details(scales, values, weights),
         kernel=str(scales),
     )
+
+
+def kernel_names(samples: TwoSamples) -> tuple[str, ...]:
+    """Return the names of the kernels of two samples, one or two."""
+    return ("gaussian", "laplacian") if samples.kernel == BOTH else (samples.kernel,)
 
 
 def fused(values: Floats, norms: Floats, temperature: float) -> Floats:

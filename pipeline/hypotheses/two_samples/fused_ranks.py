@@ -34,13 +34,13 @@ from ..samples.row_sources import ArrayRows
 from .aggregated import scores_of_ranks
 from .comparison import TWO_SAMPLE, TwoSamples
 from .fused import (
-    BOTH,
     CHOICE_ROWS,
     EXACT_UNITS,
     SHARPNESS,
     SHARPNESS_OF_SCORES,
     ManyScales,
     effect_of,
+    kernel_names,
     scale_details,
     standard_scores,
     temperature_of,
@@ -101,8 +101,7 @@ class FuseRanks(ManyScales):
     @override
     def choose_scales(self, samples: TwoSamples) -> Scales:
         """Return the kernels in equal steps, followed by those in equal ratios."""
-        names = ("gaussian", "laplacian") if samples.kernel == BOTH else (samples.kernel,)
-        rows = choose_rows(samples, CHOICE_ROWS)
+        names, rows = kernel_names(samples), choose_rows(samples, CHOICE_ROWS)
         n, seed = self.n_frequencies, samples.seed
         steps = Scales.choose(names, rows, n, seed, equal_steps=True)
         ratios = Scales.choose(names[:1], rows, n, seed)
@@ -127,17 +126,17 @@ class FuseRanks(ManyScales):
         means = logsumexp(parts, axis=1)
         top = int(parts[0].argmax())
         both = _parts_of(scales)
-        start = 0 if top == 0 else len(both[0].kernels)
-        chosen = slice(start, start + len(both[min(top, 1)].kernels))
-        weights = softmax(ratios[min(top, 1)][0])
+        part = min(top, 1)  # of the kernels
+        shown = (slice(-N_WIDTHS), slice(-N_WIDTHS, None))[part]
+        weights = softmax(ratios[part][0])
         return Measured(
             statistic=float(means[0]),
             null=permutation_null(float(means[0]), means[1:]),
-            effect=effect_of(every[0, chosen], weights, sums.spread_within()[chosen]),
+            effect=effect_of(every[0, shown], weights, sums.spread_within()[shown]),
             details={
                 "best_of_two" if largest is None else "best_of_three": _RANKED_PARTS[top],
                 **details,
-                **scale_details(both[min(top, 1)], every[0, chosen], weights),
+                **scale_details(both[part], every[0, shown], weights),
             },
             kernel="; ".join(map(str, both)),
         )
@@ -145,10 +144,10 @@ class FuseRanks(ManyScales):
 
 def _parts_of(scales: Scales) -> tuple[Scales, Scales]:
     """Return the kernels in equal steps, and those in equal ratios."""
-    n = len(scales.kernels) - N_WIDTHS
+    kernels, norms, n = scales.kernels, scales.norms, -N_WIDTHS
     return (
-        replace(scales, kernels=scales.kernels[:n], norms=scales.norms[:n]),
-        replace(scales, kernels=scales.kernels[n:], norms=scales.norms[n:]),
+        replace(scales, kernels=kernels[:n], norms=norms[:n]),
+        replace(scales, kernels=kernels[n:], norms=norms[n:]),
     )
 
 
