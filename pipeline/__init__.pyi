@@ -70,6 +70,9 @@ from .embeddings.random_features.learned import (
 from .embeddings.random_features.nystroem import (
     NystroemFeatures as NystroemFeatures,
 )
+from .embeddings.ranked import (
+    RankedSummariesEmbedding as RankedSummariesEmbedding,
+)
 from .embeddings.size import (
     SizeEmbedding as SizeEmbedding,
 )

@@ -85,6 +85,10 @@ from .random_features.registered import (
     DEFAULT_FEATURES as DEFAULT_FEATURES,
     RANDOM_FEATURES as RANDOM_FEATURES,
 )
+from .ranked import (
+    RankedSummariesEmbedding as RankedSummariesEmbedding,
+    RankedSummariesSpec as RankedSummariesSpec,
+)
 from .registered import (
     spec_from_dict as spec_from_dict,
     spec_to_dict as spec_to_dict,

@@ -37,6 +37,15 @@ def kernel_ridge(kernel, y, weights, train, test, alpha):
     return (z[test] - mean_z) @ psi + mean_y
 
 
+def test_kernels_are_averaged_by_weights():
+    x, rows = rows_of()
+    squares = [squared_distances(part, rows.landmarks) for part in np.split(x, [1], axis=1)]
+    judge, each = FoldJudge(rows), [np.exp(-part / 2 / 0.7**2) for part in squares]
+    for weights, expected in (((), (0.5, 0.5)), ((0.9, 0.1), (0.9, 0.1))):
+        mean = sum(w * kernel for w, kernel in zip(expected, each, strict=True))
+        np.testing.assert_allclose(judge.gaussian(squares, 0.7, weights), mean, rtol=1e-12)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(15), 4)], ids=["bags", "groups"])

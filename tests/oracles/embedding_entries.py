@@ -16,16 +16,18 @@ from bagbasis import (
     HistogramEmbedding,
     MeanMapEmbedding,
     MomentsEmbedding,
+    RankedSummariesEmbedding,
     SizeEmbedding,
     SlicedWassersteinEmbedding,
 )
-from bagbasis.embeddings import BagOfWordsSpec
+from bagbasis.embeddings import BagOfWordsSpec, RankedSummariesSpec
 
 from .histogram import (
     extremes_by_loop,
     homogeneous_map,
     moments_by_loop,
     quantiles_by_loop,
+    ranks_by_loop,
     shares_by_loop,
     sizes_by_loop,
     words_by_loop,
@@ -49,6 +51,7 @@ def embeddings() -> Iterator[Implementation]:
                 yield _extremes(**options, n_directions=4, tail=0.07)
                 yield _size(**options)
                 yield _words(**options, n_words=9)
+                yield _ranks(**options, n_levels=3)
     doubles = {"n_dims": 2, "dtypes": (np.float64, np.float64)}
     for kernel in ("laplacian", "matern"):
         yield _mean_map(**doubles, kernel=kernel, n_features=600, bandwidth=0.4, nu=2.5, seed=3)
@@ -63,6 +66,7 @@ def embeddings() -> Iterator[Implementation]:
     yield _extremes(**doubles, n_directions=1, out_of_box="drop")
     yield _size(**doubles, out_of_box="drop")
     yield _words(**doubles, n_words=2, out_of_box="drop")
+    yield _ranks(**doubles, n_levels=1, out_of_box="drop")
 
 
 def _mean_map(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
@@ -153,6 +157,21 @@ def _words(n_dims: int, dtypes: tuple[Any, Any], n_words: int, **params: Any) ->
         return words_by_loop(list(bags), centres, LO[:n_dims], HI[:n_dims], mode)
 
     return _entry(embedding, oracle, n_dims, dtypes, {"n_words": n_words, **params})
+
+
+def _ranks(n_dims: int, dtypes: tuple[Any, Any], n_levels: int, **params: Any) -> Implementation:
+    embedding = RankedSummariesEmbedding(n_levels=n_levels, **params)
+    box, mode = list(zip(LO[:n_dims], HI[:n_dims], strict=True)), embedding.out_of_box
+    n = 5 * n_dims + n_dims * (n_dims + 1) // 2
+    knots = np.sort(np.random.default_rng(n).random((n, n_levels + 1)), axis=1)
+    knots[::3, -1] = knots[::3, -2]  # a step
+    quantiles = tuple(knots.ravel().tolist())
+    embedding.spec_ = RankedSummariesSpec(n_levels, quantiles, out_of_box=mode, box=box)
+
+    def oracle(bags: Bags) -> Any:
+        return ranks_by_loop(list(bags), knots, LO[:n_dims], HI[:n_dims], mode)
+
+    return _entry(embedding, oracle, n_dims, dtypes, {"n_levels": n_levels, **params})
 
 
 def _entry(

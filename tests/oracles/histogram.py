@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,32 @@ def extremes_by_loop(
         rows.append(row)
         n_outside.append(outside)
     return np.array(rows) / np.sqrt(len(directions) * len(shares)), np.array(n_outside)
+
+
+def ranks_by_loop(
+    bags: Sequence[NDArray],
+    knots: NDArray,
+    lo: Sequence[float],
+    hi: Sequence[float],
+    mode: str = "clip",
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """For each moment, and each minimum, quantile .01, .99 and maximum of a coordinate, how far it
+    is from each of its ``knots`` (one row per statistic) to the next; and each bag's points
+    outside."""
+    axes, shares = np.eye(len(lo)), (0, 0.01, 0.99, 1)
+    moments, outside = moments_by_loop(bags, lo, hi, mode)
+    extremes, _ = extremes_by_loop(bags, axes, shares, lo, hi, mode)
+    rows = []
+    for statistics in np.concatenate([moments, extremes], axis=1):
+        row = []
+        for value, levels in zip(statistics, knots, strict=True):
+            for low, high in pairwise(levels):
+                if value <= low:
+                    row.append(0.5 if value == low == high else 0.0)
+                else:
+                    row.append(1.0 if value >= high else (value - low) / (high - low))
+        rows.append(row)
+    return np.array(rows), outside
 
 
 def sizes_by_loop(

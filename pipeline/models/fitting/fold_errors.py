@@ -235,19 +235,25 @@ class FoldJudge:
         self._factor = np.empty((m, m), order="F")
         self._repeats = [_Repeat(rows, folds, m) for folds in rows.folds]
 
-    def gaussian(self, parts: Sequence[Floats], width: float) -> Floats:
+    def gaussian(
+        self, parts: Sequence[Floats], width: float, weights: Sequence[float] = ()
+    ) -> Floats:
         """Return the mean of exp(−d² / 2 width²) of squared distances, each of shape (n, m).
 
-        The next call overwrites the result.
+        Parts have ``weights``, whose sum is 1; without any, they have equal ones. The next call
+        overwrites the result.
         """
         kernel = self._kernel
         for i, squares in enumerate(parts):
             term = self._term if i else kernel
             np.multiply(-0.5 / width**2, squares, out=term)
             np.exp(term, out=term)
+            if weights:
+                term *= weights[i]
             if i:
                 kernel += term
-        kernel /= len(parts)
+        if not weights:
+            kernel /= len(parts)
         return kernel
 
     def landmark_features(self, kernel: Floats) -> Floats:

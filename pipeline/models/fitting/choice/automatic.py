@@ -4,8 +4,9 @@ A sample of labelled bags is read once. Each embedding of a short list, with a f
 by K-fold errors of kernel ridge regression (`fold_errors`), by folds of whole groups where groups
 are known. First all embeddings on one scale of the points, then, where labels depend on some
 coordinates alone, all of these coordinates, then the best two on other scales, then
-sums of the best kernel and another one, and, if bags differ much in size, the best embedding with
-shrinkage by bag size. The choice is a pure function of the data.
+sums of the best kernel and another one, the average with a kernel of ranks, and, if bags differ
+much in size, the best embedding with shrinkage by bag size. The choice is a pure function of the
+data.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from .short_list import (
     View,
     linear_list,
     others_of,
+    ranks_beside,
     short_list,
     size_beside,
     transformer_of_view,
@@ -65,6 +67,8 @@ BEST = 2  # embeddings that are tried on other scales
 # standard errors by which the best candidate is worse on a scale that others are not tried on
 ERRORS_WORSE = 2.0
 N_SUMMED = 3  # embeddings that are added to the best
+AVERAGED_BAGS = 1024  # labelled bags; more tell kernels apart
+RANKS_SHARE = 0.3  # share of ranks in the average with the best kernel
 N_SIZED = 4  # embeddings that are joined to the number of points by one kernel
 UNEQUAL_SIZES = 3.0  # ratio of a large to a small bag from which embeddings are shrunk by size
 SIZE_QUANTILES = 0.05, 0.95  # a small and a large bag: a few bags do not count
@@ -150,7 +154,8 @@ def choose_embedding(
     ``tried``, the candidates with the chosen one first. Each candidate has a ``name``, ``width``,
     ``error`` (mean squared error over the variance of the labels), ``standard_error``, ``behind``
     (difference to the error of the chosen candidate) with ``standard_error_behind``, and ``alpha``
-    per bag. ``coordinates`` names the embedded coordinates, if others are left out.
+    per bag, and a sum whose kernels differ in weight has their ``weights``. ``coordinates`` names
+    the embedded coordinates, if others are left out.
 
     Raises
     ------
@@ -251,6 +256,8 @@ class _Search:
                     break
         if kernels:
             self._join()
+            if self._sample.n_labelled <= AVERAGED_BAGS:
+                self._average()
         if np.ptp(self._sample.bags.sizes) > 0:
             self._if_better(self._add_size)
         if self._sizes_differ:
@@ -382,6 +389,31 @@ class _Search:
             self._sum(best, other)
         self._refine(self._best_kernel)
 
+    def _average(self) -> None:
+        """Judge the best kernel averaged with the kernel of ranks, and choose it if not behind.
+
+        Few bags do not tell kernels apart, and the average of two different kernels errs less than
+        the one of least error. It is chosen unless it is behind by more than a standard error. Each
+        kernel is in units of its penalty, so that the average is about that of the predictions.
+        """
+        best = self._best
+        if best.of.linear or self._second is False:
+            return
+        ranks = self._try(ranks_beside(best.of), (best.width,))
+        if ranks is None:
+            return
+        signals = np.array([1 - RANKS_SHARE, RANKS_SHARE]) / (best.errors.alpha, ranks.errors.alpha)
+        weight = float(signals[1] / signals.sum())
+        parts = *best.parts, *ranks.parts
+        near = 1 / float(signals.sum())
+        averaged = self._judge(best.of.plus(ranks.of, weight), best.width, parts, near)
+        gap = self._sample.rows.standard_error(averaged.errors.losses - best.errors.losses)
+        if averaged.error - best.error > gap:
+            return
+        ahead = [judged for judged in self._judged if judged.error < averaged.error]
+        self._judged = [judged for judged in self._judged if judged not in ahead]
+        self._beside += ahead
+
     @property
     def _best(self) -> JudgedCandidate:
         """Candidate with the least error; among equal candidates the first, the cheapest."""
@@ -507,7 +539,8 @@ class _Search:
         """Judge one width; the search for the penalty begins at ``near``, if it is given."""
         features_of = self._judge_of.landmark_features
         if not (candidate.linear or self._second is False):
-            z = features_of(self._judge_of.gaussian(parts, width or 1.0))
+            kernel = self._judge_of.gaussian(parts, width or 1.0, candidate.weights)
+            z = features_of(kernel)
         elif parts[0].shape[1] <= len(self._landmarks):
             z = parts[0]
         else:
@@ -569,11 +602,12 @@ class _Search:
         order = [best, *(judged for judged in every if judged is not best)]
         tried = []
         for judged in order:
-            losses = judged.errors.losses
+            losses, weights = judged.errors.losses, judged.of.weights
             tried.append(
                 {
                     "name": judged.of.label,
                     "width": judged.width,
+                    **({"weights": weights} if weights else {}),
                     "error": judged.error,
                     "standard_error": rows.standard_error(losses),
                     "behind": judged.error - best.error,

@@ -22,6 +22,7 @@ from ....embeddings.hdd import JOINT_DIMS, HDDEmbedding
 from ....embeddings.mean_map import MeanMapEmbedding
 from ....embeddings.moments import MomentsEmbedding
 from ....embeddings.projection import ProjectionEmbedding
+from ....embeddings.ranked import RankedSummariesEmbedding
 from ....embeddings.size import SizeEmbedding
 from ....embeddings.sliced import SlicedWassersteinEmbedding
 
@@ -94,14 +95,32 @@ class Choosable:
         transformer = transformer_of_view(self.view)
         return inner if transformer is None else PointTransformer(transformer, inner)
 
+    @property
+    def weights(self) -> list[float]:
+        """Weights of the kernels of a sum, whose sum is 1; empty if they are equal."""
+        shrunk = isinstance(self.embedding, ShrunkEmbedding)
+        inner = self.embedding.embedding if shrunk else self.embedding
+        return list(inner.weights or ()) if isinstance(inner, EmbeddingUnion) else []
+
     def shrunk(self) -> Choosable:
         """Return the embedding shrunk by bag size."""
         inner = ShrunkEmbedding(clone(self.embedding))
         return replace(self, name=f"{self.name}, shrunk", embedding=inner)
 
-    def plus(self, other: Choosable) -> Choosable:
-        """Return the sum of the kernels of two embeddings, of points on the scale of this one."""
-        return self._joined(other, "sum")
+    def plus(self, other: Choosable, weight: float | None = None) -> Choosable:
+        """Return the sum of the kernels of two embeddings, of points on the scale of this one.
+
+        The other one has a ``weight`` from 0 to 1, this one has the rest. Without a weight, all
+        parts have equal weights, unless those of this one have weights.
+        """
+        joined = self._joined(other, "sum")
+        if weight is None and not self.weights:
+            return joined
+        n, m = len(_parts_of(self.embedding)), len(_parts_of(other.embedding))
+        of_others = m / (n + m) if weight is None else weight
+        own = [(1 - of_others) * w for w in self.weights or [1 / n] * n]
+        joined.embedding.set_params(weights=[*own, *[of_others / m] * m])
+        return joined
 
     def times(self, other: Choosable) -> Choosable:
         """Return one kernel of two embeddings joined, of points on the scale of this one."""
@@ -180,6 +199,11 @@ def linear_list(n_dims: int) -> list[Choosable]:
 def size_beside(other: Choosable) -> Choosable:
     """Return the number of points as an embedding, in addition to one of points on a scale."""
     return replace(other, name="number of points", embedding=SizeEmbedding(), linear=False)
+
+
+def ranks_beside(other: Choosable) -> Choosable:
+    """Return the ranks of summaries as an embedding, of the points of another one."""
+    return replace(other, name="ranks", embedding=RankedSummariesEmbedding(), linear=False)
 
 
 def others_of(scale: str) -> Sequence[str]:
