@@ -98,8 +98,9 @@ class Choosable:
     @property
     def weights(self) -> list[float]:
         """Weights of the kernels of a sum, whose sum is 1; empty if they are equal."""
-        shrunk = isinstance(self.embedding, ShrunkEmbedding)
-        inner = self.embedding.embedding if shrunk else self.embedding
+        inner: Embedding[Any] | None = self.embedding
+        if isinstance(inner, ShrunkEmbedding):
+            inner = inner.embedding
         return list(inner.weights or ()) if isinstance(inner, EmbeddingUnion) else []
 
     def shrunk(self) -> Choosable:
