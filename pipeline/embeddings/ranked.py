@@ -32,7 +32,7 @@ _HELD = 3  # arrays of the size of the output that exist at once
 Levels = Annotated[int, Integer(1, 64)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RankedSummariesSpec(UnboundedSpec):
     """Fitted ranks of summary statistics; see `RankedSummariesEmbedding`.
 
@@ -181,7 +181,9 @@ class RankedSummariesEmbedding(Embedding[RankedSummariesSpec]):
         Integer(1, MAX_FUNCTIONS // rows.shape[1]).check("n_levels", self.n_levels)
         knots = np.quantile(rows, np.linspace(0, 1, self.n_levels + 1), axis=0)
         quantiles = tuple(knots.T.ravel().tolist())
-        return RankedSummariesSpec(self.n_levels, quantiles, out_of_box=out_of_box, box=box)
+        return RankedSummariesSpec(
+            n_levels=self.n_levels, quantiles=quantiles, out_of_box=out_of_box, box=box
+        )
 
 
 def summaries_of(box: Box, out_of_box: str, margin: float) -> tuple[EmbeddingSpec, ...]:
@@ -189,7 +191,10 @@ def summaries_of(box: Box, out_of_box: str, margin: float) -> tuple[EmbeddingSpe
     d = box.n_dims
     shared: dict[str, Any] = {"out_of_box": out_of_box, "box": box, "margin": margin}
     with_covariances = d * (d + 1) // 2 <= MAX_COVARIANCES
-    return MomentsSpec(with_covariances, **shared), ExtremesSpec(d, TAIL, 0, **shared)
+    return (
+        MomentsSpec(covariance=with_covariances, **shared),
+        ExtremesSpec(n_directions=d, tail=TAIL, seed=0, **shared),
+    )
 
 
 def fill_summaries(parts: Sequence[EmbeddingSpec], bags: Bags, outside: Integers) -> Floats:

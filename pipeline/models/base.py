@@ -249,9 +249,10 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def choice_(self) -> DataFrame:
-        """The candidates of ``embedding="auto"`` as a pandas data frame, the best first.
+        """The candidates of ``embedding="auto"`` as a pandas data frame, the chosen one first.
 
         The columns are ``name``; ``width`` of the random features, NaN for linear candidates;
+        ``weights`` of the kernels, if a candidate is a sum with different ones;
         ``error``, the squared error by folds relative to that of a constant, and its
         ``standard_error``; ``behind``, the difference to the best error, and its
         ``standard_error_behind``; and ``alpha``, the penalty per bag. Without

@@ -166,7 +166,9 @@ def _ranks(n_dims: int, dtypes: tuple[Any, Any], n_levels: int, **params: Any) -
     knots = np.sort(np.random.default_rng(n).random((n, n_levels + 1)), axis=1)
     knots[::3, -1] = knots[::3, -2]  # a step
     quantiles = tuple(knots.ravel().tolist())
-    embedding.spec_ = RankedSummariesSpec(n_levels, quantiles, out_of_box=mode, box=box)
+    embedding.spec_ = RankedSummariesSpec(
+        n_levels=n_levels, quantiles=quantiles, out_of_box=mode, box=box
+    )
 
     def oracle(bags: Bags) -> Any:
         return ranks_by_loop(list(bags), knots, LO[:n_dims], HI[:n_dims], mode)
