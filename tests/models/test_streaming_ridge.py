@@ -36,8 +36,10 @@ def test_equals_ridge_in_any_batches(alpha, y):
 def folds_of(groups, n_folds=5):
     """The fold of each group: a batch of one row leaves all others empty."""
     batches = (groups[i : i + 1] for i in range(len(groups)))
-    ridges = ((StreamingRidge("folds", n_folds=n_folds), one) for one in batches)
-    fits = [ridge.partial_fit(X[:1], Y[:1], groups=one) for ridge, one in ridges]
+    fits = [
+        StreamingRidge("folds", n_folds=n_folds).partial_fit(X[:1], Y[:1], groups=batch)
+        for batch in batches
+    ]
     return [[part.n for part in fit.folds_].index(1) for fit in fits]
 
 
