@@ -12,7 +12,7 @@ from pydantic import Field
 from bagbasis.models import evaluate, permutation_importance
 
 from ..cluster import running_on
-from ..configs.config import ClusterConfig, DirectoryConfig
+from ..configs.config import ClusterConfig, DirectoryConfig, ModelUrl, WeightColumn
 from ..configs.sections import parameter_of, with_parameters
 from ..terminal import Terminal
 
@@ -36,10 +36,8 @@ class Config(ClusterConfig, DirectoryConfig):
     data_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of labelled bags"
     )
-    model_url: str = Field(examples=["example-output/model.zarr"], description="the model")
-    sample_weight: str | None = Field(
-        default=None, description="column of the store: how much each bag counts; null: all 1"
-    )
+    model_url: ModelUrl
+    sample_weight: WeightColumn = None
     coordinate_names: list[str] | None = Field(
         default=None,
         description="axis labels of the pictures, with units; null: the store's, or numbers",

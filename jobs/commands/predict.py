@@ -10,7 +10,7 @@ from pydantic import Field
 from bagbasis.models import write_predictions
 
 from ..cluster import running_on
-from ..configs.config import ClusterConfig, ReportConfig
+from ..configs.config import ClusterConfig, ModelUrl, ReportConfig
 from ..configs.sections import with_parameters
 from ..terminal import Terminal
 
@@ -32,7 +32,7 @@ class Config(_Written):
     data_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of bags, labelled or not"
     )
-    model_url: str = Field(examples=["example-output/model.zarr"], description="the model")
+    model_url: ModelUrl
     output_url: str = Field(
         examples=["example-output/predictions.parquet"], description="where the predictions go"
     )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from bagbasis.core import Fraction
+from bagbasis.core import Fraction, parameters_of
 from bagbasis.operations import DriftGate, Retraining, Window
 
 from ..cluster import running_on
-from ..configs.config import ClusterConfig, Section
+from ..configs.config import ClusterConfig, Section, WeightColumn
 from ..configs.model_sections import FRACTION, GROUPS, ModelSection
 from ..configs.sections import EmbeddingOption, with_parameters
 from ..configs.sequence_section import RidgeAlone
@@ -46,7 +46,12 @@ class DriftSection(Section):
     """The test of the new bags against the window before."""
 
 
-@with_parameters({"fraction": replace(FRACTION, default=0.1, accepts=Fraction), "groups": GROUPS})
+_HOLDOUT = parameters_of(Retraining)["holdout"].default
+
+
+@with_parameters(
+    {"fraction": replace(FRACTION, default=_HOLDOUT, accepts=Fraction), "groups": GROUPS}
+)
 class GroupedHoldout(Section):
     """Whole groups of bags that enter no model."""
 
@@ -65,14 +70,12 @@ class Config(ClusterConfig):
     RENAMED_OF: ClassVar[str] = "bags retrain"
 
     if TYPE_CHECKING:
-        sample_weight: str | None = Field(
-            default=None, description="column of the store: how much each bag counts; null: all 1"
-        )
+        sample_weight: WeightColumn = None
         registry_url: str
     target: str | list[str] | None
 
     holdout: Annotated[float, Field(gt=0, lt=1)] | GroupedHoldout = Field(
-        default=0.1,
+        default=_HOLDOUT,
         description="fraction of the bags that no model is fitted to; the newest of them judge "
         "models; or {fraction, groups}",
     )

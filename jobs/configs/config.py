@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -17,6 +17,13 @@ from bagbasis.core.errors import ConfigError, shown
 from bagbasis.core.moved import RENAMED, with_new_names
 from bagbasis.core.yaml_text import parse_yaml
 from bagbasis.data.storage.files import check_regular, storage_errors
+
+StoreUrl = Annotated[str, Field(examples=["example-output/bags.zarr"], description="the store")]
+ModelUrl = Annotated[str, Field(examples=["example-output/model.zarr"], description="the model")]
+WeightColumn = Annotated[
+    str | None,
+    Field(description="column of the store: how much each bag counts; null: all 1"),
+]
 
 
 class Section(BaseModel):

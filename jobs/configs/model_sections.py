@@ -14,7 +14,7 @@ from bagbasis.core.declarations import joined_parameters
 from bagbasis.core.errors import ConfigError
 from bagbasis.data.labelled.holdout import Holdout
 
-from .config import ClusterConfig, Section
+from .config import ClusterConfig, Section, WeightColumn
 from .sections import (
     AUTO,
     DEFAULT_EMBEDDING,
@@ -160,9 +160,7 @@ class FittingConfig(ClusterConfig):
         description="fraction of the bags kept out, for evaluate; or {fraction, groups}, or "
         "{after, time}",
     )
-    sample_weight: str | None = Field(
-        default=None, description="column of the store: how much each bag counts; null: all 1"
-    )
+    sample_weight: WeightColumn = None
     overwrite: bool = Field(default=False, description="replace a model that is there")
 
     @property

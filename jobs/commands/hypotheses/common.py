@@ -12,7 +12,7 @@ from pydantic import Field
 from bagbasis.core import parameters_of
 from bagbasis.core.errors import ParameterError
 
-from ...configs.config import DirectoryConfig
+from ...configs.config import DirectoryConfig, StoreUrl
 from ...terminal import Terminal
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TestConfig(DirectoryConfig):
 class StoreTestConfig(TestConfig):
     """Keys of a test of the bags of one store."""
 
-    data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    data_url: StoreUrl
     bags: BagRange = None
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
-from ...configs.config import ReportConfig
+from ...configs.config import ReportConfig, StoreUrl
 from ...terminal import Terminal
 from .changes import report_changes
 
@@ -14,7 +12,7 @@ from .changes import report_changes
 class Config(ReportConfig):
     """Keys of ``configs/compact.yaml``."""
 
-    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    url: StoreUrl
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ...configs.config import ReportConfig
+from ...configs.config import ReportConfig, StoreUrl
 from ...terminal import Terminal
 from .changes import report_changes
 
@@ -14,7 +14,7 @@ from .changes import report_changes
 class Config(ReportConfig):
     """Keys of ``configs/relabel.yaml``."""
 
-    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    url: StoreUrl
     target: str = Field(examples=["k"], description="the target")
     labels: dict[int | str, int | float | str] = Field(
         examples=[{3: 2.0, 17: 4.0}], description="the new label of each id"

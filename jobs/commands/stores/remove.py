@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ...configs.config import ReportConfig
+from ...configs.config import ReportConfig, StoreUrl
 from ...terminal import Terminal
 from .changes import report_changes
 
@@ -14,7 +14,7 @@ from .changes import report_changes
 class Config(ReportConfig):
     """Keys of ``configs/remove.yaml``."""
 
-    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    url: StoreUrl
     ids: list[int] | list[str] = Field(
         examples=[[3, 17]], description="ids of the bags; none is removed if one is unknown"
     )

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from pydantic import Field
-
-from ...configs.config import ReportConfig
+from ...configs.config import ReportConfig, StoreUrl
 from ...terminal import Terminal
 
 
 class Config(ReportConfig):
     """Keys of ``configs/verify.yaml``."""
 
-    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    url: StoreUrl
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
