@@ -76,14 +76,14 @@ def test_laws_of_nulls():
     assert mixture_null(at, weights, 20_000, 0).p_value == pytest.approx(0.1, abs=0.01)
     shifted = mixture_null(at - 1, weights, 20_000, 0, shift=-1.0)
     assert shifted.p_value == pytest.approx(0.1, abs=0.01)
-    assert gamma_null(at, mean, variance).p_value == pytest.approx(0.1, abs=0.01)
+    assert gamma_null(at, mean, variance, 0.0).p_value == pytest.approx(0.1, abs=0.01)
     assert gamma_null(at - 1, mean - 1, variance, -1.0).p_value == pytest.approx(0.1, abs=0.01)
     assert pearson_null(at, mean, variance, skewness).p_value == pytest.approx(0.1, abs=0.01)
     assert normal_null(1.6448536 * 0.2, 0.2).p_value == pytest.approx(0.05)
     assert chi_square_null(stats.chi2.isf(0.01, 4), 4, 1e9).p_value == pytest.approx(0.01)
     assert chi_square_null(stats.chi2.isf(0.01, 4), 4, 40).p_value > 0.02  # T² of 41 rows
     assert 0 < normal_null(1e6, 1.0).p_value < 1e-300
-    for null in (gamma_null(0.0, mean, variance), pearson_null(0.0, mean, variance, skewness)):
+    for null in (gamma_null(0.0, mean, variance, 0.0), pearson_null(0.0, mean, variance, skewness)):
         assert (null.values.mean(), null.values.var()) == pytest.approx((mean, variance), rel=0.1)
         assert (np.diff(null.values) >= 0).all()
 

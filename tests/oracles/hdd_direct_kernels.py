@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bagbasis.core.compiling import kernel, subkernel
-from bagbasis.embeddings.kernels.hdd_kernels import _powers_float32, _powers_float64
+from bagbasis.embeddings.kernels import hdd_kernels
 
 _F = np.float32
 LOG2_E, LN2_1, LN2_2 = _F(1.4426950408889634), _F(0.693359375), _F(-2.12194440e-4)
@@ -139,6 +139,6 @@ def powers(begin, end, density, floor, exponent, rates, weights, out):
     """
     for i in range(begin, end):
         if density.itemsize == 4:
-            _powers_float32(density[i], floor, exponent, rates, weights, out[i])
+            hdd_kernels._powers_float32(density[i], floor, exponent, rates, weights, out[i])
         else:
-            _powers_float64(density[i], floor, exponent, rates, weights, out[i])
+            hdd_kernels._powers_float64(density[i], floor, exponent, rates, weights, out[i])
