@@ -33,6 +33,8 @@ FIRST = (
     "tests/operations/retraining/test_survival.py",
     "tests/object_stores/",
     "tests/models/tuning/",
+    "tests/neural/",
+    *("tests/test_docs.py", "tests/test_examples.py", "tests/test_readme.py"),  # the last by name
 )
 
 ROOM = 8 * 2**30  # bytes; a run of all tests leaves far less
