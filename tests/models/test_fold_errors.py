@@ -9,7 +9,7 @@ from bagbasis.models.fitting.fold_errors import (
     EXPONENTS,
     FoldJudge,
     FoldRows,
-    _Repeat,
+    Repeat,
     assign_folds,
     median_of,
     squared_distances,
@@ -149,14 +149,14 @@ def test_slopes_are_derivatives_of_the_losses(weighted):
     x, rows = rows_of(weighted=weighted)
     judge = FoldJudge(rows)
     squares = squared_distances(x, rows.landmarks)
-    repeat = judge._repeats[0]
+    repeat = judge.repeats[0]
     repeat.take(judge.landmark_features(judge.gaussian([squares], median_of(squares))))
     step = 1e-5
     for alpha in (1e-5, 1e-2, 10.0):
         high, low = (
-            repeat.losses(alpha * np.exp(way), judge._factor).losses for way in (step, -step)
+            repeat.losses(alpha * np.exp(way), judge.factor).losses for way in (step, -step)
         )
-        slopes = repeat.losses(alpha, judge._factor).slopes
+        slopes = repeat.losses(alpha, judge.factor).slopes
         np.testing.assert_allclose(slopes, (high - low) / (2 * step), rtol=1e-3, atol=1e-7)
 
 
@@ -184,13 +184,13 @@ def test_a_kernel_that_is_far_behind_costs_one_penalty(monkeypatch):
     rival = judge.errors(judge.landmark_features(judge.gaussian([squares], median_of(squares))))
     noise = np.random.default_rng(1).normal(size=(120, 2))
     penalties = []
-    losses = _Repeat.losses
+    losses = Repeat.losses
 
     def counted(self, alpha, factor):
         penalties.append(alpha)
         return losses(self, alpha, factor)
 
-    monkeypatch.setattr(_Repeat, "losses", counted)
+    monkeypatch.setattr(Repeat, "losses", counted)
     assert judge.errors(noise, rival=rival).error > 1.25 * rival.error
     assert len(penalties) == 1
     judge.errors(noise)

@@ -225,6 +225,12 @@ class FoldJudge:
     Parameters
     ----------
     rows : FoldRows
+
+    Attributes
+    ----------
+    repeats : list of Repeat
+    factor : shape (m, m)
+        Memory for the factors of m landmarks.
     """
 
     def __init__(self, rows: FoldRows) -> None:
@@ -232,8 +238,8 @@ class FoldJudge:
         n, m = len(rows), len(rows.landmarks)
         self._kernel, self._term = np.empty((n, m)), np.empty((n, m))
         self._square, self._sum = np.empty((m, m)), np.empty((m, m))
-        self._factor = np.empty((m, m), order="F")
-        self._repeats = [_Repeat(rows, folds, m) for folds in rows.folds]
+        self.factor = np.empty((m, m), order="F")
+        self.repeats = [Repeat(rows, folds, m) for folds in rows.folds]
 
     def gaussian(
         self, parts: Sequence[Floats], width: float, weights: Sequence[float] = ()
@@ -258,7 +264,7 @@ class FoldJudge:
 
     def landmark_features(self, kernel: Floats) -> Floats:
         """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), in its place."""
-        landmarks, square, factor = self._rows.landmarks, self._sum, self._factor
+        landmarks, square, factor = self._rows.landmarks, self._sum, self.factor
         np.take(kernel, landmarks, axis=0, out=self._square, mode="clip")
         np.add(self._square, self._square.T, out=square)
         square *= 0.5
@@ -285,7 +291,7 @@ class FoldJudge:
         """
         rows, s = self._rows, z.shape[1]
         first, *others = self._repeats_of(s)
-        factor = self._factor if s == len(self._factor) else np.empty((s, s), order="F")
+        factor = self.factor if s == len(self.factor) else np.empty((s, s), order="F")
         start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
 
         @cache
@@ -315,10 +321,10 @@ class FoldJudge:
             losses = losses_at(best).losses
         return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
 
-    def _repeats_of(self, s: int) -> list[_Repeat]:
-        if s == len(self._factor):
-            return self._repeats
-        return [_Repeat(self._rows, folds, s) for folds in self._rows.folds]
+    def _repeats_of(self, s: int) -> list[Repeat]:
+        if s == len(self.factor):
+            return self.repeats
+        return [Repeat(self._rows, folds, s) for folds in self._rows.folds]
 
     def _smoothest(self, losses_at: Callable[[int], LossesAt], best: int) -> int:
         """Return the largest penalty within one standard error of the best."""
@@ -360,8 +366,14 @@ def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], st
         best, step, before = i, longer, step if longer == step + before else 0
 
 
-class _Repeat:
-    """The folds of one repeat, and the sums of each."""
+class Repeat:
+    """The folds of one repeat, and the sums of each.
+
+    Attributes
+    ----------
+    sums : list of arrays
+        For each fold, those of the rows outside it; see `sizes_of_sums`.
+    """
 
     def __init__(self, rows: FoldRows, folds: Integers, m: int) -> None:
         self._rows = rows
@@ -372,7 +384,7 @@ class _Repeat:
         self._ordered, self._joined = np.empty((n, m)), np.empty((n, width))
         self._places = np.split(self._order, ends)
         self._z, self._parts = np.split(self._ordered, ends), np.split(self._joined, ends)
-        self._sums = [np.empty((n_sums, width)) for _ in self._places]
+        self.sums = [np.empty((n_sums, width)) for _ in self._places]
         self._whole = np.empty((n_sums, width))
         self._fits = [Centred(m) for _ in self._places]
 
@@ -385,13 +397,13 @@ class _Repeat:
         joined[:, m:-1] = self._rows.y[self._order]
         joined[:, -1] = 1.0
         joined *= self._roots
-        for part, sums in zip(self._parts, self._sums, strict=True):
+        for part, sums in zip(self._parts, self.sums, strict=True):
             members = part if len(sums) == part.shape[1] else part[:, [*range(m), -1]]
             np.matmul(members.T, part, out=sums)
-        self._whole[...] = self._sums[0]
-        for sums in self._sums[1:]:
+        self._whole[...] = self.sums[0]
+        for sums in self.sums[1:]:
             self._whole += sums
-        for sums, fit in zip(self._sums, self._fits, strict=True):
+        for sums, fit in zip(self.sums, self._fits, strict=True):
             np.subtract(self._whole, sums, out=sums)
             fit.take(sums)
 

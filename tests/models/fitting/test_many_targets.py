@@ -101,7 +101,7 @@ def test_sums_of_the_choice_without_products_of_labels(monkeypatch):
     def errors(columns):
         units = np.ones(len(columns))
         judge = FoldJudge(FoldRows(y[:, columns], folds, units, weights, np.arange(n)))
-        assert judge._repeats[0]._sums[0].shape == fold_errors.sizes_of_sums(m, len(columns))
+        assert judge.repeats[0].sums[0].shape == fold_errors.sizes_of_sums(m, len(columns))
         return judge.errors(z).losses * len(columns)
 
     monkeypatch.setattr(fold_errors, "N_LANDMARKS", m)
@@ -134,9 +134,9 @@ def test_components_of_labels_have_the_errors_of_all_columns(k):
 def _losses(rows, z, alpha):
     """Return the losses of rows with one penalty."""
     judge = FoldJudge(rows)
-    repeat = judge._repeats[0]
+    repeat = judge.repeats[0]
     repeat.take(z)
-    return repeat.losses(alpha, judge._factor).losses
+    return repeat.losses(alpha, judge.factor).losses
 
 
 def test_few_columns_are_judged_as_they_are():
