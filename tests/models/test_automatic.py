@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from bagbasis import (
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    RankedSummariesEmbedding,
     TripleBasisRegressor,
     cross_val_score,
     load_model,
@@ -22,7 +24,7 @@ from bagbasis import (
 from bagbasis.embeddings import FourierSpec, NystroemSpec
 from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models import judge_fit
-from bagbasis.models.fitting.choice.short_list import ranks_beside, short_list
+from bagbasis.models.fitting.choice.short_list import short_list
 
 SMALL = RandomFourierFeatures(n_features=64)
 
@@ -44,6 +46,11 @@ def chosen():
 @pytest.fixture(scope="module")
 def by_default():
     return DoubleBasisRegressor().fit(*bags_of())
+
+
+def ranks_of(candidate):
+    """The ranks of summaries of the same points."""
+    return replace(candidate, name="ranks", embedding=RankedSummariesEmbedding())
 
 
 def tried(model):
@@ -81,7 +88,7 @@ def test_the_fit_is_that_of_the_embedding_and_width_chosen(chosen):
     (bags, y), model = bags_of(), chosen
     width = model.report_["choice"]["tried"][0]["width"]
     names = {one.name: one for one in short_list(2)}
-    names["ranks"] = ranks_beside(names["moments"])
+    names["ranks"] = ranks_of(names["moments"])
     name, _, scale = model.report_["choice"]["chosen"].partition(", ")
     first, *others = (names[part] for part in name.split(" + "))
     embedding = first
@@ -300,7 +307,7 @@ def test_ranks_are_left_out_where_they_err_more():
 def test_a_sum_keeps_its_weights():
     """A part that is joined to an average has the weight of a part; weights sum to one."""
     moments = short_list(2)[0]
-    pair = moments.plus(ranks_beside(moments), 0.1)
+    pair = moments.plus(ranks_of(moments), 0.1)
     np.testing.assert_allclose(pair.weights, [0.9, 0.1])
     np.testing.assert_allclose(pair.shrunk().weights, [0.9, 0.1])
     np.testing.assert_allclose(pair.plus(moments).weights, [0.6, 0.2 / 3, 1 / 3])
