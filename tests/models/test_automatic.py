@@ -55,20 +55,20 @@ def ranks_of(candidate):
 
 def tried(model):
     """The names of what a choice has tried."""
-    return {one["name"] for one in model.report_["choice"]["tried"]}
+    return {item["name"] for item in model.report_["choice"]["tried"]}
 
 
 @pytest.mark.long
 def test_the_default_chooses_and_says_what_it_tried(chosen):
     model = chosen
-    found = model.report_["choice"]
-    assert json.loads(json.dumps(found)) == found
-    assert found["chosen"] == found["tried"][0]["name"]
-    least = min(found["tried"], key=lambda one: one["error"])
+    values = model.report_["choice"]
+    assert json.loads(json.dumps(values)) == values
+    assert values["chosen"] == values["tried"][0]["name"]
+    least = min(values["tried"], key=lambda value: value["error"])
     assert -least["behind"] <= least["standard_error_behind"]
     assert {"moments", "mean map", "sliced Wasserstein", "projection", "js"} <= tried(model)
-    assert all(one["standard_error"] > 0 for one in found["tried"])
-    assert found["tried"][0]["error"] < 0.3
+    assert all(item["standard_error"] > 0 for item in values["tried"])
+    assert values["tried"][0]["error"] < 0.3
     assert model.features_.second.scale > 0
     assert model.embedding == "auto"
 
@@ -87,7 +87,7 @@ def test_the_fit_is_that_of_the_embedding_and_width_chosen(chosen):
     sums over other folds round otherwise."""
     (bags, y), model = bags_of(), chosen
     width = model.report_["choice"]["tried"][0]["width"]
-    names = {one.name: one for one in short_list(2)}
+    names = {item.name: item for item in short_list(2)}
     names["ranks"] = ranks_of(names["moments"])
     name, _, scale = model.report_["choice"]["chosen"].partition(", ")
     first, *others = (names[part] for part in name.split(" + "))
@@ -107,7 +107,7 @@ def test_the_fit_is_that_of_the_embedding_and_width_chosen(chosen):
 def test_few_bags_choose_the_penalty_by_folds(chosen, monkeypatch):
     """Beyond some thousands GCV serves; what was asked for in another way is kept."""
     (bags, y), of_few = bags_of(), chosen
-    given = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
+    model = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
     monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FOLDED_BAGS", len(bags) - 1)
     of_many = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
     assert of_few.alpha == of_many.alpha == "auto"
@@ -115,7 +115,7 @@ def test_few_bags_choose_the_penalty_by_folds(chosen, monkeypatch):
     again = DoubleBasisRegressor(random_features=SMALL, alpha="folds").fit(bags, y)
     np.testing.assert_array_equal(again.alpha_scores_, of_few.alpha_scores_)
     same = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
-    np.testing.assert_array_equal(same.coef_, given.coef_)
+    np.testing.assert_array_equal(same.coef_, model.coef_)
 
 
 @pytest.mark.long
@@ -145,9 +145,9 @@ def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypat
     monkeypatch.setattr("bagbasis.models.fitting.choice.sample.MAX_JUDGED_BAGS", 32)
     monkeypatch.setattr("bagbasis.models.fitting.choice.sample.MIN_SAMPLED_BAGS", 32)
     bags, y = bags_of(60)
-    found = DoubleBasisRegressor().fit(bags, y)
-    assert found.report_["choice"]["n_bags"] < 60
-    assert found.features_.second.n_features > 40
+    model = DoubleBasisRegressor().fit(bags, y)
+    assert model.report_["choice"]["n_bags"] < 60
+    assert model.features_.second.n_features > 40
 
 
 @pytest.mark.long
@@ -157,8 +157,8 @@ def test_every_dimension_has_a_default(d):
     model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
     assert "left_out" not in model.report_["choice"]
     assert np.isfinite(model.predict(bags)).all()
-    for one in short_list(d):
-        marginals = one.embedding.get_params().get("marginals", 0)
+    for item in short_list(d):
+        marginals = item.embedding.get_params().get("marginals", 0)
         assert d <= 3 or marginals is not None
 
 
@@ -175,13 +175,13 @@ def test_a_store_and_memory_choose_alike_on_any_number_of_cores(tmp_path):
     box = [(-8, 8), (-8, 8)]
     store = BagStore.create(tmp_path / "s.zarr", n_dims=2, target_names=["y"], box=box)
     store.append(bags, targets={"y": y})
-    found = []
+    values = []
     for cores in (1, 2):
         with use_cores(cores):
             model = DoubleBasisRegressor(random_features=SMALL).fit(store)
         report = {**model.report_["choice"], "seconds": 0}
-        found.append((report, model.coef_.tobytes()))
-    assert found[0] == found[1]
+        values.append((report, model.coef_.tobytes()))
+    assert values[0] == values[1]
     # the error of the folds that chose has a standard error, which is that of its root
     judged, best = judge_fit(model, store), model.report_["choice"]["tried"][0]
     spread = best["standard_error"] / (2 * judged["error"])
@@ -238,11 +238,11 @@ def test_a_linear_model_is_taken_where_it_is_best(by_default):
     bags = Bags.from_list([centre + rng.normal(size=(15, 12)) for centre in centres])
     y = bags.means.sum(axis=1) + 0.2 * rng.normal(size=80)
     model = DoubleBasisRegressor().fit(bags, y)
-    found = model.report_["choice"]
-    assert found["chosen"] == "linear in means"
+    values = model.report_["choice"]
+    assert values["chosen"] == "linear in means"
     assert model.features_.second is None
-    given = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
-    assert not any(name.startswith("linear") for name in tried(given))
+    fitted = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    assert not any(name.startswith("linear") for name in tried(fitted))
     assert {"linear in means", "linear in moments", "extremes"} <= tried(by_default)
     assert not by_default.report_["choice"]["chosen"].startswith("linear in means")
 
@@ -272,7 +272,7 @@ def test_a_kernel_of_ranks_is_averaged_in_units_of_penalties(of_families):
     assert chosen["name"] == report["chosen"]
     name, ranks = chosen["name"].split(",")[0].rsplit(" + ", 1)
     assert ranks == "ranks"
-    alone = {one["name"].split(",")[0]: one for one in reversed(others)}
+    alone = {item["name"].split(",")[0]: item for item in reversed(others)}
     signal, of_ranks = 0.7 / alone[name]["alpha"], 0.3 / alone["ranks"]["alpha"]
     share = of_ranks / (signal + of_ranks)
     n = name.count(" + ") + 1
@@ -331,7 +331,7 @@ def test_without_random_features_ridge_on_the_embeddings_decides():
     bags, y = bags_of()
     model = DoubleBasisRegressor(random_features=False).fit(bags, y)
     assert model.features_.second is None
-    assert all(one["width"] is None for one in model.report_["choice"]["tried"])
+    assert all(item["width"] is None for item in model.report_["choice"]["tried"])
 
 
 @pytest.mark.long
@@ -342,7 +342,7 @@ def test_a_width_that_is_given_stays():
         RandomFourierFeatures(n_features=64, scale=0.9),
     ):
         model = DoubleBasisRegressor(random_features=second).fit(bags, y)
-        widths = {one["width"] for one in model.report_["choice"]["tried"]}
+        widths = {item["width"] for item in model.report_["choice"]["tried"]}
         assert widths == {0.3 if second.scale == "median" else None}
         if second.scale == 0.9:
             assert model.features_.second.scale == 0.9
@@ -438,10 +438,10 @@ def test_the_number_of_points_is_left_out_where_it_does_not_help(by_default):
     """It is not tried where all bags have as many points, and not taken without a clear gain."""
     assert not any(SIZE in name for name in tried(by_default))
     arrays, y = sized(lambda bag: bag[:, 0].mean(), least=60, most=90)
-    found = DoubleBasisRegressor().fit(arrays, y).report_["choice"]
-    assert SIZE not in found["chosen"]
-    assert any(SIZE in one["name"] for one in found["tried"])
-    assert found["tried"][0]["name"] == found["chosen"]
+    values = DoubleBasisRegressor().fit(arrays, y).report_["choice"]
+    assert SIZE not in values["chosen"]
+    assert any(SIZE in item["name"] for item in values["tried"])
+    assert values["tried"][0]["name"] == values["chosen"]
 
 
 @pytest.mark.long

@@ -56,7 +56,7 @@ def test_errors_equal_models_fitted_fold_by_fold(weighted, groups):
     kernel = np.exp(-0.5 * squares / width**2)
     judge = FoldJudge(rows)
     judge.errors(np.ones(kernel.shape))  # of which the next one knows nothing
-    found = judge.errors(judge.landmark_features(judge.gaussian([squares], width)))
+    result = judge.errors(judge.landmark_features(judge.gaussian([squares], width)))
     losses = np.zeros((len(EXPONENTS), len(rows)))
     for e, exponent in enumerate(EXPONENTS):
         for folds in rows.folds:
@@ -64,16 +64,16 @@ def test_errors_equal_models_fitted_fold_by_fold(weighted, groups):
                 test = folds == fold
                 if groups is not None:
                     assert not set(groups[test]) & set(groups[~test])
-                said = kernel_ridge(kernel, rows.y, rows.weights, ~test, test, 10.0**exponent)
-                left = (said - rows.y[test]) ** 2 / rows.units
-                losses[e, test] += left.mean(axis=1) / len(rows.folds)
+                message = kernel_ridge(kernel, rows.y, rows.weights, ~test, test, 10.0**exponent)
+                remaining = (message - rows.y[test]) ** 2 / rows.units
+                losses[e, test] += remaining.mean(axis=1) / len(rows.folds)
     errors = losses @ rows.weights / rows.weights.sum()
     best = chosen = int(errors.argmin())
     while rows.mean(gaps := losses[chosen + 1] - losses[best]) <= rows.standard_error(gaps):
         chosen += 1  # of few rows the smoothest within one standard error
-    assert found.alpha == 10.0 ** EXPONENTS[chosen]
-    np.testing.assert_allclose(found.error, errors[chosen], rtol=1e-5)
-    np.testing.assert_allclose(found.losses, losses[chosen], rtol=1e-3, atol=1e-5)
+    assert result.alpha == 10.0 ** EXPONENTS[chosen]
+    np.testing.assert_allclose(result.error, errors[chosen], rtol=1e-5)
+    np.testing.assert_allclose(result.losses, losses[chosen], rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [30, 100, 101])
@@ -81,14 +81,14 @@ def test_few_noisy_rows_have_the_largest_penalty_that_is_as_good(n):
     """Labels that are noise: up to 100 rows the mean, and labels without noise: a small penalty."""
     rng = np.random.default_rng(n)
     x, noise = rng.normal(size=(n, 2)), rng.normal(size=(n, 1))
-    found = {}
+    by_name = {}
     for name, y in {"noise": noise, "smooth": np.sin(x[:, :1])}.items():
         rows = FoldRows(y, assign_folds(n), y.var(axis=0), np.ones(n), np.arange(n))
         squares, judge = squared_distances(x, rows.landmarks), FoldJudge(rows)
         z = judge.landmark_features(judge.gaussian([squares], median_of(squares)))
-        found[name] = judge.errors(z).alpha
-    assert found["smooth"] <= 1e-4
-    assert found["noise"] >= (10.0 ** EXPONENTS[-1] if n <= 100 else 1e-3)
+        by_name[name] = judge.errors(z).alpha
+    assert by_name["smooth"] <= 1e-4
+    assert by_name["noise"] >= (10.0 ** EXPONENTS[-1] if n <= 100 else 1e-3)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -97,10 +97,10 @@ def test_few_features_are_judged_as_their_kernel(weighted):
     x, rows = rows_of(weighted=weighted)
     judge = FoldJudge(rows)
     of_kernel = judge.errors(judge.landmark_features(x @ x[rows.landmarks].T))
-    found = judge.errors(x)
-    assert found.alpha == of_kernel.alpha
-    np.testing.assert_allclose(found.losses, of_kernel.losses, rtol=1e-4, atol=1e-6)
-    assert found.error == pytest.approx(of_kernel.error, rel=1e-6)
+    result = judge.errors(x)
+    assert result.alpha == of_kernel.alpha
+    np.testing.assert_allclose(result.losses, of_kernel.losses, rtol=1e-4, atol=1e-6)
+    assert result.error == pytest.approx(of_kernel.error, rel=1e-6)
 
 
 def test_standard_errors_are_those_of_a_mean_over_clusters():
@@ -110,8 +110,8 @@ def test_standard_errors_are_those_of_a_mean_over_clusters():
     y = np.zeros((100, 1))
     rows = FoldRows(y, np.zeros((1, 100), int), np.ones(1), np.ones(100), clusters)
     losses = effects[:, clusters] + spread
-    told = np.mean([rows.standard_error(one) ** 2 for one in losses[:300]]) ** 0.5
-    np.testing.assert_allclose(told, losses.mean(axis=1).std(), rtol=0.06)
+    message = np.mean([rows.standard_error(item) ** 2 for item in losses[:300]]) ** 0.5
+    np.testing.assert_allclose(message, losses.mean(axis=1).std(), rtol=0.06)
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
@@ -171,9 +171,9 @@ def test_a_search_finds_the_best_penalty_from_any_start(n):
 
     from_near = judge.errors(features())
     for start in (1e-7, 1e-4, 10.0):
-        found = judge.errors(features(), near=start)
-        assert found.alpha == from_near.alpha
-        assert found.error == pytest.approx(from_near.error, rel=1e-12)
+        result = judge.errors(features(), near=start)
+        assert result.alpha == from_near.alpha
+        assert result.error == pytest.approx(from_near.error, rel=1e-12)
 
 
 def test_a_kernel_that_is_far_behind_costs_one_penalty(monkeypatch):

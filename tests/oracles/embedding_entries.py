@@ -75,8 +75,8 @@ def _mean_map(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementa
     def oracle(bags: Bags) -> Any:
         frequencies = _spec(embedding, n_dims).frequencies()
         mode = embedding.out_of_box
-        found, outside = mean_map_by_loop(list(bags), frequencies, LO[:n_dims], HI[:n_dims], mode)
-        return (phases_of(found) if embedding.phase else found), outside
+        result, outside = mean_map_by_loop(list(bags), frequencies, LO[:n_dims], HI[:n_dims], mode)
+        return (phases_of(result) if embedding.phase else result), outside
 
     return _entry(embedding, oracle, n_dims, dtypes, params)
 
@@ -207,5 +207,5 @@ def _embedded(embedding: Any, dtype: Any, bags: Bags) -> tuple[NDArray[Any], int
 
 def _spec(embedding: Any, n_dims: int) -> Any:
     bounds = list(zip(LO[:n_dims], HI[:n_dims], strict=True))
-    given = getattr(embedding, "spec_", None)
-    return given or embedding.set_params(box=bounds).resolve(n_dims, None, list)
+    value = getattr(embedding, "spec_", None)
+    return value or embedding.set_params(box=bounds).resolve(n_dims, None, list)

@@ -27,13 +27,13 @@ def shares_by_loop(
     n_outside = np.zeros(len(bags), dtype=np.int64)
     for i, bag in enumerate(bags):
         for g, group in enumerate(groups):
-            kept, outside = confined(to_unit(bag, lo, hi)[:, list(group)], mode)
+            selected, outside = confined(to_unit(bag, lo, hi)[:, list(group)], mode)
             n_outside[i] = max(n_outside[i], outside)
-            for point in kept:
+            for point in selected:
                 cell = 0
                 for u in point.tolist():
                     cell = n_bins * cell + min(int(u * n_bins), n_bins - 1)
-                shares[i, g, cell] += 1 / len(kept)
+                shares[i, g, cell] += 1 / len(selected)
     return shares, n_outside
 
 
@@ -55,10 +55,10 @@ def moments_by_loop(
     """Mean and upper triangle of numpy's covariance (1/n) of each bag, and its points outside."""
     rows, n_outside = [], []
     for bag in bags:
-        kept, outside = confined(to_unit(bag, lo, hi), mode)
-        covariance = np.atleast_2d(np.cov(kept, rowvar=False, bias=True))
+        selected, outside = confined(to_unit(bag, lo, hi), mode)
+        covariance = np.atleast_2d(np.cov(selected, rowvar=False, bias=True))
         upper = [covariance[j, k] for j in range(len(lo)) for k in range(j, len(lo))]
-        rows.append([*kept.mean(axis=0), *upper])
+        rows.append([*selected.mean(axis=0), *upper])
         n_outside.append(outside)
     return np.array(rows), np.array(n_outside)
 
@@ -76,11 +76,11 @@ def quantiles_by_loop(
     rows, n_outside = [], []
     ends = np.arange(n_quantiles + 1) / n_quantiles
     for bag in bags:
-        kept, outside = confined(to_unit(bag, lo, hi), mode)
-        steps = np.arange(len(kept) + 1) / len(kept)
+        selected, outside = confined(to_unit(bag, lo, hi), mode)
+        steps = np.arange(len(selected) + 1) / len(selected)
         overlap = np.minimum.outer(ends[1:], steps[1:]) - np.maximum.outer(ends[:-1], steps[:-1])
         shares = n_quantiles * overlap.clip(min=0)
-        rows.append(np.concatenate([shares @ np.sort(kept @ theta) for theta in directions]))
+        rows.append(np.concatenate([shares @ np.sort(selected @ theta) for theta in directions]))
         n_outside.append(outside)
     return np.array(rows) / np.sqrt(len(directions) * n_quantiles), np.array(n_outside)
 
@@ -97,10 +97,10 @@ def extremes_by_loop(
     exceed, over the root of the row's length; and each bag's points outside."""
     rows, n_outside = [], []
     for bag in bags:
-        kept, outside = confined(to_unit(bag, lo, hi), mode)
+        selected, outside = confined(to_unit(bag, lo, hi), mode)
         row = []
         for theta in directions:
-            projected = kept @ theta
+            projected = selected @ theta
             reached = [(projected <= value).mean() for value in projected]
             for share in shares:
                 enough = [p for p, r in zip(projected, reached, strict=True) if r >= share - 1e-12]
@@ -141,7 +141,7 @@ def sizes_by_loop(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The logarithm of how many points of each bag count; and each bag's points outside."""
     counted = [confined(to_unit(bag, lo, hi), mode) for bag in bags]
-    rows = [[np.log(len(kept))] for kept, _ in counted]
+    rows = [[np.log(len(saved))] for saved, _ in counted]
     return np.array(rows), np.array([outside for _, outside in counted])
 
 
@@ -155,8 +155,8 @@ def words_by_loop(
     """Roots of the fractions of points by the nearest centre, and each bag's points outside."""
     rows, n_outside = [], []
     for bag in bags:
-        kept, outside = confined(to_unit(bag, lo, hi), mode)
-        nearest = ((kept[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-        rows.append(np.sqrt(np.bincount(nearest, minlength=len(centres)) / len(kept)))
+        selected, outside = confined(to_unit(bag, lo, hi), mode)
+        nearest = ((selected[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        rows.append(np.sqrt(np.bincount(nearest, minlength=len(centres)) / len(selected)))
         n_outside.append(outside)
     return np.array(rows), np.array(n_outside)
