@@ -342,7 +342,7 @@ def plot_intervals(
     >>> from bagbasis.plotting import plot_intervals
     >>> model = DoubleBasisRegressor('moments', alpha=1e-3).fit(X[:60], y[:60], holdout=0.3)
     >>> lower, upper = (bound.ravel() for bound in model.predict_interval(X[60:]))
-    >>> ax = plot_intervals(y[60:], lower, upper, [len(x) for x in X[60:]])
+    >>> ax = plot_intervals(y[60:], lower, upper, sizes=[len(x) for x in X[60:]])
     >>> ax.get_xlabel()
     'points in the bag, mean of a group of bags'
     """

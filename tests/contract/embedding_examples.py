@@ -49,6 +49,7 @@ EMBEDDING_EXAMPLES: dict[str, Example] = {
         ProjectionSpec={"basis": "cosine", "n_per_dim": 3, "max_norm": None, **SPEC},
         BagOfWordsSpec={"centres": (0.25, 0.5, 0.75, 0.5), **SPEC},
         ExtremesSpec={"n_directions": 2, "tail": 0.1, "seed": 0, **SPEC},
+        RankedSummariesSpec={"n_levels": 1, "quantiles": (0.0, 1.0) * 13, **SPEC},
         SizeSpec=SPEC,
         SlicedWassersteinSpec={"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},
         UnionSpec={
