@@ -364,6 +364,7 @@ def test_default_and_what_asks_for_another():
     [
         ({"statistic": "fuse", "bandwidth": 1.0}, "'fuse' takes several of its own"),
         ({"statistic": "fuse", "null": "gamma"}, "the statistic 'fuse' admits"),
+        ({"a": 1e200 * X}, "distances of two rows are from .*: take other units"),
         ({"a": 1e200 * X, "standardize": False}, "distances of .* are from .*: take other units"),
         ({"a": 0 * X, "b": 0 * Y}, "all rows of both samples are alike"),
     ],
