@@ -97,7 +97,7 @@ def test_a_lane_has_the_cores_of_its_job(profile):
 
 
 INTERRUPTED = """
-import os, signal, threading
+import os, signal, threading, time
 def connects():
     import bagbasis.execution.clusters.job_queue
 if {in_thread}:
@@ -108,7 +108,8 @@ else:
     connects()
 try:
     os.kill(os.getpid(), signal.SIGINT)
-    signal.pause()
+    while True:
+        time.sleep(0.01)  # another thread may take the signal, which wakes no pause of this one
 except KeyboardInterrupt:
     print("interrupted")
 """
