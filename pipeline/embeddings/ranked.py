@@ -67,31 +67,31 @@ class RankedSummariesSpec(UnboundedSpec):
 
     @override
     def check_together(self) -> None:
-        n = sum(part.n_features for part in self.parts) * (self.n_levels + 1)
+        n = sum(part.n_features for part in self._parts) * (self.n_levels + 1)
         if len(self.quantiles) != n:
             raise ParameterError(f"quantiles has {len(self.quantiles)} numbers; expected {n}")
 
     @property
-    def parts(self) -> tuple[EmbeddingSpec, ...]:
+    def _parts(self) -> tuple[EmbeddingSpec, ...]:
         """Embeddings whose features are ranked: moments, and extremes of each coordinate."""
         return summaries_of(self.box, self.out_of_box, self.margin)
 
     @property
     def n_features(self) -> int:
         """Length of the embedding."""
-        return self.n_levels * sum(part.n_features for part in self.parts)
+        return self.n_levels * sum(part.n_features for part in self._parts)
 
     @property
     @override
     def seconds_per_point(self) -> float:
-        return sum(part.seconds_per_point for part in self.parts)
+        return sum(part.seconds_per_point for part in self._parts)
 
     @property
     @override
     def cost(self) -> Cost:
         s = self.n_features
         own = Cost(seconds_per_bag=s * _SECONDS_PER_NUMBER, bytes_per_bag=8 * _HELD * s)
-        return sum((part.cost for part in self.parts), own)
+        return sum((part.cost for part in self._parts), own)
 
     @override
     def describe(self) -> Description:
@@ -99,12 +99,12 @@ class RankedSummariesSpec(UnboundedSpec):
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        names = [name for part in self.parts for name in part.feature_names(coordinates)]
+        names = [name for part in self._parts for name in part.feature_names(coordinates)]
         return [f"rank({name}, {level})" for name in names for level in range(self.n_levels)]
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        rows = fill_summaries(self.parts, bags, outside)
+        rows = fill_summaries(self._parts, bags, outside)
         knots = np.array(self.quantiles).reshape(rows.shape[1], -1)
         low, high = knots[:, :-1], knots[:, 1:]
         widths = np.where(high > low, high - low, 1.0)
