@@ -102,7 +102,9 @@ def test_replaced_or_shrunk_store(settings, store, tmp_path):
         grow(other, n - n // 2)
         with pytest.raises(StoreError, match=message):
             retrain(spec(tmp_path, data_url=other.url))
-    wider = type(store).create(tmp_path / "wider.zarr", 2, target_names=("y",), box=[(0, 2), (0, 1)])
+    wider = type(store).create(
+        tmp_path / "wider.zarr", 2, target_names=("y",), box=[(0, 2), (0, 1)]
+    )
     grow(wider, 210)
     with pytest.raises(StoreError, match="its box is"):
         retrain(spec(tmp_path, data_url=wider.url))
