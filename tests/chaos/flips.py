@@ -102,7 +102,7 @@ def fitted(kind: type) -> Any:
     """Return a small model with everything that models of its kind may have."""
     parts = _parts()
     if kind is TripleBasisRegressor:
-        return kind(*parts, ProjectionEmbedding(n_per_dim=3), alpha=0.1).fit(
+        return kind(*parts, response_embedding=ProjectionEmbedding(n_per_dim=3), alpha=0.1).fit(
             BAGS, [bag[:, :1] for bag in BAGS]
         )
     if kind is DoubleBasisClassifier:
