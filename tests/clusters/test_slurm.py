@@ -100,6 +100,7 @@ INTERRUPTED = """
 import os, signal, threading, time
 def connects():
     import bagbasis.execution.clusters.job_queue
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs ignore
 if {in_thread}:
     thread = threading.Thread(target=connects)
     thread.start()
