@@ -16,15 +16,15 @@ from ..core.errors import DataError, ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from ..execution.costs import Cost
-from .base import ChoiceSample, Embedding, EmbeddingSpec, UnboundedSpec
+from .base import ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
+from .composed.union import UnionSpec
 from .description import Description
 from .extremes import ExtremesSpec
 from .kinds import embedding
 from .moments import MomentsSpec
-from .remembering import fill_once
 
-MAX_COVARIANCES = 300  # with more, that is from 25 coordinates on, there are none
+MAX_COVARIANCES = 300  # of summaries of bags; there would be more from 25 coordinates on
 TAIL = 0.01  # fraction of the points beyond the inner quantiles
 _SECONDS_PER_NUMBER = 4e-9  # for the code of one level
 _HELD = 3  # arrays of the size of the output that exist at once
@@ -67,31 +67,30 @@ class RankedSummariesSpec(UnboundedSpec):
 
     @override
     def check_together(self) -> None:
-        n = sum(part.n_features for part in self._parts) * (self.n_levels + 1)
+        n = self._summaries.n_features * (self.n_levels + 1)
         if len(self.quantiles) != n:
             raise ParameterError(f"quantiles has {len(self.quantiles)} numbers; expected {n}")
 
     @property
-    def _parts(self) -> tuple[EmbeddingSpec, ...]:
-        """Embeddings whose features are ranked: moments, and extremes of each coordinate."""
+    def _summaries(self) -> UnionSpec:
         return summaries_of(self.box, self.out_of_box, self.margin)
 
     @property
     def n_features(self) -> int:
         """Length of the embedding."""
-        return self.n_levels * sum(part.n_features for part in self._parts)
+        return len(self.quantiles) // (self.n_levels + 1) * self.n_levels
 
     @property
     @override
     def seconds_per_point(self) -> float:
-        return sum(part.seconds_per_point for part in self._parts)
+        return self._summaries.seconds_per_point
 
     @property
     @override
     def cost(self) -> Cost:
         s = self.n_features
         own = Cost(seconds_per_bag=s * _SECONDS_PER_NUMBER, bytes_per_bag=8 * _HELD * s)
-        return sum((part.cost for part in self._parts), own)
+        return self._summaries.cost + own
 
     @override
     def describe(self) -> Description:
@@ -99,12 +98,12 @@ class RankedSummariesSpec(UnboundedSpec):
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        names = [name for part in self._parts for name in part.feature_names(coordinates)]
+        names = [name for part in self._summaries.parts for name in part.feature_names(coordinates)]
         return [f"rank({name}, {level})" for name in names for level in range(self.n_levels)]
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        rows = fill_summaries(self._parts, bags, outside)
+        rows = _rows_of(self._summaries, bags, outside)
         knots = np.array(self.quantiles).reshape(rows.shape[1], -1)
         low, high = knots[:, :-1], knots[:, 1:]
         widths = np.where(high > low, high - low, 1.0)
@@ -172,8 +171,8 @@ class RankedSummariesEmbedding(Embedding[RankedSummariesSpec]):
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> RankedSummariesSpec:
         # quantiles are those of the sample
-        parts = summaries_of(box, out_of_box, 0.0)
-        each = [fill_summaries(parts, bags, np.zeros(len(bags), np.int64)) for bags in sample()]
+        summaries = summaries_of(box, out_of_box, 0.0)
+        each = [_rows_of(summaries, bags, np.zeros(len(bags), np.int64)) for bags in sample()]
         rows = np.concatenate(each) if each else np.empty((0, 1))
         rows = rows[np.isfinite(rows).all(axis=1)]  # a bag without points is NaN
         if not len(rows):
@@ -186,22 +185,27 @@ class RankedSummariesEmbedding(Embedding[RankedSummariesSpec]):
         )
 
 
-def summaries_of(box: Box, out_of_box: str, margin: float) -> tuple[EmbeddingSpec, ...]:
-    """Return the embeddings whose features are ranked."""
+def summaries_of(box: Box, out_of_box: str, margin: float) -> UnionSpec:
+    """Return the embedding whose features are ranked: moments, and extremes of each coordinate."""
     d = box.n_dims
     shared: dict[str, Any] = {"out_of_box": out_of_box, "box": box, "margin": margin}
     with_covariances = d * (d + 1) // 2 <= MAX_COVARIANCES
-    return (
-        MomentsSpec(covariance=with_covariances, **shared),
-        ExtremesSpec(n_directions=d, tail=TAIL, seed=0, **shared),
+    return UnionSpec(
+        names=("moments", "extremes"),
+        parts=(
+            MomentsSpec(covariance=with_covariances, **shared),
+            ExtremesSpec(n_directions=d, tail=TAIL, seed=0, **shared),
+        ),
+        join="product",
+        scales=(1.0, 1.0),
+        weights=(1.0, 1.0),
+        out_of_box=out_of_box,
+        box=box,
     )
 
 
-def fill_summaries(parts: Sequence[EmbeddingSpec], bags: Bags, outside: Integers) -> Floats:
-    """Return the features of all parts, shape (n_bags, n), and count the points outside."""
-    each = []
-    for part in parts:  # all parts count the same points outside
-        rows = np.empty((len(bags), part.n_features))
-        fill_once(part, bags, rows, outside)
-        each.append(rows)
-    return np.concatenate(each, axis=1)
+def _rows_of(summaries: UnionSpec, bags: Bags, outside: Integers) -> Floats:
+    """Return the summaries of bags, and count their points outside."""
+    rows = np.empty((len(bags), summaries.n_features))
+    summaries.fill(bags, rows, outside)
+    return rows

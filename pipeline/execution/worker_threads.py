@@ -13,7 +13,6 @@ from threading import Lock
 import joblib
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
 from threadpoolctl import ThreadpoolController
-from typing_extensions import override
 
 from ..core.compiling import events
 from ..core.errors import ParameterError, shown
@@ -138,7 +137,8 @@ class _WhileAny:
     The first thread to enter sets it, and the last thread to leave restores it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, setting: Callable[[], AbstractContextManager[object]]) -> None:
+        self._setting = setting
         self._n_within = 0
         self._begin_anew()
         after_fork(self._begin_anew)
@@ -150,54 +150,36 @@ class _WhileAny:
     def __enter__(self) -> None:
         with self._lock:
             if self._n_within == 0:
-                self._set()
+                self._set = ExitStack()
+                self._set.enter_context(self._setting())
             self._n_within += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_within -= 1
             if self._n_within == 0:
-                self._restore()
-
-    def _set(self) -> None:
-        raise NotImplementedError
-
-    def _restore(self) -> None:
-        raise NotImplementedError
+                self._set.close()
 
 
-class _OneThread(_WhileAny):
-    """Limits BLAS to one thread; OpenBLAS has one number of threads for the whole process."""
-
-    @override
-    def _set(self) -> None:
-        # Entered and left, not only made: threadpoolctl lets one thread set limits until
-        # it leaves, and silently ignores all others.
-        limits = _thread_pools().limit(limits=1, user_api="blas")
-        self._limits = ExitStack()
-        self._limits.enter_context(limits)
-
-    @override
-    def _restore(self) -> None:
-        self._limits.close()
+def _one_thread() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread; OpenBLAS has one number of threads for the whole process."""
+    # Entered and left, not only made: threadpoolctl lets one thread set limits until it leaves, and
+    # silently ignores all others.
+    return _thread_pools().limit(limits=1, user_api="blas")
 
 
-class _ReusedMemory(_WhileAny):
-    """Lets glibc keep what is freed, and gives it back at the end."""
-
-    @override
-    def _set(self) -> None:
-        _begin_process()
-        _give_back(REUSED_BYTES)
-
-    @override
-    def _restore(self) -> None:
-        _give_back(GIVEN_BACK_BYTES)
-        if trim := getattr(c_library(), "malloc_trim", None):
-            trim(0)
+@contextmanager
+def _reused_memory() -> Iterator[None]:
+    """Let glibc keep what is freed, and give it back at the end."""
+    _begin_process()
+    _give_back(REUSED_BYTES)
+    yield
+    _give_back(GIVEN_BACK_BYTES)
+    if trim := getattr(c_library(), "malloc_trim", None):
+        trim(0)
 
 
-_ONE_THREAD, _REUSED_MEMORY = _OneThread(), _ReusedMemory()
+_ONE_THREAD, _REUSED_MEMORY = _WhileAny(_one_thread), _WhileAny(_reused_memory)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:

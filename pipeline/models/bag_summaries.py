@@ -10,11 +10,11 @@ from typing_extensions import override
 
 from ..core.arrays import Floats
 from ..data.bags.bags import Bags
+from ..embeddings.ranked import MAX_COVARIANCES
 from ..execution.costs import Cost
 
 SECONDS_PER_EXTREME = 5e-9  # of a coordinate of a point
 GAPS_BYTES = 2**27  # points of a block, in double
-MAX_COVARIANCES = 300  # columns; 25 coordinates and more have variances alone
 
 
 @dataclass(frozen=True)

@@ -410,9 +410,8 @@ class _Search:
         gap = self._sample.rows.standard_error(averaged.errors.losses - best.errors.losses)
         if averaged.error - best.error > gap:
             return
-        ahead = [judged for judged in self._judged if judged.error < averaged.error]
-        self._judged = [judged for judged in self._judged if judged not in ahead]
-        self._beside += ahead
+        self._beside += [judged for judged in self._judged if judged.error < averaged.error]
+        self._judged = [judged for judged in self._judged if judged.error >= averaged.error]
 
     @property
     def _best(self) -> JudgedCandidate:
