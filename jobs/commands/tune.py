@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import yaml
 from pydantic import Field
 
+from bagbasis import tune
 from bagbasis.core.errors import ConfigError
 from bagbasis.data.storage.files import writing
 
@@ -17,7 +18,14 @@ from ..cluster import running_on
 from ..configs.config import DirectoryConfig, Section
 from ..configs.model_sections import FittingConfig, ModelSection
 from ..configs.search_sections import MULTIPLIERS, RUNGS, SearchSection, embeddings_of, labels_of
-from ..configs.sections import build, is_automatic, section_of, section_of_features
+from ..configs.sections import (
+    build,
+    is_automatic,
+    parameter_of,
+    section_of,
+    section_of_features,
+    with_parameters,
+)
 from ..configs.sequence_section import RidgeAlone
 from ..terminal import Terminal
 
@@ -29,8 +37,23 @@ _NO_ESTIMATE = "No error estimate: pass holdout= (a fraction of the bags)."
 N_SHOWN = 3  # in the terminal
 
 
+@with_parameters(
+    {
+        "checkpoints": parameter_of(
+            tune,
+            "checkpoints",
+            "folder for scores and coefficients, from which an interrupted tune goes on; null: "
+            "scores in OUT_DIR, coefficients next to the store, DATA_URL.cache",
+        ),
+        "keep_cache": parameter_of(tune, "keep_cache"),
+    }
+)
 class Config(FittingConfig, DirectoryConfig):
     """Keys of ``configs/tune.yaml``."""
+
+    if TYPE_CHECKING:
+        checkpoints: str | None
+        keep_cache: bool
 
     RENAMED_OF: ClassVar[str] = "bags tune"
 
@@ -41,14 +64,6 @@ class Config(FittingConfig, DirectoryConfig):
     )
     model: RidgeAlone = Field(default_factory=ModelSection, description="what is fitted")
     search: SearchSection = Field(default=SearchSection(), description="what is compared")
-    checkpoints: str | None = Field(
-        default=None,
-        description="folder for scores and coefficients, from which an interrupted tune goes on; "
-        "null: scores in OUT_DIR, coefficients next to the store, DATA_URL.cache",
-    )
-    keep_cache: bool = Field(
-        default=False, description="leave the winner's coefficients and the targets there"
-    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

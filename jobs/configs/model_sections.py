@@ -13,6 +13,7 @@ from bagbasis.core import parameters_of
 from bagbasis.core.declarations import joined_parameters
 from bagbasis.core.errors import ConfigError
 from bagbasis.data.labelled.holdout import Holdout
+from bagbasis.models import save_model
 
 from .config import ClusterConfig, Section, WeightColumn
 from .sections import (
@@ -143,8 +144,12 @@ class HoldoutSection(Section):
     )
 
 
+@with_parameters({"overwrite": parameter_of(save_model, "overwrite")})
 class FittingConfig(ClusterConfig):
     """Config of a job that fits a model to the bags of a store."""
+
+    if TYPE_CHECKING:
+        overwrite: bool
 
     data_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of labelled bags"
@@ -161,7 +166,6 @@ class FittingConfig(ClusterConfig):
         "{after, time}",
     )
     sample_weight: WeightColumn = None
-    overwrite: bool = Field(default=False, description="replace a model that is there")
 
     @property
     def kept_out(self) -> Holdout:

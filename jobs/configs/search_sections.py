@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from bagbasis.core import parameters_of
 from bagbasis.core.config_errors import accepted_by
 from bagbasis.core.errors import ConfigError, closest
 from bagbasis.models import Search
+from bagbasis.models.tuning.few_bags import TUNED_AT_ONCE
 
 from .config import Section
 from .sections import (
@@ -19,16 +21,18 @@ from .sections import (
     NAMED,
     embedding_section,
     is_automatic,
+    section_of,
     title_of,
     with_parameters,
     without_method,
 )
-
-Positive = Annotated[float, Field(gt=0)]
+from .types import type_of
 
 KEY = "search.embedding"
 RUNGS = ("eta", "first_bags", "seed", "join", "heads")
-MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
+_WIDTHS = parameters_of(Search)["scale_multipliers"]
+MULTIPLIERS = list(_WIDTHS.default)
+_COMPARED = [title_of(section_of(embedding).model_dump()) for embedding in Search.auto().embeddings]
 # The first that is set is searched.
 SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins", "n_components")
 WIDTH_FACTORS = (0.7, 1.0, 1.4)
@@ -39,10 +43,11 @@ BANDWIDTHS_TRIED = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}
 class ScaleSearch(Section):
     """The widths of random features that a search compares."""
 
-    scale_multiplier: Annotated[list[Positive], Field(min_length=1)] | None = Field(
+    scale_multiplier: type_of(_WIDTHS.accepts) | None = Field(  # type: ignore[valid-type]
         default=None,
-        description="kernel widths, as multiples of the median; null: 0.5, 0.7, 1, 1.4 and 2, or 1 "
-        "where model.random_features.scale is a number",
+        description="kernel widths, as multiples of the median; null: "
+        f"{', '.join(f'{width:g}' for width in MULTIPLIERS)}; 1 where "
+        "model.random_features.scale is a number",
     )
 
 
@@ -53,9 +58,9 @@ class SearchSection(Section):
     embedding: Literal["auto"] | dict[str, Any] | list[Any] | None = Field(
         default=None,
         description="{parameter: [values]} of model.embedding, or a list of embeddings (names, or "
-        "sections with lists in them); auto: what a fit chooses by folds, of more than 2,000 bags "
-        "also ridge on means, moments, mean_map, js, sliced, and what joins them; null: auto where "
-        "model.embedding is auto, else values about its main smoothness parameter",
+        "sections with lists in them); auto: what a fit chooses by folds, of more than "
+        f"{TUNED_AT_ONCE:,} bags also ridge on means, {', '.join(_COMPARED)}, and what joins them; "
+        "null: auto where model.embedding is auto, else values about its main smoothness parameter",
     )
     random_features: ScaleSearch = Field(
         default=ScaleSearch(), description="what is searched of the random features"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -12,20 +12,23 @@ from bagbasis.operations import DriftDetector
 
 from ...cluster import running_on
 from ...configs.config import ReportConfig
-from ...configs.sections import EmbeddingSection, build, with_parameters
+from ...configs.sections import EmbeddingSection, build, parameter_of, with_parameters
 from ...terminal import Terminal
 from .common import WatchedConfig, read_watched
 
 _SETTINGS = parameters_of(DriftDetector).keys() - {"embedding"}
 
 
+@with_parameters({"overwrite": parameter_of(DriftDetector.save, "overwrite")})
 @with_parameters(DriftDetector, only=_SETTINGS)
 class Config(ReportConfig, WatchedConfig):
     """Keys of ``configs/drift-fit.yaml``."""
 
     RENAMED_OF: ClassVar[str] = "bags drift fit"
 
-    overwrite: bool = Field(default=False, description="replace a detector that is there")
+    if TYPE_CHECKING:
+        overwrite: bool
+
     embedding: EmbeddingSection | None = Field(
         default=None, description="what a bag becomes; null: a mean map"
     )
