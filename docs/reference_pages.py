@@ -110,7 +110,7 @@ def left_out() -> dict[str, str]:
         for name in own_names(module)
     }
     return {
-        name: ", ".join(["PARAMETERS", *hidden_members(value)])
+        name: ", ".join(hidden_members(value))
         for name, value in classes.items()
         if inspect.isclass(value) and value.__module__.startswith("bagbasis")
     }

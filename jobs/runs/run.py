@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bagbasis.core import None_, Real, Text, Url, checked, keep_checked
+from bagbasis.core import UrlOrPath, checked, keep_checked
 from bagbasis.core.errors import RunError, StoreError
 from bagbasis.data.storage.files import PRIVATE, names_in, reading, write_json
 from bagbasis.data.storage.urls import local_path, normalize_url
@@ -98,7 +98,7 @@ class Run:
         except FileNotFoundError:
             return ""
 
-    @checked(timeout=Real() | None_)
+    @checked
     def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the job's report.
 
@@ -140,8 +140,8 @@ class Run:
         _show(self)
 
 
-@checked(run=Text, root=Url | None_)
-def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
+@checked
+def attach(run: str, *, root: UrlOrPath | None = None) -> Run:
     """Return the run of that id, from any process that sees its filesystem.
 
     Parameters
@@ -171,8 +171,8 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
     return attached
 
 
-@checked(root=Url | None_)
-def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
+@checked
+def runs_in(root: UrlOrPath | None = None) -> list[Run]:
     """Return the runs of a root, the oldest first; runs of other accounts cannot be seen.
 
     Without a root, given or in the environment, it returns the runs of all roots that this account

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import time
@@ -11,9 +10,9 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from bagbasis.core import Instance, MappingOf, None_, Open, Text, Url, checked
+from bagbasis.core import Instance, TextMapping, UrlOrPath, checked
 from bagbasis.core.config_errors import differences, refuse_credentials
 from bagbasis.core.errors import ConfigError, ParameterError, RunError, WriterBusyError, shown
 from bagbasis.core.saved import Format
@@ -33,15 +32,13 @@ CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they
 OUTPUT_KEYS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
 
 
-@checked(
-    job=Text, config=MappingOf(Text, Open()), profile=Text | None_, root=Url | None_, launcher=Text
-)
+@checked
 def submit(
     job: str,
-    config: Mapping[str, Any],
+    config: TextMapping,
     *,
     profile: str | None = None,
-    root: str | os.PathLike[str] | None = None,
+    root: UrlOrPath | None = None,
     launcher: str = "local",
 ) -> Run:
     """Start a job in a process that outlives this one; returns at once.
@@ -100,12 +97,12 @@ def submit(
     return run
 
 
-@checked(run=Text | Instance("Run"), config=MappingOf(Text, Open()) | None_, root=Url | None_)
+@checked
 def resume(
-    run: str | Run,
-    config: Mapping[str, Any] | None = None,
+    run: str | Annotated[Run, Instance()],
+    config: TextMapping | None = None,
     *,
-    root: str | os.PathLike[str] | None = None,
+    root: UrlOrPath | None = None,
 ) -> Run:
     """Start a run again that died, failed or was cancelled; a fit does only what is missing.
 

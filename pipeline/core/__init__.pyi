@@ -1,4 +1,12 @@
-from .annotations import KernelName, Precision, RandomSeed
+from .annotations import (
+    KernelName,
+    Precision,
+    RandomSeed,
+    TextList,
+    TextMapping,
+    TextOrList,
+    UrlOrPath,
+)
 from .checks import ConstraintTable, check_parameters, checked, decided, keep_checked
 from .constraints import (
     Boolean,
@@ -60,7 +68,11 @@ __all__ = [
     "Seed",
     "Subset",
     "Text",
+    "TextList",
+    "TextMapping",
+    "TextOrList",
     "Url",
+    "UrlOrPath",
     "check_parameters",
     "checked",
     "component",

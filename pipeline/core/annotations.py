@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
-from .constraints import OneOf, Seed
+from .constraints import Function, OneOf, Open, Seed, Text, Url
+from .containers import ListOf, MappingOf
 
 RandomSeed = Annotated[int, Seed]
 Precision = Annotated[str, OneOf("float32", "float64")]
-Progress = Callable[[int, int], None]
+Progress = Annotated[Callable[[int, int], None], Function]
 """Function that is called with the number of units done and of all units (points, bags, …)."""
 
+UrlOrPath = Annotated[str | os.PathLike[str], Url]
+TextList = Annotated[Sequence[str], ListOf(Text)]
+TextOrList = Annotated[str | Sequence[str], Text | ListOf(Text)]
+TextMapping = Annotated[Mapping[str, Any], MappingOf(Text, Open())]
 KernelName = Annotated[str, OneOf("gaussian", "laplacian", "matern")]

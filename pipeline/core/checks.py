@@ -23,22 +23,12 @@ ConstraintTable = Mapping[str, Constraint[Any]]
 """Constraint of each parameter, by name."""
 
 
-def checked(
-    table: ConstraintTable | None = None, /, **more: Constraint[Any]
-) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Return a decorator that checks the arguments of a function against constraints.
+def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Check the arguments of a function against the constraints of its annotations.
 
-    Constraints come from the annotations, or from a table if it is given. Parameters without a
-    constraint are not checked. The function gets plain values, such as an int for a NumPy integer.
-    A ``seed`` may also be a `numpy.random.Generator`, from which a seed is drawn; ``rng`` is
-    another name for ``seed``.
-
-    Parameters
-    ----------
-    table : mapping, optional
-        Constraints by name, instead of the annotations.
-    **more : Constraint
-        Further constraints by name, instead of the annotations.
+    Parameters without a constraint are not checked. The function gets plain values, such as an int
+    for a NumPy integer. A ``seed`` may also be a `numpy.random.Generator`, from which a seed is
+    drawn; ``rng`` is another name for ``seed``.
 
     Raises
     ------
@@ -48,60 +38,50 @@ def checked(
 
     Examples
     --------
+    >>> from typing import Annotated
     >>> from bagbasis.core import Integer, checked
-    >>> @checked(n=Integer(ge=0))
-    ... def double(n):
+    >>> @checked
+    ... def double(n: Annotated[int, Integer(ge=0)]):
     ...     return 2 * n
     >>> double(3)
     6
     """
-    constraints = {**(table or {}), **more}
+    signature = inspect.signature(function)
+    owner = function.__qualname__.removesuffix(".__init__")
+    has_seed = _SEED in signature.parameters and RNG not in signature.parameters
+    known: dict[str, Constraint[Any]] = {}
+    quick, by_name = _QuickBinding.of(signature), _any_arguments(function)
 
-    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        signature = inspect.signature(function)
-        unknown = constraints.keys() - signature.parameters.keys()
-        if unknown:
-            raise TypeError(f"{function.__qualname__} has no parameters {sorted(unknown)}")
+    def check(arguments: dict[str, Any]) -> None:
+        if has_seed and hasattr(arguments.get(_SEED), "bit_generator"):
+            arguments[_SEED] = int(arguments[_SEED].integers(2**63))
+        for name in arguments.keys() & known.keys():
+            arguments[name] = known[name].check(name, arguments[name])
 
-        owner = function.__qualname__.removesuffix(".__init__")
-        has_seed = _SEED in signature.parameters and RNG not in signature.parameters
-        known: dict[str, Constraint[Any]] = dict(constraints)
-        quick, by_name = _QuickBinding.of(signature), _any_arguments(function)
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if has_seed and RNG in kwargs:
+            if _SEED in kwargs:
+                raise ParameterError("seed and rng are given; they are two names of one thing")
+            kwargs[_SEED] = kwargs.pop(RNG)
+        if not known:  # at the first call: annotations may name later classes
+            known.update(constraints_of(function))
+        if owner in RENAMED and kwargs:
+            renamed = with_new_names(owner, kwargs)
+            kwargs.clear()
+            kwargs.update(renamed)
+        values = None if quick is None else quick.bind(args, kwargs)
+        if values is not None:
+            check(values)
+            return by_name(**values)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise (_wrong_call(function, signature, args, kwargs) or error) from None
+        check(bound.arguments)
+        return function(*bound.args, **bound.kwargs)
 
-        def check(arguments: dict[str, Any]) -> None:
-            if has_seed and hasattr(arguments.get(_SEED), "bit_generator"):
-                arguments[_SEED] = int(arguments[_SEED].integers(2**63))
-            for name in arguments.keys() & known.keys():
-                arguments[name] = known[name].check(name, arguments[name])
-
-        @wraps(function)
-        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            if has_seed and RNG in kwargs:
-                if _SEED in kwargs:
-                    raise ParameterError("seed and rng are given; they are two names of one thing")
-                kwargs[_SEED] = kwargs.pop(RNG)
-            if not known:  # at the first call: annotations may name later classes
-                known.update(constraints_of(function))
-            if owner in RENAMED and kwargs:
-                renamed = with_new_names(owner, kwargs)
-                kwargs.clear()
-                kwargs.update(renamed)
-            values = None if quick is None else quick.bind(args, kwargs)
-            if values is not None:
-                check(values)
-                return by_name(**values)
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise (_wrong_call(function, signature, args, kwargs) or error) from None
-            check(bound.arguments)
-            return function(*bound.args, **bound.kwargs)
-
-        if constraints:
-            call.PARAMETERS = constraints  # type: ignore[attr-defined]  # for `parameters_of`
-        return call
-
-    return decorate
+    return call
 
 
 def _any_arguments(function: Callable[_P, _R]) -> Callable[..., _R]:

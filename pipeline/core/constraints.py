@@ -373,7 +373,8 @@ FractionOrZero = Real(ge=0, lt=1, kind="fraction")
 class Instance(Constraint[Any]):
     """An instance of a class of bagbasis, which is given by name and need not be imported.
 
-    ``example`` is an instance that messages show.
+    In an annotation, the name is by default that of the annotated class. ``example`` is an instance
+    that messages show.
 
     Examples
     --------
@@ -383,7 +384,7 @@ class Instance(Constraint[Any]):
     'MomentsEmbedding'
     """
 
-    name: str
+    name: str = ""
     example: str = ""
 
     @override

@@ -14,11 +14,12 @@ configs, help texts and the values that tests try are derived from it.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import reduce, wraps
 from operator import or_
 from types import MappingProxyType, NoneType, UnionType
@@ -40,6 +41,7 @@ from .constraints import (
     Boolean,
     Constraint,
     False_,
+    Instance,
     Integer,
     None_,
     OneOf,
@@ -221,8 +223,12 @@ def constraint_of(annotation: object) -> Constraint[Any] | None:
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *more = get_args(annotation)
-        named = [member for member in more if isinstance(member, Constraint)]
-        return named[0] if named else constraint_of(inner)
+        if any(isinstance(member, type) and issubclass(member, _Unknown) for member in more):
+            raise TypeError(f"a constraint of {annotation} is not imported")
+        named = next((member for member in more if isinstance(member, Constraint)), None)
+        if isinstance(named, Instance) and not named.name:
+            return replace(named, name=(get_origin(inner) or inner).__name__)
+        return constraint_of(inner) if named is None else named
     if origin in (Union, UnionType):
         members = [constraint_of(member) for member in get_args(annotation)]
         return None if None in members else reduce(or_, cast("list[Constraint[Any]]", members))
@@ -262,25 +268,14 @@ _KNOWN: WeakKeyDictionary[Callable[..., Any], Mapping[str, Parameter]] = WeakKey
 
 
 def _declared(owner: Callable[..., Any]) -> Iterator[Parameter]:
-    table: Mapping[str, Constraint[Any]] = getattr(owner, "PARAMETERS", {})
     kinds = reversed(owner.__mro__) if inspect.isclass(owner) else (owner,)
     texts = {key: text for kind in kinds for key, text in _texts_of(kind).items()}
     if not inspect.isclass(owner):
-        known = {
-            parameter.name: parameter for parameter in _of_function(owner, _space(owner), texts)
-        }
+        yield from _of_function(owner, texts)
     elif _has_own_init(owner):
-        init = owner.__init__
-        known = {parameter.name: parameter for parameter in _of_function(init, _space(init), texts)}
+        yield from _of_function(owner.__init__, texts)
     elif is_dataclass(owner):
-        known = {parameter.name: parameter for parameter in _of_fields(owner, texts)}
-    else:
-        known = {}
-    for name, parameter in known.items():
-        yield Parameter(name, table.get(name, parameter.accepts), parameter.default, parameter.text)
-    for name, accepts in table.items():  # fields that a table adds, such as inherited ones
-        if name not in known:
-            yield Parameter(name, accepts, REQUIRED, texts.get(name, ""))
+        yield from _of_fields(owner, texts)
 
 
 def _has_own_init(owner: type) -> bool:
@@ -294,15 +289,21 @@ def _has_own_init(owner: type) -> bool:
 
 def _of_function(
     function: Any,  # noqa: ANN401 - a function or a constructor
-    space: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> Iterator[Parameter]:
+    space = _Names(_space(function))
     for name, parameter in inspect.signature(function).parameters.items():
         if name == "self" or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         default = REQUIRED if parameter.default is parameter.empty else parameter.default
-        annotation = _evaluated_or_text(parameter.annotation, space)
-        yield Parameter(name, constraint_of(annotation), default, texts.get(name, ""))
+        annotation = parameter.annotation
+        try:
+            if isinstance(annotation, str):
+                annotation = eval(annotation, {}, space)  # noqa: S307 - of our own source
+            accepts = constraint_of(annotation)
+        except (AttributeError, NameError, TypeError) as error:
+            raise TypeError(f"{function.__qualname__}.{name}: {error}, at run time") from error
+        yield Parameter(name, accepts, default, texts.get(name, ""))
 
 
 def _of_fields(owner: type, texts: Mapping[str, str]) -> Iterator[Parameter]:
@@ -343,13 +344,29 @@ def _annotation(owner: type, name: str) -> object:
 
 
 def _evaluated_or_text(annotation: object, space: Mapping[str, Any]) -> object:
-    """Return the evaluated annotation, or its text if it needs names that only checkers import."""
+    """Return the evaluated annotation, or its text if it cannot be evaluated at run time."""
     if not isinstance(annotation, str):
         return annotation
     try:
         return eval(annotation, dict(space))  # noqa: S307 - of our own source
     except (NameError, TypeError):
         return annotation
+
+
+class _Unknown:
+    """Base of classes that stand for those that only checkers import."""
+
+    def __class_getitem__(cls, _: object) -> type:
+        return cls
+
+
+class _Names(dict[str, Any]):
+    """The names of a module; a name that only checkers import stands for a class of that name."""
+
+    def __missing__(self, name: str) -> type:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return type(name, (_Unknown,), {})
 
 
 def _space(function: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a function of any kind

@@ -68,12 +68,12 @@ class DensityMapping(RandomDataset, ResponseDataset):
         super().__post_init__()
         Integer(1, MAX_BAG_VALUES // BLOCK).check("n_response_points", self.n_response_points)
 
-    @checked(index=Integer())
+    @checked
     def mixtures(self, index: int) -> Mixtures:
         """Return the densities from which the bags of a block are drawn."""
         return self._start(index)[2]
 
-    @checked(index=Integer())
+    @checked
     def response_block(self, index: int) -> ResponseBlock:
         """Return the bags of a block, drawn from p, and the responses, drawn from f(p)."""
         rng, sizes, p = self._start(index)

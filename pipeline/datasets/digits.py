@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from ..core import Integer, OneOf, checked
+from ..core import OneOf, checked
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from .base import BLOCK, Dataset, LabelledBlock
@@ -67,7 +67,7 @@ class Digits(Dataset):
         """Number of images in the split."""
         return len(split_members(self.split, self.seed))
 
-    @checked(index=Integer())
+    @checked
     def block(self, index: int) -> LabelledBlock:
         """Return bags (float32) and targets of a block."""
         intensities, labels = images()

@@ -9,15 +9,14 @@ bags depend on the dataset only, not on the cluster, the tasks or the commits.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from ..core import Boolean, Function, Instance, Integer, None_, Real, Url, checked
+from ..core import Instance, Integer, Real, UrlOrPath, checked
 from ..core.errors import (
     DataError,
     InterruptedStoreError,
@@ -42,24 +41,16 @@ BLOCKS_PER_TASK = 8  # blocks without responses: at most 64 MiB, and one for eac
 logger = logging.getLogger(__name__)
 
 
-@checked(
-    dataset=Instance("Dataset"),
-    url=Url,
-    n_bags=Integer(1) | None_,
-    overwrite=Boolean,
-    progress=Function | None_,
-    chunk_points=Integer(1) | None_,
-    commit_seconds=Real(ge=0),
-)
+@checked
 def generate(
-    dataset: Dataset,
-    url: str | os.PathLike[str],
+    dataset: Annotated[Dataset, Instance()],
+    url: UrlOrPath,
     *,
-    n_bags: int | None = None,
+    n_bags: Annotated[int, Integer(1)] | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    chunk_points: int | None = None,
-    commit_seconds: float = COMMIT_SECONDS,
+    chunk_points: Annotated[int, Integer(1)] | None = None,
+    commit_seconds: Annotated[float, Real(ge=0)] = COMMIT_SECONDS,
 ) -> BagStore:
     """Write the first ``n_bags`` bags of a dataset into a store, on the cluster if one is open.
 

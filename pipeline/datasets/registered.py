@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 
-from ..core import Text, checked
+from ..core import checked
 from ..core.errors import ParameterError
 from .base import Dataset
 from .density_mapping import DensityMapping
@@ -50,7 +50,7 @@ for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping)
     register_dataset(_cls)
 
 
-@checked(name=Text)
+@checked
 def make_dataset(name: str, **params: object) -> Dataset:
     """Create a registered dataset by name.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Annotated
 
 import numpy as np
 
@@ -24,22 +25,16 @@ from .series import Densities
 logger = logging.getLogger(__name__)
 
 
-@checked(
-    method=KIND,
-    smoothness=Real() | OneOf("loo"),
-    shape=SHAPE,
-    basis=BASIS,
-    out_of_box=OUT_OF_BOX,
-)
+@checked
 def estimate_densities(
     bags: BagsInMemory,
-    method: str = "series",
+    method: Annotated[str, KIND] = "series",
     *,
-    smoothness: float | str = "loo",
-    shape: str = "ball",
-    basis: str = "cosine",
+    smoothness: Annotated[float | str, Real() | OneOf("loo")] = "loo",
+    shape: Annotated[str, SHAPE] = "ball",
+    basis: Annotated[str, BASIS] = "cosine",
     box: BoxLike | None = None,
-    out_of_box: str = "clip",
+    out_of_box: Annotated[str, OUT_OF_BOX] = "clip",
 ) -> Densities:
     """Return the density estimate of each bag, as a series on one basis.
 

@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, inv, solve
 
 from ..core import (
-    Function,
     Integer,
     ListOf,
-    None_,
     OneOf,
+    RandomSeed,
     Real,
     Seed,
     check_parameters,
@@ -177,7 +176,7 @@ class ExponentialFamilyDensity(BaseEstimator):
     n_folds: Annotated[int, Integer(2, 100)] = 5
     seed: Annotated[int, Seed] = 0
 
-    @checked(progress=Function | None_)
+    @checked
     def fit(self, X: PointsLike, y: object = None, *, progress: Progress | None = None) -> Self:
         """Fit the density of points.
 
@@ -302,8 +301,14 @@ class ExponentialFamilyDensity(BaseEstimator):
             slopes = self._fitted().gradient(x)
         return slopes if order is None else slopes[:, np.argsort(order)]
 
-    @checked(n=Integer(1, 10**8), n_steps=Integer(1, MAX_LANGEVIN_STEPS), seed=Seed)
-    def sample(self, n: int, *, n_steps: int = 500, seed: int = 0) -> Floats:
+    @checked
+    def sample(
+        self,
+        n: Annotated[int, Integer(1, 10**8)],
+        *,
+        n_steps: Annotated[int, Integer(1, MAX_LANGEVIN_STEPS)] = 500,
+        seed: RandomSeed = 0,
+    ) -> Floats:
         """Draw points from the density, shape (n, d); each point has its own Langevin chain.
 
         Chains start at points drawn from q and resampled with weights exp f. Steps are accepted or

@@ -20,7 +20,7 @@ _SECONDS_PER_GAP = 1e-8  # for a pair of coordinates with their mirror images
 REACH_IN_BANDWIDTHS = 9.0  # e^{−81/2} is below the rounding of a double
 
 
-@checked(bandwidth=Real())
+@checked
 def kde_at(
     bags: BagsInMemory, points: ArrayLike, bandwidth: float, *, box: BoxLike | None = None
 ) -> Floats:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core import Function, None_, checked
+from ..core import checked
 from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.bags import BagsInMemory, as_bags
@@ -97,22 +98,16 @@ class Smoothness:
         return float(self.candidates[alike[-1 if self.kind == "kde" else 0]])
 
 
-@checked(
-    kind=KIND,
-    shape=SHAPE,
-    basis=BASIS,
-    out_of_box=OUT_OF_BOX,
-    progress=Function | None_,
-)
+@checked
 def choose_smoothness(
     data: BagStore | BagsInMemory,
-    kind: str = "series",
+    kind: Annotated[str, KIND] = "series",
     *,
     candidates: ArrayLike | None = None,
-    shape: str = "ball",
-    basis: str = "cosine",
+    shape: Annotated[str, SHAPE] = "ball",
+    basis: Annotated[str, BASIS] = "cosine",
     box: BoxLike | None = None,
-    out_of_box: str = "clip",
+    out_of_box: Annotated[str, OUT_OF_BOX] = "clip",
     progress: Progress | None = None,
 ) -> Smoothness:
     """Choose the number of basis functions of a density by leave-one-out scores.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import ConstraintTable, Instance, Integer, ListOf, None_, Text, checked
+from ..core import Instance, Integer, ListOf, None_, Text, checked
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.bags import Bags
@@ -106,14 +106,11 @@ class Densities:
     indices: Integers
     _: KW_ONLY
     basis: str
-    box: Box
+    # the attribute is a Box; the constructor accepts everything that `Box.of` accepts
+    box: Annotated[Box, Instance("Box") | BOUNDS | None_]
     threshold: Floats | None = None
     grid: int | None = None
     coordinate_names: Sequence[str] | None = None
-    # the attribute is a Box; the constructor accepts everything that `Box.of` accepts
-    PARAMETERS: ClassVar[ConstraintTable] = {
-        "box": Instance("Box") | BOUNDS | None_,
-    }
 
     def __post_init__(self) -> None:
         """Check all fields."""
@@ -215,7 +212,7 @@ class Densities:
         values[:, ~box_contains(self.box, x)] = 0.0
         return values
 
-    @checked(index=Integer())
+    @checked
     def plot(self, index: int = 0, *, ax: Axes | None = None) -> Axes:
         """Draw one density: a curve, or a heat map of the first two coordinates.
 
@@ -235,7 +232,7 @@ class Densities:
 
         return plot_densities(self, index, ax=ax)
 
-    @checked(n=Integer() | None_)
+    @checked
     def on_grid(self, n: int | None = None) -> Floats:
         """Return density values at n midpoints per dimension of the box.
 
@@ -268,13 +265,13 @@ class Densities:
         out /= self.volume
         return out.reshape(len(self), *(n,) * self.n_dims)
 
-    @checked(n=Integer() | None_)
+    @checked
     def grid_axes(self, n: int | None = None) -> list[Floats]:
         """Return the midpoints of `on_grid` in each dimension, in the units of the data."""
         unit = midpoints(self.resolution if n is None else check_grid(n))
         return [lo + unit * (hi - lo) for lo, hi in zip(self.box.lo, self.box.hi, strict=True)]
 
-    @checked(grid=Integer() | None_)
+    @checked
     def valid(self, grid: int | None = None) -> Densities:
         """Return the nearest valid densities max(p − c, 0), where c makes the integral one.
 
@@ -302,8 +299,8 @@ class Densities:
         constant = (self.indices == 0).all(axis=1)
         return self.coefficients[:, constant].sum(axis=1)
 
-    @checked(other=Instance("Densities"))
-    def l2_distance(self, other: Densities) -> Floats:
+    @checked
+    def l2_distance(self, other: Annotated[Densities, Instance()]) -> Floats:
         """Return the L2 distance (∫ (p_i − q_i)²)^½ of each pair of densities, shape (n,).
 
         Distances of series follow from Parseval's identity (Oliva 2018, eq. 2.10-2.13).
@@ -370,8 +367,8 @@ class Densities:
             coordinate_names=names,
         )
 
-    @checked(n=Integer(), seed=Integer(0))
-    def sample(self, n: int, *, seed: int | np.random.Generator = 0) -> Bags:
+    @checked
+    def sample(self, n: int, *, seed: Annotated[int | np.random.Generator, Integer(0)] = 0) -> Bags:
         """Draw n points from each density, as one bag per density, in the units of the data.
 
         Series are made `valid` first. Points are drawn by rejection sampling on a grid of

@@ -22,13 +22,12 @@ from typing_extensions import override
 from ..core import (
     Instance,
     Integer,
-    ListOf,
     None_,
     OneOf,
     Open,
     Precision,
     Real,
-    Text,
+    TextList,
     check_parameters,
     checked,
     component,
@@ -544,8 +543,8 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         """Return bags with their coordinates in the order of the fitted bags."""
         return bags.in_order_of(self.coordinate_names, "these bags", FITTED_ON)
 
-    @checked(input_features=ListOf(Text) | None_)
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
+    @checked
+    def get_feature_names_out(self, input_features: TextList | None = None) -> NDArray[Any]:
         """Return a name for each column of `transform`.
 
         ``input_features`` are the names of the coordinates; default x0, x1, ….

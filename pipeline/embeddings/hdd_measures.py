@@ -56,7 +56,7 @@ NodesOfSpec = Annotated[tuple[float, ...], ListOf(Real(ge=0), 1)]
 WeightsOfSpec = Annotated[tuple[float, ...], ListOf(Real(gt=0), 1)]
 
 
-@checked()
+@checked
 def lambda_nodes(
     distance: Distance,
     n_lambdas: Annotated[int, Integer(1)],

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances
 from typing_extensions import override
 
-from ..core import Boolean, Integer, KernelName, OneOf, RandomSeed, Real, checked
+from ..core import Integer, KernelName, OneOf, RandomSeed, Real, checked
 from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import BagError, DataError
 from ..data.bags.bags import Bags
@@ -246,7 +246,7 @@ def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) 
     return float(np.median(positive)) if len(positive) else 1.0
 
 
-@checked(unbiased=Boolean)
+@checked
 def mmd_squared(
     A: ArrayLike,
     sizes_A: ArrayLike | None = None,

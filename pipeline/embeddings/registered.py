@@ -24,8 +24,8 @@ def named_embedding(name: str) -> Embedding[Any]:
     return EMBEDDINGS.make(NameIn(EMBEDDINGS).check("embedding", name))
 
 
-@checked()
-def spec_to_dict(spec: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]) -> dict[str, Any]:
+@checked
+def spec_to_dict(spec: Annotated[EmbeddingSpec, Instance()]) -> dict[str, Any]:
     """Return a fitted embedding as a dictionary that can be written as JSON.
 
     See Also
@@ -47,7 +47,7 @@ def spec_to_dict(spec: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]) -> d
     return with_name(spec)
 
 
-@checked()
+@checked
 def spec_from_dict(
     values: Annotated[dict[str, Any], MappingOf(Text, Open())],
     arrays: Annotated[Mapping[str, NDArray[Any]], MappingOf(Text, Open())] | None = None,

@@ -383,7 +383,7 @@ _SCORE = (
 )
 
 
-@checked()
+@checked
 def fit_test(
     x: ArrayLike,
     score: Annotated[
@@ -391,7 +391,7 @@ def fit_test(
         _SCORE,
     ],
     *,
-    statistic: str | Annotated[FitStatistic, Instance("FitStatistic")] = "ksd_ranks",
+    statistic: str | Annotated[FitStatistic, Instance()] = "ksd_ranks",
     bandwidth: Annotated[float, KERNEL_WIDTH] | Annotated[str, OneOf("median")] = "median",
     null: str | None = None,
     n_draws: Permutations = 999,

@@ -29,13 +29,13 @@ from .samples.variables import MIN_PAIRED_ROWS, VariableLike, read_variables, st
 _PERMUTATION = "permutation"
 
 
-@checked()
+@checked
 def independence_test(
     x: VariableLike,
     y: VariableLike,
     z: VariableLike | Mapping[str, VariableLike] | None = None,
     *,
-    statistic: str | Annotated[DependenceStatistic, Instance("DependenceStatistic")] = "hsic_fuse",
+    statistic: str | Annotated[DependenceStatistic, Instance()] = "hsic_fuse",
     kernel: KernelName | None = None,
     null: str | None = None,
     n_permutations: Permutations = 999,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import None_, Url, checked
+from ..core import UrlOrPath, checked
 from ..core.digits import with_error
 from ..core.errors import plural
 from ..data.bags.html import html_table
@@ -128,8 +127,8 @@ class HypothesisResult:
         )
         return f"{rejected if self.p_value <= LEVEL else accepted} ({p}, level {LEVEL:g})."
 
-    @checked(url=Url | None_)
-    def report(self, url: str | os.PathLike[str] | None = None) -> str:
+    @checked
+    def report(self, url: UrlOrPath | None = None) -> str:
         """Return the conclusion and one line per fact; with a URL, also write an HTML report.
 
         Parameters

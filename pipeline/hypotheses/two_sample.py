@@ -34,12 +34,12 @@ BY_COORDINATE = "gaussian, a bandwidth per coordinate"
 MIN_UNITS_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 
 
-@checked()
+@checked
 def two_sample_test(
     a: SampleLike,
     b: SampleLike,
     *,
-    statistic: str | Annotated[TwoSampleStatistic, Instance("TwoSampleStatistic")] | None = None,
+    statistic: str | Annotated[TwoSampleStatistic, Instance()] | None = None,
     kernel: KernelName | None = None,
     bandwidth: Annotated[float, KERNEL_WIDTH]
     | Annotated[str, OneOf("median", "max_mmd", "t", "tau", "ard")]
@@ -51,8 +51,8 @@ def two_sample_test(
     ] = None,
     seed: Annotated[int | np.random.Generator, Seed] = 0,
     unit: Annotated[str, UNIT] | None = None,
-    embedding: Annotated[Embedding, Instance("Embedding")]
-    | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
+    embedding: Annotated[Embedding, Instance()]
+    | Annotated[EmbeddingSpec, Instance()]
     | None = None,
     thin: bool | Annotated[int, Integer(1)] = True,
     correlation_length: Annotated[float, Real(ge=0)] | None = None,

@@ -12,21 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain, islice
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from numpy.typing import DTypeLike
 from typing_extensions import override
 
 from ..core import (
-    Boolean,
-    Function,
     Integer,
     Items,
     ListOf,
     MappingOf,
-    None_,
     Text,
-    Url,
+    TextList,
+    UrlOrPath,
     checked,
     is_iterable,
 )
@@ -44,7 +42,7 @@ from ..execution.dask_data.delayed import computed
 from ..execution.progress import Progress
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .boxes import Boxes, MeasuredBox
-from .declared import MODE, ChunkPoints, Mode, Place, Reports, TextList
+from .declared import MODE, ChunkPoints, Mode
 from .npz import NPZ_RULES, read_npz
 from .registry import FORMATS, FileFormat
 
@@ -94,32 +92,22 @@ def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable
         raise
 
 
-@checked(
-    arrays=Items,
-    url=Url,
-    target_names=ListOf(Text),
-    class_names=MappingOf(Text, ListOf(Text)) | None_,
-    ids=Items | None_,
-    responses=Items | None_,
-    response_dims=Integer(1, MAX_DIMS) | None_,
-    mode=MODE,
-    overwrite=Boolean,
-    chunk_points=Integer() | None_,
-)
+@checked
 def ingest_arrays(
-    arrays: Iterable[Any],
-    url: str | os.PathLike[str],
+    arrays: Annotated[Iterable[Any], Items],
+    url: UrlOrPath,
     *,
     targets: Any = None,
-    target_names: Sequence[str] = (),
-    class_names: Mapping[str, Sequence[str]] | None = None,
-    ids: Iterable[Any] | None = None,
-    responses: Iterable[Any] | None = None,
-    response_dims: int | None = None,
+    target_names: TextList = (),
+    class_names: Annotated[Mapping[str, Sequence[str]], MappingOf(Text, ListOf(Text))]
+    | None = None,
+    ids: Annotated[Iterable[Any], Items] | None = None,
+    responses: Annotated[Iterable[Any], Items] | None = None,
+    response_dims: Annotated[int, Integer(1, MAX_DIMS)] | None = None,
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: DTypeLike | None = None,
-    mode: str = "create",
+    mode: Annotated[str, MODE] = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
 ) -> BagStore:
@@ -235,24 +223,16 @@ def ingest_arrays(
         return _write(create, batches, Boxes(box, response_box), source, options, response_dims)
 
 
-@checked(
-    path=Url,
-    url=Url,
-    target_names=ListOf(Text),
-    mode=MODE,
-    overwrite=Boolean,
-    chunk_points=Integer() | None_,
-    progress=Function | None_,
-)
+@checked
 def ingest_npz(
-    path: str | os.PathLike[str],
-    url: str | os.PathLike[str],
+    path: UrlOrPath,
+    url: UrlOrPath,
     *,
-    target_names: Sequence[str] = (),
+    target_names: TextList = (),
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: DTypeLike | None = None,
-    mode: str = "create",
+    mode: Annotated[str, MODE] = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
     progress: Progress | None = None,
@@ -338,8 +318,8 @@ class NpzIngest(FileFormat):
     endings: ClassVar[tuple[str, ...]] = (".npz",)
     rules: ClassVar[FormatRules] = NPZ_RULES
 
-    points: Place
-    url: Place
+    points: UrlOrPath
+    url: UrlOrPath
     _: KW_ONLY
     targets: TextList = ()
     box: Box | Sequence[Sequence[float]] | None = None
@@ -348,7 +328,7 @@ class NpzIngest(FileFormat):
     mode: Mode = "create"
     overwrite: bool = False
     chunk_points: ChunkPoints | None = None
-    progress: Reports | None = None
+    progress: Progress | None = None
 
     @override
     def run(self) -> BagStore:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
-from ..core import Function, Integer, ListOf, MappingOf, None_, OneOf, Open, Real, Text, Url
+from ..core import Integer, ListOf, MappingOf, None_, OneOf, Open, Real, Url, UrlOrPath
 from ..data.bags.box import BOUNDS
-from ..execution.progress import Progress
-
-SourcePath = str | os.PathLike[str]
-"""A path or a URL."""
 
 _FILES = Url | ListOf(Url)
 BOX_OR_QUANTILE = Open(
@@ -20,11 +15,7 @@ BOX_OR_QUANTILE = Open(
 )
 MODE = OneOf("create", "append", "overwrite")
 
-Files = Annotated[SourcePath | Sequence[SourcePath], _FILES]
-Place = Annotated[SourcePath, Url]
+Files = Annotated[UrlOrPath | Sequence[UrlOrPath], _FILES]
 Mode = Annotated[str, MODE]
 KnownIds = Annotated[str, OneOf("refuse", "skip")]
-TextList = Annotated[Sequence[str], ListOf(Text)]
-ReadAs = Annotated[Mapping[str, Any], MappingOf(Text, Open())]
 ChunkPoints = Annotated[int, Integer(1)]
-Reports = Annotated[Progress, Function]

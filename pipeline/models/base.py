@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, overload
 
@@ -13,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import (
-    Boolean,
     ChoiceOf,
     False_,
     Fraction,
@@ -25,7 +23,7 @@ from ..core import (
     OneOf,
     Precision,
     Real,
-    Url,
+    UrlOrPath,
     checked,
     component,
     constraints_of,
@@ -139,8 +137,8 @@ class DoubleBasis(BaseEstimator):
         scores = model.apply(X, model.score_rows, (2,))
         return BagScores(scores[:, 0], scores[:, 1])
 
-    @checked(url=Url, overwrite=Boolean)
-    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+    @checked
+    def save(self, url: UrlOrPath, overwrite: bool = False) -> None:
         """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite=overwrite)
 
@@ -196,10 +194,8 @@ class DoubleBasis(BaseEstimator):
             verdict_of(targets_in_words(model.outcome.scored_names), judged)
         )
 
-    @checked(url=Url)
-    def report(
-        self, url: str | os.PathLike[str], X: BagsLike | None = None, y: LabelsLike = None
-    ) -> None:
+    @checked
+    def report(self, url: UrlOrPath, X: BagsLike | None = None, y: LabelsLike = None) -> None:
         """Write an HTML report of the fitted model, the same as that of ``bags fit``.
 
         The report begins with a verdict. It shows errors next to baselines, charts, the bags with

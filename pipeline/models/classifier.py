@@ -11,24 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import (
-    Function,
-    Instance,
     Integer,
-    ListOf,
     MappingOf,
-    None_,
     OneOf,
     Open,
     Real,
-    Text,
-    Url,
     checked,
     component,
 )
 from ..core.arrays import Bools, Floats
 from ..core.sklearn_bases import ClassifierMixin
 from ..data.bags.bags import Bags
-from ..data.labelled.holdout import HOLDOUT, HoldoutLike
+from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsInMemory, BagsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
@@ -94,12 +88,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     head: Head = "ridge"
     _learns = Classes
 
-    @checked(
-        target=Text | ListOf(Text) | None_,
-        holdout=HOLDOUT,
-        progress=Function | None_,
-        checkpoints=Instance("Checkpoints") | Url | None_,
-    )
+    @checked
     def fit(
         self,
         X: TrainingBags,
@@ -145,13 +134,13 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         model, n = self._fitted, len(self.classes_)
         return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))
 
-    @checked(cv=Integer(2, MAX_FOLDS) | None_, progress=Function | None_)
+    @checked
     def conformalize(
         self,
         X: TrainingBags,
         y: ArrayLike | None = None,
         *,
-        cv: int | None = None,
+        cv: Annotated[int, Integer(2, MAX_FOLDS)] | None = None,
         groups: str | ArrayLike | None = None,
         sample_weight: SampleWeight = None,
         progress: Progress | None = None,
@@ -165,7 +154,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         self.model_ = conformalized(self, X, y, cv, groups, sample_weight, progress)
         return self
 
-    @checked(coverage=Real())
+    @checked
     def predict_set(self, X: BagsLike, coverage: float = COVERAGE) -> PredictionArray:
         """Return which classes are in the prediction set of each bag, shape (n_bags, n_classes).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,8 +88,8 @@ class Explanation:
     shift: Floats
     spread: Floats
 
-    @checked(target=Integer(0))
-    def to_frame(self, target: int = 0) -> DataFrame:
+    @checked
+    def to_frame(self, target: Annotated[int, Integer(0)] = 0) -> DataFrame:
         """Return the points as a pandas data frame, sorted by the size of their effect.
 
         Parameters
@@ -114,8 +114,8 @@ class Explanation:
         frame.index.name = "point"
         return frame
 
-    @checked(target=Integer(0))
-    def plot(self, target: int = 0, *, ax: Axes | None = None) -> Axes:
+    @checked
+    def plot(self, target: Annotated[int, Integer(0)] = 0, *, ax: Axes | None = None) -> Axes:
         """Draw the points, coloured by their effect on the prediction; see `plot_explanation`.
 
         Parameters
@@ -173,8 +173,10 @@ def coordinate_in_words(name: str) -> str:
     return f"coordinate {name}" if name.isdigit() else name
 
 
-@checked(max_points=Integer(1))
-def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Explanation:
+@checked
+def explain(
+    model: DoubleBasis, bag: ArrayLike, *, max_points: Annotated[int, Integer(1)] = 500
+) -> Explanation:
     """Return the effect of each point and each coordinate of a bag on its prediction.
 
     Each point is left out in turn, and the bag is predicted again. These effects are exact, for

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from ..core import Function, None_, Subset, checked
+from ..core import Subset, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError, ModelError, warn
 from ..core.units import in_units
@@ -47,13 +47,13 @@ TOO_LARGE = "the predictions or the labels are too large: divide the labels by a
 JUDGED_ROWS = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
-@checked(subset=Subset | None_, progress=Function | None_)
+@checked
 def evaluate(
     model: FittedEstimator[JudgedModel],
     X: BagsLike | LabelledBags,
     y: LabelsLike = None,
     *,
-    subset: str | None = None,
+    subset: Annotated[str, Subset] | None = None,
     sample_weight: SampleWeight = None,
     progress: Progress | None = None,
 ) -> Errors:

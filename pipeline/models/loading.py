@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Url, checked, constraints_of
+from ..core import UrlOrPath, checked, constraints_of
 from ..core.errors import ModelError, refuse_exhaustion
 from ..core.saved import newer_error
 from ..data.storage.files import GROUP_FILE
@@ -38,8 +38,8 @@ _ESTIMATORS: dict[str, type[DoubleBasis]] = {
 }
 
 
-@checked(url=Url)
-def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
+@checked
+def load_model(url: UrlOrPath) -> DoubleBasis:
     """Load a saved `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
 
     Loading runs no code from the file. If the model is being replaced at the same time, the old or

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, overload
+from typing import Annotated, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import (
-    Boolean,
-    Function,
-    Instance,
     Integer,
-    ListOf,
-    None_,
-    Real,
-    Text,
-    Url,
     checked,
     component,
 )
 from ..core.arrays import Floats
 from ..core.sklearn_bases import RegressorMixin
 from ..data.bags.bags import Bags
-from ..data.labelled.holdout import HOLDOUT, HoldoutLike
+from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsInMemory, BagsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
@@ -165,12 +157,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     head: Head = "ridge"
     _learns = Reals
 
-    @checked(
-        target=Text | ListOf(Text) | None_,
-        holdout=HOLDOUT,
-        progress=Function | None_,
-        checkpoints=Instance("Checkpoints") | Url | None_,
-    )
+    @checked
     def fit(
         self,
         X: TrainingBags,
@@ -226,7 +213,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     def predict(
         self, X: BagsLike, return_std: Literal[True]
     ) -> tuple[PredictionArray, PredictionArray]: ...
-    @checked(return_std=Boolean)
+    @checked
     def predict(self, X: BagsLike, return_std: bool = False) -> PredictionArray:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.
 
@@ -256,13 +243,13 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         both = model.apply(X, _Deviations(model), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
-    @checked(cv=Integer(2, MAX_FOLDS) | None_, progress=Function | None_)
+    @checked
     def conformalize(
         self,
         X: TrainingBags,
         y: ArrayLike | None = None,
         *,
-        cv: int | None = None,
+        cv: Annotated[int, Integer(2, MAX_FOLDS)] | None = None,
         groups: str | ArrayLike | None = None,
         sample_weight: SampleWeight = None,
         progress: Progress | None = None,
@@ -311,7 +298,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         self.model_ = conformalized(self, X, y, cv, groups, sample_weight, progress)
         return self
 
-    @checked(coverage=Real())
+    @checked
     def predict_interval(
         self, X: BagsLike, coverage: float = COVERAGE
     ) -> tuple[PredictionArray, PredictionArray]:

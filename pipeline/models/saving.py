@@ -14,7 +14,7 @@ import numpy as np
 import sklearn.base
 from numpy.typing import NDArray
 
-from ..core import Boolean, None_, Text, Url, checked
+from ..core import UrlOrPath, checked
 from ..core.errors import ModelError, shown
 from ..core.saved import Format
 from ..core.versions import PACKAGES, versions_of
@@ -76,9 +76,9 @@ class Saveable(HasParams, Protocol):
         ...
 
 
-@checked(url=Url, overwrite=Boolean, run=Text | None_)
+@checked
 def save_model(
-    model: Saveable, url: str | os.PathLike[str], *, overwrite: bool = False, run: str | None = None
+    model: Saveable, url: UrlOrPath, *, overwrite: bool = False, run: str | None = None
 ) -> None:
     """Save a fitted estimator atomically: a reader finds the complete model or none.
 

@@ -9,20 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import override
 
 from ..core import (
-    Boolean,
-    Function,
-    Instance,
-    Integer,
     NameIn,
     None_,
     OneOf,
-    Url,
     checked,
     component,
 )
 from ..core.arrays import Floats
 from ..data.bags.bags import Bags
-from ..data.labelled.holdout import HOLDOUT, HoldoutLike
+from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsInMemory, BagsLike, LabelsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
@@ -130,11 +125,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     }
     _learns = DensityOutcome
 
-    @checked(
-        holdout=HOLDOUT,
-        progress=Function | None_,
-        checkpoints=Instance("Checkpoints") | Url | None_,
-    )
+    @checked
     def fit(
         self,
         X: TrainingBags,
@@ -175,7 +166,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         """
         return self._fitted.predict(X)
 
-    @checked(grid=Integer() | None_, project=Boolean)
+    @checked
     @override
     def predict_density(
         self,

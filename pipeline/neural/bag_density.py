@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import (
-    Function,
     Integer,
-    None_,
     OneOf,
-    Seed,
+    RandomSeed,
     check_parameters,
     checked,
     component,
@@ -156,7 +154,7 @@ class BagDensity(NeuralEstimator):
         embedding = DeepSet(d, self.n_pooled, self.n_hidden, c, keys[2])
         return BagNetwork(embedding, TransformedDensity(chain, made, k))
 
-    @checked(progress=Function | None_)
+    @checked
     def fit(
         self, X: BagsLike, responses: LabelsLike = None, *, progress: Progress | None = None
     ) -> Self:
@@ -300,8 +298,10 @@ class BagDensity(NeuralEstimator):
             scores.extend((means[bags.sizes > 1] - shift).tolist())
         return float(np.mean(scores))
 
-    @checked(n=Integer(1, 10**7), seed=Seed)
-    def sample(self, X: BagsLike, n: int, *, seed: int = 0) -> Bags:
+    @checked
+    def sample(
+        self, X: BagsLike, n: Annotated[int, Integer(1, 10**7)], *, seed: RandomSeed = 0
+    ) -> Bags:
         """Draw points from the density of each bag.
 
         Parameters

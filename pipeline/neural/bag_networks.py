@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import partial
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -15,11 +15,11 @@ import numpy as np
 import optax
 from typing_extensions import override
 
-from ..core import Function, ListOf, None_, Text, check_parameters, checked
+from ..core import ListOf, None_, Text, check_parameters, checked
 from ..core.arrays import Floats, Integers
 from ..core.sklearn_bases import ClassifierMixin, RegressorMixin
 from ..data.bags.bags import Bags
-from ..data.labelled.holdout import HOLDOUT, HoldoutLike
+from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..execution.progress import Progress
 from ..models.outcomes.base import Outcome
@@ -203,13 +203,13 @@ class NetworkRegressor(RegressorMixin, LabelledNetwork):
 
     _learns: ClassVar[type[Outcome]] = Reals
 
-    @checked(target=_TARGET, holdout=HOLDOUT, progress=Function | None_)
+    @checked
     def fit(
         self,
         X: BagsLike,
         y: LabelsLike = None,
         *,
-        target: str | list[str] | None = None,
+        target: Annotated[str | list[str] | None, _TARGET] = None,
         holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
     ) -> Self:
@@ -271,7 +271,7 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
 
     _learns: ClassVar[type[Outcome]] = Classes
 
-    @checked(target=Text | None_, holdout=HOLDOUT, progress=Function | None_)
+    @checked
     def fit(
         self,
         X: BagsLike,

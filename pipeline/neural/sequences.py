@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from typing_extensions import override
 
-from ..core import Function, None_, check_parameters, checked, component
+from ..core import check_parameters, checked, component
 from ..core.errors import DataError
 from ..data.bags.bags import Bags
 from ..data.labelled.inputs import BagsLike
@@ -204,7 +204,7 @@ class NextPointRegressor(SequenceEstimator):
     standardize: bool = True
     _per_point: ClassVar[bool] = True
 
-    @checked(progress=Function | None_)
+    @checked
     def fit(self, X: BagsLike, y: object = None, *, progress: Progress | None = None) -> Self:
         """Train on sequences of two points or more.
 

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import (
-    Function,
     Integer,
-    None_,
     OneOf,
-    Seed,
+    RandomSeed,
     check_parameters,
     checked,
     component,
@@ -136,7 +134,7 @@ class TANDensity(NeuralEstimator):
         )
         return TransformedDensity(chain, made, d)
 
-    @checked(progress=Function | None_)
+    @checked
     def fit(
         self, X: ArrayLike | BagsLike, y: object = None, *, progress: Progress | None = None
     ) -> Self:
@@ -209,8 +207,8 @@ class TANDensity(NeuralEstimator):
         """
         return float(self.log_density(X).mean())
 
-    @checked(n=Integer(1, 10**8), seed=Seed)
-    def sample(self, n: int, *, seed: int = 0) -> Floats:
+    @checked
+    def sample(self, n: Annotated[int, Integer(1, 10**8)], *, seed: RandomSeed = 0) -> Floats:
         """Draw points, shape (n, d).
 
         Parameters

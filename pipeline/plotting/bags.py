@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -110,9 +110,9 @@ def _names_of(names: Sequence[str] | None, n_dims: int) -> list[str]:
     return list(names or [f"coordinate {j}" for j in range(n_dims)])
 
 
-@checked(densities=Instance("Densities"))
+@checked
 def plot_densities(
-    densities: Densities,
+    densities: Annotated[Densities, Instance()],
     index: int = 0,
     *,
     coordinate_names: Sequence[str] | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from ..models.explain import Explanation
 
 
-@checked(explanation=Instance("Explanation"))
-def plot_explanation(explanation: Explanation, target: int = 0, *, ax: Axes | None = None) -> Axes:
+@checked
+def plot_explanation(
+    explanation: Annotated[Explanation, Instance()], target: int = 0, *, ax: Axes | None = None
+) -> Axes:
     """Draw the points of a bag, coloured by their effect on the prediction.
 
     The axes are the two coordinates whose shift or spread changes the prediction most. With one

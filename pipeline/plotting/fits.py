@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 MAX_CANDIDATES = 12
 
 
-@checked(model=Instance("DoubleBasis"))
-def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
+@checked
+def plot_choice(model: Annotated[DoubleBasis, Instance()], *, ax: Axes | None = None) -> Axes:
     """Draw the errors of the candidates that ``embedding="auto"`` compared, the best first.
 
     For each embedding, the error with the best kernel width is drawn. Bars are one standard error.
@@ -103,8 +103,8 @@ def _draw_candidates(
     return ax
 
 
-@checked(result=Instance("Tuning"))
-def plot_tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
+@checked
+def plot_tuning(result: Annotated[Tuning, Instance()], *, ax: Axes | None = None) -> Axes:
     """Draw the errors of the candidates that `tune` compared, the winner first.
 
     The error of a candidate is measured on the bags of the last rung that the candidate reached.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,8 +23,10 @@ MAX_COORDINATES = 20  # largest number of bars with readable labels
 _COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
-@checked(result=Instance("HypothesisResult"))
-def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
+@checked
+def plot_null(
+    result: Annotated[HypothesisResult, Instance()], *, level: float = LEVEL, ax: Axes | None = None
+) -> Axes:
     """Draw the null distribution of a test, with the statistic and the threshold of a level.
 
     Parameters
@@ -77,8 +79,10 @@ def plot_null(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None
     return ax
 
 
-@checked(result=Instance("HypothesisResult"))
-def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
+@checked
+def plot_scales(
+    result: Annotated[HypothesisResult, Instance()], *, level: float = LEVEL, ax: Axes | None = None
+) -> Axes:
     """Draw the contribution of each bandwidth: a weight for "fuse", a p-value for "agg".
 
     Parameters
@@ -143,9 +147,9 @@ def plot_scales(result: HypothesisResult, *, level: float = LEVEL, ax: Axes | No
     return ax
 
 
-@checked(result=Instance("HypothesisResult"))
+@checked
 def plot_coordinates(
-    result: HypothesisResult, *, level: float = LEVEL, ax: Axes | None = None
+    result: Annotated[HypothesisResult, Instance()], *, level: float = LEVEL, ax: Axes | None = None
 ) -> Axes:
     """Draw the fraction of the statistic that is lost without each coordinate.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,8 +29,10 @@ MAX_BARS = 30  # largest number of coordinates in a chart
 OVERSHOOT = 0.25  # part of the true range by which predictions on the axis may exceed it
 
 
-@checked(errors=Instance("Errors"))
-def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None) -> Axes:
+@checked
+def plot_predictions(
+    errors: Annotated[Errors, Instance()], target: int = 0, *, ax: Axes | None = None
+) -> Axes:
     """Draw predicted against true values of one target.
 
     A target with few integer values has a violin for each value. Thousands of bags are drawn as
@@ -153,8 +155,8 @@ def _violins(ax: Axes, true: NDArray[Any], predicted: NDArray[Any], values: NDAr
         ax.plot(np.full(len(group), value), group, ".", color=BLUE)
 
 
-@checked(errors=Instance("Errors"))
-def plot_calibration(errors: Errors, *, ax: Axes | None = None) -> Axes:
+@checked
+def plot_calibration(errors: Annotated[Errors, Instance()], *, ax: Axes | None = None) -> Axes:
     """Draw the observed frequency of classes against their predicted probability.
 
     Bags are divided into up to ten groups of equal size by the probability of the predicted class.
@@ -231,8 +233,8 @@ def plot_errors(errors: Errors, target: int = 0, *, ax: Axes | None = None) -> A
     return plot_density_errors(errors, ax=ax)
 
 
-@checked(errors=Instance("Errors"))
-def plot_density_errors(errors: Errors, *, ax: Axes | None = None) -> Axes:
+@checked
+def plot_density_errors(errors: Annotated[Errors, Instance()], *, ax: Axes | None = None) -> Axes:
     """Draw the error of each predicted density against the error of the average density.
 
     Each dot is a bag. The vertical axis is the squared L2 distance between the prediction and the
@@ -368,9 +370,12 @@ def _draw_groups(ax: Axes, groups: Sequence[CalibrationGroup]) -> None:
     ax.errorbar(x, y, yerr=[below, above], fmt="o-", color=BLUE, label="group of bags, ± 1 s.e.")
 
 
-@checked(importance=Instance("Importance"))
+@checked
 def plot_importance(
-    importance: Importance, target: str | None = None, *, ax: Axes | None = None
+    importance: Annotated[Importance, Instance()],
+    target: str | None = None,
+    *,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the drop in score for each coordinate, the most important coordinate first.
 

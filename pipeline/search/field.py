@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,19 +97,14 @@ class Field:
     covariance: Floats
     observations: tuple[Observation, ...]
 
-    @checked(
-        kernel=Function,
-        noise=Real(gt=0),
-        n_components=Integer(1, _MAX_COMPONENTS),
-        prior_mean=Real(),
-    )
+    @checked
     def __init__(
         self,
         places: ArrayLike,
-        kernel: Callable[..., Any],
+        kernel: Annotated[Callable[..., Any], Function],
         *,
-        noise: float = 0.01,
-        n_components: int = 1,
+        noise: Annotated[float, Real(gt=0)] = 0.01,
+        n_components: Annotated[int, Integer(1, _MAX_COMPONENTS)] = 1,
         prior_mean: float = 0.0,
     ) -> None:
         self.places = _as_places(places)
@@ -141,7 +136,7 @@ class Field:
         column: Floats = self.covariance[:, place]
         return column / (column[place] + self.noise)
 
-    @checked(place=Integer())
+    @checked
     def observe(self, place: int, values: ArrayLike) -> Self:
         """Return a new field with one more observation of all components.
 

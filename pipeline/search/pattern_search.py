@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import Fraction, Instance, Integer, None_, Seed, checked
+from ..core import Fraction, Instance, Integer, RandomSeed, checked
 from ..core.arrays import Floats
 from .field import Field
 from .regions import RegionClassifier
@@ -70,27 +72,18 @@ class PatternSearch:
     field: Field
     flagged: NDArray[np.bool_]
 
-    @checked(
-        field=Instance("Field"),
-        classifier=Instance("RegionClassifier"),
-        threshold=Fraction,
-        n_candidates=Integer(1) | None_,
-        n_outer=Integer(1, MAX_DRAWS),
-        n_inner=Integer(1, MAX_DRAWS),
-        n_draws=Integer(1, MAX_DRAWS),
-        seed=Seed,
-    )
+    @checked
     def __init__(
         self,
-        field: Field,
-        classifier: RegionClassifier,
+        field: Annotated[Field, Instance()],
+        classifier: Annotated[RegionClassifier, Instance()],
         *,
-        threshold: float = 0.7,
-        n_candidates: int | None = 80,
-        n_outer: int = 4,
-        n_inner: int = 15,
-        n_draws: int = 100,
-        seed: int = 0,
+        threshold: Annotated[float, Fraction] = 0.7,
+        n_candidates: Annotated[int, Integer(1)] | None = 80,
+        n_outer: Annotated[int, Integer(1, MAX_DRAWS)] = 4,
+        n_inner: Annotated[int, Integer(1, MAX_DRAWS)] = 15,
+        n_draws: Annotated[int, Integer(1, MAX_DRAWS)] = 100,
+        seed: RandomSeed = 0,
     ) -> None:
         classifier.check_field(field)
         self.field, self.classifier = field, classifier

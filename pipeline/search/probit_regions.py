@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from typing_extensions import override
 
-from ..core import Integer, Real, checked
+from ..core import Integer, checked
 from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError
 from .field import MAX_PLACES, Field
@@ -70,9 +70,13 @@ class ProbitRegions(RegionClassifier):
         self.regions = [np.flatnonzero(row.any(axis=1)) for row in array]
 
     @classmethod
-    @checked(n_places=Integer(1, MAX_PLACES), scale=Real(), offset=Real())
+    @checked
     def of_means(
-        cls, regions: Sequence[ArrayLike], n_places: int, scale: float, offset: float
+        cls,
+        regions: Sequence[ArrayLike],
+        n_places: Annotated[int, Integer(1, MAX_PLACES)],
+        scale: float,
+        offset: float,
     ) -> Self:
         """Return classifiers of the mean of f on each region: Φ(scale · mean + offset).
 

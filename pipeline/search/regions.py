@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from typing_extensions import override
 
-from ..core import Instance, Integer, Text, checked, is_iterable
+from ..core import Instance, checked, is_iterable
 from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.bags import Bags
@@ -172,10 +173,10 @@ class BagRegions(RegionClassifier):
     2
     """
 
-    @checked(model=Instance("DoubleBasisClassifier"), label=Integer() | Text)
+    @checked
     def __init__(
         self,
-        model: DoubleBasisClassifier,
+        model: Annotated[DoubleBasisClassifier, Instance()],
         regions: Sequence[ArrayLike],
         label: int | str,
         *,

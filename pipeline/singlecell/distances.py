@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.covariance import oas
 from sklearn.mixture import GaussianMixture
 
-from ..core import Function, Integer, None_, OneOf, Seed, Url, checked
+from ..core import Integer, OneOf, RandomSeed, UrlOrPath, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
@@ -37,20 +36,14 @@ CELLS_PER_DIM = 10
 _N_DRAWS = 10_000  # per sample, for the divergences of mixtures
 
 
-@checked(
-    method=OneOf(*METHODS),
-    k=Integer(1),
-    seed=Seed,
-    checkpoints=Url | None_,
-    progress=Function | None_,
-)
+@checked
 def sample_distances(
     X: BagStore | BagsInMemory,
-    method: str = "knn",
+    method: Annotated[str, OneOf(*METHODS)] = "knn",
     *,
-    k: int = 25,
-    seed: int = 0,
-    checkpoints: str | os.PathLike[str] | None = None,
+    k: Annotated[int, Integer(1)] = 25,
+    seed: RandomSeed = 0,
+    checkpoints: UrlOrPath | None = None,
     progress: Progress | None = None,
 ) -> Floats:
     """Return the distances between all pairs of samples.

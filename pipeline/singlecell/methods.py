@@ -142,7 +142,7 @@ class BagbasisSamples(_Samples):
     (6, 6)
     """
 
-    @checked()
+    @checked
     def __init__(
         self,
         sample_key: str,

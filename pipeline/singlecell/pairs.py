@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from operator import add
+from typing import Annotated
 
 import numpy as np
 
-from ..core import Function, Integer, None_, Text, Url, checked
+from ..core import Integer, UrlOrPath, checked
 from ..core.arrays import Floats
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
@@ -25,20 +25,14 @@ PairBlock = tuple[int, int, int, int]
 """First and last + 1 of the rows, and of the columns."""
 
 
-@checked(
-    divergence=Text,
-    k=Integer(1) | None_,
-    bags_per_block=Integer(1),
-    checkpoints=Url | None_,
-    progress=Function | None_,
-)
+@checked
 def divergence_blocks(
     X: BagStore | BagsInMemory,
     divergence: str = "symmetric_kl",
     *,
-    k: int | None = 25,
-    bags_per_block: int = 16,
-    checkpoints: str | os.PathLike[str] | None = None,
+    k: Annotated[int, Integer(1)] | None = 25,
+    bags_per_block: Annotated[int, Integer(1)] = 16,
+    checkpoints: UrlOrPath | None = None,
     progress: Progress | None = None,
 ) -> Floats:
     """Compute the divergences of all pairs of bags exactly, block by block.

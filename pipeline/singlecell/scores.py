@@ -6,7 +6,7 @@ SPARE is the benchmark of patpy (Shitov et al., LMRL workshop at ICLR 2025).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,13 @@ TASKS = ("classification", "regression", "ranking")
 _N_COMPONENTS = 10  # components of a diffusion map, as is usual for pseudotime
 
 
-@checked(task=OneOf(*TASKS), n_neighbors=Integer(1))
+@checked
 def information_retention(
-    distances: ArrayLike, target: ArrayLike, *, task: str = "classification", n_neighbors: int = 3
+    distances: ArrayLike,
+    target: ArrayLike,
+    *,
+    task: Annotated[str, OneOf(*TASKS)] = "classification",
+    n_neighbors: Annotated[int, Integer(1)] = 3,
 ) -> float:
     """Score how well nearest samples predict a covariate; 0 is chance, 1 is perfect.
 
@@ -162,9 +166,13 @@ def batch_score(
     return 1 - float(np.mean(scores))
 
 
-@checked(root=Integer(0), n_neighbors=Integer(1))
+@checked
 def trajectory_score(
-    distances: ArrayLike, order: ArrayLike, root: int, *, n_neighbors: int = 15
+    distances: ArrayLike,
+    order: ArrayLike,
+    root: Annotated[int, Integer(0)],
+    *,
+    n_neighbors: Annotated[int, Integer(1)] = 15,
 ) -> float:
     """Absolute rank correlation of diffusion pseudotime with a known ordering of the samples.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import pytest
 from sklearn.base import clone
@@ -13,6 +13,7 @@ from bagbasis import ParameterError
 from bagbasis.core import (
     REQUIRED,
     Boolean,
+    Instance,
     Integer,
     None_,
     OneOf,
@@ -71,17 +72,17 @@ def test_what_is_declared():
     assert declared["seed"].text == "Seed for drawing."
 
 
-def test_a_table_declares_what_a_signature_does_not():
-    """Such a parameter has no default; the others keep their constraints from the signature."""
+def test_names_that_only_checkers_import():
+    """An instance has the name of its annotated class, which need not be there at run time."""
 
-    class Owner:
-        PARAMETERS: ClassVar = {"alpha": Real(gt=0)}
+    def draw(
+        dots: Annotated[Dots, Instance()],  # noqa: F821
+        model: Annotated[Model[int], Instance()] | None,  # noqa: F821
+    ): ...
 
-        def __init__(self, seed: Annotated[int, Integer(0)] = 0, **others: float) -> None: ...
-
-    declared = parameters_of(Owner)
-    assert declared["seed"].accepts == Integer(0)
-    assert (declared["alpha"].accepts, declared["alpha"].default) == (Real(gt=0), REQUIRED)
+    declared = parameters_of(draw)
+    assert declared["dots"].accepts == Instance("Dots")
+    assert declared["model"].accepts == Instance("Model") | None_
 
 
 def test_a_component_is_an_estimator():
@@ -125,7 +126,7 @@ def test_what_an_annotation_accepts(annotation, constraint):
     assert constraint_of(annotation) == constraint
 
 
-@checked()
+@checked
 def repeat(text: str, n: Annotated[int, Integer(1)], of: Extremes | None = None) -> str:
     """Repeat a text.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pandas
@@ -12,7 +11,6 @@ import pytest
 from scipy import stats
 
 from bagbasis import BagbasisError, Bags, BagStore, ProjectionEmbedding
-from bagbasis.core import ConstraintTable, Integer
 from bagbasis.hypotheses import HypothesisResult, independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
 from bagbasis.hypotheses.nulls.distributions import (
@@ -33,7 +31,6 @@ pytestmark = pytest.mark.portable
 
 @dataclass(frozen=True)
 class Toy(Statistic):
-    PARAMETERS: ClassVar[ConstraintTable] = {"width": Integer()}
     name = "toy"
     nulls = ("permutation", "normal")
     width: int = 3

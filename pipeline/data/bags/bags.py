@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...core import ListOf, None_, Text, checked, is_iterable
+from ...core import TextList, TextOrList, checked, is_iterable
 from ...core.arrays import Floats, Integers, check_dtype
 from ...core.errors import BagbasisError, DataError, shown
 from .alignment import has_index, ids_of_index, series_of
@@ -109,8 +109,8 @@ class Ragged(Sequence[np.ndarray]):
         wrapped._ids = ids
         return wrapped
 
-    @checked(names=None_ | ListOf(Text))
-    def named(self, names: Sequence[str] | None) -> Self:
+    @checked
+    def named(self, names: TextList | None) -> Self:
         """Return the same points with these names of the coordinates; None removes the names.
 
         Raises
@@ -456,7 +456,7 @@ class Bags(Ragged):
         return join_lists(self.points, self.sizes)
 
     @classmethod
-    @checked(column=Text | None_)
+    @checked
     def from_arrow(cls, data: object, column: str | None = None) -> Bags:
         """Make Bags from a table with a row per bag and a column of lists of points.
 
@@ -480,13 +480,13 @@ class Bags(Ragged):
         return cls._of_table(points, sizes, fields)
 
     @classmethod
-    @checked(id_column=Text | ListOf(Text) | None_, coordinates=ListOf(Text) | None_)
+    @checked
     def from_frame(
         cls,
         frame: object,
-        id_column: str | Sequence[str] | None = None,
+        id_column: TextOrList | None = None,
         *,
-        coordinates: Sequence[str] | None = None,
+        coordinates: TextList | None = None,
     ) -> Bags:
         """Make Bags from a table with a row per point.
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core import Integer, ListOf, None_, Pair, Real, Text, checked, keep_checked
+from ...core import Integer, ListOf, Pair, Real, checked, keep_checked
 from ...core.arrays import Integers, as_array
 from ...core.errors import DataError, ParameterError, shown
 
@@ -61,15 +61,18 @@ class Box:
         _check_ranges(self.lo, self.hi, "box")
 
     @classmethod
-    @checked(n_dims=Integer(1, MAX_DIMS))
-    def unit(cls, n_dims: int) -> Box:
+    @checked
+    def unit(cls, n_dims: Annotated[int, Integer(1, MAX_DIMS)]) -> Box:
         """Return the unit cube [0, 1]^d; ParameterError for n_dims beyond `MAX_DIMS`."""
         return cls((0.0,) * n_dims, (1.0,) * n_dims)
 
     @classmethod
-    @checked(n_dims=Integer(1) | None_, name=Text)
+    @checked
     def of(
-        cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int | None, name: str = "box"
+        cls,
+        box: Box | Sequence[Sequence[float]] | None,
+        n_dims: Annotated[int, Integer(1)] | None,
+        name: str = "box",
     ) -> Box:
         """Return the box with the given (lo, hi) of each dimension; the unit cube for None.
 
@@ -102,14 +105,14 @@ class Box:
         return box
 
     @classmethod
-    @checked(quantile=Real(ge=0, lt=0.5))
+    @checked
     def around(
         cls,
         lo: ArrayLike,
         hi: ArrayLike,
         *,
         sample: NDArray[Any] | None = None,
-        quantile: float = QUANTILE,
+        quantile: Annotated[float, Real(ge=0, lt=0.5)] = QUANTILE,
     ) -> Box:
         """Return the measured range [lo, hi], widened by 1 % of it on each side.
 

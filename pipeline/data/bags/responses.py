@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...core import Integer, None_, checked
+from ...core import Integer, checked
 from ...core.arrays import Integers, check_dtype
 from ...core.errors import DataError, shown
 from .bags import Bags, Ragged, in_one_order, offsets_of
@@ -62,8 +62,13 @@ class Responses(Ragged):
     OWNER: ClassVar[str] = "the response of "
 
     @classmethod
-    @checked(n_bags=Integer(0, _MAX_BAGS), n_dims=Integer(1, MAX_DIMS))
-    def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
+    @checked
+    def none(
+        cls,
+        n_bags: Annotated[int, Integer(0, _MAX_BAGS)],
+        n_dims: Annotated[int, Integer(1, MAX_DIMS)],
+        dtype: DTypeLike = np.float32,
+    ) -> Responses:
         """Make the empty responses of bags without any response."""
         dtype = check_dtype("dtype", dtype)
         return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
@@ -99,7 +104,7 @@ class Responses(Ragged):
             )
 
 
-@checked(n_bags=Integer(), n_dims=Integer() | None_)
+@checked
 def as_responses(
     data: Responses | Bags | Sequence[ArrayLike | None],
     n_bags: int,

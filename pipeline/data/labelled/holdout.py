@@ -184,12 +184,12 @@ class Holdout:
         )
 
 
-HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
-"""Constraint of ``holdout=``: a fraction of the bags, a `Holdout`, or a mapping of its fields."""
 NO_HOLDOUT = Holdout()
 
-HoldoutLike = float | Mapping[str, Any] | Holdout
-"""Type of ``holdout=``."""
+HoldoutLike = Annotated[
+    float | Mapping[str, Any] | Holdout, Real() | MappingOf(Text, Open()) | Instance("Holdout")
+]
+"""What ``holdout=`` takes: a fraction of the bags, a `Holdout`, or a mapping of its fields."""
 
 
 def _column(bags: LabelledBags, what: str, name: str) -> Column:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...core import Integer, ListOf, MappingOf, None_, Text, checked
+from ...core import Integer, ListOf, MappingOf, None_, Text, TextList, checked
 from ...core.arrays import check_dtype
 from ...core.errors import ParameterError, StoreError, shown
 from ..bags.box import MAX_DIMS
@@ -40,20 +41,14 @@ from .writer import WRITING
 _NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARRAYS, CHANGES))])
 
 
-@checked(
-    n_dims=Integer(1, MAX_DIMS),
-    target_names=ListOf(Text),
-    class_names=MappingOf(Text, ListOf(Text)),
-    chunk_points=Integer() | None_,
-    response_dims=Integer(1, MAX_DIMS) | None_,
-)
+@checked
 def check_creation(
-    n_dims: int,
-    target_names: Sequence[str],
-    class_names: Mapping[str, Sequence[str]],
+    n_dims: Annotated[int, Integer(1, MAX_DIMS)],
+    target_names: TextList,
+    class_names: Annotated[Mapping[str, Sequence[str]], MappingOf(Text, ListOf(Text))],
     dtype: DTypeLike,
     chunk_points: int | None,
-    response_dims: int | None = None,
+    response_dims: Annotated[int, Integer(1, MAX_DIMS)] | None = None,
 ) -> None:
     """Raise ParameterError for invalid parameters of `BagStore.create`."""
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from ...core import Boolean, Instance, ListOf, Url, checked
+from ...core import Instance, ListOf, Url, UrlOrPath, checked
 from ...core.arrays import Integers
 from ...core.errors import DataError, ParameterError
 from ..bags.bags import AnyRagged, take_rows
@@ -21,10 +21,12 @@ from .store import BagStore
 EQUAL_FIELDS = ("n_dims", "target_names", "response_dims", "stored_dtype")
 
 
-@checked(stores=ListOf(Instance("BagStore") | Url), url=Url, overwrite=Boolean)
+@checked
 def merge_stores(
-    stores: Sequence[BagStore | str | os.PathLike[str]],
-    url: str | os.PathLike[str],
+    stores: Annotated[
+        Sequence[BagStore | str | os.PathLike[str]], ListOf(Instance("BagStore") | Url)
+    ],
+    url: UrlOrPath,
     *,
     overwrite: bool = False,
 ) -> BagStore:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import Integer, ListOf, None_, Text, checked
+from ...core import TextList, checked
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, ParameterError, StoreError, closest, refuse_exhaustion, shown
 from ...core.units import surely_finite
@@ -181,7 +180,7 @@ class Snapshot(Stored):
 
     # ------------------------------------------------------------------ reading
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def read(self, start: int = 0, stop: int | None = None) -> Bags:
         """Read bags ``start:stop`` in the units of the data. A removed bag is empty.
 
@@ -193,7 +192,7 @@ class Snapshot(Stored):
         points = self._points(POINTS, self.offsets(start, stop), start)
         return Bags.trusted(*points, names=self.coordinate_names)
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
         """Read the responses of bags ``start:stop``, in the units of the data.
 
@@ -208,12 +207,12 @@ class Snapshot(Stored):
         points = self._points(RESPONSE_POINTS, offsets, start)
         return Responses.trusted(*points, names=self.response_coordinate_names)
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def offsets(self, start: int = 0, stop: int | None = None) -> Integers:
         """Read the first row of bags ``start:stop`` and the end of the last one; shape (n + 1,)."""
         return self._offsets(POINTS, start, stop)
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def response_offsets(self, start: int = 0, stop: int | None = None) -> Integers:
         """Read the offsets of responses; two neighbours are equal if a bag has no response."""
         if self.response_dims is None:
@@ -223,9 +222,9 @@ class Snapshot(Stored):
             )
         return self._offsets(RESPONSE_POINTS, start, stop)
 
-    @checked(start=Integer(), stop=Integer() | None_, names=ListOf(Text) | None_)
+    @checked
     def targets(
-        self, start: int = 0, stop: int | None = None, *, names: Sequence[str] | None = None
+        self, start: int = 0, stop: int | None = None, *, names: TextList | None = None
     ) -> Floats:
         """Read targets of bags ``start:stop``, shape (n, len(names)); NaN if unlabelled."""
         start, stop = self._range(start, stop)
@@ -237,8 +236,8 @@ class Snapshot(Stored):
             self._check_not_deleted(start, stop)
         return values[:, : len(columns)]
 
-    @checked(names=ListOf(Text) | None_)
-    def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
+    @checked
+    def target_columns(self, names: TextList | None = None) -> list[int]:
         """Return the column of each named target; all columns for None.
 
         Raises
@@ -257,7 +256,7 @@ class Snapshot(Stored):
                 )
         return [columns[name] for name in names]
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def ids(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Read the ids of bags ``start:stop``, shape (n,), int64 or strings."""
         start, stop = self._range(start, stop)
@@ -289,7 +288,7 @@ class Snapshot(Stored):
                 "there is"
             )
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def present(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
         """Return which of the bags ``start:stop`` were not removed, shape (n,)."""
         return self.changes.present(*self._range(start, stop))

@@ -6,21 +6,19 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ...core import (
-    Boolean,
-    Function,
-    Integer,
     ListOf,
     MappingOf,
-    None_,
     Open,
     Text,
-    Url,
+    TextList,
+    TextMapping,
+    UrlOrPath,
     checked,
 )
 from ...core.annotations import Progress
@@ -80,25 +78,18 @@ class BagStore(Exported):
     # ------------------------------------------------------------------ creating and opening
 
     @classmethod
-    @checked(
-        url=Url,
-        n_dims=Integer(),
-        target_names=ListOf(Text),
-        response_dims=Integer() | None_,
-        class_names=MappingOf(Text, ListOf(Text)) | None_,
-        chunk_points=Integer() | None_,
-        overwrite=Boolean,
-    )
+    @checked
     def create(
         cls,
-        url: str | os.PathLike[str],
+        url: UrlOrPath,
         n_dims: int,
         *,
-        target_names: Sequence[str] = (),
+        target_names: TextList = (),
         box: Box | Sequence[Sequence[float]] | None = None,
         response_dims: int | None = None,
         response_box: Box | Sequence[Sequence[float]] | None = None,
-        class_names: Mapping[str, Sequence[str]] | None = None,
+        class_names: Annotated[Mapping[str, Sequence[str]], MappingOf(Text, ListOf(Text))]
+        | None = None,
         dtype: DTypeLike | None = None,
         chunk_points: int | None = None,
         overwrite: bool = False,
@@ -191,10 +182,8 @@ class BagStore(Exported):
         return cls(url, meta=meta, snapshot=snapshot)
 
     @classmethod
-    @checked(url=Url, overwrite=Boolean)
-    def from_xarray(
-        cls, dataset: Dataset, url: str | os.PathLike[str], *, overwrite: bool = False
-    ) -> BagStore:
+    @checked
+    def from_xarray(cls, dataset: Dataset, url: UrlOrPath, *, overwrite: bool = False) -> BagStore:
         """Make a store from a data set in CF's contiguous ragged layout.
 
         Parameters
@@ -308,8 +297,10 @@ class BagStore(Exported):
 
         return self._commit(write)
 
-    @checked(target=Text, labels=MappingOf(Open(), Open()))
-    def relabel(self, target: str, labels: Mapping[Any, Any]) -> BagStore:
+    @checked
+    def relabel(
+        self, target: str, labels: Annotated[Mapping[Any, Any], MappingOf(Open(), Open())]
+    ) -> BagStore:
         """Set or replace labels of bags. Readers that began earlier still see the old labels.
 
         Parameters
@@ -371,9 +362,9 @@ class BagStore(Exported):
                 if not is_transactional(self.url):
                     raise
 
-    @checked(source=MappingOf(Text, Open()) | None_)
+    @checked
     @contextmanager
-    def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
+    def appending(self, source: TextMapping | None = None) -> Iterator[AppendSession]:
         """Open a session of many writes, which are committed together at the end of the block.
 
         Within the block the store sees only committed bags. After an error nothing is committed,
@@ -392,7 +383,7 @@ class BagStore(Exported):
                 self.meta, self.snapshot = seen
                 self._close()
 
-    @checked(progress=Function | None_)
+    @checked
     def verify(self, progress: Progress | None = None) -> None:
         """Check every invariant of the committed data.
 

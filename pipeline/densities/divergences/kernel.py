@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import Function, None_, OneOf, Real, checked
+from ...core import OneOf, Real, checked
 from ...core.annotations import Progress
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
@@ -21,8 +23,8 @@ MAX_SCALE = 1e150  # its square still fits into a double
 _SCALE = Real(gt=0, le=MAX_SCALE) | OneOf("median")
 
 
-@checked(scale=_SCALE)
-def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
+@checked
+def kernel_matrix(D: ArrayLike, scale: Annotated[float | str, _SCALE] = "median") -> Floats:
     """Turn squared distances into a Gaussian kernel matrix.
 
     The kernel is exp(−D / 2σ²) for squared distances ρ² = D (Sutherland 2016, eq. 2.3), in [0, 1].
@@ -173,7 +175,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         """Return scikit-learn's tags: X consists of bags."""
         return of_bags(super().__sklearn_tags__())
 
-    @checked(progress=Function | None_)
+    @checked
     def fit(
         self, X: BagsInMemory, y: object = None, *, progress: Progress | None = None
     ) -> DivergenceKernel:
@@ -186,7 +188,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
             self.scale_ = scale
         return self
 
-    @checked(progress=Function | None_)
+    @checked
     def fit_transform(
         self, X: BagsInMemory, y: object = None, *, progress: Progress | None = None
     ) -> Floats:
@@ -206,7 +208,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.scale_ = median_scale(divergences) if isinstance(scale, str) else scale
         return kernel_matrix(divergences, self.scale_)
 
-    @checked(progress=Function | None_)
+    @checked
     def transform(self, X: BagsInMemory, progress: Progress | None = None) -> Floats:
         """Return the kernel between bags of X and training bags, shape (n_bags, N)."""
         check_is_fitted(self)

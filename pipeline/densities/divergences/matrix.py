@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import Function, Integer, None_, OneOf, Real, Text, checked
+from ...core import OneOf, Real, checked
 from ...core.annotations import Progress
 from ...core.arrays import Floats
 from ...core.errors import DataError
@@ -25,14 +26,7 @@ ADVICE = (
 )
 
 
-@checked(
-    divergence=Text,
-    k=Integer() | None_,
-    alpha=Real() | None_,
-    bandwidth=Real(gt=0) | OneOf("median") | None_,
-    progress=Function | None_,
-    max_bytes=Integer() | None_,
-)
+@checked
 def divergence_matrix(
     X: BagsInMemory,
     Y: BagsInMemory | None = None,
@@ -40,7 +34,7 @@ def divergence_matrix(
     divergence: str = "kl",
     k: int | None = None,
     alpha: float | None = None,
-    bandwidth: float | str | None = None,
+    bandwidth: Annotated[float | str, Real(gt=0) | OneOf("median")] | None = None,
     progress: Progress | None = None,
     max_bytes: int | None = None,
 ) -> Floats:

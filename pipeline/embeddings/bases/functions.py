@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,8 +24,12 @@ def check_basis(basis: str) -> int:
     return BASES.index(BASIS.check("basis", basis))
 
 
-@checked(basis=BASIS, n_functions=Integer(1, MAX_FUNCTIONS))
-def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
+@checked
+def evaluate_basis(
+    basis: Annotated[str, BASIS],
+    n_functions: Annotated[int, Integer(1, MAX_FUNCTIONS)],
+    x: ArrayLike,
+) -> Floats:
     """Evaluate orthonormal basis functions on [0, 1].
 
     The result holds φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].

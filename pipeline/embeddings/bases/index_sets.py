@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import numpy as np
 
-from ...core import Integer, None_, Real, checked
+from ...core import Integer, Real, checked
 from ...core.arrays import Floats, Integers
 from ...core.errors import ParameterError
 from .functions import BASIS, MAX_FUNCTIONS
 
 
-@checked(
-    n_dims=Integer(1),
-    n_per_dim=Integer(1) | None_,
-    max_norm=Real(ge=0) | None_,
-    basis=BASIS,
-)
+@checked
 def index_set(
-    n_dims: int,
-    n_per_dim: int | None = None,
+    n_dims: Annotated[int, Integer(1)],
+    n_per_dim: Annotated[int, Integer(1)] | None = None,
     *,
-    max_norm: float | None = None,
-    basis: str = "cosine",
+    max_norm: Annotated[float, Real(ge=0)] | None = None,
+    basis: Annotated[str, BASIS] = "cosine",
 ) -> Integers:
     """Return the multi-indices of a basis in lexicographic order.
 

@@ -33,7 +33,7 @@ class InnerSpec(EmbeddingSpec):
         The inner embedding.
     """
 
-    embedding: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
+    embedding: Annotated[EmbeddingSpec, Instance()]
     described: ClassVar[tuple[str, ...]] = ("digest",)
     """Attributes that stand for the arrays in a description."""
     made: ClassVar[str]

@@ -72,7 +72,7 @@ class PointTransformerSpec(EmbeddingSpec):
 
     steps: Annotated[tuple[PointStep, ...], ListOf(Instance("PointStep"))]
     n_coordinates: Annotated[int, Integer(1)]
-    embedding: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
+    embedding: Annotated[EmbeddingSpec, Instance()]
 
     @override
     def check_together(self) -> None:

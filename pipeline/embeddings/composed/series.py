@@ -13,12 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...core import (
-    Boolean,
     Integer,
     Items,
-    ListOf,
-    None_,
-    Text,
+    TextList,
     check_parameters,
     checked,
     component,
@@ -33,8 +30,10 @@ from ..mean_map import MeanMapEmbedding
 Collection = NDArray[Any] | Sequence[ArrayLike]
 
 
-@checked(X=Items, time=Boolean, lags=Integer(0))
-def bags_of_series(X: Collection, *, time: bool = False, lags: int = 0) -> Bags:
+@checked
+def bags_of_series(
+    X: Annotated[Collection, Items], *, time: bool = False, lags: Annotated[int, Integer(0)] = 0
+) -> Bags:
     """Turn time series into bags: a time step is a point, a channel is a coordinate.
 
     The order of the time steps is lost unless ``time`` or ``lags`` preserve it in part.
@@ -176,8 +175,8 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.embedding_.transform(bags_of_series(X, time=self.time, lags=self.lags))
 
-    @checked(input_features=ListOf(Text) | None_)
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
+    @checked
+    def get_feature_names_out(self, input_features: TextList | None = None) -> NDArray[Any]:
         """Return a name for each column of `transform`.
 
         ``input_features`` are the names of the channels; default x0, x1, ….

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from ...core import (
-    Boolean,
     Instance,
     ListOf,
     OneOf,
@@ -224,7 +223,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     scales: Annotated[Sequence[float], PerPart] | None = None
     weights: Annotated[Sequence[float], PerPart] | None = None
 
-    @checked(deep=Boolean)
+    @checked
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with ``deep``, also parameters of parts as ``name__parameter``."""
         params: dict[str, Any] = super().get_params(deep=False)

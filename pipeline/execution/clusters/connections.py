@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from distributed import Client
 from distributed.security import Security
 
-from ...core import Boolean, Function, Integer, None_, Text, Url, checked
+from ...core import UrlOrPath, checked
 from ...core.errors import ClusterError, ConfigError
 from ..notebook import watched
 from ..progress import Progress, say
@@ -33,15 +32,7 @@ from .tls import check_address, check_handshake, security_of
 _NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
 
 
-@checked(
-    target=Text,
-    n_workers=Integer() | None_,
-    cores_per_worker=Integer() | None_,
-    memory_limit=Text | None_,
-    dashboard=Boolean | None_,
-    store=Url | None_,
-    progress=Function | None_,
-)
+@checked
 def connect(
     target: str = "local",
     *,
@@ -49,7 +40,7 @@ def connect(
     cores_per_worker: int | None = None,
     memory_limit: str | None = None,
     dashboard: bool | None = None,
-    store: str | os.PathLike[str] | None = None,
+    store: UrlOrPath | None = None,
     progress: Progress | None = None,
 ) -> Client:
     """Start or join a Dask cluster, on which fits and jobs run while the client is open.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core import Integer, Real, Seed, checked
+from ...core import Integer, RandomSeed, Real, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError, shown
 from ...data.bags.bags import Bags, as_bags
@@ -63,14 +63,14 @@ class DerivativeNorms:
         return np.argsort(-self.norms, kind="stable")[:count]
 
 
-@checked(n_draws=Integer(1, 10_000), step=Real(gt=0, le=1), seed=Seed)
+@checked
 def derivative_norms(
     model: Predictor,
     X: Bags | list[ArrayLike],
     *,
-    n_draws: int = 4,
-    step: float = 0.02,
-    seed: int = 0,
+    n_draws: Annotated[int, Integer(1, 10000)] = 4,
+    step: Annotated[float, Real(gt=0, le=1)] = 0.02,
+    seed: RandomSeed = 0,
 ) -> DerivativeNorms:
     """Return how strongly a fitted model's predictions depend on each coordinate.
 

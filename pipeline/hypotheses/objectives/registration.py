@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,8 +74,8 @@ class Registration:
     dependence: float
     measure: str
 
-    @checked(shape=Pair(Integer(1), Integer(1)))
-    def places(self, shape: tuple[int, int]) -> Floats:
+    @checked
+    def places(self, shape: Annotated[tuple[int, int], Pair(Integer(1), Integer(1))]) -> Floats:
         """Return the position x' of each pixel of a reference, shape (2, rows, columns)."""
         pixels = np.indices(shape).reshape(2, -1).astype(np.float64)
         moved = _move(pixels, shape, np.array([*self.shift, self.angle, np.log(self.scale)]))
@@ -86,22 +87,16 @@ class Registration:
         return map_coordinates(values, self.places(shape), order=1, cval=np.nan)
 
 
-@checked(
-    measure=OneOf("kcca", "hsic"),
-    max_shift=Real(ge=0, le=LONGEST_SHIFT),
-    max_angle=Real(ge=0, le=180),
-    max_scale=Real(ge=1, le=4),
-    n_features=Integer(2, 1000, even=True),
-)
+@checked
 def register_images(
     reference: ArrayLike,
     image: ArrayLike,
     *,
-    measure: str = "kcca",
-    max_shift: float = 8.0,
-    max_angle: float = 20.0,
-    max_scale: float = 1.2,
-    n_features: int = 10,
+    measure: Annotated[str, OneOf("kcca", "hsic")] = "kcca",
+    max_shift: Annotated[float, Real(ge=0, le=LONGEST_SHIFT)] = 8.0,
+    max_angle: Annotated[float, Real(ge=0, le=180)] = 20.0,
+    max_scale: Annotated[float, Real(ge=1, le=4)] = 1.2,
+    n_features: Annotated[int, Integer(2, 1000, even=True)] = 10,
 ) -> Registration:
     """Find the rigid motion and scale that maximise the dependence of two images' pixels.
 

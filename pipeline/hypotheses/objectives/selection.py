@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from operator import add
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core import Function, Instance, Integer, None_, OneOf, Seed, Text, checked
+from ...core import Instance, Integer, OneOf, RandomSeed, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
 from ...data.bags.bags import as_bags
@@ -80,27 +81,18 @@ class Selection:
     n: int
 
 
-@checked(
-    k=Integer(1),
-    target=Text | None_,
-    criterion=OneOf(*SELECTION_CRITERIA),
-    embedding=Instance("Embedding") | None_,
-    n_features=Integer(2, 10_000, even=True),
-    n_folds=Integer(3, 100),
-    seed=Seed,
-    progress=Function | None_,
-)
+@checked
 def select_coordinates(
     X: BagsLike | NDArray[np.floating],
     y: ArrayLike | None = None,
     *,
-    k: int = 5,
+    k: Annotated[int, Integer(1)] = 5,
     target: str | None = None,
-    criterion: str = "mrmr",
-    embedding: Embedding | None = None,
-    n_features: int = 20,
-    n_folds: int = 5,
-    seed: int = 0,
+    criterion: Annotated[str, OneOf(*SELECTION_CRITERIA)] = "mrmr",
+    embedding: Annotated[Embedding, Instance()] | None = None,
+    n_features: Annotated[int, Integer(2, 10000, even=True)] = 20,
+    n_folds: Annotated[int, Integer(3, 100)] = 5,
+    seed: RandomSeed = 0,
     progress: Progress | None = None,
 ) -> Selection:
     """Select the k variables that explain a target best, with little redundancy.

@@ -14,12 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Function, ListOf, None_, Text, Url, checked
+from ...core import Text, TextList, TextOrList, UrlOrPath, checked
 from ...core.errors import DataError, closest, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
-from ..declared import SourcePath
 from ..registry import FORMATS
 from ..tables import NamedBatches
 from .anndata_files import (
@@ -65,21 +64,14 @@ CELL_SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 
 VALUES_PER_BATCH = 2**25  # of a matrix, which may be sparse: 128 MiB where it is dense
 
 
-@checked(
-    url=Url,
-    id_column=Text | ListOf(Text),
-    coordinates=Text | ListOf(Text),
-    targets=ListOf(Text) | None_,
-    layer=Text | None_,
-    progress=Function | None_,
-)
+@checked
 def ingest_anndata(
     cells: AnnData | str | os.PathLike[str],
-    url: str | os.PathLike[str],
+    url: UrlOrPath,
     *,
-    id_column: str | Sequence[str],
-    coordinates: str | Sequence[str],
-    targets: Sequence[str] | None = None,
+    id_column: TextOrList,
+    coordinates: TextOrList,
+    targets: TextList | None = None,
     layer: str | None = None,
     progress: Progress | None = None,
     **parameters: Any,
@@ -186,7 +178,7 @@ class AnnDataIngest(RowsIngest):
     layer: Annotated[str, Text] | None = None
 
     @override
-    def ingest(self, points: SourcePath, url: SourcePath, **parameters: Any) -> BagStore:
+    def ingest(self, points: UrlOrPath, url: UrlOrPath, **parameters: Any) -> BagStore:
         return ingest_anndata(points, url, **parameters)
 
 

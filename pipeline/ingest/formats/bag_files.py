@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Text
+from ...core import Text, TextList, TextMapping, UrlOrPath
+from ...core.annotations import Progress
 from ...data.bags.box import Box
 from ...data.store.store import BagStore
 from ..arrays import check_mode, ingest_arrays
@@ -21,11 +22,6 @@ from ..declared import (
     Files,
     KnownIds,
     Mode,
-    Place,
-    ReadAs,
-    Reports,
-    SourcePath,
-    TextList,
 )
 from ..registry import FileFormat
 from .folders import bag_files, targets_of_files
@@ -41,19 +37,19 @@ class FileIngest(FileFormat):
     unit: ClassVar[str] = "files"
 
     points: Files
-    url: Place
+    url: UrlOrPath
     _: KW_ONLY
-    target_table: SourcePath | Mapping[str, Any] | pd.DataFrame | None = None
+    target_table: UrlOrPath | Mapping[str, Any] | pd.DataFrame | None = None
     target_id_column: Annotated[str, Text] = "file"
     targets: TextList | None = None
-    read: ReadAs | None = None
+    read: TextMapping | None = None
     box: Box | Sequence[Sequence[float]] | None = None
     dtype: Any = None
     mode: Mode = "create"
     overwrite: bool = False
     known_ids: KnownIds = "refuse"
     chunk_points: ChunkPoints | None = None
-    progress: Reports | None = None
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         """Raise ParameterError for invalid or contradictory parameters."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +16,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Integer, ListOf, None_, Text, Url, checked
+from ...core import Integer, Text, TextList, TextOrList, UrlOrPath, checked
 from ...core.errors import DataError, ParameterError, closest, needing_extra, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_attributes import HONOURED, IGNORED, REFUSED, has_meaning, unpacked
 from ...data.storage.files import check_regular
 from ...data.storage.urls import local_path, normalize_url
 from ...data.store.store import BagStore
-from ..declared import SourcePath
 from ..registry import FORMATS
 from ..tables import reader_of
 from .frames import RowsIngest, ingest_frame, label_settings
@@ -106,21 +104,14 @@ class FileColumn:
         self.read = read
 
 
-@checked(
-    path=Url,
-    url=Url,
-    id_column=Text | ListOf(Text),
-    coordinates=ListOf(Text),
-    targets=ListOf(Text) | None_,
-    table=Text | Integer() | None_,
-)
+@checked
 def ingest_catalogue(
-    path: str | os.PathLike[str],
-    url: str | os.PathLike[str],
+    path: UrlOrPath,
+    url: UrlOrPath,
     *,
-    id_column: str | Sequence[str],
-    coordinates: Sequence[str],
-    targets: Sequence[str] | None = None,
+    id_column: TextOrList,
+    coordinates: TextList,
+    targets: TextList | None = None,
     table: str | int | None = None,
     **parameters: Any,
 ) -> BagStore:
@@ -228,7 +219,7 @@ class FitsIngest(RowsIngest):
     table: Annotated[str | int, Text | Integer()] | None = None
 
     @override
-    def ingest(self, points: SourcePath, url: SourcePath, **parameters: Any) -> BagStore:
+    def ingest(self, points: UrlOrPath, url: UrlOrPath, **parameters: Any) -> BagStore:
         return ingest_catalogue(points, url, **parameters)
 
 

@@ -13,16 +13,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...core import UrlOrPath
 from ...core.errors import DataError, ParameterError, closest, refuse_exhaustion, shown
 from ...data.bags.frames import arrow_reader
 from ...data.storage.hidden import visible_files
 from ...data.storage.urls import filesystem, normalize_url
-from ..declared import SourcePath
 from ..tables import plain_reader, read_labels, spill_folder, write_parquet
 from .frames import arrow_errors
 
 
-def bag_files(sources: SourcePath | Sequence[SourcePath], endings: Sequence[str]) -> dict[str, str]:
+def bag_files(sources: UrlOrPath | Sequence[UrlOrPath], endings: Sequence[str]) -> dict[str, str]:
     """Return the URLs of files by bag id, which is the name of the file without the ending.
 
     Parameters
@@ -89,7 +89,7 @@ def check_finite_rows(points: NDArray[Any], url: str, names: Sequence[str]) -> N
 
 def targets_of_files(
     ids: Sequence[str],
-    table: SourcePath | Mapping[str, Any] | pd.DataFrame | None,
+    table: UrlOrPath | Mapping[str, Any] | pd.DataFrame | None,
     id_column: str,
     targets: Sequence[str] | None,
     stored: Collection[str] = (),

@@ -20,7 +20,8 @@ import pyarrow.dataset
 from numpy.typing import DTypeLike
 from typing_extensions import override
 
-from ...core import Integer, checked
+from ...core import Integer, TextList, UrlOrPath, checked
+from ...core.annotations import Progress
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
 from ...core.moved import refuse_gone
 from ...data.bags.format_rules import FormatRules
@@ -31,10 +32,6 @@ from ..declared import (
     ChunkPoints,
     KnownIds,
     Mode,
-    Place,
-    Reports,
-    SourcePath,
-    TextList,
 )
 from ..registry import FileFormat
 from ..tables import (
@@ -84,10 +81,10 @@ ROW_ID = "row"  # the id of a bag without one
 _TABLES = {"points": "points", "target_table": "targets", "responses": "responses"}
 
 
-@checked()
+@checked
 def ingest_frame(
     points: Frame,
-    url: Place,
+    url: UrlOrPath,
     *,
     coordinates: ColumnsLike,
     id_column: ColumnNames | None = None,
@@ -195,8 +192,8 @@ class RowsIngest(FileFormat):
     concern a single table.
     """
 
-    points: Place
-    url: Place
+    points: UrlOrPath
+    url: UrlOrPath
     _: KW_ONLY
     id_column: ColumnNames
     coordinates: ColumnNames
@@ -212,10 +209,10 @@ class RowsIngest(FileFormat):
     overwrite: bool = False
     known_ids: KnownIds = "refuse"
     chunk_points: ChunkPoints | None = None
-    progress: Reports | None = None
+    progress: Progress | None = None
 
     @abstractmethod
-    def ingest(self, points: SourcePath, url: SourcePath, **parameters: Any) -> BagStore:
+    def ingest(self, points: UrlOrPath, url: UrlOrPath, **parameters: Any) -> BagStore:
         """Make the store, with further parameters as for `ingest_rows`."""
 
     @override

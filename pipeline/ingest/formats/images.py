@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from ...core import Boolean, Integer, Items, Url, checked, is_iterable
+from ...core import Integer, Items, Url, UrlOrPath, checked, is_iterable
 from ...core.arrays import as_array, check_dtype
 from ...core.errors import DataError, ParameterError, needing_extra, shown
 from ...data.bags.box import MAX_DIMS, Box
@@ -59,20 +59,13 @@ IMAGE_RULES = FormatRules(
 CLASS = "class"  # the target of images that are in one folder per class
 
 
-@checked(
-    images=Url | Items,
-    url=Url,
-    patch=Integer(1, int(MAX_DIMS**0.5)),
-    positions=Boolean,
-    grey=Boolean,
-    overwrite=Boolean,
-)
+@checked
 def ingest_images(
-    images: str | os.PathLike[str] | Iterable[Any],
-    url: str | os.PathLike[str],
+    images: Annotated[str | os.PathLike[str] | Iterable[Any], Url | Items],
+    url: UrlOrPath,
     *,
     targets: Any = None,
-    patch: int = 1,
+    patch: Annotated[int, Integer(1, int(MAX_DIMS**0.5))] = 1,
     positions: bool = False,
     grey: bool = False,
     box: Box | Sequence[Sequence[float]] | None = None,

@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
+from ...core import UrlOrPath
 from ...core.errors import DataError
 from ...data.storage.files import check_local
 from ...data.storage.hidden import visible_files
 from ...data.storage.urls import filesystem, normalize_url, place_of
-from ..declared import SourcePath
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
@@ -168,7 +168,7 @@ class TableFile:
 
 
 def open_table(
-    sources: SourcePath | Sequence[SourcePath],
+    sources: UrlOrPath | Sequence[UrlOrPath],
     columns: Columns,
     copies: str = "",
     is_any: bool = False,

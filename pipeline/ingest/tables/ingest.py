@@ -27,8 +27,11 @@ from ...core import (
     Open,
     Real,
     Text,
+    TextMapping,
+    UrlOrPath,
     checked,
 )
+from ...core.annotations import Progress
 from ...core.errors import DataError, ParameterError
 from ...data.bags.box import Box, box_or_quantile
 from ...data.bags.format_rules import FormatRules
@@ -47,10 +50,6 @@ from ..declared import (
     Files,
     KnownIds,
     Mode,
-    Place,
-    ReadAs,
-    Reports,
-    SourcePath,
 )
 from ..registry import FORMATS, FileFormat
 from .database import Database
@@ -263,11 +262,11 @@ class TableIngest(FileFormat):
     rules: ClassVar[FormatRules] = TABLE_RULES
 
     points: Files
-    url: Place
+    url: UrlOrPath
     _: KW_ONLY
     id_column: ColumnNames
     coordinates: ColumnsLike
-    read: ReadAs | None = None
+    read: TextMapping | None = None
     targets: ColumnsLike | None = None
     target_types: TargetTypes | None = None
     target_rules: TargetRules | None = None
@@ -287,7 +286,7 @@ class TableIngest(FileFormat):
     known_ids: KnownIds = "refuse"
     unknown_ids: KnownIds = "refuse"
     chunk_points: ChunkPoints | None = None
-    progress: Reports | None = None
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         """Raise ParameterError for invalid or contradictory parameters."""
@@ -340,8 +339,12 @@ class TableIngest(FileFormat):
             )
         self._boxes(self._columns(None), are_files_read=False)
 
-    @checked(engine=Instance("LocalEngine") | None_, tally=Instance("Tally") | None_)
-    def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:
+    @checked
+    def run(
+        self,
+        engine: Annotated[LocalEngine, Instance()] | None = None,
+        tally: Annotated[Tally, Instance()] | None = None,
+    ) -> BagStore:
         """Make the store, or append to it.
 
         ``engine`` checks and sorts the points and the responses; ``tally`` is added to.
@@ -518,7 +521,7 @@ def _is_given(value: object) -> bool:
     return value is not None and not (isinstance(value, (tuple, list)) and not value)
 
 
-def _as_given(source: SourcePath | Sequence[SourcePath] | None) -> str | list[str] | None:
+def _as_given(source: UrlOrPath | Sequence[UrlOrPath] | None) -> str | list[str] | None:
     """Return paths as they were given, for JSON."""
     if source is None or isinstance(source, (str, os.PathLike)):
         return None if source is None else os.fspath(source)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core import UrlOrPath
 from ...core.errors import DataError
 from ...execution.progress import silent
-from ..declared import SourcePath
 from .database import Database
 from .engines import SORT_BYTES, LocalEngine, spill_folder
 from .files import UNTYPED, TableFile, open_table
@@ -36,7 +36,7 @@ class LabelRows(NamedTuple):
 
 
 def read_labels(
-    table: SourcePath,
+    table: UrlOrPath,
     id_column: str,
     targets: Sequence[str] | None,
     target_types: Mapping[str, str],

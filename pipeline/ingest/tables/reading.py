@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Annotated, Any
 
-from ...core import Integer, ListOf, MappingOf, OneOf, Text, keep_checked
+from ...core import Integer, MappingOf, OneOf, Text, TextList, keep_checked
 from ...core.errors import ParameterError, closest
 
 DELIMITERS = (",", ";", "\t", "|")  # the first by which the header has most of the columns
@@ -37,12 +37,12 @@ class ReadOptions:
     escape: str = '"'
     comment: str = ""
     skip: Annotated[int, Integer(0)] = 0
-    names: Annotated[Sequence[str], ListOf(Text)] | None = None
+    names: TextList | None = None
     # DuckDB reads these encodings without an extension
     encoding: Annotated[str, OneOf("utf-8", "latin-1", "utf-16")] = "utf-8"
     decimal_separator: Annotated[str, OneOf(".", ",")] = "."
     thousands: str = ""
-    nullstr: Annotated[Sequence[str], ListOf(Text)] = MISSING_CELLS
+    nullstr: TextList = MISSING_CELLS
     types: Annotated[Mapping[str, str], MappingOf(Text, Text)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ...core import Boolean, Function, Instance, None_, checked
+from ...core import Instance, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, StoreError
 from ...data.bags.bags import Bags
@@ -99,14 +99,13 @@ class MeansRidge:
         return rows.reshape(len(bags), -1) * np.sqrt(self.units)
 
 
-@checked(
-    model=Instance("DoubleBasis", "DoubleBasisRegressor()"),
-    X=Instance("BagStore"),
-    progress=Function | None_,
-    forest=Boolean,
-)
+@checked
 def judge_fit(
-    model: DoubleBasis, X: BagStore, *, progress: Progress | None = None, forest: bool = False
+    model: Annotated[DoubleBasis, Instance(example="DoubleBasisRegressor()")],
+    X: Annotated[BagStore, Instance()],
+    *,
+    progress: Progress | None = None,
+    forest: bool = False,
 ) -> dict[str, Any] | None:
     """Return the error of a model next to the errors of simple baselines.
 

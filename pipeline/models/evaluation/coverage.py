@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from ...core import Function, Instance, None_, checked
+from ...core import Instance, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
 from ...core.sums import Sums
@@ -25,9 +25,11 @@ from ..verdict import share_error
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 
-@checked(store=Instance("BagStore"), progress=Function | None_)
+@checked
 def judge_intervals(
-    model: FittedEstimator[JudgedModel], store: BagStore, progress: Progress | None = None
+    model: FittedEstimator[JudgedModel],
+    store: Annotated[BagStore, Instance()],
+    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Return the fraction of labels in the intervals, and their mean width, for several coverages.
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 from typing_extensions import override
 
-from ...core import Function, Instance, Integer, ListOf, None_, Text, checked
+from ...core import Instance, Integer, checked
 from ...core.errors import DataError, ParameterError, one_warning_each
 from ...core.units import units_of
 from ...data.bags.bags import take_rows
@@ -55,21 +55,15 @@ class _Folds:
     numbers: range
 
 
-@checked(
-    estimator=Instance("DoubleBasis", "DoubleBasisRegressor()"),
-    target=Text | ListOf(Text) | None_,
-    cv=Integer(2, MAX_FOLDS),
-    scoring=Text | None_,
-    progress=Function | None_,
-)
+@checked
 @one_warning_each()
 def cross_val_score(
-    estimator: DoubleBasis,
+    estimator: Annotated[DoubleBasis, Instance(example="DoubleBasisRegressor()")],
     X: TrainingBags,
     y: LabelsLike = None,
     *,
     target: Target = None,
-    cv: int = 5,
+    cv: Annotated[int, Integer(2, MAX_FOLDS)] = 5,
     groups: str | ArrayLike | None = None,
     time: str | ArrayLike | None = None,
     sample_weight: SampleWeight = None,

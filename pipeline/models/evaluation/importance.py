@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core import Function, Integer, ListOf, MappingOf, None_, Subset, Text, checked
+from ...core import Integer, ListOf, MappingOf, Subset, Text, checked
 from ...core.arrays import Floats, Integers
 from ...core.digits import rounded, with_error
 from ...core.errors import DataError, ParameterError, shown
@@ -153,23 +153,18 @@ class Importance:
         return plot_importance(self, ax=ax)
 
 
-@checked(
-    coordinates=MappingOf(Text, ListOf(Integer())) | None_,
-    n_repeats=Integer(1, _MAX_REPEATS),
-    max_bags=Integer(2),
-    subset=Subset | None_,
-    progress=Function | None_,
-)
+@checked
 def permutation_importance(
     model: FittedEstimator[JudgedModel],
     X: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
     y: LabelsLike = None,
     *,
-    coordinates: Mapping[str, Sequence[int]] | None = None,
+    coordinates: Annotated[Mapping[str, Sequence[int]], MappingOf(Text, ListOf(Integer()))]
+    | None = None,
     groups: str | ArrayLike | None = None,
-    n_repeats: int = 5,
-    max_bags: int = 2000,
-    subset: str | None = None,
+    n_repeats: Annotated[int, Integer(1, _MAX_REPEATS)] = 5,
+    max_bags: Annotated[int, Integer(2)] = 2000,
+    subset: Annotated[str, Subset] | None = None,
     sample_weight: SampleWeight = None,
     progress: Progress | None = None,
 ) -> Importance:

@@ -22,7 +22,7 @@ from typing import Annotated, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from ...core import Real, Url, checked
+from ...core import Instance, Real, Url, checked
 from ...core.errors import ParameterError, StoreError
 from ...core.saved import Format, newer_error
 from ...core.versions import NUMERICAL, versions_of
@@ -90,7 +90,7 @@ class Checkpoints:
     >>> checkpoints.discard()  # the model is fitted, so they are not needed
     """
 
-    @checked()
+    @checked
     def __init__(
         self,
         url: Annotated[str | os.PathLike[str], Url],
@@ -161,7 +161,9 @@ class Checkpoints:
         return max(1, int(min(by_seconds, n_tasks // current_limits().groups)))
 
 
-CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
+CheckpointsLike = (
+    Annotated[Checkpoints | str | os.PathLike[str], Instance("Checkpoints") | Url] | None
+)
 
 
 def checkpoints_of(

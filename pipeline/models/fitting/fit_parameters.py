@@ -41,7 +41,7 @@ PenaltiesLike = Sequence[float] | Floats
 class FitParameters:
     """The parameters of an estimator, and the kind of outcome that it learns.
 
-    ``table`` has the constraint of each parameter, from ``PARAMETERS`` of the estimator. All fields
+    ``table`` has the constraint of each parameter, as the estimator declares it. All fields
     but the first two are parameters of the constructor, see `DoubleBasisRegressor`. Only a
     classifier has ``class_weight``, and only a `TripleBasisRegressor` has ``response_embedding``.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core import TextOrList
 from ...core.arrays import Integers
 from ...core.errors import DataError, ParameterError
 from ...core.units import surely_finite
@@ -26,7 +27,7 @@ from .details import ErrorSums, Found, Judged, Rows, determination
 FLOAT = np.dtype(np.float64)
 UNNAMED = "y"  # the one target of labels without a name
 
-Target = str | Sequence[str] | None
+Target = TextOrList | None
 """Columns of a store."""
 
 _Labels = Any

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar, cast
+from typing import Annotated, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import Boolean, Integer, None_, checked
+from ...core import Integer, checked
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
 from ...data.bags.bags import Bags, BagsInMemory, as_bags
@@ -39,7 +39,7 @@ class DensityPrediction(Generic[_Model]):
         """Coefficients of the average response density of the bags fitted, shape (r,)."""
         return mean_of(self.model_)
 
-    @checked(project=Boolean)
+    @checked
     def densities(self, X: BagsInMemory, project: bool = False) -> Densities:
         """Return the predicted densities of bags in memory.
 
@@ -56,7 +56,7 @@ class DensityPrediction(Generic[_Model]):
         with warning_of_outside(bags):
             return predicted_densities(self.model_, bags, project)
 
-    @checked(grid=Integer() | None_, project=Boolean)
+    @checked
     def predict_density(
         self,
         X: BagsInMemory,
@@ -91,8 +91,10 @@ class DensityPrediction(Generic[_Model]):
             points = where(at, grid, response_names_of(self.model_))
             return density_values(self.model_, bags, *points, project)
 
-    @checked(n=Integer(), seed=Integer())
-    def sample(self, X: BagsInMemory, n: int, *, seed: int | np.random.Generator = 0) -> Bags:
+    @checked
+    def sample(
+        self, X: BagsInMemory, n: int, *, seed: Annotated[int | np.random.Generator, Integer()] = 0
+    ) -> Bags:
         """Draw ``n`` points from each predicted density, made nonnegative by projection."""
         assert isinstance(seed, int)  # `checked` has drawn it
         return self.densities(X, project=True).sample(n, seed=seed)

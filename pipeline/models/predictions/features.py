@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...core import Instance, None_, Text, checked
+from ...core import Instance, checked
 from ...core.errors import ParameterError
 from ...data.bags.bags import Bags
 from ...data.labelled.labelled import Batch, LabelledBags
@@ -32,16 +32,11 @@ OfBags = Callable[[Bags], NDArray[Any]]
 """A function that computes an array with a row per bag; it is sent to workers."""
 
 
-@checked(
-    store=Instance("BagStore"),
-    embedding=Instance("Embedding"),
-    random_features=Instance("RandomFeatures") | None_,
-    dtype=Text,
-)
+@checked
 def features(
-    store: BagStore,
-    embedding: Embedding,
-    random_features: RandomFeatures | None = None,
+    store: Annotated[BagStore, Instance()],
+    embedding: Annotated[Embedding, Instance()],
+    random_features: Annotated[RandomFeatures, Instance()] | None = None,
     *,
     dtype: str = "float32",
 ) -> _LazyArray:

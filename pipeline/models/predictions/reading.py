@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ...core import Url, checked
+from ...core import UrlOrPath, checked
 from ...core.errors import BagbasisError, ModelError, refuse_exhaustion, shown
 from ...core.saved import newer_error
 from ...data.storage.files import GROUP_FILE, check_regular, reading, storage_errors
@@ -34,8 +33,8 @@ AGAIN = "write the predictions again"
 CSV_FIELD = re.compile(rb'("(?:[^"]|"")*"|[^",\n]*)(,|\n)')
 
 
-@checked(url=Url)
-def read_predictions(url: str | os.PathLike[str]) -> DataFrame:
+@checked
+def read_predictions(url: UrlOrPath) -> DataFrame:
     """Read the predictions of `write_predictions` or ``bags predict`` as one table.
 
     The table is the same for Zarr, Parquet and CSV: a row per bag, in the order of the bags of the

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
 from ...core import (
-    Boolean,
     Fraction,
-    Function,
     Instance,
     ListOf,
-    None_,
     OneOf,
     Subset,
-    Url,
+    UrlOrPath,
     checked,
 )
 from ...core.errors import ModelError, ParameterError, StoreError
@@ -206,12 +202,12 @@ def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
     return _join([ours, theirs])
 
 
-@checked(store=Instance("BagStore"), subset=Subset, progress=Function | None_)
+@checked
 def iter_predictions(
     model: FittedEstimator[FittedModel],
-    store: BagStore,
+    store: Annotated[BagStore, Instance()],
     *,
-    subset: str = "all",
+    subset: Annotated[str, Subset] = "all",
     progress: Progress | None = None,
 ) -> Iterator[PredictedBlock]:
     """Yield predictions block by block, on the open cluster or in this process.
@@ -257,23 +253,15 @@ def iter_predictions(
             yield block
 
 
-@checked(
-    store=Instance("BagStore"),
-    url=Url,
-    format=OneOf(*PREDICTION_FORMATS) | None_,
-    columns=ListOf(OneOf(*PREDICTED_COLUMNS)),
-    coverage=Fraction,
-    overwrite=Boolean,
-    progress=Function | None_,
-)
+@checked
 def write_predictions(
     model: FittedEstimator[FittedModel],
-    store: BagStore,
-    url: str | os.PathLike[str],
+    store: Annotated[BagStore, Instance()],
+    url: UrlOrPath,
     *,
-    format: str | None = None,
-    columns: Sequence[str] = (),
-    coverage: float = COVERAGE,
+    format: Annotated[str, OneOf(*PREDICTION_FORMATS)] | None = None,
+    columns: Annotated[Sequence[str], ListOf(OneOf(*PREDICTED_COLUMNS))] = (),
+    coverage: Annotated[float, Fraction] = COVERAGE,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:

@@ -12,14 +12,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...core import (
-    Function,
-    ListOf,
     NameIn,
     None_,
     OneOf,
     Precision,
     Real,
-    Text,
+    TextOrList,
     check_parameters,
     checked,
     component,
@@ -29,7 +27,7 @@ from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import BaseEstimator, fresh, of_bags
 from ...core.units import units_of
 from ...data.bags.bags import as_bags
-from ...data.labelled.holdout import HOLDOUT, Holdout, HoldoutLike
+from ...data.labelled.holdout import Holdout, HoldoutLike
 from ...data.labelled.inputs import BagsLike, LabelsLike
 from ...data.labelled.labelled import LabelledBags, with_missing
 from ...data.labelled.labels import warn_of_alike, warn_of_few
@@ -139,17 +137,13 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         """Tell scikit-learn that X are bags."""
         return of_bags(super().__sklearn_tags__())
 
-    @checked(
-        target=Text | ListOf(Text) | None_,
-        holdout=HOLDOUT,
-        progress=Function | None_,
-    )
+    @checked
     def fit(
         self,
         X: BagsLike | LabelledBags,
         y: LabelsLike = None,
         *,
-        target: str | Sequence[str] | None = None,
+        target: TextOrList | None = None,
         responses: LabelsLike = None,
         holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
@@ -215,7 +209,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             names = source.target_names
             warn_of_alike(len(labels), labels.var(axis=0), labels.mean(axis=0), names)
 
-    @checked(progress=Function | None_)
+    @checked
     def predict(self, X: BagsLike, progress: Progress | None = None) -> Floats:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
@@ -256,14 +250,14 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""
         return hasattr(self, "model_")
 
-    @checked(target=Text | ListOf(Text) | None_)
+    @checked
     def score(
         self,
         X: BagsLike,
         y: LabelsLike = None,
         *,
         responses: LabelsLike = None,
-        target: str | Sequence[str] | None = None,
+        target: TextOrList | None = None,
     ) -> float:
         """Return R² of the targets, or R² of the response densities by their L2 distances.
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 from sklearn.base import clone
 
@@ -64,8 +64,8 @@ class Candidate:
     features: FeatureMap
     first: Embedding[Any]
 
-    @checked(base=Instance("DoubleBasis"))
-    def estimator(self, base: DoubleBasis) -> DoubleBasis:
+    @checked
+    def estimator(self, base: Annotated[DoubleBasis, Instance()]) -> DoubleBasis:
         """Return an unfitted copy of ``base`` with the parameters of the candidate."""
         made = clone(base).set_params(embedding=clone(self.first), random_features=False)
         if self.scale_multiplier is not None:

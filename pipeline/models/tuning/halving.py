@@ -14,16 +14,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
 
-from ...core import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
+from ...core import (
+    Instance,
+    TextOrList,
+    UrlOrPath,
+    checked,
+)
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError, one_warning_each
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
-from ...data.labelled.holdout import HOLDOUT, HoldoutLike
+from ...data.labelled.holdout import HoldoutLike
 from ...data.labelled.inputs import LabelsLike
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.weights import SampleWeight
@@ -66,25 +71,18 @@ SCORES = "scores.json"  # in the folder of checkpoints
 MIN_HELD_OUT = 10  # bags: with fewer bags, differences between candidates are chance
 
 
-@checked(
-    search=Instance("Search") | None_,
-    target=Text | ListOf(Text) | None_,
-    holdout=HOLDOUT,
-    checkpoints=Url | None_,
-    keep_cache=Boolean,
-    progress=Function | None_,
-)
+@checked
 def tune(
     estimator: DoubleBasis,
     X: TrainingBags,
     y: LabelsLike = None,
     *,
-    search: Search | None = None,
-    target: str | Sequence[str] | None = None,
+    search: Annotated[Search, Instance()] | None = None,
+    target: TextOrList | None = None,
     sample_weight: SampleWeight = None,
     holdout: HoldoutLike = 0.0,
     groups: Groups = None,
-    checkpoints: str | os.PathLike[str] | None = None,
+    checkpoints: UrlOrPath | None = None,
     keep_cache: bool = False,
     progress: Progress | None = None,
 ) -> Tuning:

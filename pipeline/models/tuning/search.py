@@ -88,8 +88,8 @@ class Search:
     choose: bool = False
 
     @classmethod
-    @checked(n_dims=Integer(1))
-    def auto(cls, n_dims: int = 1) -> Self:
+    @checked
+    def auto(cls, n_dims: Annotated[int, Integer(1)] = 1) -> Self:
         """Return a search that also chooses the embedding.
 
         The search begins with the choice of ``embedding="auto"``. With at most 2,000 bags, nothing

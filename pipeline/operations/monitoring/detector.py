@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 
 from ...core import (
-    Boolean,
     Fraction,
     Instance,
     Integer,
@@ -173,11 +172,9 @@ class DriftDetector(BaseEstimator):
     True
     """
 
-    embedding: (
-        Annotated[Embedding, Instance("Embedding")]
-        | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
-        | None
-    ) = field(default=None, kw_only=False)
+    embedding: Annotated[Embedding, Instance()] | Annotated[EmbeddingSpec, Instance()] | None = (
+        field(default=None, kw_only=False)
+    )
     level: Annotated[float, Fraction] = 0.05
     n_permutations: Permutations = 999
     n_frequencies: Annotated[int, Integer(1, 4096)] | None = None
@@ -368,7 +365,7 @@ class DriftDetector(BaseEstimator):
 
     # ------------------------------------------------------------------ keeping
 
-    @checked(overwrite=Boolean)
+    @checked
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the detector to one file, atomically.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from ...core import Boolean, Fraction, Function, Instance, Integer, None_, Seed, checked
+from ...core import Boolean, Fraction, Instance, Integer, Seed, checked
+from ...core.annotations import Progress
 from ...core.arrays import Floats
 from ...core.digits import rounded
 from ...core.errors import BagError, DataError
@@ -175,28 +176,22 @@ def _moved(shift_of: CoordinateShift) -> str:
     return f"coordinate {shift_of.coordinate} ({which} {shift:+.2g} sd, p = {p_text(p)})"
 
 
-@checked(
-    embedding=Instance("Embedding") | Instance("EmbeddingSpec") | None_,
-    n_features=Integer(2, even=True),
-    n_permutations=PERMUTATIONS,
-    level=Fraction | None_,
-    seed=Seed,
-    thin=Boolean | Integer(1),
-    progress=Function | None_,
-    statistic=DRIFT_STATISTIC,
-)
+@checked
 def drift_test(
     reference: ComparedBags,
     new: ComparedBags,
     *,
-    embedding: Embedding | EmbeddingSpec | None = None,
-    n_features: int = 1024,
-    n_permutations: int = 999,
-    level: float | None = None,
-    seed: int | np.random.Generator = 0,
-    thin: bool | int = True,
-    progress: Callable[[int, int], None] | None = None,
-    statistic: str = "fuse",
+    embedding: Annotated[
+        Embedding | EmbeddingSpec, Instance("Embedding") | Instance("EmbeddingSpec")
+    ]
+    | None = None,
+    n_features: Annotated[int, Integer(2, even=True)] = 1024,
+    n_permutations: Annotated[int, PERMUTATIONS] = 999,
+    level: Annotated[float, Fraction] | None = None,
+    seed: Annotated[int | np.random.Generator, Seed] = 0,
+    thin: Annotated[bool | int, Boolean | Integer(1)] = True,
+    progress: Progress | None = None,
+    statistic: Annotated[str, DRIFT_STATISTIC] = "fuse",
 ) -> DriftResult:
     """Test whether two sets of bags follow the same distribution of bags.
 

@@ -10,11 +10,11 @@ import os
 import tempfile
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import numpy as np
 
-from ...core import Instance, Text, checked
+from ...core import Instance, checked
 from ...core.config_errors import items_of
 from ...core.errors import BagbasisError, ModelError, needing_extra
 from ...core.versions import version
@@ -40,10 +40,13 @@ class Logged(Saveable, Protocol):
     report_: dict[str, Any]
 
 
-@checked(
-    model=Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor"), name=Text
-)
-def log_model(model: Logged, name: str = "model") -> ModelInfo:
+@checked
+def log_model(
+    model: Annotated[
+        Logged, Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor")
+    ],
+    name: str = "model",
+) -> ModelInfo:
     """Log a fitted model, its parameters and its report to MLflow's active run.
 
     The logged model can be loaded with ``mlflow.pyfunc.load_model`` if bagbasis is installed. The

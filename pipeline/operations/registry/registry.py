@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ...core import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
+from ...core import Instance, Integer, TextMapping, Url, UrlOrPath, checked
 from ...core.digits import with_error
 from ...core.errors import ModelError, ParameterError, WriterBusyError
 from ...core.saved import NewerError
@@ -197,8 +197,8 @@ class Registry:
     After another model was promoted, ``registry.rollback()`` makes this one the champion again.
     """
 
-    @checked(url=Url)
-    def __init__(self, url: str | os.PathLike[str]) -> None:
+    @checked
+    def __init__(self, url: UrlOrPath) -> None:
         self.url = normalize_url(url)
 
     def __repr__(self) -> str:
@@ -213,22 +213,22 @@ class Registry:
             return html_table(repr(self), {"models": str(error)})
         return html_rows(repr(self), _TABLE_COLUMNS, cells)
 
-    @checked(name=Text)
+    @checked
     def model_url(self, name: str) -> str:
         """Return the URL of the model with the given name; the model need not exist."""
         return f"{self.url}/{_MODELS}/{name}.zarr"
 
     # ------------------------------------------------------------------ adding
 
-    @checked(
-        model=Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor") | Url,
-        report=MappingOf(Text, Open()) | None_,
-    )
+    @checked
     def register(
         self,
-        model: Saveable | str | os.PathLike[str],
+        model: Annotated[
+            Saveable | str | os.PathLike[str],
+            Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor") | Url,
+        ],
         *,
-        report: Mapping[str, Any] | None = None,
+        report: TextMapping | None = None,
     ) -> str:
         """Add a model and return its name; the champion does not change.
 
@@ -292,8 +292,8 @@ class Registry:
 
     # ------------------------------------------------------------------ the champion
 
-    @checked(name=Text, n_changes=Integer(0) | None_)
-    def promote(self, name: str, n_changes: int | None = None) -> None:
+    @checked
+    def promote(self, name: str, n_changes: Annotated[int, Integer(0)] | None = None) -> None:
         """Make a registered model the champion, after reading and checking the model.
 
         Promoting the current champion does nothing.

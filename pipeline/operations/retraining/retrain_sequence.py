@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
-from ...core import Function, Instance, None_, checked
+from ...core import Function, Instance, checked
 from ...core.config_errors import differences
 from ...core.digits import rounded, with_error
 from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
@@ -126,9 +126,12 @@ class RoundResult:
         return {name: text for name, text in lines.items() if text}
 
 
-@checked(spec=Instance("Retraining"), publish=Function | None_, computing=Function | None_)
+@checked
 def retrain(
-    spec: Retraining, *, publish: Publish | None = None, computing: Computing | None = None
+    spec: Annotated[Retraining, Instance()],
+    *,
+    publish: Annotated[Publish, Function] | None = None,
+    computing: Annotated[Computing, Function] | None = None,
 ) -> RoundResult:
     """Train and judge a new model if there are enough new bags, and promote it if it is better.
 

@@ -16,12 +16,10 @@ from ...core import (
     Fraction,
     Instance,
     Integer,
-    ListOf,
-    MappingOf,
     OneOf,
-    Open,
     Real,
-    Text,
+    TextList,
+    TextMapping,
     check_parameters,
     checked,
     keep_checked,
@@ -274,22 +272,20 @@ class Retraining:
 
     data_url: str
     registry_url: str
-    estimator: Annotated[DoubleBasis, Instance("DoubleBasis")]
+    estimator: Annotated[DoubleBasis, Instance()]
     _: KW_ONLY
     state_url: str | None = None
-    target: str | Annotated[Sequence[str], ListOf(Text)] | None = None
-    holdout: Annotated[float, Fraction] | Annotated[Mapping[str, Any], MappingOf(Text, Open())] = (
-        0.1
-    )
-    window: Annotated[Window, Instance("Window")] = Window()
+    target: str | TextList | None = None
+    holdout: Annotated[float, Fraction] | TextMapping = 0.1
+    window: Annotated[Window, Instance()] = Window()
     evaluate_bags: Annotated[int, Integer(1)] = 2000
     tolerance: Annotated[float, Real(ge=0)] = 0.02
     min_new_bags: Annotated[int, Integer(1)] = 1
-    drift: Annotated[DriftGate, Instance("DriftGate")] = DriftGate()
+    drift: Annotated[DriftGate, Instance()] = DriftGate()
     recompute_every: Annotated[int, Integer(1)] = 30
     checkpoints: str | None = None
     checkpoint_seconds: CheckpointSeconds = CHECKPOINT_SECONDS
-    settings: Annotated[Mapping[str, Any], MappingOf(Text, Open())] = field(default_factory=dict)
+    settings: TextMapping = field(default_factory=dict)
     sample_weight: str | None = None
 
     def __post_init__(self) -> None:
@@ -342,8 +338,8 @@ class Retraining:
             return holdout.fraction
         return f"{holdout.fraction:g} by groups of {holdout.groups!r}"
 
-    @checked(store=Instance("BagStore"))
-    def labelled(self, store: BagStore) -> LabelledBags:
+    @checked
+    def labelled(self, store: Annotated[BagStore, Instance()]) -> LabelledBags:
         """Return the store's bags with the labels of the target.
 
         Raises

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import pytest
 
 from bagbasis import ParameterError
-from bagbasis.core import Integer, Real, Seed, checked
+from bagbasis.core import Integer, RandomSeed, Real, checked
+
+Share = Annotated[float, Real(0)]
 
 
 def test_a_generator_in_place_of_a_seed():
     """It draws the seed and moves on; `rng` is another name; both at once are refused."""
 
-    @checked(seed=Seed)
-    def drawn(x: int, seed: int = 0) -> tuple[int, int]:
+    @checked
+    def drawn(x: int, seed: RandomSeed = 0) -> tuple[int, int]:
         return x, seed
 
     rng = np.random.default_rng(3)
@@ -31,12 +35,12 @@ def test_arguments_by_place_and_by_name():
     """Each way of a call gives the function plain, checked values; defaults stay the function's."""
 
     class Owner:
-        @checked(n=Integer(1), share=Real(0))
-        def call(self, n, /, *rest, share=0.5, **more):
+        @checked
+        def call(self, n: Annotated[int, Integer(1)], /, *rest, share: Share = 0.5, **more):
             return n, rest, share, more
 
-        @checked(n=Integer(1), share=Real(0))
-        def named(self, n, m=7, *, share=0.5):
+        @checked
+        def named(self, n: Annotated[int, Integer(1)], m=7, *, share: Share = 0.5):
             return n, m, share
 
     owner = Owner()

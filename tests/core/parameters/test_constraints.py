@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ import pytest
 from bagbasis import Bags, MomentsEmbedding, ParameterError
 from bagbasis.core import (
     Boolean,
-    ConstraintTable,
     Fraction,
     FractionOrZero,
     Function,
@@ -27,9 +26,11 @@ from bagbasis.core import (
     OneOf,
     Open,
     Pair,
+    RandomSeed,
     Real,
     Seed,
     Text,
+    TextList,
     Url,
     check_parameters,
     checked,
@@ -178,8 +179,8 @@ def test_paths():
     assert Url.check("url", Path("a")) == Path("a")
 
 
-@checked(n=Integer(1), names=ListOf(Text) | None_)
-def repeat(n, names=None, *, more=3, **rest):
+@checked
+def repeat(n: Annotated[int, Integer(1)], names: TextList | None = None, *, more=3, **rest):
     return n, names, more, rest
 
 
@@ -194,21 +195,13 @@ def test_arguments_of_a_function():
             call()
 
 
-def test_a_table_of_other_parameters():
-    """A constraint of a parameter that a function lacks is a mistake of its author."""
-    with pytest.raises(TypeError, match=r"no parameters \['m'\]"):
-        checked(m=Integer())(lambda n: n)
-
-
 class Counter:
-    PARAMETERS: ClassVar[ConstraintTable] = {"n": Integer(1), "seed": Seed}
-
-    def __init__(self, n, seed=0):
+    def __init__(self, n: Annotated[int, Integer(1)], seed: RandomSeed = 0):
         self.n, self.seed = n, seed
 
 
 def test_parameters_of_an_instance():
-    """All of a class's table, as plain values; the first wrong one is named."""
+    """All that a constructor declares, as plain values; the first wrong one is named."""
     assert check_parameters(Counter(np.int64(3))) == {"n": 3, "seed": 0}
     with pytest.raises(ParameterError, match=r"^seed of the draws is -1; expected"):
         check_parameters(Counter(1, -1), "of the draws")

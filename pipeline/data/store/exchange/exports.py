@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core import Integer, None_, checked
+from ....core import checked
 from ...bags.arrow_arrays import arrow_table
 from ...bags.bags import Bags, concatenate
 from ...bags.frames import points_frame
@@ -75,7 +75,7 @@ class Exported(Snapshot):
             for bags in read:
                 yield from bags
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def to_xarray(self, start: int = 0, stop: int | None = None) -> Dataset:
         """Read bags ``start:stop`` into an xarray data set, in CF's contiguous ragged layout.
 
@@ -93,7 +93,7 @@ class Exported(Snapshot):
         """
         return dataset_of(self, start, stop)
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def to_arrow(self, start: int = 0, stop: int | None = None) -> Table:
         """Read bags ``start:stop`` into a pyarrow.Table with a row per bag.
 
@@ -113,7 +113,7 @@ class Exported(Snapshot):
         columns = {"id": self.ids(start, stop)[present], "points": bags.to_arrow()["points"]}
         return arrow_table({**columns, **self._labels(start, stop, present)}, self.coordinate_names)
 
-    @checked(start=Integer(), stop=Integer() | None_)
+    @checked
     def to_pandas(self, start: int = 0, stop: int | None = None) -> DataFrame:
         """Read bags ``start:stop`` into a pandas.DataFrame with a row per point.
 
