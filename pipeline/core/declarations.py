@@ -309,7 +309,7 @@ def _of_function(
 def _of_fields(owner: type, texts: Mapping[str, str]) -> Iterator[Parameter]:
     for item in _own_first(owner):
         accepts = constraint_of(_annotation(owner, item.name))
-        yield Parameter(item.name, accepts, _default(item), texts.get(item.name, ""))
+        yield Parameter(item.name, accepts, default_of(item), texts.get(item.name, ""))
 
 
 def _own_first(owner: type) -> list[Field[Any]]:
@@ -323,7 +323,8 @@ def _own_first(owner: type) -> list[Field[Any]]:
     return [known[name] for name in dict.fromkeys([*positional, *order]) if name in known]
 
 
-def _default(item: Field[Any]) -> object:
+def default_of(item: Field[Any]) -> object:
+    """Return the default of a field; `REQUIRED` if there is none."""
     if item.default_factory is not MISSING:
         return item.default_factory()
     return REQUIRED if item.default is MISSING else item.default

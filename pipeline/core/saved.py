@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from .declarations import default_of
 from .moved import today_names
 from .versions import version
 
@@ -148,33 +148,38 @@ class Saved:
         Class of each field that holds a `Saved` or a tuple of `Saved`.
     ARRAYS : tuple of str
         Fields that hold float64 arrays.
-    OMITTED : mapping of str to value
-        Values with which a field is not written, so that the file equals files of earlier versions,
-        which lack the field.
+    OMITTED : tuple of str
+        Fields that are not written if they have their defaults, so that the file equals files of
+        earlier versions, which lack the field.
     """
 
     PARTS: ClassVar[Mapping[str, type[Saved]]] = {}
     ARRAYS: ClassVar[tuple[str, ...]] = ()
-    OMITTED: ClassVar[Mapping[str, Any]] = {}
+    OMITTED: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def omitted(cls) -> dict[str, Any]:
+        """Return the default of each field of `OMITTED`."""
+        own = fields(cls)  # type: ignore[arg-type]  # of a dataclass
+        return {item.name: default_of(item) for item in own if item.name in cls.OMITTED}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out omitted values too, because the state travels with every task."""
-        return {name: value for name, value in vars(self).items() if not self._omits(name, value)}
+        return self._without_omitted(vars(self))
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """Put omitted values back."""
-        vars(self).update({**copy.deepcopy(dict(self.OMITTED)), **state})
+        vars(self).update({**self.omitted(), **state})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields in JSON types; keyword-only fields come last."""
         own = sorted(fields(self), key=lambda item: item.kw_only is True)  # type: ignore[arg-type]  # of a dataclass
-        values = {item.name: getattr(self, item.name) for item in own}
-        return {
-            name: _plain(value) for name, value in values.items() if not self._omits(name, value)
-        }
+        values = self._without_omitted({item.name: getattr(self, item.name) for item in own})
+        return {name: _plain(value) for name, value in values.items()}
 
-    def _omits(self, name: str, value: Any) -> bool:  # noqa: ANN401 - of any field
-        return name in self.OMITTED and bool(value == self.OMITTED[name])
+    def _without_omitted(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        omitted = self.omitted()
+        return {n: v for n, v in values.items() if n not in omitted or not v == omitted[n]}
 
 
 def read_saved(kind: type[_S], values: Mapping[str, Any]) -> _S:

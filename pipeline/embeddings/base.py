@@ -350,7 +350,7 @@ class EmbeddingSpec(Transform):
     def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         # raises ParameterError if the fields are not those of the spec
         values = {**values, **{name: arrays.get(name) for name in cls.array_names}}
-        omitted = dict(cls.OMITTED)
+        omitted = cls.omitted()
         if (omitted.keys() - cls.ALONE) & values.keys():  # fields that were added together
             omitted = {name: omitted[name] for name in cls.ALONE}
         values = {**omitted, **values}
@@ -399,7 +399,7 @@ class UnboundedSpec(EmbeddingSpec):
     """
 
     margin: Annotated[float, Real(ge=0)] = 0.0
-    OMITTED: ClassVar = {"margin": 0.0}
+    OMITTED: ClassVar = ("margin",)
     ALONE: ClassVar = frozenset({"margin"})
 
     @override

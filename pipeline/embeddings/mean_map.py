@@ -63,7 +63,7 @@ class MeanMapSpec(UnboundedSpec):
     seed: RandomSeed
     phase: bool = False
 
-    OMITTED: ClassVar = {**UnboundedSpec.OMITTED, "phase": False}
+    OMITTED: ClassVar = (*UnboundedSpec.OMITTED, "phase")
 
     @property
     @override

@@ -58,7 +58,7 @@ class MomentsSpec(UnboundedSpec):
     center: PerMoment | None = None
     scale: PerMoment | None = None
 
-    OMITTED: ClassVar = {**UnboundedSpec.OMITTED, "center": None, "scale": None}
+    OMITTED: ClassVar = (*UnboundedSpec.OMITTED, "center", "scale")
 
     @override
     def check_together(self) -> None:

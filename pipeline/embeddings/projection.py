@@ -57,7 +57,7 @@ class ProjectionSpec(MarginalSpec):
     n_per_dim: Functions | None
     max_norm: Norm | None
     bandwidth: _Bandwidth | None = None
-    OMITTED: ClassVar = {"bandwidth": None}
+    OMITTED: ClassVar = ("bandwidth",)
 
     @override
     def check_together(self) -> None:

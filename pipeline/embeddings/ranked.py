@@ -63,7 +63,7 @@ class RankedSummariesSpec(UnboundedSpec):
     n_levels: Levels
     quantiles: Annotated[tuple[float, ...], ListOf(Real(), 1)]
 
-    OMITTED: ClassVar = {}
+    OMITTED: ClassVar = ()
 
     @override
     def check_together(self) -> None:

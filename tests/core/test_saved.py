@@ -28,7 +28,7 @@ class Part(Saved):
 class Whole(Saved):
     PARTS: ClassVar[Mapping[str, type[Saved]]] = {"first": Part, "others": Part}
     ARRAYS: ClassVar[tuple[str, ...]] = ("values",)
-    OMITTED: ClassVar[Mapping[str, Any]] = {"later": None}
+    OMITTED: ClassVar[tuple[str, ...]] = ("later",)
     first: Part | None
     others: tuple[Part, ...]
     values: np.ndarray

@@ -97,16 +97,10 @@ class StoreMeta(Saved):
     ranges: dict[str, list[list[float]]] = field(default_factory=dict)
     is_dtype_open: bool = False
     # as in older stores; versions that do not know these fields refuse other values
-    OMITTED: ClassVar = {
-        "n_changes": 0,
-        "n_erased": 0,
-        "merged": None,
-        "fractions": False,
-        "whole_numbers": False,
-        "checksums": {},
-        "ranges": {},
-        "is_dtype_open": False,
-    }
+    OMITTED: ClassVar = (
+        "n_changes", "n_erased", "merged", "fractions", "whole_numbers", "checksums", "ranges",
+        "is_dtype_open",
+    )  # fmt: skip
 
     @property
     def is_measured(self) -> bool:

@@ -70,7 +70,7 @@ class PointStep(Saved):
     center: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None
     columns: tuple[int, ...] | None = None
-    OMITTED: ClassVar = dict.fromkeys(("function", "axes", "center", "scale", "columns"))
+    OMITTED: ClassVar = ("function", "axes", "center", "scale", "columns")
 
     def __call__(self, points: Floats) -> Floats:
         """Map points, shape (n, d)."""

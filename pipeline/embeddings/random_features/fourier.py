@@ -70,7 +70,7 @@ class FourierSpec(FeatureSpec):
     orthogonal: bool = False
     structure: Structure = "dense"
     blocks: Annotated[Blocks, BLOCKS] = ()
-    OMITTED: ClassVar = {"structure": "dense", "blocks": ()}
+    OMITTED: ClassVar = ("structure", "blocks")
 
     def __post_init__(self) -> None:
         """Check the fields."""

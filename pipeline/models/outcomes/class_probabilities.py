@@ -13,9 +13,8 @@ added to the n bags.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class ProbabilityMap(Saved):
         Number of added bags that have all classes in equal parts. None: one bag of each class.
     """
 
-    OMITTED: ClassVar[Mapping[str, Any]] = {"n_added": None}
+    OMITTED: ClassVar = ("n_added",)
 
     n_bags: float
     sharpness: float | None = None
