@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from ..core import (
     Integer,
-    OneOf,
     RandomSeed,
     check_parameters,
     checked,
@@ -25,10 +24,10 @@ from ..data.bags.bags import Bags, concatenate
 from ..data.bags.responses import Responses
 from ..data.labelled.inputs import BagsLike, LabelsLike, with_responses
 from ..execution.progress import Progress
-from .conditionals import CONDITIONALS, TransformedDensity
-from .declared import BatchSize, Count, Decay, LayerWidth
+from .conditionals import TransformedDensity
+from .declared import BatchSize, LayerWidth
 from .deep_sets import DeepSet
-from .estimator import NeuralEstimator, shape_of
+from .estimator import shape_of
 from .examples import (
     Examples,
     Minibatches,
@@ -38,9 +37,8 @@ from .examples import (
     thinned,
     unlabelled_examples,
 )
-from .tan import named_points
+from .tan import DensityEstimator, named_points
 from .training import TrainingBatch
-from .transformations import CHAINS, make_chain
 
 
 class BagNetwork(eqx.Module):
@@ -51,7 +49,7 @@ class BagNetwork(eqx.Module):
 
 
 @component
-class BagDensity(NeuralEstimator):
+class BagDensity(DensityEstimator):
     """Conditional density of points given a bag, in many dimensions; it can be sampled.
 
     A permutation-invariant network embeds the bag. A `TANDensity` that all bags share takes the
@@ -133,26 +131,13 @@ class BagDensity(NeuralEstimator):
     n_pooled: LayerWidth = 64
     n_condition: LayerWidth = 16
     max_points: Annotated[int, Integer(2, 10**7)] = 128
-    conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
-    transformation: Annotated[str, OneOf(*CHAINS)] = "4xadd+re"
-    linear: bool = True
-    n_components: Annotated[int, Integer(1, 10_000)] = 10
-    n_hidden: Annotated[int, Integer(2, 100_000)] = 64
-    decay: Decay = 0.5
-    decay_steps: Count = 1000
     batch_size: BatchSize = 16
-    n_steps: Count = 4000
-    validate_every: Count = 200
 
     def _network(self, key: jax.Array) -> BagNetwork:
         keys = jax.random.split(key, 3)
-        d, k, c = self._decided["n_dims"], self._decided["n_out_dims"], self.n_condition
-        chain = make_chain(self.transformation, self.linear, k, self.n_hidden, c, keys[0])
-        made = CONDITIONALS[self.conditional](
-            k, self.n_hidden, self.n_hidden, self.n_components, c, keys[1]
-        )
-        embedding = DeepSet(d, self.n_pooled, self.n_hidden, c, keys[2])
-        return BagNetwork(embedding, TransformedDensity(chain, made, k))
+        density = self._density(self._decided["n_out_dims"], self.n_condition, keys)
+        d, c = self._decided["n_dims"], self.n_condition
+        return BagNetwork(DeepSet(d, self.n_pooled, self.n_hidden, c, keys[2]), density)
 
     @checked
     def fit(

@@ -23,7 +23,7 @@ from ..execution.progress import Progress
 from .declared import TrainingParameters
 from .examples import Examples, Standard
 from .files import leaves_of, with_leaves, write_network_file
-from .training import Loss, Network, Schedule, Trained, train
+from .training import Loss, Network, Trained, train
 
 
 def shape_of(bags: LabelledBags) -> dict[str, Any]:
@@ -67,10 +67,6 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         answers: Bags | None = None,
     ) -> Trained:
         """Train the network of `_network`, and set the fitted attributes."""
-        schedule = Schedule(
-            self.n_steps, self.learning_rate, self.optimizer, self.decay, self.decay_steps,
-            self.clip, self.validate_every, self.patience, self.seed, self.checkpoints,
-        )  # fmt: skip
         parameters = json.dumps(
             {**self.get_params(), "n_steps": 0, "checkpoints": None, "of": type(self).__name__},
             sort_keys=True, default=list,
@@ -78,7 +74,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
         network = self._network(jax.random.key(self.seed % 2**32))
         is_kept = self.checkpoints is not None
         fingerprint = examples.fingerprint(parameters, answers) if is_kept else ""
-        trained = train(network, loss, batches, schedule, progress, fingerprint)
+        trained = train(network, loss, batches, self, progress, fingerprint)
         self.network_ = trained.network
         self.loss_, self.n_steps_, self.history_ = trained.loss, trained.n_steps, trained.history
         return trained

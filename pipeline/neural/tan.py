@@ -38,7 +38,32 @@ MAX_VALIDATION = 20_000  # points that judge a step's network
 
 
 @component
-class TANDensity(NeuralEstimator):
+class DensityEstimator(NeuralEstimator):
+    """Base: a density of points by a transformation and an autoregressive network."""
+
+    conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
+    transformation: Annotated[str, OneOf(*CHAINS)] = "4xadd+re"
+    linear: bool = True
+    n_components: Annotated[int, Integer(1, 10_000)] = 10
+    n_hidden: Annotated[int, Integer(2, 100_000)] = 64
+    decay: Decay = 0.5
+    decay_steps: Count = 1000
+    n_steps: Count = 4000
+    validate_every: Count = 200
+
+    def _density(self, n_dims: int, n_condition: int, keys: jax.Array) -> TransformedDensity:
+        """Return the network of a density of points with so many coordinates, before training."""
+        chain = make_chain(
+            self.transformation, self.linear, n_dims, self.n_hidden, n_condition, keys[0]
+        )
+        conditional = CONDITIONALS[self.conditional](
+            n_dims, self.n_hidden, self.n_hidden, self.n_components, n_condition, keys[1]
+        )
+        return TransformedDensity(chain, conditional, n_dims)
+
+
+@component
+class TANDensity(DensityEstimator):
     """Density of points by a transformation and an autoregressive network.
 
     The density is normalised in any dimension, and samples from it are exact. Needs ``pip install
@@ -113,26 +138,11 @@ class TANDensity(NeuralEstimator):
     (5,)
     """
 
-    conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
-    transformation: Annotated[str, OneOf(*CHAINS)] = "4xadd+re"
-    linear: bool = True
-    n_components: Annotated[int, Integer(1, 10_000)] = 10
-    n_hidden: Annotated[int, Integer(2, 100_000)] = 64
     learning_rate: Rate = 0.005
-    decay: Decay = 0.5
-    decay_steps: Count = 1000
     batch_size: BatchSize = 256
-    n_steps: Count = 4000
-    validate_every: Count = 200
 
     def _network(self, key: jax.Array) -> TransformedDensity:
-        first, second = jax.random.split(key)
-        d = self._decided["n_dims"]
-        chain = make_chain(self.transformation, self.linear, d, self.n_hidden, 0, first)
-        made = CONDITIONALS[self.conditional](
-            d, self.n_hidden, self.n_hidden, self.n_components, 0, second
-        )
-        return TransformedDensity(chain, made, d)
+        return self._density(self._decided["n_dims"], 0, jax.random.split(key))
 
     @checked
     def fit(

@@ -20,6 +20,7 @@ import optax
 
 from ..core.errors import DataError
 from ..execution.progress import Progress, note
+from .declared import TrainingParameters
 from .files import read_leaves, write_leaves
 
 logger = logging.getLogger(__name__)
@@ -45,46 +46,13 @@ class Batches(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """How a network is trained.
-
-    Attributes
-    ----------
-    n_steps : int
-        Largest number of minibatches.
-    learning_rate : float
-        At the beginning; it falls by ``decay`` every ``decay_steps``.
-    optimizer : {"adam", "sgd"}
-    clip : float
-        Largest norm of a gradient.
-    validate_every : int
-        Steps between looks at the validation examples.
-    patience : int
-        Number of evaluations without a smaller loss after which training ends.
-    seed : int
-    checkpoints : str or None
-        A folder for the state, written at each look.
-    """
-
-    n_steps: int
-    learning_rate: float
-    optimizer: str
-    decay: float
-    decay_steps: int
-    clip: float
-    validate_every: int
-    patience: int
-    seed: int
-    checkpoints: str | None
-
-    def optimiser(self) -> optax.GradientTransformation:
-        """Return the chain: clipping, then the steps."""
-        rate = optax.exponential_decay(
-            self.learning_rate, self.decay_steps, self.decay, staircase=True
-        )
-        kind = {"adam": optax.adam, "sgd": optax.sgd}[self.optimizer]
-        return optax.chain(optax.clip_by_global_norm(self.clip), kind(rate))
+def optimiser_of(schedule: TrainingParameters) -> optax.GradientTransformation:
+    """Return the chain: clipping, then the steps."""
+    rate = optax.exponential_decay(
+        schedule.learning_rate, schedule.decay_steps, schedule.decay, staircase=True
+    )
+    kind = {"adam": optax.adam, "sgd": optax.sgd}[schedule.optimizer]
+    return optax.chain(optax.clip_by_global_norm(schedule.clip), kind(rate))
 
 
 class TrainingState(NamedTuple):
@@ -125,7 +93,7 @@ def train(
     network: Network,
     loss: Loss,
     batches: Batches,
-    schedule: Schedule,
+    schedule: TrainingParameters,
     progress: Progress | None = None,
     fingerprint: str = "",
 ) -> Trained:
@@ -141,7 +109,7 @@ def train(
     DataError
         The loss is not finite from the first look on, or the checkpoint is of another training.
     """
-    optimiser = schedule.optimiser()
+    optimiser = optimiser_of(schedule)
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
     state = TrainingState(0, arrays, optimiser.init(arrays), arrays, math.inf, 0)
     history: list[tuple[int, float]] = []

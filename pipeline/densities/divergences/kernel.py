@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Annotated
 
 import numpy as np
@@ -9,14 +10,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import OneOf, Real, checked
+from ...core import OneOf, Real, checked, component
 from ...core.annotations import Progress
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ...data.bags.bags import BagsInMemory, as_bags
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
-from .neighbour_estimates import BY_KERNEL, DivergenceSpec
+from .neighbour_estimates import BY_KERNEL, DivergenceSpec, PointBandwidth
 from .resources import require_memory
 
 MAX_SCALE = 1e150  # its square still fits into a double
@@ -109,6 +110,7 @@ def median_scale(D: ArrayLike) -> float:
     return float(np.sqrt(median)) if median > 0 else 1.0
 
 
+@component
 class DivergenceKernel(TransformerMixin, BaseEstimator):
     """Kernel between bags from an estimated divergence.
 
@@ -156,20 +158,11 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     1.0
     """
 
-    def __init__(
-        self,
-        divergence: str = "symmetric_kl",
-        *,
-        scale: float | str = "median",
-        k: int | None = None,
-        alpha: float | None = None,
-        bandwidth: float | str | None = None,
-    ) -> None:
-        self.divergence = divergence
-        self.scale = scale
-        self.k = k
-        self.alpha = alpha
-        self.bandwidth = bandwidth
+    divergence: str = field(default="symmetric_kl", kw_only=False)
+    scale: Annotated[float | str, _SCALE] = "median"
+    k: int | None = None
+    alpha: float | None = None
+    bandwidth: PointBandwidth | None = None
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: X consists of bags."""

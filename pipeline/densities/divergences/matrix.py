@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import OneOf, Real, checked
+from ...core import checked
 from ...core.annotations import Progress
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.bags.bags import Bags, BagsInMemory, as_bags, concatenate
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from .mmd import PAIRS_PER_TILE, squared_discrepancies
-from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
+from .neighbour_estimates import BY_KERNEL, DivergenceSpec, PointBandwidth, estimator
 from .neighbours import Ranks, SearchableBags, directed_matrix
 from .resources import BLOCK_POINTS, PairCount, n_threads, require_memory
 
@@ -34,7 +33,7 @@ def divergence_matrix(
     divergence: str = "kl",
     k: int | None = None,
     alpha: float | None = None,
-    bandwidth: Annotated[float | str, Real(gt=0) | OneOf("median")] | None = None,
+    bandwidth: PointBandwidth | None = None,
     progress: Progress | None = None,
     max_bytes: int | None = None,
 ) -> Floats:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -29,6 +30,10 @@ BY_NEIGHBOURS = ("kl", "symmetric_kl", "renyi", "hellinger", "l2", "js")
 BY_KERNEL = ("mmd", "mmd_unbiased")
 
 
+_BANDWIDTH = Real(gt=0) | OneOf("median")
+PointBandwidth = Annotated[float | str, _BANDWIDTH]
+
+
 @dataclass(frozen=True)
 class DivergenceSpec:
     """One divergence with its parameters decided; those it does not have stay at the defaults.
@@ -42,12 +47,12 @@ class DivergenceSpec:
     name: str
     k: int = 3
     alpha: float = 0.8
-    bandwidth: float | str = "median"
+    bandwidth: PointBandwidth = "median"
 
     def __post_init__(self) -> None:
         """Refuse a name or a parameter that cannot be used."""
         OneOf(*BY_NEIGHBOURS + BY_KERNEL).check("divergence", self.name)
-        (Real(gt=0) | OneOf("median")).check("bandwidth", self.bandwidth)
+        _BANDWIDTH.check("bandwidth", self.bandwidth)
         # of "l2": with k = 1 its estimates have no mean
         k = Integer(2 if self.name == "l2" else 1).check(f"k of {self.name!r}", self.k)
         alpha = Real(gt=0, lt=k + 1).check("alpha", self.alpha)
