@@ -149,7 +149,7 @@ class FittingConfig(ClusterConfig):
     """Config of a job that fits a model to the bags of a store."""
 
     if TYPE_CHECKING:
-        overwrite: bool
+        overwrite: bool = Field(default=...)
 
     data_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of labelled bags"

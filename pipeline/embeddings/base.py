@@ -399,7 +399,7 @@ class UnboundedSpec(EmbeddingSpec):
     """
 
     margin: Annotated[float, Real(ge=0)] = 0.0
-    OMITTED: ClassVar = ("margin",)
+    OMITTED: ClassVar[tuple[str, ...]] = ("margin",)
     ALONE: ClassVar = frozenset({"margin"})
 
     @override

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Self, cast, overload
 
 import numpy as np
@@ -132,7 +132,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         (n_bags,). A positive value predicts the second class.
         """
         model, n = self._fitted, len(self.classes_)
-        return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))
+        return model.apply(X, partial(_decision_scores, model), () if n == 2 else (n,))
 
     @checked
     def conformalize(
@@ -196,7 +196,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         """
         model = self._fitted
         model.require_calibration().rank(coverage)
-        return model.apply(X, _Sets(model, coverage), (len(self.classes_),), np.bool_)
+        return model.apply(X, partial(_sets, model, coverage), (len(self.classes_),), np.bool_)
 
     def score(
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
@@ -214,23 +214,12 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         return cast(Classes, self.model_.outcome)
 
 
-@dataclass(frozen=True)
-class _Sets:
-    """What `DoubleBasisClassifier.predict_set` gives for bags in memory."""
-
-    model: RidgeModel
-    coverage: float
-
-    def __call__(self, bags: Bags) -> Bools:
-        return self.model.sets_of(self.model.interval_rows(bags), self.coverage)
+def _sets(model: RidgeModel, coverage: float, bags: Bags) -> Bools:
+    """Return what `DoubleBasisClassifier.predict_set` gives for bags in memory."""
+    return model.sets_of(model.interval_rows(bags), coverage)
 
 
-@dataclass(frozen=True)
-class _DecisionScores:
-    """What `DoubleBasisClassifier.decision_function` gives for bags in memory."""
-
-    model: RidgeModel
-
-    def __call__(self, bags: Bags) -> Floats:
-        rows = self.model.decision_rows(bags)
-        return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+def _decision_scores(model: RidgeModel, bags: Bags) -> Floats:
+    """Return what `DoubleBasisClassifier.decision_function` gives for bags in memory."""
+    rows = model.decision_rows(bags)
+    return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, Self, overload
 
 import numpy as np
@@ -240,7 +240,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             return model.predict(X)
         model.require_posterior()
         tail = (2, *model.outcome.stored()["predictions"].tail)
-        both = model.apply(X, _Deviations(model), tail, are_parts_alike=True)
+        both = model.apply(X, partial(_deviations, model), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
     @checked
@@ -339,7 +339,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         model.require_calibration().rank(coverage)
         tail = (2, *model.outcome.stored()["predictions"].tail)
         columns = MoreColumns(INTERVAL_COLUMNS, coverage)
-        both = model.apply(X, _StackedColumns(model, columns), tail, are_parts_alike=True)
+        both = model.apply(X, partial(_stacked_columns, model, columns), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
     def score(
@@ -365,24 +365,13 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         return score_of(self._fitted, X, y, sample_weight)
 
 
-@dataclass(frozen=True)
-class _Deviations:
-    """Predictions and their deviations, shape (n_bags, 2) or (n_bags, 2, n_targets)."""
-
-    model: RidgeModel
-
-    def __call__(self, bags: Bags) -> Floats:
-        prediction = self.model.predicted(bags, MoreColumns(["std"]))
-        return np.stack([prediction.values, prediction.more["std"]], axis=1)
+def _deviations(model: RidgeModel, bags: Bags) -> Floats:
+    """Return predictions and deviations, shape (n_bags, 2) or (n_bags, 2, n_targets)."""
+    prediction = model.predicted(bags, MoreColumns(["std"]))
+    return np.stack([prediction.values, prediction.more["std"]], axis=1)
 
 
-@dataclass(frozen=True)
-class _StackedColumns:
-    """Columns of predictions, shape (n_bags, columns) or (n_bags, columns, n_targets)."""
-
-    model: RidgeModel
-    columns: MoreColumns
-
-    def __call__(self, bags: Bags) -> Floats:
-        predicted = self.model.predicted(bags, self.columns).more
-        return np.stack([predicted[name] for name in self.columns.names], axis=1)
+def _stacked_columns(model: RidgeModel, columns: MoreColumns, bags: Bags) -> Floats:
+    """Return columns of predictions, shape (n_bags, columns) or (n_bags, columns, n_targets)."""
+    predicted = model.predicted(bags, columns).more
+    return np.stack([predicted[name] for name in columns.names], axis=1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import partial
 from typing import Annotated, Any, ClassVar, overload
 
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +16,6 @@ from ..core import (
     checked,
     component,
 )
-from ..core.arrays import Floats
-from ..data.bags.bags import Bags
 from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsInMemory, BagsLike, LabelsLike
 from ..data.labelled.weights import SampleWeight
@@ -182,7 +181,8 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         model, (points, grid) = self._fitted, where(at, grid, response_names_of(self._fitted))
         spec = self.response_spec_
         tail = (len(points),) if points is not None else (int(grid or 0),) * spec.n_dims
-        return model.apply(X, _DensityValues(model, points, grid, project), tail)
+        values = partial(density_values, model, at=points, grid=grid, project=project)
+        return model.apply(X, values, tail)
 
     def score(
         self, X: TrainingBags, responses: LabelsLike = None, sample_weight: SampleWeight = None
@@ -195,16 +195,3 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         `DoubleBasisRegressor.score`.
         """
         return score_of(self._fitted, X, responses, sample_weight)
-
-
-@dataclass(frozen=True)
-class _DensityValues:
-    """What `TripleBasisRegressor.predict_density` gives for bags in memory."""
-
-    model: RidgeModel
-    at: Floats | None
-    grid: int | None
-    project: bool
-
-    def __call__(self, bags: Bags) -> Floats:
-        return density_values(self.model, bags, self.at, self.grid, self.project)
