@@ -179,7 +179,7 @@ class Saved:
 
     def _without_omitted(self, values: Mapping[str, Any]) -> dict[str, Any]:
         omitted = self.omitted()
-        return {n: v for n, v in values.items() if n not in omitted or not v == omitted[n]}
+        return {n: v for n, v in values.items() if n not in omitted or v != omitted[n]}
 
 
 def read_saved(kind: type[_S], values: Mapping[str, Any]) -> _S:
