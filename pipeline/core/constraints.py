@@ -433,6 +433,8 @@ class Open(Constraint[Any]):
 
 def _as_float(value: object) -> float:
     """Return a real number as a float; for anything else NaN, which no bound admits."""
+    if type(value) is float:  # most values of long lists
+        return value
     if isinstance(value, RealNumber) and not _is_no_number(value):
         try:
             return float(value)

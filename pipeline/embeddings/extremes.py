@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -72,7 +71,7 @@ class ExtremesSpec(UnboundedSpec):
     @property
     @override
     def seconds_per_point(self) -> float:
-        return seconds_to_sort(self.n_directions, self.n_dims)
+        return seconds_to_sort(self.n_directions, self.n_dims, self._n_axes)
 
     @override
     def describe(self) -> Description:
@@ -82,29 +81,29 @@ class ExtremesSpec(UnboundedSpec):
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
         # directions that mix coordinates are numbered
-        n_axes = self.n_dims if self.n_dims <= self.n_directions else 0
-        more = [f"direction{k}" for k in range(n_axes, self.n_directions)]
-        names = [*coordinates[:n_axes], *more]
+        more = [f"direction{k}" for k in range(self._n_axes, self.n_directions)]
+        names = [*coordinates[: self._n_axes], *more]
         return [f"q{share:g}({name})" for name in names for share in self.shares.tolist()]
 
     def directions(self) -> Floats:
         """Return unit vectors, shape (n_directions, n_dims); coordinate axes come first."""
-        return _directions(self.n_dims, self.n_directions, self.seed)
+        return np.concatenate([np.eye(self._n_axes, self.n_dims), self._mixed])
+
+    @property
+    def _n_axes(self) -> int:
+        return self.n_dims if self.n_dims <= self.n_directions else 0
+
+    @property
+    def _mixed(self) -> Floats:
+        """Directions that are not coordinate axes."""
+        n = self.n_directions - self._n_axes
+        return unit_vectors(self.n_dims, n, self.seed) if n else np.empty((0, self.n_dims))
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        columns = np.ascontiguousarray(self.directions().T)
+        columns = np.ascontiguousarray(self._mixed.T)
         arguments = self.margin, columns, 0, self.shares, by_precision(out), outside
         self.run_kernel(sliced_quantiles, bags, *arguments)
-
-
-@lru_cache(maxsize=4)
-def _directions(n_dims: int, n_directions: int, seed: int) -> Floats:
-    if n_dims > n_directions:
-        return unit_vectors(n_dims, n_directions, seed)
-    if n_dims == n_directions:
-        return np.eye(n_dims)
-    return np.concatenate([np.eye(n_dims), unit_vectors(n_dims, n_directions - n_dims, seed)])
 
 
 @embedding("extremes", ExtremesSpec)

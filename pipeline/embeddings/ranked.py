@@ -107,9 +107,10 @@ class RankedSummariesSpec(UnboundedSpec):
         knots = np.array(self.quantiles).reshape(rows.shape[1], -1)
         low, high = knots[:, :-1], knots[:, 1:]
         widths = np.where(high > low, high - low, 1.0)
-        above = rows[:, :, None] - low
-        # equal quantiles make a step, which is halved at the quantile itself
-        codes = np.where(high > low, above / widths, 0.5 + 0.5 * np.sign(above))
+        codes = rows[:, :, None] - low
+        codes /= widths
+        steps = high <= low  # equal quantiles make a step, which is halved at the quantile itself
+        codes[:, steps] = 0.5 + 0.5 * np.sign(codes[:, steps])
         out[...] = np.clip(codes, 0.0, 1.0, out=codes).reshape(len(rows), -1)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 
-from bagbasis import ExtremesEmbedding
+from bagbasis import ExtremesEmbedding, as_bags
+from bagbasis.core.compiling import compiling_at_once
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.random((size, 3)) for size in (1, 30, 257, 1000)]
@@ -42,3 +45,21 @@ def test_repeated_points_change_nothing():
     """A bag and its repetition have the same embedding."""
     rows = fitted(8, tail=0.1).transform([BAGS[1], np.repeat(BAGS[1], 7, axis=0)])
     np.testing.assert_array_equal(rows[0], rows[1])
+
+
+def test_axes_take_no_matrix():
+    """Extremes of many coordinates take no products with all axes, and no memory for them."""
+    rng, d = np.random.default_rng(1), 3000
+    bags = as_bags([rng.random((size, d)) for size in (2, 5)])
+    spec = ExtremesEmbedding(n_directions=d, box=[(0, 1)] * d).fit(bags).spec_
+    rows = np.empty((2, spec.n_features), np.float32)
+    with compiling_at_once():
+        spec.fill(bags, rows, np.zeros(2, np.int64))  # compiles the kernel
+    tracemalloc.start()
+    with compiling_at_once():
+        spec.fill(bags, rows, np.zeros(2, np.int64))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < d * d
+    expected = np.stack([bag.min(axis=0) for bag in bags]) / np.sqrt(spec.n_features)
+    np.testing.assert_allclose(rows[:, ::4], expected, rtol=1e-6)

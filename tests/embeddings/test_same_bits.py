@@ -20,6 +20,8 @@ EMBEDDINGS = {
     "sliced": SlicedWassersteinEmbedding(n_directions=7, n_quantiles=5),
     "one quantile": SlicedWassersteinEmbedding(n_directions=1, n_quantiles=1),
     "extremes": ExtremesEmbedding(n_directions=7),
+    "extremes along 20": ExtremesEmbedding(n_directions=20),
+    "extremes along axes": ExtremesEmbedding(n_directions=3),
 }
 
 
@@ -86,5 +88,7 @@ def test_large_bags(n_points, n_directions, few):
     """NumPy takes no more memory than a core has cache, for points and for their projections."""
     points, offsets = np.empty((n_points, 2)), np.array([0, n_points])
     directions = np.empty((2, n_directions))
-    arguments = 0, 1, points, offsets, None, None, None, False, 0.0, directions, 5
+    shares, out, n_outside = np.empty(0), (np.empty((0, 5 * n_directions)),) * 2, np.zeros(1, int)
+    how = None, None, None, False, 0.0, directions, 5, shares, out, n_outside
+    arguments = 0, 1, points, offsets, *how
     assert (are_few_points(*arguments), are_few_values(*arguments)) == few

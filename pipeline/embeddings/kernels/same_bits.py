@@ -47,11 +47,14 @@ def are_few_values(
     margin: float,
     directions: Floats,
     n_intervals: int,
-    *others: object,
+    shares: Floats,
+    out: EitherPrecision,
+    n_outside: Integers,
 ) -> bool:
     """Return whether the points of each bag are few numbers along the directions, too."""
     longest = int(np.diff(offsets[begin : end + 1]).max(initial=0))
-    few = max(longest, 4 * n_intervals) * directions.shape[1] <= INTERMEDIATE_NUMBERS
+    n_directions = out[0].shape[1] // (n_intervals + len(shares))
+    few = max(longest, 4 * n_intervals) * n_directions <= INTERMEDIATE_NUMBERS
     return few and are_few_points(begin, end, points, offsets)
 
 
@@ -114,6 +117,8 @@ def quantiles_by_arrays(
     n_outside[begin:end] = count_outside(beyond, edges)
     rows = not_empty(out)
     scale = 1 / np.sqrt(rows.shape[1])
+    n_directions = rows.shape[1] // (n_intervals + len(shares))
+    n_axes = n_directions - directions.shape[1]
     for i, (start, stop) in enumerate(pairwise(edges), begin):
         of_bag = unit[start:stop]
         if drop and n_outside[i]:
@@ -122,9 +127,11 @@ def quantiles_by_arrays(
         if n == 0:
             rows[i] = np.nan
             continue
-        values = np.zeros((directions.shape[1], n))
-        for column, lengths in zip(of_bag.T, directions, strict=True):
-            values += lengths[:, None] * column
+        values = np.zeros((n_directions, n))
+        values[:n_axes] += of_bag.T[:n_axes]
+        if n_axes < n_directions:
+            for column, lengths in zip(of_bag.T, directions, strict=True):
+                values[n_axes:] += lengths[:, None] * column
         values.sort(axis=1)
         if n_intervals:
             totals = np.zeros((len(values), n_intervals))

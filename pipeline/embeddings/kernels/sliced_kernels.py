@@ -44,8 +44,9 @@ def sliced_quantiles(
         See `bases.kernel_arguments`; one group of all columns.
     margin : float64
         See `confine_kernels.confine`.
-    directions : float64, shape (d, n_directions)
-        Columns of unit length.
+    directions : float64, shape (d, n_directions - n_axes)
+        Columns of unit length; the first n_axes directions, which are coordinate axes, are not
+        among them.
     n_intervals : int
         0: values at fractions.
     shares : float64, shape (n_shares,)
@@ -53,7 +54,7 @@ def sliced_quantiles(
         not exceed, of 0 the minimum. None with intervals.
     out : (float32, float64), each of shape (n_bags, n_directions * n) or (0, …), written
         See `arrays.by_precision`; n is n_intervals or n_shares. Divided by the root of its length;
-        NaN where no point was kept.
+        NaN where no point was kept. Its length says how many directions there are.
     n_outside : int64, shape (n_bags,), written
     """
     columns = groups[0]
@@ -71,7 +72,8 @@ def sliced_quantiles(
     values = np.empty(size if size > longest else longest, np.float64)
     merged = np.empty(longest if longest > _VALUES_AT_ONCE else 0, np.float64)
     totals = np.empty(_LANES, np.float64)
-    n_directions = directions.shape[1]
+    n_directions = len(quantiles) // n
+    n_axes = n_directions - directions.shape[1]
     for i in range(begin, end):
         outside = 0
         n_kept = np.int64(
@@ -91,7 +93,7 @@ def sliced_quantiles(
         together = together if together < _LANES else _LANES
         for k in range(0, n_directions if n_kept > 0 else 0, together):
             lanes = together if together < n_directions - k else n_directions - k
-            _project(unit, directions, k, n_kept, lanes, values)
+            _project(unit, directions, n_axes, k, n_kept, lanes, values)
             for start in range(0, n_kept, _VALUES_AT_ONCE):
                 rows = _VALUES_AT_ONCE if n_kept - start > _VALUES_AT_ONCE else n_kept - start
                 _sort_columns(values, start, rows, lanes)
@@ -109,19 +111,25 @@ def sliced_quantiles(
 
 
 @subkernel()
-def _project(unit, directions, k, n_kept, lanes, values):
+def _project(unit, directions, n_axes, k, n_kept, lanes, values):
     """Write the products of the first points with directions k …: a row of ``lanes`` per point."""
     for at in range(n_kept * lanes):
         values[at] = 0.0
-    for j in range(len(unit)):
-        for lane in range(lanes if lanes < FEW_DIRECTIONS else 0):
-            length = directions[j, k + lane]
+    first = n_axes - k if n_axes > k else 0  # the first lanes are axes
+    first = first if first < lanes else lanes
+    for lane in range(first):
+        for row in range(n_kept):
+            values[_U(row * lanes + lane)] += unit[k + lane, row]
+    begin = k - n_axes
+    for j in range(len(unit) if first < lanes else 0):
+        for lane in range(first, lanes if lanes < FEW_DIRECTIONS else 0):
+            length = directions[j, begin + lane]
             for row in range(n_kept):
                 values[_U(row * lanes + lane)] += unit[j, row] * length
         for row in range(n_kept if lanes >= FEW_DIRECTIONS else 0):
             coordinate = unit[j, row]
-            for lane in range(lanes):
-                values[_U(row * lanes + lane)] += coordinate * directions[j, _U(k + lane)]
+            for lane in range(first, lanes):
+                values[_U(row * lanes + lane)] += coordinate * directions[j, _U(begin + lane)]
 
 
 @subkernel()
