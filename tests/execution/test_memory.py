@@ -57,7 +57,7 @@ def random_bags(n, size, n_dims):
     [
         (name, n_dims, {"marginals": marginals} if "marginals" in kind().get_params() else {})
         for name, kind in sorted(EMBEDDINGS.items())
-        for n_dims, marginals in [(1, None), (2, None), (4, 1), (4, 2)]
+        for n_dims, marginals in [(1, None), (3, 1), (3, 2)]
         if marginals != 2 or "marginals" in kind().get_params()
     ],
     ids=str,
@@ -65,7 +65,7 @@ def random_bags(n, size, n_dims):
 def test_embeddings(name, n_dims, options):
     """Every registered embedding stays below what it declares, for few bags and for many."""
     embedding = EMBEDDINGS[name]().set_params(**options)
-    for n in (1, 64, 1024):
+    for n in (1, 1024):
         bags = random_bags(n, 20, n_dims)
         spec = embedding.resolve(n_dims, Box.unit(n_dims), ChoiceSample.whole(bags))
         features = FeatureMap(spec, None)
@@ -114,7 +114,7 @@ def test_predictions_by_trees(head, monkeypatch):
     second = RandomFourierFeatures(n_features=16)
     estimator = DoubleBasisRegressor(ProjectionEmbedding(marginals=1), second, head=head)
     model = estimator.fit(bags[:60], y[:60]).model_
-    for n in (1, 64, 1024):
+    for n in (1, 1024):
         most = model.prediction_cost.bytes(n)
         peak = peak_of(lambda some=bags[:n]: model.predicted(some), enough=most)
         assert peak <= most, n

@@ -147,8 +147,10 @@ def generations_in(url):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("write", [save, predict])
-@pytest.mark.parametrize("value", [None, "flat", "one target"])
+@pytest.mark.parametrize(
+    ("write", "value"),
+    [(save, None), (save, "flat"), (save, "one target"), (predict, None), (predict, "one target")],
+)
 def test_a_kill_among_objects_leaves_the_old_or_the_new(monkeypatch, write, value):
     """Before any change of an object: one PUT puts the new in the place of the old, be that one
     of today or of an earlier version, and nothing is ever left that could not be written again."""

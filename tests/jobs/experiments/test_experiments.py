@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import pytest
 
@@ -15,8 +14,14 @@ from bagbasis import (
 )
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit.runner import read_report, run_experiment
+from bagbasis.jobs.experiments.networks import recurrent
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
-from bagbasis.jobs.experiments.regression import embeddings, interval_coverage, real_bags
+from bagbasis.jobs.experiments.regression import (
+    embeddings,
+    interval_coverage,
+    real_bags,
+    real_bags_peers,
+)
 from bagbasis.jobs.files import plain
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.models import Search
@@ -79,6 +84,7 @@ SIZES = {
     "peers": {
         "n_train": {300: 1}, "n_test": 200, "n_rounds": 1, "sizes": [150],
         "projections": [[200, 1, [10]], [20000, 2, [8]]],
+        "transport": {"n_train": 12, "n_test": 4, "n_points": 10, "D": 20},
     },
     "radiation": {"n_repeats": 1, "n_train": 1000, "n_quiet": 2000, "n_test": 200},
     "real-bags": {
@@ -100,10 +106,10 @@ SIZES = {
             "N": [512, 1024], "D": [128, 256], "n": [16], "d": [1], "s": [4],
         },
         "n_rounds": 1, "graph_bags": [1000, 1_000_000_000], "graph_features": [256],
-        "simulated": [[6, 0.1]], "simulated_tasks": 10, "idle_seconds": 0.1,
-        "on_workers": {"N": 512}, "workers": [2],
-        "memory": {"N": 256, "D": 256, "n": 256}, "memory_bags": [384, 640],
-        "memory_features": [128, 256],
+        "simulated": [[1, 0.1]], "simulated_tasks": 4, "idle_seconds": 0.1,
+        "on_workers": {"N": 512}, "workers": [1],
+        "memory": {"N": 256, "D": 256, "n": 256}, "memory_bags": [384],
+        "memory_features": [128],
     },
     "scenes": IMAGES,
     "score-matching": {"n_tests": 1, "n_fitted": 200, "n_held_out": 100},
@@ -141,8 +147,8 @@ def with_sizes(values, sizes):
 
 @pytest.fixture
 def light(monkeypatch):
-    """Boosting in 5 rounds, intervals of two folds, two of the data sets of embeddings with short
-    rows and no choice before the search, and pictures of few dots."""
+    """Boosting in 5 rounds, intervals of two folds, one recurrent unit, two of the data sets of
+    embeddings with short rows and no choice before the search, and pictures of few dots."""
     short = (
         MomentsEmbedding(),
         MeanMapEmbedding(n_features=16),
@@ -153,10 +159,17 @@ def light(monkeypatch):
     monkeypatch.setattr(embeddings.Search, "auto", lambda n_dims=1: search)
     few = ("digits", "mixture counting")
     monkeypatch.setattr(interval_coverage, "INTERVAL_FOLDS", 2)
+    monkeypatch.setattr(recurrent, "UNITS", ("sru",))
     monkeypatch.setattr(embeddings, "DATA", {name: embeddings.DATA[name] for name in few})
     for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
-        monkeypatch.setattr(embeddings, name, partial(getattr(embeddings, name), max_iter=5))
+        for module in (embeddings, real_bags_peers):
+            monkeypatch.setattr(module, name, of_five_rounds(getattr(module, name)))
     monkeypatch.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
+
+
+def of_five_rounds(boosting):
+    """The estimator with few trees, however many are asked for."""
+    return lambda **params: boosting(**{**params, "max_iter": 5})
 
 
 @pytest.mark.long
