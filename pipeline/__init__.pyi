@@ -95,7 +95,7 @@ from .models.classifier import (
 from .models.evaluation.cross_validation import (
     cross_val_score as cross_val_score,
 )
-from .models.evaluation.judging import (
+from .models.judging import (
     evaluate as evaluate,
 )
 from .models.loading import (

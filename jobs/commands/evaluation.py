@@ -18,7 +18,7 @@ from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.densities import Densities
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.errors import Errors, standard_error_of
-from bagbasis.models.evaluation.judging import evaluate_together
+from bagbasis.models.judging import evaluate_together
 from bagbasis.models.outcomes.details import ClassDetails
 
 from ..pictures.densities import draw_bags, draw_densities

@@ -5,10 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from pydantic import model_validator
-
 from bagbasis.core import parameters_of
-from bagbasis.core.moved import refuse_gone
 from bagbasis.ingest.registry import arguments_of, format_of_files, parameters_of_formats
 from bagbasis.ingest.tables import Tally
 
@@ -28,21 +25,11 @@ if TYPE_CHECKING:
     leave_out=("progress",),
     examples={"points": ["tables/points-*.parquet"], "url": "example-output/ingested.zarr"},
 )
-class _Files(ClusterConfig, ReportConfig):
-    """Parameters of all formats."""
+class Config(ClusterConfig, ReportConfig):
+    """Keys of ``configs/ingest.yaml``."""
 
     if TYPE_CHECKING:  # what is read here
         points: str | list[str]
-
-
-class Config(_Files):
-    """Keys of ``configs/ingest.yaml``."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_gone(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Leave out keys of older configs that had no effect; others are refused."""
-        return refuse_gone("ingest", values)
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

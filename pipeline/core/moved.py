@@ -76,86 +76,14 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 A key of a section of a config is written with its section, as in ``--set``.
 """
 
-_CSV = {"delimiter": "delim", "skip_rows": "skip", "columns": "names"}  # and DuckDB's names
-
-
-def _dates(names: Any) -> str:  # noqa: ANN401 - of any older config
-    return _coordinates({name: f"epoch(CAST({_sql(name)} AS TIMESTAMP)) / 86400" for name in names})
-
-
-def _booleans(names: Any) -> str:  # noqa: ANN401
-    return _coordinates({name: f"CAST({_sql(name)} AS BOOLEAN)" for name in names})
-
-
-def _cyclic(periods: Any) -> str:  # noqa: ANN401
-    made = {}
-    for name, period in periods.items():
-        turn = f"({_sql(name)} % {period!r}) / {period!r}"  # rounded as it was
-        for wave in ("cos", "sin"):
-            made[f"{wave} {name}/{period:g}"] = f"{wave}(2 * pi() * {turn})"
-    return _coordinates(made)
-
-
-def _categories(labels: Any) -> str:  # noqa: ANN401
-    made = {}
-    for name, kinds in labels.items():
-        listed = ", ".join(map(_text, kinds))
-        for kind in kinds:
-            case = f"CASE WHEN {_sql(name)} IN ({listed}) THEN {_sql(name)} = {_text(kind)} END"
-            made[f"{name} = {kind}"] = case
-    return _coordinates(made)
-
-
-def _csv(options: Any) -> str:  # noqa: ANN401
-    made = {_CSV.get(name, name): "" if value is None else value for name, value in options.items()}
-    return f"read: {made}"
-
-
-def _coordinates(made: Mapping[str, str]) -> str:
-    return f"in coordinates, instead of the column, {made}"
-
-
-def _sql(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(label: object) -> str:
-    return "'" + str(label).replace("'", "''") + "'"
-
-
-GONE: Mapping[str, Mapping[str, Callable[[Any], str]]] = {
-    "ingest": {
-        "dates": _dates,
-        "booleans": _booleans,
-        "cyclic": _cyclic,
-        "categories": _categories,
-        "decimal": lambda sign: f"read: {{'decimal_separator': {sign!r}}}",
-        "csv": _csv,
-    },
+GONE: Mapping[str, Mapping[str, str]] = {
     "HDDEmbedding": {
-        "method": lambda _: (
-            "the embedding has method='direct', which this version does not have; fit it anew "
-            "without method, which takes the same distances from coefficients"
-        ),
+        "method": "the embedding has method='direct', which this version does not have; fit it "
+        "anew without method, which takes the same distances from coefficients",
     },
-    "DoubleBasis": {"posterior_": lambda _: "model_.posterior"},
+    "DoubleBasis": {"posterior_": "model_.posterior"},
 }
 """Former parameters and attributes without a current name, by owner: what to write instead."""
-
-
-def refuse_gone(owner: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop parameters of earlier versions that had no effect; refuse the other earlier ones.
-
-    Raises
-    ------
-    ParameterError
-        If such a parameter is given. The message names the parameter and its replacement.
-    """
-    gone = GONE[owner]
-    for name, instead in gone.items():
-        if options.get(name) and (name, options[name]) != ("decimal", "."):
-            raise ParameterError(f"{name} is gone; write {instead(options[name])}")
-    return {name: value for name, value in options.items() if name not in gone}
 
 
 def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         # also reads the parameters of versions with ``method``
         params = dict(params)
         if params.pop("method", "fast") != "fast":
-            raise ParameterError(GONE["HDDEmbedding"]["method"]("direct"))
+            raise ParameterError(GONE["HDDEmbedding"]["method"])
         params.pop("n_integration", None)
         return cls(**params)
 

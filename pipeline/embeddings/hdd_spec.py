@@ -230,7 +230,7 @@ class HDDSpec(MarginalSpec):
         # also reads the fields of versions with ``method``
         fields = dict(values)
         if fields.pop("n_integration", None) is not None:
-            raise ParameterError(GONE["HDDEmbedding"]["method"]("direct"))
+            raise ParameterError(GONE["HDDEmbedding"]["method"])
         fields.pop("seed", None)  # seed of the integration points
         return super().from_dict(fields, arrays)
 

@@ -7,7 +7,6 @@ from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
 from ..core.errors import ParameterError
-from ..core.moved import refuse_gone
 from ..data.store.store import BagStore
 
 _P = ParamSpec("_P")
@@ -30,19 +29,6 @@ def function_of(ingest: Callable[_P, Runs], name: str) -> Callable[_P, BagStore]
 
     run.__name__ = run.__qualname__ = name  # for help, and so that it can be pickled
     return run
-
-
-def refusing_gone(kind: type[_T]) -> type[_T]:
-    """Let a class refuse parameters of earlier versions; the error names the replacement."""
-    declared = kind.__init__
-
-    @wraps(declared)
-    def begin(self: _T, *args: object, **parameters: object) -> None:
-        refuse_gone("ingest", parameters)
-        declared(self, *args, **parameters)
-
-    type.__setattr__(kind, "__init__", begin)
-    return kind
 
 
 def check_known_ids(known_ids: str, mode: str) -> None:

@@ -1,6 +1,9 @@
 from .classifier import (
     DoubleBasisClassifier as DoubleBasisClassifier,
 )
+from .errors import (
+    Errors as Errors,
+)
 from .evaluation.baselines import (
     judge_fit as judge_fit,
 )
@@ -11,16 +14,15 @@ from .evaluation.importance import (
     Importance as Importance,
     permutation_importance as permutation_importance,
 )
-from .evaluation.judging import (
-    Errors as Errors,
-    evaluate as evaluate,
-)
 from .explain import (
     Explanation as Explanation,
     explain as explain,
 )
 from .fitting.checkpoints import (
     Checkpoints as Checkpoints,
+)
+from .judging import (
+    evaluate as evaluate,
 )
 from .loading import (
     load_model as load_model,

@@ -23,7 +23,6 @@ from typing_extensions import override
 from ...core import Integer, TextList, UrlOrPath, checked
 from ...core.annotations import Progress
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
-from ...core.moved import refuse_gone
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.frames import Frame, arrow_reader, is_groups, split_groups
 from ...data.store.store import BagStore
@@ -157,7 +156,6 @@ def ingest_rows(
     **parameters: Any,
 ) -> BagStore:
     """Run `ingest_frame`; rows that do not fit in ``memory`` bytes are sorted on disk."""
-    refuse_gone("ingest", parameters)
     known = {field.name for field in fields(TableIngest)} - {"_"}
     if unknown := sorted(parameters.keys() - known):
         raise ParameterError(f"no parameter is called {unknown[0]!r}; there are {sorted(known)}")

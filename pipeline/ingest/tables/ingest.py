@@ -43,7 +43,7 @@ from ...data.store.store import BagStore
 from ...data.store.writer import FIRST_POINTS
 from ...execution.tasks import current_client
 from ..arrays import check_mode, new_store
-from ..calls import check_known_ids, function_of, refusing_gone
+from ..calls import check_known_ids, function_of
 from ..declared import (
     BOX_OR_QUANTILE,
     ChunkPoints,
@@ -101,7 +101,6 @@ DTYPE = Open("a dtype", OneOf("float32", "float64", "uint16", "uint8") | None_)
 
 
 @FORMATS.register
-@refusing_gone
 @dataclass(frozen=True)
 class TableIngest(FileFormat):
     """Make a store from table files with one row per point, or append to one.

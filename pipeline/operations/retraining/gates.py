@@ -13,8 +13,8 @@ from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.splits import Membership
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
-from ...models.evaluation.judging import evaluate_together
 from ...models.fitted_model import ScoringModel
+from ...models.judging import evaluate_together
 from ...models.outcomes.densities import DensityOutcome
 from .drift_gates import GateResults
 from .settings import Retraining

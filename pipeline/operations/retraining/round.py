@@ -43,8 +43,17 @@ from .gates import (
     newest_held_out,
 )
 from .martingale_gates import MartingaleGates
-from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
-from .state import KEPT, PROMOTED, Journal, RetrainingState, Round, StateFolder, fingerprint
+from .settings import PERMUTATION, DriftGate, Retraining, Spending
+from .state import (
+    KEPT,
+    PROMOTED,
+    Journal,
+    RetrainingState,
+    Round,
+    StateFolder,
+    fingerprint,
+    window_start,
+)
 from .sums import (
     ROUNDING_BOUNDS,
     CountSums,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -39,20 +38,6 @@ from ...models.fitting.checkpoints import CHECKPOINT_SECONDS, CheckpointSeconds
 MAX_DAYS = 36_525  # a hundred years; Python's dates end
 PERMUTATION = "permutation"
 MIN_LEVEL = 6e-6  # of three gates: 10^6 permutations resolve 2e-6
-
-
-class Seen(Protocol):
-    """A round that began at the time ``at``, ISO 8601, and found ``stop`` bags in the store."""
-
-    @property
-    def stop(self) -> int:
-        """Number of bags in the store."""
-        ...
-
-    @property
-    def at(self) -> str:
-        """Time at which the round began."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -91,23 +76,6 @@ class Window:
         if self.bags is not None and self.days is not None:
             raise ParameterError("a window has so many bags or so many days, not both")
         keep_checked(self, "of the window")
-
-
-def window_start(
-    window: Window, rounds: Sequence[Seen], first: int, stop: int, now: datetime
-) -> int:
-    """Return the first bag of a window that ends at ``stop``.
-
-    ``rounds`` are the earlier rounds, oldest first. ``first`` is the first bag of the previous
-    window: bags that have left the window do not come back.
-    """
-    if window.bags is not None:
-        return max(first, stop - window.bags)
-    if window.days is None:
-        return first
-    oldest = now - timedelta(days=window.days)
-    gone = [seen.stop for seen in rounds if datetime.fromisoformat(seen.at) < oldest]
-    return max(first, *gone) if gone else first
 
 
 @renamed_fields

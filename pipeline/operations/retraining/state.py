@@ -12,7 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
@@ -29,7 +31,7 @@ from ...data.store.schema import POINTS, arrays_of
 from ...data.store.store import BagStore
 from ...models.fitting.accumulate import FitStatistics
 from ...models.fitting.partials import read_partial, write_partial
-from .settings import Spending
+from .settings import Spending, Window
 
 RETRAINING_FORMAT = Format("state of retraining")
 _STATE, JOURNAL = "state.json", "round.json"
@@ -108,6 +110,23 @@ class Round(Saved):
     p_values: dict[str, float] = field(default_factory=dict)
     level: float | None = None
     wealth: dict[str, float] = field(default_factory=dict)
+
+
+def window_start(
+    window: Window, rounds: Sequence[Round], first: int, stop: int, now: datetime
+) -> int:
+    """Return the first bag of a window that ends at ``stop``.
+
+    ``rounds`` are the earlier rounds, oldest first. ``first`` is the first bag of the previous
+    window: bags that have left the window do not come back.
+    """
+    if window.bags is not None:
+        return max(first, stop - window.bags)
+    if window.days is None:
+        return first
+    oldest = now - timedelta(days=window.days)
+    gone = [past.stop for past in rounds if datetime.fromisoformat(past.at) < oldest]
+    return max(first, *gone) if gone else first
 
 
 @dataclass(frozen=True)

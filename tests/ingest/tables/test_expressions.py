@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from itertools import cycle
 
 import numpy as np
@@ -10,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bagbasis import BagStore, DataError, ParameterError
-from bagbasis.ingest import TableIngest, ingest_frame, ingest_tables
+from bagbasis import DataError, ParameterError
+from bagbasis.ingest import ingest_frame, ingest_tables
 from bagbasis.ingest.tables import Database
 from tests.ingest.formats.test_frames import long_frame
 
@@ -210,48 +209,6 @@ def test_targets_that_can_not_be_computed_or_are_no_numbers(tmp_path):
         ingest("x / 0")
     store = ingest("TRY_CAST(k AS DOUBLE)")
     np.testing.assert_array_equal(store.targets()[:, 0], [1.0, np.nan, np.nan])
-
-
-GONE = {
-    "dates": (["day"], """{'day': 'epoch(CAST("day" AS TIMESTAMP)) / 86400'}"""),
-    "booleans": (["on"], """{'on': 'CAST("on" AS BOOLEAN)'}"""),
-    "cyclic": ({"hour": 24}, """'cos hour/24': 'cos(2 * pi() * ("hour" % 24) / 24)', 'sin hour"""),
-    "categories": ({"band": ["g", "it's"]}, """CASE WHEN "band" IN ('g', 'it''s') THEN "band" ="""),
-    "decimal": (",", "read: {'decimal_separator': ','}"),
-    "csv": ({"delimiter": ";", "quote": None}, "read: {'delim': ';', 'quote': ''}"),
-}
-
-
-@pytest.mark.parametrize("key", GONE)
-def test_keys_that_are_gone_say_what_to_write(key, tmp_path):
-    """By every way in; without an effect they are left out of older configs."""
-    value, words = GONE[key]
-    arguments = {"id_column": "bag", "coordinates": ["day", "hour", "band"], key: value}
-    frame = pd.DataFrame({"bag": [1]})
-    for ingest in (ingest_tables, TableIngest, ingest_frame):
-        with pytest.raises(ParameterError) as refused:
-            ingest(frame, tmp_path / "s.zarr", **arguments)
-        assert str(refused.value).startswith(f"{key} is gone; write ")
-        assert words in str(refused.value).replace("\\'", "'")
-
-
-@pytest.mark.long
-def test_what_a_key_that_is_gone_says_to_write_works(tmp_path):
-    """The same coordinates and names that the keys made."""
-    frame_of().drop([3, 4]).to_csv(path := tmp_path / "f.csv", index=False)
-    coordinates: list[object] = ["v"]
-    gone = {"dates": ["day"], "cyclic": {"hour": 24}, "categories": {"band": BANDS}}
-    for key, value in gone.items():
-        with pytest.raises(ParameterError) as refused:
-            ingest_tables(
-                path, tmp_path / "s.zarr", id_column="bag", **{key: value}, coordinates=[]
-            )
-        coordinates.append(ast.literal_eval(str(refused.value).partition("column, ")[2]))
-    store = ingest_tables(path, tmp_path / "s.zarr", id_column="bag", coordinates=coordinates)
-    bands = [f"band = {label}" for label in BANDS]
-    names = ["v", "day", "cos hour/24", "sin hour/24", *bands]
-    assert BagStore.open(store.url).meta.source["coordinates"] == names
-    assert (store.read().points[:, -3:].sum(axis=1) == 1).all()
 
 
 def test_nothing_but_the_tables_can_be_read(tmp_path):

@@ -18,7 +18,7 @@ from bagbasis import (
 )
 from bagbasis.data.labelled.inputs import with_targets
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
-from bagbasis.models.evaluation.judging import evaluate_together
+from bagbasis.models.judging import evaluate_together
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 from tests.workers import two_workers

@@ -9,7 +9,7 @@ import pytest
 
 from bagbasis import ParameterError
 from bagbasis.operations import Window
-from bagbasis.operations.retraining.settings import window_start
+from bagbasis.operations.retraining.state import window_start
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
