@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.covariance import oas
 from sklearn.mixture import GaussianMixture
 
-from ..core import Integer, OneOf, RandomSeed, UrlOrPath, checked
+from ..core import OneOf, RandomSeed, UrlOrPath, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
@@ -24,10 +24,12 @@ from ..embeddings.hdd import HDDEmbedding
 from ..embeddings.mean_map import MeanMapEmbedding
 from ..embeddings.sliced import SlicedWassersteinEmbedding
 from ..execution.progress import Progress
-from .pairs import divergence_blocks
+from .pairs import N_NEIGHBOURS, Neighbours, divergence_blocks
 
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")
 """Names of the distances between samples that `sample_distances` computes."""
+Method = Annotated[str, OneOf(*METHODS)]
+DEFAULT_METHOD = METHODS[0]
 _MAX_COMPONENTS = 9  # components of a mixture, as in GloScope
 # Samples with fewer different cells per dimension get one normal distribution with a shrunk
 # covariance. For two samples from one distribution, distances of mixtures were 10⁶ with as many
@@ -39,9 +41,9 @@ _N_DRAWS = 10_000  # per sample, for the divergences of mixtures
 @checked
 def sample_distances(
     X: BagStore | BagsInMemory,
-    method: Annotated[str, OneOf(*METHODS)] = "knn",
+    method: Method = DEFAULT_METHOD,
     *,
-    k: Annotated[int, Integer(1)] = 25,
+    k: Neighbours = N_NEIGHBOURS,
     seed: RandomSeed = 0,
     checkpoints: UrlOrPath | None = None,
     progress: Progress | None = None,

@@ -19,7 +19,8 @@ from ..embeddings.base import Embedding
 from ..execution.progress import Progress
 from ..models.classifier import DoubleBasisClassifier
 from ..models.regressor import DoubleBasisRegressor
-from .distances import METHODS, representation, sample_distances
+from .distances import DEFAULT_METHOD, METHODS, Method, representation, sample_distances
+from .pairs import N_NEIGHBOURS, Neighbours
 from .scores import TASKS, information_retention, predict_from_neighbors
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ class BagbasisSamples(_Samples):
         *,
         layer: str | None = "X_pca",
         seed: int = 67,
-        method: str = "knn",
-        k: int = 25,
+        method: Method = DEFAULT_METHOD,
+        k: Neighbours = N_NEIGHBOURS,
         checkpoints: str | None = None,
     ) -> None:
         super().__init__(sample_key, cell_group_key, layer, seed)

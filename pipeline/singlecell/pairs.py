@@ -25,12 +25,16 @@ PairBlock = tuple[int, int, int, int]
 """First and last + 1 of the rows, and of the columns."""
 
 
+Neighbours = Annotated[int, Integer(1)]
+N_NEIGHBOURS = 25  # as in GloScope
+
+
 @checked
 def divergence_blocks(
     X: BagStore | BagsInMemory,
     divergence: str = "symmetric_kl",
     *,
-    k: Annotated[int, Integer(1)] | None = 25,
+    k: Neighbours | None = N_NEIGHBOURS,
     bags_per_block: Annotated[int, Integer(1)] = 16,
     checkpoints: UrlOrPath | None = None,
     progress: Progress | None = None,

@@ -25,6 +25,8 @@ from ..registry import Measured
 from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs, product_null
 from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
+Ridge = Annotated[float, Real(gt=0)]
+DEFAULT_RIDGE = 0.01
 _MIN_SHARE = 1e-6  # fraction of a direction of KCCA: smaller ones change no correlation
 # Relative to RDC's largest singular value: smaller ones are powers that n rows do not resolve.
 _MIN_SINGULAR_VALUE = 1e-4
@@ -232,7 +234,7 @@ class KCCA(Correlation):
     """
 
     name: ClassVar[str] = "kcca"
-    ridge: Annotated[float, Real(gt=0)] = 0.01
+    ridge: Ridge = DEFAULT_RIDGE
 
     @override
     def _row_pair(self, pairs: Pairs) -> RowPair:
@@ -283,7 +285,7 @@ class KCCAFourier(Correlation):
     """
 
     name: ClassVar[str] = "kcca_fourier"
-    ridge: Annotated[float, Real(gt=0)] = 0.01
+    ridge: Ridge = DEFAULT_RIDGE
     n_features: Annotated[int, Integer(2, MAX_FEATURES, even=True)] = 200
 
     @override
