@@ -29,7 +29,7 @@ from tests.ingest.formats.annotated import write_h5ad
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "your-data.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-N = 300
+N = 160
 
 
 @pytest.fixture(scope="module")

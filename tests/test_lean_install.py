@@ -62,18 +62,12 @@ for call, words in {
         raise AssertionError(words)
 """
 
-TABLE = "ingest --set points=t.csv --set url=i.zarr --set id_column=i --set coordinates=[x]"
 REFUSED = [  # extras that are there, a command, and what it says
     ((), "--help", "bags: needs pip install 'bagbasis[cli]' (there is no rich)"),
     (
         ("cli",),
         "fit --set data_url=bags.zarr --set model_url=new.zarr",
         "bags: fit: needs pip install 'bagbasis[plots]' (No module named 'matplotlib')",
-    ),
-    (
-        ("cli",),
-        TABLE,
-        "bags: ingest: needs pip install 'bagbasis[tables]' (No module named 'pyarrow')",
     ),
 ]
 

@@ -102,7 +102,7 @@ def fitted_components(urls):
         alpha=1e-3,
         precision="float64",
     )
-    with pass_limits(task_seconds=1e-9, small_task_seconds=1e-9, rows_per_block=7):
+    with pass_limits(small_task_seconds=1e-9, rows_per_block=7):
         return [model.fit(BagStore.open(url)).features_.embedding for url in urls]
 
 

@@ -54,7 +54,7 @@ TRANSFORMERS = {
         StandardScaler(with_mean=False), LOG, make_pipeline(PCA(2), "passthrough")
     ),
 }
-FINE = {"small_task_seconds": 1e-9, "small_tasks": 8, "rows_per_block": 7}
+FINE = {"small_task_seconds": 1e-9, "small_tasks": 5, "rows_per_block": 30}
 MOSTLY_LONG = pytest.mark.parametrize(
     "name",
     [
@@ -87,7 +87,7 @@ def test_against_all_points_stacked(name, store):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["standardised", "means alone", "columns, scaled", "passes"])
+@pytest.mark.parametrize("name", ["standardised", "means alone", "passes"])
 def test_variances_alone_of_many_coordinates(name, store, monkeypatch):
     """Points of many coordinates that are scaled alone have no scatter, and the same steps."""
     whole = PointTransformer(TRANSFORMERS[name]).fit(store).spec_.steps
@@ -108,8 +108,7 @@ def test_variances_alone_of_many_coordinates(name, store, monkeypatch):
         for part in ("center", "scale"):
             if getattr(theirs, part) is not None:
                 np.testing.assert_allclose(getattr(ours, part), getattr(theirs, part), rtol=1e-10)
-    rotates = name in ("passes", "columns, scaled")
-    assert all(shape == ((3, 3) if rotates else (3,)) for shape in shapes)
+    assert all(shape == ((3, 3) if name == "passes" else (3,)) for shape in shapes)
 
 
 def test_a_constant_coordinate_and_few_points():

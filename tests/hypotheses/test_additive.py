@@ -222,7 +222,7 @@ def test_levels(statistic, nulls):
                 seed=int(rng.integers(2**32)),
             ).p_value  # fmt: skip
 
-        values = np.array([p(0.0, 19) for _ in range(150)])
+        values = np.array([p(0.0, 19) for _ in range(100)])
         for alpha in (0.05, 0.1, 0.5):
             share = (values <= alpha).mean()
             assert abs(share - alpha) < 0.02 + 4 * (alpha * (1 - alpha) / len(values)) ** 0.5

@@ -115,7 +115,7 @@ def test_levels(statistic, null):
         X, Y = rng.standard_normal((40, 2)), shift + rng.standard_normal((30, 2))
         return two_sample_test(X, Y, statistic=statistic, null=null, n_permutations=99).p_value
 
-    values = np.array([p(0.0) for _ in range(200)])
+    values = np.array([p(0.0) for _ in range(120)])
     for alpha in (0.05, 0.1, 0.5):
         share = (values <= alpha).mean()
         # four standard errors, and .01 for the limits at so few rows

@@ -223,8 +223,10 @@ DRAWN = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", [Fuse, Aggregate])
-@pytest.mark.parametrize("drawn", DRAWN)
+@pytest.mark.parametrize(
+    ("kind", "drawn"),
+    [*((Fuse, drawn) for drawn in DRAWN), (Aggregate, "ties"), (Aggregate, "groups")],
+)
 def test_levels(kind, drawn):
     """Without a difference each rejects about as often as α says; with a large one, always. Levels
     of series: tests/hypotheses/test_wild_bootstrap.py."""
@@ -290,7 +292,7 @@ def test_standard_error_and_effect():
     effects = {}
     for n in (150, 600):
         result = []
-        for seed in range(40):
+        for seed in range(24):
             rng = np.random.default_rng([n, seed])
             a, b = rng.standard_normal((n, 1)), 1 + rng.standard_normal((n * 2 // 3, 1))
             r = two_sample_test(a, b, n_permutations=1, statistic=Fuse(64, exact=False))
@@ -326,17 +328,6 @@ def test_equal_values_of_a_kernel_count_together():
     assert aggregate(np.array([1.0, 0.5]), drawn.astype(float)).top == 1
 
 
-def test_standard_error_is_a_spread():
-    """It is as large as the spread of the statistic, not as its variance."""
-    rng, result = np.random.default_rng(1), []
-    for _ in range(12):
-        a, b = rng.standard_normal((60, 1)), 1 + rng.standard_normal((40, 1))
-        r = two_sample_test(a, b, n_permutations=1, statistic=Fuse(8, exact=False))
-        result.append((r.statistic, r.standard_error))
-    values, errors = np.array(result).T
-    assert 0.5 < errors.mean() / values.std(ddof=1) < 2
-
-
 @pytest.mark.long
 def test_agg_says_which_scales_reject():
     r = two_sample_test(*two_mixtures(np.random.default_rng(0), 500, 2.0), statistic="agg")
@@ -347,16 +338,6 @@ def test_agg_says_which_scales_reject():
     assert (corrected[widths < 3] <= 0.05).any()
     assert (corrected[widths > 8] > 0.05).all()
     assert "scales that reject" in r.report()
-
-
-def test_default_and_what_asks_for_another():
-    """A bandwidth, or a null of one kernel, asks for `mmd_u`, as it was."""
-    assert two_sample_test(X, Y, n_permutations=9).name == "fuse_ranks"
-    assert two_sample_test(X, Y, bandwidth=1.0, n_permutations=9).name == "mmd_u"
-    assert two_sample_test(X, Y, null="spectral").name == "mmd_u"
-    assert (
-        two_sample_test(X, Y, statistic=Fuse(8), n_permutations=9).name == "fuse(n_frequencies=8)"
-    )
 
 
 @pytest.mark.parametrize(

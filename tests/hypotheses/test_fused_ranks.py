@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from bagbasis import Bags
 from bagbasis.execution.worker_threads import kernel_threads
-from bagbasis.hypotheses import FuseRanks, two_sample_test
+from bagbasis.hypotheses import Fuse, FuseRanks, two_sample_test
 from bagbasis.hypotheses.nulls.distributions import permutation_null
 from bagbasis.hypotheses.nulls.permutation import draw_splits
 from bagbasis.hypotheses.samples.samples import as_sample
@@ -190,6 +190,8 @@ def test_default_and_what_takes_another():
     assert two_sample_test(x, y, null="spectral").name == "mmd_u"
     series = {"null": "wild_bootstrap", "correlation_length": 1.0}
     assert two_sample_test(x, y, n_permutations=9, **series).name == "fuse"
+    few = two_sample_test(x, y, n_permutations=9, statistic=Fuse(8))
+    assert few.name == "fuse(n_frequencies=8)"
 
 
 def test_bags_have_no_coordinates():

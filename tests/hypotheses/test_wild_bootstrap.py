@@ -185,7 +185,7 @@ def test_level_of_series(statistic):
     the wild bootstrap does not, and finds what is."""
     rng, n_permuted, n_wild = np.random.default_rng(1), 0, 0
     for seed in range(50):  # a level of 5 % has five of the first twelve once in 5,000 times
-        a, b = series(rng, 500), series(rng, 400)
+        a, b = series(rng, 240), series(rng, 200)
         options = {"statistic": statistic, "n_permutations": 19, "seed": seed}
         if seed < 12:
             n_permuted += two_sample_test(a, b, **options).p_value <= 0.05

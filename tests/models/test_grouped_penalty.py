@@ -66,9 +66,10 @@ def errors_over_folds(z, y, folds, weights=None):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("by", ["groups", "bags"])
-@pytest.mark.parametrize("n_features", [40, 512], ids=["sums", "rows"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n_features", "weighted", "by"),  # each pair of two values
+    [(40, False, "groups"), (40, True, "bags"), (512, False, "bags"), (512, True, "groups")],
+)
 def test_the_penalty_is_that_of_models_without_a_fold(n_features, weighted, by):
     """Folds are of whole groups where there are any; else of equally many bags, by content."""
     bags, y, groups = grouped_bags()

@@ -293,17 +293,16 @@ def test_weights_of_bags_count_in_trees():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("head", ["trees", "stack"])
-def test_bags_of_a_store_are_predicted_as_those_in_memory(head, tmp_path):
+def test_bags_of_a_store_are_predicted_as_those_in_memory(tmp_path):
     """Lazily, block by block; and judged by the errors of the folds without a holdout."""
     store = stored(tmp_path / "s.zarr", list(BAGS), STEPS, chunk_points=50)
     with pass_limits(block_seconds=1e-7, partition_bytes=60 * 16):
-        model = estimator(head=head).fit(store)
+        model = estimator(head="stack").fit(store)
         lazy = model.predict(store)
         assert lazy.numblocks[0] > 3
         np.testing.assert_allclose(lazy.compute(), model.predict(BAGS), rtol=1e-6)
-    assert np.allclose(model.predict(BAGS), estimator(head=head).fit(BAGS, STEPS).predict(BAGS))
-    error = model.report_["head"]["errors"][head]
+    assert np.allclose(model.predict(BAGS), estimator(head="stack").fit(BAGS, STEPS).predict(BAGS))
+    error = model.report_["head"]["errors"]["stack"]
     assert judge_fit(model, store)["error"] == pytest.approx(np.sqrt(error))
 
 

@@ -18,11 +18,13 @@ from tests.workers import two_workers
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
 EACH_KIND_OF_IDS = pytest.mark.parametrize("store", IDS, indirect=True)
+EACH_FIT = pytest.mark.parametrize(
+    ("name", "store"), [*zip(FITS, [*IDS, *IDS], strict=True)], indirect=["store"]
+)
 
 
 @pytest.mark.long
-@EACH_KIND_OF_IDS
-@pytest.mark.parametrize("name", FITS)
+@EACH_FIT
 def test_written_as_zarr(store, tmp_path, name):
     """Arrays of predictions, probabilities and ids, and names in the attributes."""
     model = fitted(name)
@@ -66,8 +68,7 @@ def test_a_damaged_chunk_is_found(store, tmp_path, name):
 
 
 @pytest.mark.long
-@EACH_KIND_OF_IDS
-@pytest.mark.parametrize("name", FITS)
+@EACH_FIT
 def test_written_as_parquet(store, tmp_path, name):
     """One table in the order of the store: id, a column per target, and p_<class>."""
     model = fitted(name)

@@ -54,7 +54,7 @@ def test_regressor_and_classifier(tmp_path):
         s * rng.standard_normal((int(m), 2))
         for s, m in zip(spread, rng.integers(20, 40, 240), strict=True)
     ]
-    arguments = {**SMALL, "learning_rate": 0.01, "n_steps": 250}
+    arguments = {**SMALL, "learning_rate": 0.01, "n_steps": 150}
     model = DeepSetsRegressor(**arguments).fit(bags[:200], spread[:200])
     assert model.score(bags[200:], spread[200:]) > 0.7
     classes = np.where(spread > 1.2, "wide", "narrow")
@@ -117,7 +117,7 @@ def test_densities_of_responses():
     rng = np.random.default_rng(2)
     responses = [-m + 0.3 * rng.standard_normal((10, 2)) for m in means]
     value = [None if i == 3 else r for i, r in enumerate(responses)]
-    model = BagDensity(response=True, **DENSE, learning_rate=0.01, n_steps=700).fit(
+    model = BagDensity(response=True, **DENSE, learning_rate=0.01, n_steps=400).fit(
         bags[:160], value[:160]
     )
     truth = -np.log(2 * np.pi * 0.09) - 1

@@ -41,8 +41,9 @@ def shaken(network, key=7, by=0.4):
 @pytest.mark.parametrize(
     ("name", "d"),
     [
-        *((name, d) for name in ("linear", "2xrnn", "4xadd+re", "4xsrnn+re") for d in (1, 5)),
+        *((name, 5) for name in ("linear", "2xrnn", "4xadd+re", "4xsrnn+re")),
         ("rnn+4xsrnn+re", 2),
+        ("4xadd+re", 1),  # a half of it is empty
     ],
 )
 def test_inverse_and_determinant(double, name, d):
@@ -141,13 +142,9 @@ def test_mixture_far_from_its_components(double):
     ("conditional", "transformation", "d"),
     [
         ("lam", "2xrnn", 2),
-        ("ram", "4xsrnn+re", 2),
-        ("tied", "rnn+4xadd+re", 2),
         ("multi_ind", "rnn+4xadd+re", 2),
-        ("single_ind", "rnn+4xadd+re", 2),
-        ("lam", "none", 1),
         ("ram", "4xsrnn+re", 1),
-        ("tied", "rnn+4xadd+re", 1),
+        ("tied", "none", 1),
     ],
 )
 def test_densities_integrate_to_one(conditional, transformation, d):
@@ -159,7 +156,7 @@ def test_densities_integrate_to_one(conditional, transformation, d):
     drawn = np.asarray(jax.jit(jax.vmap(network.sample, (None, 0)))(NOTHING, keys), np.float64)
     lo, hi = drawn.min(axis=0), drawn.max(axis=0)
     lo, hi = lo - 0.5 * (hi - lo), hi + 0.5 * (hi - lo)  # all but 10⁻³ of the mass lies within
-    n = 8000 if d == 1 else 600
+    n = 4000 if d == 1 else 600
     axes = [(np.arange(n) + 0.5) / n * (hi[j] - lo[j]) + lo[j] for j in range(d)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
     values = jax.jit(jax.vmap(network.log_density, (0, None)))(grid.astype(np.float32), NOTHING)
@@ -181,7 +178,7 @@ def ring(n, seed):
 def test_a_ring_is_learnt(tmp_path):
     """Log density ahead of the normal density's, near the truth's; samples, anomalies and files."""
     train, test = ring(3000, 0), ring(1000, 1)
-    model = TANDensity(n_hidden=32, n_components=8, n_steps=500, batch_size=128).fit(train)
+    model = TANDensity(n_hidden=32, n_components=8, n_steps=300, batch_size=128).fit(train)
     covariance = np.cov(train.T)
     normal = -0.5 * (np.linalg.slogdet(2 * np.pi * np.e * covariance)[1])
     assert model.score(test) > normal + 0.5
@@ -216,9 +213,7 @@ def test_units_of_the_data():
     ("call", "message"),
     [
         (lambda: TANDensity().log_density([[1.0]]), "call fit first"),
-        (lambda: TANDensity(transformation="6xadd").fit(ring(9, 0)), "transformation"),
         (lambda: TANDensity(**PLAIN, n_steps=1).fit(ring(20, 0)).log_density([[1.0]]), r"\(n, 2\)"),
-        (lambda: TANDensity(learning_rate=0).fit(ring(9, 0)), "learning_rate"),
     ],
 )
 def test_refusals(call, message):

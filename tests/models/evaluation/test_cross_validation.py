@@ -68,9 +68,17 @@ def one_by_one(estimator, names, folds, is_time=False, score=r2_score):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("n_features", [64, 256], ids=["sums", "rows"])
-@pytest.mark.parametrize("alpha", [0.05, "gcv", "validation"])
-@pytest.mark.parametrize("names", [["y"], ["y", "z"]])
+@pytest.mark.parametrize(
+    ("n_features", "alpha", "names"),  # with 256 features, rows instead of sums
+    [
+        (64, 0.05, ["y"]),
+        (256, 0.05, ["y", "z"]),
+        (64, "gcv", ["y", "z"]),
+        (256, "gcv", ["y"]),
+        (64, "validation", ["y"]),
+        (256, "validation", ["y", "z"]),
+    ],
+)
 def test_numbers_equal_a_fit_per_fold(store, n_features, alpha, names):
     """To 1e-8 in double: of one or two targets, of sums and of rows, for every penalty."""
     alphas = None if alpha == 0.05 else np.logspace(-3, 2, 6)

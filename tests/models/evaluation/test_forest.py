@@ -43,6 +43,11 @@ def store(tmp_path_factory):
     return made.append(BAGS, targets={"y": Y, "side": sides})
 
 
+@pytest.fixture(scope="module")
+def model(store):
+    return DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 24, 30])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_summaries_are_those_of_a_loop(d, dtype):
@@ -54,9 +59,8 @@ def test_summaries_are_those_of_a_loop(d, dtype):
 
 
 @pytest.mark.long
-def test_error_of_numbers_is_scikit_learns(store):
+def test_error_of_numbers_is_scikit_learns(store, model):
     """The label is the largest number of a bag: a forest sees it, and the model does not."""
-    model = DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)
     judged = judge_fit(model, store, forest=True)
     rows = np.array([summary_of(bag) for bag in BAGS])
     trees = RandomForestRegressor(100, max_features=1 / 3, random_state=0).fit(rows[~OUT], Y[~OUT])
@@ -85,9 +89,8 @@ def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
 
 
 @pytest.mark.long
-def test_long_and_wide_samples_are_thinned(store, monkeypatch):
+def test_long_and_wide_samples_are_thinned(store, model, monkeypatch):
     """To evenly spread bags, as many as the work allows; the report has their number."""
-    model = DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)
     width = MomentsAndExtremes(store.n_dims).n_features
     for allowed in (40, 7):
         monkeypatch.setattr(forest, "MAX_WORK", allowed * width * np.log2(allowed))

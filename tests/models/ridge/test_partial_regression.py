@@ -45,6 +45,10 @@ MEANS = np.array([bag.mean(axis=0) for bag in BAGS])
 Y = 5 * MEANS[:, 0] - 3 * MEANS[:, 1] + 0.1 * SMOOTH
 RESPONSES = [0.9 * bag + 0.05 for bag in BAGS]
 KINDS = ["linear", "own"]
+BY_PENALTY = pytest.mark.parametrize(
+    ("baseline", "alpha"),
+    [("linear", "gcv"), ("own", 0.1), ("own", "gcv"), ("linear", "validation")],
+)
 
 
 def estimator(baseline, n_features=48, **params):
@@ -183,8 +187,7 @@ def test_weights_are_repeated_rows(make, beside):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("baseline", KINDS)
-@pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
+@BY_PENALTY
 def test_stores_in_many_tasks(store, baseline, alpha):
     """Cut into many tasks, with weights and a holdout: the same penalties, and the same model."""
     params, arguments = {"alpha": alpha}, {"holdout": 0.2, "sample_weight": "w"}
@@ -214,8 +217,7 @@ def test_saved_and_loaded(tmp_path, baseline):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("baseline", KINDS)
-@pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
+@BY_PENALTY
 def test_sums_slide_with_a_window(store, baseline, alpha):
     """Bags added and subtracted leave the sums, and the model, of the window."""
     target = None if baseline == "own" else "y"

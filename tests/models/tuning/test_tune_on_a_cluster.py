@@ -24,7 +24,8 @@ from tests.oracles.labelled import stored
 from tests.workers import two_workers
 
 pytestmark = pytest.mark.long
-FEWER = replace(SEARCH, scale_multipliers=(1.0, 50.0))  # which share the coefficients
+# two scales share the coefficients
+FEWER = replace(SEARCH, embeddings=SEARCH.embeddings[1:], scale_multipliers=(1.0, 50.0))
 
 
 def test_two_workers_find_what_one_process_finds(tmp_path):
