@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from bagbasis.jobs.cli import main
@@ -21,6 +22,7 @@ def stop_at(place: str, gate: Gate) -> None:
     if place == "saved":
         save_model = saving.save_model
 
+        @wraps(save_model)  # keys of jobs are declared by its parameters
         def save(*args: Any, **arguments: Any) -> None:
             save_model(*args, **arguments)
             gate.wait()

@@ -16,7 +16,7 @@ from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 MODEL = {
     "model__task": "densities",
     "model__response_embedding": "{max_norm: 6}",
-    "model__random_features__n_features": 128,
+    "model__random_features__n_features": 64,
     "target": "null",
 }
 
@@ -26,7 +26,7 @@ def fitted(tmp_path_factory):
     """A generated store with responses, and a model of three quarters of it."""
     where = tmp_path_factory.mktemp("densities")
     params = {"params__n_points": 40, "params__n_response_points": 30}
-    done("generate", "density_mapping", *settings(url=where / "bags.zarr", n_bags=400, **params))
+    done("generate", "density_mapping", *settings(url=where / "bags.zarr", n_bags=240, **params))
     urls = settings(data_url=where / "bags.zarr", model_url=where / "model.zarr")
     done("fit", CONFIGS / "fit.yaml", *urls, *settings(holdout=0.25, report="null", **MODEL))
     return where

@@ -264,18 +264,18 @@ def machine_settings(max_examples: int) -> settings:
 
 TestLocalStore = pytest.mark.long(LocalMachine.TestCase)
 TestLocalStore.__doc__ = "Whatever happens to a local store, it holds what was committed."
-TestLocalStore.settings = machine_settings(15)
+TestLocalStore.settings = machine_settings(10)
 TestIcechunkStore = pytest.mark.long(IcechunkMachine.TestCase)
 TestIcechunkStore.__doc__ = (
     "Whatever happens to a transactional store, it holds what was committed."
 )
-TestIcechunkStore.settings = machine_settings(6)
+TestIcechunkStore.settings = machine_settings(4)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("first", "second", "response_dims"),
-    [(["a", "b"], [1, 2], None), ([1, 2], ["a", "b"], None), (None, None, 1)],
+    [(["a", "b"], None, None), (None, ["a", "b"], 1)],
 )
 def test_a_first_append_killed_before_every_write(tmp_path, first, second, response_dims):
     """Wherever the first append dies, the store stays empty and takes ids of either kind next."""

@@ -93,6 +93,14 @@ SCRIPTS = ("pipeline", "jobs", "click", "numpy", "yaml", "multiprocessing", "dis
 SAID = "this script of the folder was run"
 
 
+@pytest.fixture
+def one_worker(tmp_path):
+    """A profile of one worker of this machine."""
+    profile = tmp_path / "one.yaml"
+    profile.write_text("cluster: local\nn_workers: 1\n")
+    return str(profile)
+
+
 def scripts(folder, *names):
     """A folder of scripts, which nobody asked to run."""
     folder.mkdir()
@@ -102,27 +110,27 @@ def scripts(folder, *names):
 
 
 @pytest.mark.long
-def test_driver_runs_no_script_of_its_folder(tmp_path, root, monkeypatch):
-    """A run submitted from a folder of scripts, whatever their names, imports none of them, nor do
-    its workers."""
+def test_driver_runs_no_script_of_its_folder(tmp_path, root, monkeypatch, one_worker):
+    """A run submitted from a folder of scripts, whatever their names, imports none of them, and its
+    worker neither."""
     monkeypatch.chdir(scripts(tmp_path / "scripts", "bagbasis", *SCRIPTS))
     few = {"dataset": "gmm_components", "n_bags": 20, "url": str(tmp_path / "s.zarr")}
-    run = submit("generate", {**few, "cluster": "local"}, root=root)
+    run = submit("generate", {**few, "cluster": one_worker}, root=root)
     until(lambda: run.status().is_over or SAID in run.logs())
     assert SAID not in run.logs()
     assert run.result()["n_bags"] == 20
 
 
 @pytest.mark.long
-def test_command_runs_no_script_of_its_folder(tmp_path):
-    """The console script, which looks for imports next to itself, and its workers neither."""
+def test_command_runs_no_script_of_its_folder(tmp_path, one_worker):
+    """The console script, which looks for imports next to itself, and its worker neither."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "bags").write_text(
         "from bagbasis.jobs.cli import main\nif __name__ == '__main__':\n    main()\n"
     )
     few = settings(dataset="gmm_components", n_bags=20, url=tmp_path / "s.zarr")
     command = [sys.executable, str(tmp_path / "bin" / "bags"), "generate", *few]
-    command += ["--cluster", "local"]
+    command += ["--cluster", one_worker]
     folder = scripts(tmp_path / "scripts", "bagbasis", *SCRIPTS)
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

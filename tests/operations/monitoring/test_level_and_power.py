@@ -22,7 +22,7 @@ def run(rng, n_reference, n_new, seed, shift=0.0, **options):
     """One round: both sets, and what the test says of them."""
     reference = draw_bags(rng, n_reference, options.pop("reference_sizes", REFERENCE_SIZES))
     new = draw_bags(rng, n_new, options.pop("new_sizes", NEW_SIZES), shift)
-    result = drift_test(reference, new, n_features=128, n_permutations=199, seed=seed, **options)
+    result = drift_test(reference, new, n_features=64, n_permutations=99, seed=seed, **options)
     return reference, new, result
 
 

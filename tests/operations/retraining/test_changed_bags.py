@@ -44,7 +44,7 @@ def change(store: BagStore, task: str, action: str, n: int) -> BagStore:
 
 @pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
-@settings(max_examples=4, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(rounds=st.lists(STEPS, min_size=1, max_size=3), recompute_every=st.sampled_from([2, 30]))
 def test_models_are_those_of_fits_to_what_is_there_now(task, rounds, recompute_every):
     """Whatever is appended, removed and relabelled between rounds; the check of sums finds none
