@@ -31,8 +31,6 @@ from .feature_map import in_embedded_order
 from .fit_parameters import FitParameters
 from .solver import check_solver
 
-"""Labels of bags in memory: targets, or one response per bag."""
-
 Groups = str | ArrayLike | None
 """Groups of bags that are not independent: a column of a store, or one value per bag."""
 
