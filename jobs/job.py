@@ -40,6 +40,8 @@ class Job:
         Whether ``--scale`` says how large it is.
     self_contained : bool
         Whether it runs without a config.
+    checkpoints : bool
+        Whether a run that is resumed goes on from the checkpoints of its config.
     """
 
     help: str
@@ -54,6 +56,7 @@ class Job:
     output: str = ""
     scaled: bool = False
     self_contained: bool = False
+    checkpoints: bool = False
 
 
 BAGS, _MODELS, _TESTS = "Bags", "Models", "Tests, experiments, help"
@@ -96,6 +99,7 @@ JOBS: Mapping[str, Job] = {
     "fit": Job(
         "Fit a Double-Basis model to the bags of a store.",
         _MODELS,
+        checkpoints=True,
         shortcut="data_url",
         output="model_url",
         cluster=True,
@@ -132,6 +136,7 @@ JOBS: Mapping[str, Job] = {
     "retrain": Job(
         "Learn from new bags; promote the model if it is no worse.",
         _MODELS,
+        checkpoints=True,
         cluster=True,
         draws=True,
     ),

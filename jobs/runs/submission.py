@@ -21,6 +21,7 @@ from bagbasis.data.storage.files import PRIVATE, json_bytes, storage_errors, wri
 from bagbasis.data.storage.lock import Hold, writer_lock
 from bagbasis.data.storage.urls import ICECHUNK, local_path, normalize_url, working_folder
 
+from ..job import JOBS
 from ..shell import check_job
 from .launchers import LAUNCHERS, open_log
 from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
@@ -28,7 +29,6 @@ from .roots import remember, root_of
 from .run import Run, attach
 
 _FORMAT = Format("run", key="format")
-CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they are resumed
 OUTPUT_KEYS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
 
 
@@ -80,7 +80,7 @@ def submit(
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
     place = normalize_url(root_of(root) or beside_output(values))
     url = f"{place}/{run_id}"
-    if job in CHECKPOINTED and values.get("checkpoints") is None:
+    if JOBS[job].checkpoints and values.get("checkpoints") is None:
         values["checkpoints"] = f"{url}/{CHECKPOINTS}"
     record = {
         "id": run_id,
