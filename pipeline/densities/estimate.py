@@ -12,11 +12,11 @@ from ..core.errors import DataError, ParameterError
 from ..data.bags.bags import BagsInMemory, as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import box_of_bags
-from ..embeddings.base import OUT_OF_BOX, BoxLike
+from ..embeddings.base import BoxLike, OutOfBox
 from ..embeddings.bases.coefficients import project
-from ..embeddings.bases.functions import BASIS
+from ..embeddings.bases.functions import Basis
 from ..embeddings.bases.index_sets import known_index_set
-from ..embeddings.bases.smoothness import KIND, SHAPE, damping, limits_of
+from ..embeddings.bases.smoothness import DensityKind, IndexShape, damping, limits_of
 from ..embeddings.refusals import refuse_outside
 from .density_checks import MAX_VALUES_BYTES
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 @checked
 def estimate_densities(
     bags: BagsInMemory,
-    method: Annotated[str, KIND] = "series",
+    method: DensityKind = "series",
     *,
     smoothness: Annotated[float | str, Real() | OneOf("loo")] = "loo",
-    shape: Annotated[str, SHAPE] = "ball",
-    basis: Annotated[str, BASIS] = "cosine",
+    shape: IndexShape = "ball",
+    basis: Basis = "cosine",
     box: BoxLike | None = None,
-    out_of_box: Annotated[str, OUT_OF_BOX] = "clip",
+    out_of_box: OutOfBox = "clip",
 ) -> Densities:
     """Return the density estimate of each bag, as a series on one basis.
 

@@ -18,7 +18,6 @@ from ..core import (
     OneOf,
     RandomSeed,
     Real,
-    Seed,
     check_parameters,
     checked,
     component,
@@ -174,7 +173,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         float | Sequence[float] | str, Real(gt=0) | ListOf(Real(gt=0), 1) | OneOf("cv")
     ] = "cv"
     n_folds: Annotated[int, Integer(2, 100)] = 5
-    seed: Annotated[int, Seed] = 0
+    seed: RandomSeed = 0
 
     @checked
     def fit(self, X: PointsLike, y: object = None, *, progress: Progress | None = None) -> Self:

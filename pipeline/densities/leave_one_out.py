@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +15,13 @@ from ..data.bags.bags import BagsInMemory, as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import Batch, LabelledBags
 from ..data.store.store import BagStore
-from ..embeddings.base import OUT_OF_BOX, BoxLike
-from ..embeddings.bases.functions import BASIS
+from ..embeddings.base import BoxLike, OutOfBox
+from ..embeddings.bases.functions import Basis
 from ..embeddings.bases.index_sets import known_index_set
 from ..embeddings.bases.smoothness import (
-    KIND,
-    SHAPE,
     Candidates,
+    DensityKind,
+    IndexShape,
     LeaveOneOutSums,
     largest_set,
     leave_one_out_sums,
@@ -101,13 +100,13 @@ class Smoothness:
 @checked
 def choose_smoothness(
     data: BagStore | BagsInMemory,
-    kind: Annotated[str, KIND] = "series",
+    kind: DensityKind = "series",
     *,
     candidates: ArrayLike | None = None,
-    shape: Annotated[str, SHAPE] = "ball",
-    basis: Annotated[str, BASIS] = "cosine",
+    shape: IndexShape = "ball",
+    basis: Basis = "cosine",
     box: BoxLike | None = None,
-    out_of_box: Annotated[str, OUT_OF_BOX] = "clip",
+    out_of_box: OutOfBox = "clip",
     progress: Progress | None = None,
 ) -> Smoothness:
     """Choose the number of basis functions of a density by leave-one-out scores.

@@ -17,13 +17,12 @@ from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from .base import OF_SIDE, ChoiceSample, Embedding, Functions, Marginals, MarginalSpec
 from .bases.coefficients import project, projection_seconds
-from .bases.functions import BASIS
+from .bases.functions import Basis
 from .bases.index_sets import known_index_set
 from .bases.smoothness import choose_bandwidth, choose_index_set, damping
 from .description import Description, SeriesShape
 from .kinds import embedding
 
-Basis = Annotated[str, BASIS]
 Norm = Annotated[float, Real(ge=0)]
 _Bandwidth = Annotated[float, Real(gt=0, kind=OF_SIDE)]
 Auto = Annotated[str, OneOf("auto")]

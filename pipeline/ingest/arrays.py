@@ -107,7 +107,7 @@ def ingest_arrays(
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: DTypeLike | None = None,
-    mode: Annotated[str, MODE] = "create",
+    mode: Mode = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
 ) -> BagStore:
@@ -232,7 +232,7 @@ def ingest_npz(
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: DTypeLike | None = None,
-    mode: Annotated[str, MODE] = "create",
+    mode: Mode = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
     progress: Progress | None = None,

@@ -15,6 +15,7 @@ _FARTHEST = 1e6  # largest |x|; beyond, phases have no correct digits
 
 MAX_FUNCTIONS = 200_000  # the float64 coefficients of a bag take 1.6 MB
 BASIS = OneOf("cosine", "trigonometric", "legendre")
+Basis = Annotated[str, BASIS]
 BASES = BASIS.choices
 """Names of the orthonormal bases; the position of a name is its code in kernels."""
 
@@ -26,7 +27,7 @@ def check_basis(basis: str) -> int:
 
 @checked
 def evaluate_basis(
-    basis: Annotated[str, BASIS],
+    basis: Basis,
     n_functions: Annotated[int, Integer(1, MAX_FUNCTIONS)],
     x: ArrayLike,
 ) -> Floats:

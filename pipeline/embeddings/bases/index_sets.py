@@ -11,7 +11,7 @@ import numpy as np
 from ...core import Integer, Real, checked
 from ...core.arrays import Floats, Integers
 from ...core.errors import ParameterError
-from .functions import BASIS, MAX_FUNCTIONS
+from .functions import MAX_FUNCTIONS, Basis
 
 
 @checked
@@ -20,7 +20,7 @@ def index_set(
     n_per_dim: Annotated[int, Integer(1)] | None = None,
     *,
     max_norm: Annotated[float, Real(ge=0)] | None = None,
-    basis: Annotated[str, BASIS] = "cosine",
+    basis: Basis = "cosine",
 ) -> Integers:
     """Return the multi-indices of a basis in lexicographic order.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Annotated
 
 import numpy as np
 
@@ -28,8 +29,8 @@ from ...data.bags.box import Box
 from .coefficients import project
 from .index_sets import known_index_set, norms
 
-KIND = OneOf("series", "kde")
-SHAPE = OneOf("ball", "tensor")
+DensityKind = Annotated[str, OneOf("series", "kde")]
+IndexShape = Annotated[str, OneOf("ball", "tensor")]
 _WIDEST = 1e6  # sides of the box: a wider Gaussian leaves nothing but the mean either
 MAX_CHOSEN_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a chosen series: the second basis sees them all
 BANDWIDTHS = np.geomspace(0.005, 0.3, 42)  # 10 % apart
