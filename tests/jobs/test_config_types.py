@@ -106,7 +106,7 @@ cli.cli(["fit", "--help-all"], prog_name="bags")
 def test_help_without_docstrings():
     """python -OO drops docstrings, and the help of a job still has its keys and their ranges.
 
-    Of the library alone: other packages would be compiled anew, too.
+    Only modules of the library are read so: other packages would be compiled anew, too.
     """
     command = [sys.executable, "-P", "-c", OPTIMISED]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
