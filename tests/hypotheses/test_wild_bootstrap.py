@@ -168,7 +168,7 @@ def test_level_of_series_at_many_scales(statistic):
     rng, values = np.random.default_rng(6), []
     kind = TWO_SAMPLE[statistic](16)
     for seed in range(80):
-        a, b = series(rng, 300, 0.5), series(rng, 240, 0.5)
+        a, b = series(rng, 160, 0.5), series(rng, 120, 0.5)
         arguments = {"statistic": kind, "null": WILD, "correlation_length": 10.0}
         r = two_sample_test(a, b, n_permutations=19, seed=seed, **arguments)
         values.append(r.p_value)

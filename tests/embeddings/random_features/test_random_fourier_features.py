@@ -40,7 +40,12 @@ def transformed(spec, rows):
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"scale": 2.0, "orthogonal": True, "n_features": 6}, {"structure": "hadamard"}]
+    "params",
+    [
+        {},
+        {"scale": 2.0, "orthogonal": True, "n_features": 6},
+        {"structure": "hadamard", "n_features": 64},
+    ],
 )
 def test_scikit_learn_checks(params):
     """scikit-learn's own checks pass, all of them that this environment lets run."""
