@@ -246,7 +246,7 @@ def test_standard_errors():
                     rng.standard_normal(100), 0.6 + rng.standard_normal(80), bandwidth=1.0,
                     statistic=statistic, seed=1, n_permutations=99,
                 )
-                for _ in range(200)
+                for _ in range(120)
             )
         ])  # fmt: skip
         error = np.sqrt((values[:, 1] ** 2).mean())

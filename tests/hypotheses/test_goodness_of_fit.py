@@ -111,7 +111,7 @@ def test_series_and_groups():
     rng = np.random.default_rng(3)
     by_name = {"slow": [], "forgets": [], "points": [], "groups": []}
     groups = np.repeat(np.arange(20), 10)
-    for _ in range(60):
+    for _ in range(40):
         steps = rng.normal(size=200)
         for t in range(1, 200):
             steps[t] = 0.9 * steps[t - 1] + 0.19**0.5 * steps[t]

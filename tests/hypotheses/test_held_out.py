@@ -77,7 +77,7 @@ def test_levels(kind):
             rng.standard_normal((120, 2)), rng.standard_normal((100, 2)), seed=seed,
             statistic=kind(2, learn=0.4), null="chi_square",
         ).p_value
-        for seed in range(90)
+        for seed in range(60)
     ])  # fmt: skip
     for alpha in (0.05, 0.5):
         assert (p <= alpha).mean() == pytest.approx(alpha, abs=4 * (alpha / len(p)) ** 0.5)

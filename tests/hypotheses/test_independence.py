@@ -96,7 +96,7 @@ class TestStatistics:
         bits = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, 8).repeat(50, axis=1)
         x, y, z = bits  # every three as often
         last = bits.prod(axis=0)
-        arguments = {"statistic": "dhsic", "n_permutations": 199}
+        arguments = {"statistic": "dhsic", "n_permutations": 99}
         result = independence_test(x, y, {"z": z, "last": last}, **arguments)
         assert result.p_value <= 0.01
         assert independence_test(x, y, z, **arguments).p_value > 0.05

@@ -121,7 +121,7 @@ class TestNFSIC:
     def test_level_of_learnt_locations(self):
         """Independent pairs are found dependent as often as α says."""
         p = np.array([
-            independent(400, seed, learn=0.5).p_value for seed in range(60)
+            independent(400, seed, learn=0.5).p_value for seed in range(40)
         ])  # fmt: skip
         for alpha in (0.05, 0.2):
             assert (p <= alpha).mean() <= alpha + 2 * (alpha * (1 - alpha) / len(p)) ** 0.5
