@@ -17,7 +17,7 @@ from bagbasis.core.systems import addresses_needed
 from bagbasis.data.storage import zarr_reading
 from bagbasis.jobs.shell import FAILED, WRONG_CONFIG, guarded
 from bagbasis.models import loading
-from tests.jobs.running import CONFIGS, settings
+from tests.jobs.running import CONFIGS, refused, settings
 
 pytestmark = pytest.mark.long
 
@@ -56,22 +56,17 @@ def test_no_place_for_compiled_kernels(regression, tmp_path):
     assert "set NUMBA_CACHE_DIR to a folder of this account" in line
 
 
-CASES = {
-    "cores": (
-        {"BAGBASIS_WORKER_CORES": "x"},
-        "BAGBASIS_WORKER_CORES='x'; expected a positive number",
-    ),
-    "numba": ({"NUMBA_NUM_THREADS": "0"}, "Numba cannot use what the environment says"),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_wrong_variable_of_the_environment(regression, tmp_path, case):
-    environment, message = CASES[case]
-    done = bags(*fit(regression, tmp_path), **environment)
+def test_a_variable_that_numba_refuses(regression, tmp_path):
+    done = bags(*fit(regression, tmp_path), NUMBA_NUM_THREADS="0")
     assert done.returncode == WRONG_CONFIG
     [line] = done.stderr.splitlines()
-    assert message in line
+    assert "Numba cannot use what the environment says" in line
+
+
+def test_a_number_of_cores_that_is_none(regression, tmp_path, monkeypatch):
+    monkeypatch.setenv("BAGBASIS_WORKER_CORES", "x")
+    line = refused(WRONG_CONFIG, *fit(regression, tmp_path))
+    assert "BAGBASIS_WORKER_CORES='x'; expected a positive number" in line
 
 
 def test_no_screen_and_no_place_of_matplotlib(regression, tmp_path):

@@ -40,6 +40,16 @@ def urls(data, out):
 
 
 @pytest.fixture(scope="module")
+def few(regression, tmp_path_factory):
+    """A folder with a third of the bags."""
+    folder, store = tmp_path_factory.mktemp("few"), BagStore.open(regression / "bags.zarr")
+    names = store.target_names
+    made = BagStore.create(folder / "bags.zarr", 2, target_names=names, box=store.box)
+    made.append(store.read(0, 100), store.targets(0, 100))
+    return folder
+
+
+@pytest.fixture(scope="module")
 def tuned(regression, tmp_path_factory):
     """What a search of four candidates printed, and the folder in which it left its files."""
     folder = tmp_path_factory.mktemp("tuned")
@@ -114,10 +124,10 @@ def test_classes_and_whole_embeddings(classification, tmp_path):
 
 
 @pytest.mark.long
-def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
+def test_auto_joins_and_says_by_how_much_it_leads(few, tmp_path):
     """Candidates of every kind and unions of them, leads in standard errors; best.yaml fits."""
     auto = settings(search__embedding="auto", search__random_features__scale_multiplier="[1]")
-    printed = done("tune", *SMALL, *auto, *urls(regression, tmp_path))
+    printed = done("tune", *SMALL, *auto, *urls(few, tmp_path))
     report = json.loads((tmp_path / "tune" / "report.json").read_text())
     names = [candidate["name"] for candidate in report["candidates"]]
     assert {"moments, covariance True; σ × 1", "moments, covariance False; linear"} < set(names)
@@ -163,12 +173,12 @@ def test_it_ends_with_the_winner_beside_what_it_has_to_beat(tuned, regression):
 
 
 @pytest.mark.long
-def test_without_settings_it_begins_with_what_a_fit_chooses(regression, tmp_path):
+def test_without_settings_it_begins_with_what_a_fit_chooses(few, tmp_path):
     """The candidates that were compared, the choice and the head stand on the page, once."""
-    printed = done("tune", *urls(regression, tmp_path), *settings(holdout=0.3))
+    printed = done("tune", *urls(few, tmp_path), *settings(holdout=0.3))
     report = json.loads((tmp_path / "tune" / "report.json").read_text())["fit"]
     fitted = DoubleBasisRegressor().fit(
-        BagStore.open(regression / "bags.zarr"), target="n_components", holdout=0.3
+        BagStore.open(few / "bags.zarr"), target="n_components", holdout=0.3
     )
     choice = fitted.report_["choice"]
     assert report["choice"]["chosen"] == choice["chosen"]
