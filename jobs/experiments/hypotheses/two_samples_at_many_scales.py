@@ -50,7 +50,10 @@ OTHERS = ("agg", "scf", "mmd_u")
 
 
 class Sizes(Scale):
-    """Numbers of points, of tests in blocks, and of permutations."""
+    """Numbers of points, of tests in blocks, and of permutations.
+
+    The call without options has ``n_blocks`` of each size; the other statistics have one block.
+    """
 
     n_points: dict[str, list[int]]
     n_tests: int
@@ -74,16 +77,17 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         label = "{problem} n {n} block {block}"
         fixed = {"n_tests": s.n_tests}
         others = {**fixed, "n_permutations": s.n_permutations, "methods": list(OTHERS)}
-        blocks = {name: list(range(k)) for name, k in s.n_blocks.items()}
+        blocks = [(block, name, n) for block in range(max(s.n_blocks.values()))
+                  for name, n in problems if block < s.n_blocks[str(n)]]  # fmt: skip
         return [
             Measure(_DEFAULT, self._default, f"default {label}",
-                    {"block": blocks["default"], "problem n": problems}, fixed),
+                    {"block problem n": blocks}, fixed),
             Measure(ON_THEIRS, self._on_theirs, f"{ON_THEIRS} {label}",
                     {"problem n block": [(name, int(n), block) for name in PUBLISHED
                                          for n, of in s.published.items() for block in of]},
                     fixed),
             Measure("others", self._others, f"others {label}",
-                    {"block": blocks["others"], "problem n": problems}, others),
+                    {"block": [0], "problem n": problems}, others),
         ]  # fmt: skip
 
     def _default(self, p: Params, progress: Callback) -> dict[str, Any]:

@@ -123,7 +123,7 @@ SIZES = {
     },
     "traps": {"n_bags": 8, "n_tests": 1},
     "two-samples-at-many-scales": {
-        "n_tests": 1, "n_permutations": 19,
+        "n_tests": 1, "n_permutations": 19, "n_blocks": {"60": 2, "120": 1},
         "n_points": {
             "mixture, std 1.3": [60, 120], "mixture, std 2": [60], "perturbed, d = 1": [60],
             "perturbed, d = 2": [60], "mixture, std 1": [60], "uniform, d = 2": [60],
