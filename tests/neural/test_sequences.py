@@ -87,7 +87,7 @@ def test_classes_and_files(tmp_path):
     arrays = [np.sort(rng.standard_normal((8, 1)), axis=0) for _ in range(200)]
     y = np.where(rng.random(200) < 0.5, "up", "down")
     arrays = [a if label == "up" else a[::-1] for a, label in zip(arrays, y, strict=True)]
-    model = SequenceClassifier(**SMALL, n_steps=150, learning_rate=0.02).fit(arrays[:150], y[:150])
+    model = SequenceClassifier(**SMALL, n_steps=100, learning_rate=0.02).fit(arrays[:150], y[:150])
     assert model.score(arrays[150:], y[150:]) > 0.9
     assert model.classes_.tolist() == ["down", "up"]
     model.save(tmp_path / "model.npz")
