@@ -94,15 +94,17 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         the relation is mostly linear and there are few bags or few random features. Not with "cg".
     head : {"ridge", "trees", "stack"}, default "ridge"
         Model on the features: "ridge"; "trees", on moments, extremes and size of a bag; or
-        "stack", a weighted average of both and a ridge on the bag means.
+        "stack", a weighted average of both and a second ridge, on the bag means.
 
         - "ridge": ridge regression on the features.
         - "trees": scikit-learn's trees on moments, extremes and size of a bag, and on the embedding
           if it has at most 256 features. With up to 5,000 bags, 200 extremely randomised trees;
           with more, 100 boosting iterations per target.
-        - "stack": a weighted average of ridge, trees and a ridge on the bag means. Weights come
-          from out-of-fold predictions and are shrunk towards equal weights when there are few
-          bags; ``report_["head"]`` has the errors and the weights.
+        - "stack": a weighted average of ridge, trees and a ridge on the bag means. With up to
+          5,000 bags and 512 moments and extremes, the latter is on all moments and extremes if its
+          out-of-fold error is smaller by more than one standard error. Weights come from
+          out-of-fold predictions and are shrunk towards equal weights when there are few bags;
+          ``report_["head"]`` has the errors and the weights.
 
         The rows of "trees" and "stack" have to fit in memory; neither takes ``uncertainty``.
 

@@ -399,7 +399,7 @@ class RidgeModel:
             return out
         out = of_ridge + trees.weight * (out - of_ridge)
         if self.line is not None:
-            out += self.line.weight * (self.line.predict(inputs.means(rows)) - of_ridge)
+            out += self.line.weight * (self.line.predict(inputs.summaries(rows)) - of_ridge)
         return out
 
     @cached_property
@@ -496,9 +496,11 @@ class RidgeModel:
             raise ValueError(f"coefficients have shape {coef.shape}; expected {expected}")
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ValueError("a chunk of the coefficients is missing")
-        if self.trees is not None and self.trees.n_inputs != TreeInputs(self.features).n_features:
+        inputs = TreeInputs(self.features)
+        if self.trees is not None and self.trees.n_inputs != inputs.n_features:
             raise ValueError("the trees do not fit the embedding")
-        if self.line is not None and self.line.coef.shape[1] != self.features.n_dims:
+        widths = self.features.n_dims, inputs.n_features - inputs.n_embedded
+        if self.line is not None and self.line.coef.shape[1] not in widths:
             raise ValueError("the linear head does not fit the embedding")
         if self.mean_targets is not None and self.mean_targets.shape != intercept.shape:
             raise ValueError("the average response does not fit the response basis")

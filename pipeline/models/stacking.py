@@ -1,6 +1,6 @@
 """Stacks of a ridge, trees and a linear model, weighted by their out-of-fold predictions.
 
-For each of K folds, the ridge, the trees and the linear model of the means of bags predict the bags
+For each of K folds, the ridge, the trees and the linear model of summaries of bags predict the bags
 that they were not fitted to. Their weights minimise the squared error of the weighted predictions
 (stacking, Wolpert 1992; Breiman 1996), and are shrunk to equal weights if there are few bags.
 """
@@ -83,8 +83,9 @@ def with_trees(
     The entry "head" of its report has the ``errors`` of ridge, trees and stack by K folds, which
     keep groups whole. Errors are mean squared errors over the variance of the labels. The
     ``standard_errors`` are those of the difference to the least error. The entry also has the
-    ``shares`` of ridge, trees and linear model in the stack, the ``kind`` and number of the trees,
-    and the numbers of bags and folds. For classes, ``probabilities`` has the map from scores to
+    ``shares`` of ridge, trees and linear model in the stack, whether the linear model is of
+    ``means`` or ``summaries``, the ``kind`` and number of the trees, and the numbers of bags and
+    folds. For classes, ``probabilities`` has the map from scores to
     probabilities for each head.
 
     Raises
@@ -112,8 +113,10 @@ def with_trees(
     judged = fold_rows(problem, rows.index, rows.y)[0]
     with kernel_threads() as n_cores:
         grown, of_trees = _grown_over_folds(rows, judged, n_cores)
-        means = inputs.means(rows.inputs)
-        line, of_line = LinearHead.fitted(means, rows.y, judged.units, judged.weights, rows.folds)
+        summaries = inputs.summaries(rows.inputs)
+        line, of_line = LinearHead.fitted(
+            summaries, model.features.n_dims, rows.y, judged, rows.folds
+        )
     members = {_RIDGE: rows.of_ridge, TREES: of_trees, _LINE: of_line}
     unit = np.sqrt(judged.units)
     in_units = [values / unit for values in members.values()]
@@ -124,6 +127,7 @@ def with_trees(
         **_errors(predicted, rows.y, judged),
         "head": parameters.head,
         "shares": dict(zip(members, shares.tolist(), strict=True)),
+        "line_of": "means" if line.coef.shape[1] == model.features.n_dims else "summaries",
         "kind": "randomised" if grown.divisor > 1 else "boosted",
         "n_trees": grown.n_trees,
         "n_bags": len(rows.y),

@@ -31,6 +31,8 @@ from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit, stacking
+from bagbasis.models.bag_summaries import MomentsAndExtremes
+from bagbasis.models.fitting.fold_errors import FoldRows
 from bagbasis.models.heads.linear import HEAD_PENALTIES, SPREAD, LinearHead, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.operations import Retraining
@@ -132,7 +134,9 @@ def test_heads_are_weighed_by_a_loop_over_folds():
     folds = replace(column, n_folds=stacking.N_FOLDS).of(np.arange(N))
     assert len(np.unique(folds)) == result["n_folds"] == 5
     of_ridge, of_trees, of_line = np.empty(N), np.empty(N), np.empty((N, len(HEAD_PENALTIES)))
-    means = StandardScaler().fit_transform(np.array([bag.mean(axis=0) for bag in BAGS]))
+    # of steps, which the largest points tell, means alone say less
+    assert result["line_of"] == "summaries"
+    summaries = StandardScaler().fit_transform(MomentsAndExtremes(2).of(BAGS))
     for j in range(5):
         out = folds == j
         centred = z[~out] - z[~out].mean(axis=0)
@@ -144,7 +148,8 @@ def test_heads_are_weighed_by_a_loop_over_folds():
         forest = ExtraTreesRegressor(20, max_features=x.shape[1] // 3, random_state=0)
         of_trees[out] = forest.fit(x[~out], STEPS[~out]).predict(x[out])
         for i, penalty in enumerate(HEAD_PENALTIES):
-            of_line[out, i] = Ridge(penalty).fit(means[~out], STEPS[~out]).predict(means[out])
+            ridge = Ridge(penalty).fit(summaries[~out], STEPS[~out])
+            of_line[out, i] = ridge.predict(summaries[out])
     best = ((of_line - STEPS[:, None]) ** 2).mean(axis=0).argmin()
     members = np.column_stack([of_ridge, of_trees, of_line[:, best]])
 
@@ -234,11 +239,18 @@ def test_a_member_without_errors_has_all(scale):
     assert best_shares([y, y], y, ones, clusters) == pytest.approx([0.5, 0.5])
 
 
+def judged_rows(y):
+    """Each row is a cluster of weight 1, and squared errors are in units of 1."""
+    n, k = y.shape
+    folds = np.arange(n)[None] % 3
+    return FoldRows(y, folds, np.ones(k), np.ones(n), np.arange(n))
+
+
 def test_a_linear_head_of_more_coordinates_than_bags():
     """The same as scikit-learn's on all of them; of a saved model whose line does not fit."""
     x, y = rows(12, 30).astype(np.float64), rows(12, 2, 1).astype(np.float64)
     folds = np.arange(12) % 3
-    line, out = LinearHead.fitted(x.astype(np.float32), y, np.ones(2), np.ones(12), folds)
+    line, out = LinearHead.fitted(x.astype(np.float32), 30, y, judged_rows(y), folds)
     scaled = StandardScaler().fit_transform(x.astype(np.float32).astype(np.float64))
     errors, predicted = [], []
     for penalty in HEAD_PENALTIES:
@@ -254,6 +266,52 @@ def test_a_linear_head_of_more_coordinates_than_bags():
         line.check(3, 0)
     with pytest.raises(ValueError, match="linear head has weight 2"):
         replace(line, weight=2.0).check(2, 0)
+
+
+@pytest.mark.parametrize("signal", [0.0, 0.05, 1.0])
+def test_a_linear_head_has_all_summaries_if_they_are_better_by_a_standard_error(signal):
+    """Both are scikit-learn's ridge; the means alone if the others are better by less."""
+    x = rows(90, 5)
+    y = x[:, :1] + signal * x[:, 3:4] + rows(90, 1, 1)
+    y, folds = y.astype(np.float64), np.arange(90) % 3
+    line, out = LinearHead.fitted(x, 2, y, judged_rows(y), folds)
+    errors = []
+    for m in (2, 5):
+        scaled = StandardScaler().fit_transform(x[:, :m].astype(np.float64))
+        each = [
+            cross_val_predict(Ridge(penalty), scaled, y, cv=PredefinedSplit(folds))
+            for penalty in HEAD_PENALTIES
+        ]
+        losses = [((predicted.reshape(-1, 1) - y) ** 2)[:, 0] for predicted in each]
+        errors.append(min(losses, key=np.mean))
+    gaps = errors[0] - errors[1]
+    lead = gaps.mean() / (gaps.std(ddof=1) / 90**0.5)
+    assert abs(lead - 1) > 0.1  # far from where the quantile of Student's distribution matters
+    assert (lead > 0, lead > 1) == (signal > 0, signal == 1)
+    assert line.coef.shape == (1, 5 if signal == 1 else 2)
+    assert ((out - y) ** 2).mean() == pytest.approx(errors[int(signal == 1)].mean())
+
+
+def test_a_stack_of_all_summaries_is_saved_and_predicts_alike(tmp_path):
+    """Labels are variances, which means do not tell."""
+    rng = np.random.default_rng(0)
+    spreads = rng.uniform(0.5, 2, 60)
+    bags = [rng.normal(0, spread, (30, 2)) for spread in spreads]
+    model = estimator(head="stack").fit(bags, spreads**2)
+    assert model.report_["head"]["line_of"] == "summaries"
+    line = model.model_.line
+    assert line.coef.shape == (1, 10)  # 2 means, 3 covariances, 2 minima, 2 maxima, log n
+    line_alone = replace(model.model_, line=replace(line, weight=1.0))
+    summaries = MomentsAndExtremes(2).of(Bags.from_list(bags)).astype(np.float32)
+    expected = summaries @ line.coef.T + line.intercept
+    trees = replace(model.model_.trees, weight=0.0)
+    (alone,) = replace(line_alone, trees=trees).predicted(Bags.from_list(bags)).arrays().values()
+    np.testing.assert_allclose(alone, expected[:, 0], rtol=1e-5)
+    model.save(tmp_path / "m.zarr")
+    assert np.array_equal(load_model(tmp_path / "m.zarr").predict(bags), model.predict(bags))
+    line = replace(line, coef=line.coef[:, :-1])
+    with pytest.raises(ValueError, match="the linear head does not fit the embedding"):
+        replace(model.model_, line=line).check_shapes()
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""`LinearHead`: a ridge on the means of bags, for stacks; and the best weights of a stack."""
+"""`LinearHead`: a ridge on summaries of bags, for stacks; and the best weights of a stack."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from sklearn.preprocessing import StandardScaler
 from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
+from ...core.held_out_choice import simplest_within
+from ..fitting.fold_errors import FoldRows
 from ..model_state import OptionalPart
 
-HEAD_PENALTIES = np.logspace(-2, 4, 7)  # of standardised means: from hardly any to all but all
+HEAD_PENALTIES = np.logspace(-2, 4, 7)  # of standardised columns: from hardly any to all but all
+# Bags and columns up to which other summaries than means are tried: fits take at most seconds.
+MAX_SUMMARISED, MAX_SUMMARIES = 5000, 512
 # Spread of the shares about equal ones, before any error is seen. From .06 to .18 errors of sets of
 # a hundred bags are about the same (`bags experiment real-bags`). More follows noise; 0 keeps what
 # is bad.
@@ -26,11 +30,12 @@ ERROR_TOLERANCE = 1e-12  # relative to all errors: below it, members differ only
 
 @dataclass(frozen=True, eq=False)
 class LinearHead(OptionalPart):
-    """A linear model of the means of bags, and its weight in the predictions of a stack.
+    """A linear model of summaries of bags, and its weight in the predictions of a stack.
 
     Attributes
     ----------
-    coef : float64, shape (k, d)
+    coef : float64, shape (k, m)
+        Coefficients of the m summaries; of the means alone if there are as many as coordinates.
     intercept : float64, shape (k,)
     weight : float
         Weight in the predictions of the stack.
@@ -46,34 +51,51 @@ class LinearHead(OptionalPart):
     @classmethod
     def fitted(
         cls,
-        means: NDArray[np.float32],
+        summaries: NDArray[np.float32],
+        n_means: int,
         y: Floats,
-        units: Floats,
-        weights: Floats,
+        judged: FoldRows,
         folds: Integers,
     ) -> tuple[Self, Floats]:
-        """Return a ridge on standardised means (n, d), and its out-of-fold predictions.
+        """Return a ridge on standardised summaries (n, m), and its out-of-fold predictions.
 
-        The penalty minimises the squared error over the ``folds`` (n,). Labels ``y`` (n, k) have
-        squares in ``units`` (k,), and rows have ``weights`` (n,).
+        The first ``n_means`` columns are the means. The ridge has the means alone, unless that of
+        all summaries has a smaller out-of-fold error by more than one standard error. With more
+        than 5,000 bags or 512 summaries, it has the means. The penalty minimises the squared error
+        over the ``folds`` (n,). Labels ``y`` (n, k) have the units, weights and clusters of
+        ``judged``.
         """
-        x = np.asarray(means, np.float64)
+        n, m = summaries.shape
+        of_means = cls._of_columns(summaries[:, :n_means], y, judged, folds)
+        if m == n_means or n > MAX_SUMMARISED or m > MAX_SUMMARIES:
+            return of_means
+        both = of_means, cls._of_columns(summaries, y, judged, folds)
+        losses = [((predicted - y) ** 2 / judged.units).mean(axis=1) for _, predicted in both]
+        return both[simplest_within(losses, weights=judged.weights, clusters=judged.clusters)]
+
+    @classmethod
+    def _of_columns(
+        cls, columns: NDArray[np.float32], y: Floats, judged: FoldRows, folds: Integers
+    ) -> tuple[Self, Floats]:
+        """Return the ridge with the best penalty, and its out-of-fold predictions."""
+        x, weights = np.asarray(columns, np.float64), judged.weights
         scaler = StandardScaler().fit(x, sample_weight=weights)
         x, turned = scaler.transform(x), None
         if x.shape[1] > len(x):  # as many directions as bags hold all that they say
             rotations, sizes, turned = np.linalg.svd(x, full_matrices=False)
             x = rotations * sizes
         each = [_out_of_fold(penalty, x, y, weights, folds) for penalty in HEAD_PENALTIES]
-        losses = [weights @ ((predicted - y) ** 2 / units).sum(axis=1) for predicted in each]
+        losses = [weights @ ((predicted - y) ** 2 / judged.units).sum(axis=1) for predicted in each]
         best = int(np.argmin(losses))
         ridge = Ridge(HEAD_PENALTIES[best]).fit(x, y, weights)
         coef = np.reshape(ridge.coef_, (y.shape[1], -1))  # of one label scikit-learn drops the axis
         coef = (coef if turned is None else coef @ turned) / scaler.scale_
         return cls(coef, np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_), each[best]
 
-    def predict(self, means: NDArray[np.float32]) -> Floats:
-        """Return the linear head's predictions for means (n, d), shape (n, k)."""
-        return np.asarray(means, np.float64) @ self.coef.T + self.intercept
+    def predict(self, summaries: NDArray[np.float32]) -> Floats:
+        """Return predictions for summaries of bags, of which the means are first, shape (n, k)."""
+        columns = summaries[:, : self.coef.shape[1]]
+        return np.asarray(columns, np.float64) @ self.coef.T + self.intercept
 
     @override
     def check(self, n_targets: int, n_features: int) -> None:

@@ -52,9 +52,9 @@ class TreeInputs:
         s = self.features.embedding.n_features
         return s if s <= MAX_EMBEDDED else 0
 
-    def means(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the columns of rows that are the means of bags, shape (n, n_dims)."""
-        return rows[:, self.n_embedded : self.n_embedded + self.features.n_dims]
+    def summaries(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the columns of rows that are no embedding: the n_dims means are first."""
+        return rows[:, self.n_embedded :]
 
     @property
     def cost(self) -> Cost:
