@@ -102,8 +102,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
           with more, 100 boosting iterations per target.
         - "stack": a weighted average of ridge, trees and a ridge on the bag means. With up to
           5,000 bags and 512 moments and extremes, the latter is on all moments and extremes if its
-          out-of-fold error is smaller by more than one standard error. Weights come from
-          out-of-fold predictions and are shrunk towards equal weights when there are few bags;
+          out-of-fold error is smaller by more than one standard error; moments and extremes of new
+          bags are moved to the range of the training bags. Weights come from out-of-fold
+          predictions and are shrunk towards equal weights when there are few bags;
           ``report_["head"]`` has the errors and the weights.
 
         The rows of "trees" and "stack" have to fit in memory; neither takes ``uncertainty``.

@@ -148,7 +148,7 @@ def test_heads_are_weighed_by_a_loop_over_folds():
         forest = ExtraTreesRegressor(20, max_features=x.shape[1] // 3, random_state=0)
         of_trees[out] = forest.fit(x[~out], STEPS[~out]).predict(x[out])
         for i, penalty in enumerate(HEAD_PENALTIES):
-            ridge = Ridge(penalty).fit(summaries[~out], STEPS[~out])
+            ridge = BoundedRidge(penalty).fit(summaries[~out], STEPS[~out])
             of_line[out, i] = ridge.predict(summaries[out])
     best = ((of_line - STEPS[:, None]) ** 2).mean(axis=0).argmin()
     members = np.column_stack([of_ridge, of_trees, of_line[:, best]])
@@ -262,10 +262,22 @@ def test_a_linear_head_of_more_coordinates_than_bags():
     expected = Ridge(HEAD_PENALTIES[best]).fit(scaled, y).predict(scaled)
     np.testing.assert_allclose(line.predict(x.astype(np.float32)), expected, rtol=1e-6)
     line.check(2, 0)
+    assert set(line.state().attributes["line"]) == {"weight"}  # as earlier versions save it
     with pytest.raises(ValueError, match="linear head has coefficients"):
         line.check(3, 0)
     with pytest.raises(ValueError, match="linear head has weight 2"):
         replace(line, weight=2.0).check(2, 0)
+
+
+class BoundedRidge(Ridge):
+    """Rows are moved to the range of the training rows."""
+
+    def fit(self, X, y):
+        self.low, self.high = X.min(axis=0), X.max(axis=0)
+        return super().fit(X, y)
+
+    def predict(self, X):
+        return super().predict(np.minimum(np.maximum(X, self.low), self.high))
 
 
 @pytest.mark.parametrize("signal", [0.0, 0.05, 1.0])
@@ -276,10 +288,10 @@ def test_a_linear_head_has_all_summaries_if_they_are_better_by_a_standard_error(
     y, folds = y.astype(np.float64), np.arange(90) % 3
     line, out = LinearHead.fitted(x, 2, y, judged_rows(y), folds)
     errors = []
-    for m in (2, 5):
+    for m, ridge in ((2, Ridge), (5, BoundedRidge)):
         scaled = StandardScaler().fit_transform(x[:, :m].astype(np.float64))
         each = [
-            cross_val_predict(Ridge(penalty), scaled, y, cv=PredefinedSplit(folds))
+            cross_val_predict(ridge(penalty), scaled, y, cv=PredefinedSplit(folds))
             for penalty in HEAD_PENALTIES
         ]
         losses = [((predicted.reshape(-1, 1) - y) ** 2)[:, 0] for predicted in each]
@@ -290,6 +302,10 @@ def test_a_linear_head_has_all_summaries_if_they_are_better_by_a_standard_error(
     assert (lead > 0, lead > 1) == (signal > 0, signal == 1)
     assert line.coef.shape == (1, 5 if signal == 1 else 2)
     assert ((out - y) ** 2).mean() == pytest.approx(errors[int(signal == 1)].mean())
+    far = 100 * x
+    bounded = np.clip(far, x.min(axis=0), x.max(axis=0)) if signal == 1 else far
+    np.testing.assert_array_equal(line.predict(far), line.predict(bounded))
+    assert (line.predict(far) != line.predict(x)).any()
 
 
 def test_a_stack_of_all_summaries_is_saved_and_predicts_alike(tmp_path):
@@ -309,6 +325,11 @@ def test_a_stack_of_all_summaries_is_saved_and_predicts_alike(tmp_path):
     np.testing.assert_allclose(alone, expected[:, 0], rtol=1e-5)
     model.save(tmp_path / "m.zarr")
     assert np.array_equal(load_model(tmp_path / "m.zarr").predict(bags), model.predict(bags))
+    state = model.model_.line.state()
+    assert LinearHead.from_state(state, 1, 0).low == line.low
+    state.attributes["line"]["low"] = line.low[1:]
+    with pytest.raises(ValueError, match="the linear head has a range of other columns"):
+        LinearHead.from_state(state, 1, 0)
     line = replace(line, coef=line.coef[:, :-1])
     with pytest.raises(ValueError, match="the linear head does not fit the embedding"):
         replace(model.model_, line=line).check_shapes()

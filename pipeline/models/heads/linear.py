@@ -16,7 +16,7 @@ from typing_extensions import override
 from ...core.arrays import Floats, Integers
 from ...core.held_out_choice import simplest_within
 from ..fitting.fold_errors import FoldRows
-from ..model_state import OptionalPart
+from ..model_state import ModelState, OptionalPart
 
 HEAD_PENALTIES = np.logspace(-2, 4, 7)  # of standardised columns: from hardly any to all but all
 # Bags and columns up to which other summaries than means are tried: fits take at most seconds.
@@ -39,11 +39,17 @@ class LinearHead(OptionalPart):
     intercept : float64, shape (k,)
     weight : float
         Weight in the predictions of the stack.
+    low, high : sequence of float, of length m
+        Least and largest summaries in training. Summaries of new bags are moved to this range,
+        because a line through extremes is not to be trusted beyond them. Empty for means alone,
+        which are not moved.
     """
 
     coef: Floats
     intercept: Floats
     weight: float = 0.0
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
 
     key: ClassVar[str] = "line"
     arrays: ClassVar[tuple[str, ...]] = ("coef", "intercept")
@@ -66,36 +72,56 @@ class LinearHead(OptionalPart):
         ``judged``.
         """
         n, m = summaries.shape
-        of_means = cls._of_columns(summaries[:, :n_means], y, judged, folds)
+        of_means = cls._of_columns(summaries[:, :n_means], y, judged, folds, bounded=False)
         if m == n_means or n > MAX_SUMMARISED or m > MAX_SUMMARIES:
             return of_means
-        both = of_means, cls._of_columns(summaries, y, judged, folds)
+        both = of_means, cls._of_columns(summaries, y, judged, folds, bounded=True)
         losses = [((predicted - y) ** 2 / judged.units).mean(axis=1) for _, predicted in both]
         return both[simplest_within(losses, weights=judged.weights, clusters=judged.clusters)]
 
     @classmethod
     def _of_columns(
-        cls, columns: NDArray[np.float32], y: Floats, judged: FoldRows, folds: Integers
+        cls,
+        columns: NDArray[np.float32],
+        y: Floats,
+        judged: FoldRows,
+        folds: Integers,
+        bounded: bool,
     ) -> tuple[Self, Floats]:
-        """Return the ridge with the best penalty, and its out-of-fold predictions."""
+        """Return the ridge with the best penalty, and its out-of-fold predictions.
+
+        If it is ``bounded``, rows of a fold are moved to the range of the other rows.
+        """
         x, weights = np.asarray(columns, np.float64), judged.weights
+        bounds = (x.min(axis=0), x.max(axis=0)) if bounded else ((), ())
+        low, high = (tuple(map(float, bound)) for bound in bounds)
         scaler = StandardScaler().fit(x, sample_weight=weights)
         x, turned = scaler.transform(x), None
-        if x.shape[1] > len(x):  # as many directions as bags hold all that they say
+        if not bounded and x.shape[1] > len(x):  # as many directions as bags hold what they say
             rotations, sizes, turned = np.linalg.svd(x, full_matrices=False)
             x = rotations * sizes
-        each = [_out_of_fold(penalty, x, y, weights, folds) for penalty in HEAD_PENALTIES]
+        each = [_out_of_fold(penalty, x, y, weights, folds, bounded) for penalty in HEAD_PENALTIES]
         losses = [weights @ ((predicted - y) ** 2 / judged.units).sum(axis=1) for predicted in each]
         best = int(np.argmin(losses))
         ridge = Ridge(HEAD_PENALTIES[best]).fit(x, y, weights)
         coef = np.reshape(ridge.coef_, (y.shape[1], -1))  # of one label scikit-learn drops the axis
         coef = (coef if turned is None else coef @ turned) / scaler.scale_
-        return cls(coef, np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_), each[best]
+        intercept = np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_
+        return cls(coef, intercept, low=low, high=high), each[best]
 
     def predict(self, summaries: NDArray[np.float32]) -> Floats:
         """Return predictions for summaries of bags, of which the means are first, shape (n, k)."""
-        columns = summaries[:, : self.coef.shape[1]]
-        return np.asarray(columns, np.float64) @ self.coef.T + self.intercept
+        columns = np.asarray(summaries[:, : self.coef.shape[1]], np.float64)
+        if len(self.low):
+            columns = np.clip(columns, self.low, self.high)
+        return np.asarray(columns @ self.coef.T + self.intercept)
+
+    @override
+    def state(self) -> ModelState:
+        state = super().state()
+        if not len(self.low):  # as versions without a range save it
+            del state.attributes[self.key]["low"], state.attributes[self.key]["high"]
+        return state
 
     @override
     def check(self, n_targets: int, n_features: int) -> None:
@@ -103,15 +129,21 @@ class LinearHead(OptionalPart):
             raise ValueError(f"the linear head has coefficients of shape {self.coef.shape}")
         if not 0 <= self.weight <= 1:
             raise ValueError(f"the linear head has weight {self.weight}")
+        if not {len(self.low), len(self.high)} <= {0, self.coef.shape[1]}:
+            raise ValueError("the linear head has a range of other columns")
 
 
-def _out_of_fold(penalty: float, x: Floats, y: Floats, weights: Floats, folds: Integers) -> Floats:
-    """Return out-of-fold predictions (n, k) of the ridge."""
+def _out_of_fold(
+    penalty: float, x: Floats, y: Floats, weights: Floats, folds: Integers, bounded: bool
+) -> Floats:
+    """Return out-of-fold predictions (n, k) of the ridge; see `LinearHead` for ``bounded``."""
     predicted = np.empty(y.shape)
     for j in np.unique(folds):
         out = folds == j
-        ridge = Ridge(penalty).fit(x[~out], y[~out], weights[~out])
-        predicted[out] = ridge.predict(x[out]).reshape(-1, y.shape[1])
+        known, new = x[~out], x[out]
+        ridge = Ridge(penalty).fit(known, y[~out], weights[~out])
+        new = np.clip(new, known.min(axis=0), known.max(axis=0)) if bounded else new
+        predicted[out] = ridge.predict(new).reshape(-1, y.shape[1])
     return predicted
 
 
