@@ -94,7 +94,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         the relation is mostly linear and there are few bags or few random features. Not with "cg".
     head : {"ridge", "trees", "stack"}, default "ridge"
         Model on the features: "ridge"; "trees", on moments, extremes and size of a bag; or
-        "stack", a weighted average of both and a second ridge, on the bag means.
+        "stack", a weighted average of both and a ridge on the means, or on moments and extremes.
 
         - "ridge": ridge regression on the features.
         - "trees": scikit-learn's trees on moments, extremes and size of a bag, and on the embedding
