@@ -108,7 +108,23 @@ class ComponentRegistry(Mapping[str, type[_T]], Generic[_T]):
         return self[kind](**{**values, **parameters})
 
     def register(self, cls: type[K]) -> type[K]:
-        """Register a class under its attribute ``name``; this is a decorator."""
+        """Register a class under its attribute ``name``; can be used as a decorator.
+
+        Raises
+        ------
+        ParameterError
+            If another class has this name.
+
+        Examples
+        --------
+        >>> from bagbasis.core import ComponentRegistry
+        >>> shapes = ComponentRegistry('shape', 'my_package.shapes')
+        >>> @shapes.register
+        ... class Circle:
+        ...     name = 'circle'
+        >>> shapes['circle'] is Circle
+        True
+        """
         self.add(cls.name, cls)  # type: ignore[attr-defined, arg-type]  # a named component
         return cls
 

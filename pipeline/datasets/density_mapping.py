@@ -13,6 +13,7 @@ from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.responses import Responses
 from .base import BLOCK, MAX_BAG_VALUES, RandomDataset, ResponseBlock, ResponseDataset, block_rng
 from .mixtures import Mixtures
+from .registered import DATASETS
 
 _MAX_COMPONENTS = 3
 # few points of p or f(p) are outside the box
@@ -24,6 +25,7 @@ MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
 )
 
 
+@DATASETS.register
 @dataclass(frozen=True, kw_only=True)
 class DensityMapping(RandomDataset, ResponseDataset):
     """Bags from mixtures p of one to three round Gaussians; the response is drawn from f(p).

@@ -14,12 +14,14 @@ from ..core import OneOf, checked
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from .base import BLOCK, Dataset, LabelledBlock
+from .registered import DATASETS
 
 SIDE = 8  # pixels per side of an image
 MAX_INTENSITY = 16  # largest intensity of a pixel in scikit-learn's data
 TEST_FRACTION = 0.3  # fraction of the images in each class
 
 
+@DATASETS.register
 @dataclass(frozen=True, kw_only=True)
 class Digits(Dataset):
     """Images of handwritten digits: a bag is the 64 points (x, y, intensity) of an image.

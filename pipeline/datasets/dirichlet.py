@@ -12,10 +12,12 @@ from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.box import MAX_DIMS
 from .base import LabelledBlock, RandomDataset, block_rng
+from .registered import DATASETS
 
 ALPHA_RANGE = (0.1, 10.0)  # Oliva 2018, 3.5.3
 
 
+@DATASETS.register
 @dataclass(frozen=True, kw_only=True)
 class Dirichlet(RandomDataset):
     """Bags of proportions from Dirichlet(alpha), alpha_i ~ Unif[0.1, 10]; the target is alpha.

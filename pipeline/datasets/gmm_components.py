@@ -12,12 +12,14 @@ from ..core.errors import ParameterError
 from ..data.bags.bags import Bags, offsets_of
 from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import Mixtures
+from .registered import DATASETS
 
 _MAX_COMPONENTS = 10  # Sutherland et al. 2016, 5.2
 _MEAN_RANGE = 5.0  # means are in [-5, 5]^2
 HALF_WIDTH = 10.0  # half the side of the box, which removes one point in two thousand
 
 
+@DATASETS.register
 @dataclass(frozen=True, kw_only=True)
 class GMMComponents(RandomDataset):
     """Bags in R^2 from mixtures of k Gaussians, k ~ Unif{1, …, 10}; the target is k.

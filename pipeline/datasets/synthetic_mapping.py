@@ -13,6 +13,7 @@ from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
+from .registered import DATASETS
 
 # Oliva 2018, 3.5.1
 N_TERMS = 10  # terms of the sum that defines f
@@ -41,6 +42,7 @@ class IntervalMixtures(NamedTuple):
         return cls(rng.uniform(0, 1, shape), rng.uniform(*_SCALE_RANGE, shape))
 
 
+@DATASETS.register
 @dataclass(frozen=True, kw_only=True)
 class SyntheticMapping(RandomDataset):
     """Bags in [0, 1] from mixtures p of two truncated Gaussians; the target is f(p), noiseless.

@@ -154,6 +154,12 @@ np.testing.assert_array_equal(store.read()[2], [[2.0, 4.0]] * 3)
 Path("m3.atoms").write_text("1 nan\\n")
 assert "m3.atoms: row 0, column 1 is nan" in bags(1, "ingest", *given, "--set", "mode=overwrite")
 
+steps = ["generate", "steps", "--set", "url=g.zarr", "--set", "n_bags=12"]
+bags(0, *steps, "--set", "params.n_points=3")
+store = BagStore.open("g.zarr")
+assert (store.n_bags, store.n_points, store.target_names) == (12, 36, ("height",)), store
+assert "did you mean 'steps'" in bags(2, "generate", "step", "--set", "url=h.zarr")
+
 assert "'eigen'" in config_text("fit")
 assert "Count the bags of a store." in bags(0, "--help")
 assert "points of a bag that counts" in " ".join(bags(0, "count", "--help").split())

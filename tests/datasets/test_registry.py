@@ -40,7 +40,7 @@ def test_every_registered_dataset_is_covered() -> None:
 
 def test_a_dataset_of_ones_own_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A registered class is made by its name; a name in use is refused."""
-    monkeypatch.setattr("bagbasis.datasets.DATASETS", dict(DATASETS))
+    monkeypatch.setattr(DATASETS, "_known", dict(DATASETS))
 
     @register_dataset
     class Own(Dirichlet):
@@ -49,7 +49,7 @@ def test_a_dataset_of_ones_own_can_be_registered(monkeypatch: pytest.MonkeyPatch
     assert register_dataset(Own) is Own
     assert make_dataset("own", n_points=3) == Own(n_points=3)
     Own.name = "digits"
-    with pytest.raises(ParameterError, match="'digits' is registered already"):
+    with pytest.raises(ParameterError, match="two datasets are called 'digits'"):
         register_dataset(Own)
 
 
@@ -121,7 +121,7 @@ def test_blocks_of_large_bags_hold_fewer_bags() -> None:
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("gmm", {}, "unknown dataset 'gmm'; there are .*'gmm_components'"),
+        ("gmm", {}, "name is 'gmm'; expected one of .*'gmm_components'"),
         ("dirichlet", {"n_point": 5}, "no parameter 'n_point'.*'n_points'"),
         ("dirichlet", {"n_points": (5, 4)}, "n_points is 4; expected an integer from 5 to"),
         ("dirichlet", {"n_points": (1, 2, 3)}, "n_points is .*lo, hi"),
