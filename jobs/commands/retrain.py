@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from bagbasis.core import Fraction, parameters_of
+from bagbasis.core import Real, constraints_of, parameters_of
+from bagbasis.core.constraints import members_of
 from bagbasis.operations import DriftGate, Retraining, Window
 
 from ..cluster import running_on
@@ -17,6 +18,7 @@ from ..configs.config import ClusterConfig, Section, WeightColumn
 from ..configs.model_sections import FRACTION, GROUPS, ModelSection
 from ..configs.sections import EmbeddingOption, with_parameters
 from ..configs.sequence_section import RidgeAlone
+from ..configs.types import type_of
 from ..terminal import Callback, Terminal
 
 if TYPE_CHECKING:
@@ -46,12 +48,18 @@ class DriftSection(Section):
     """The test of the new bags against the window before."""
 
 
-_HOLDOUT = parameters_of(Retraining)["holdout"].default
-
-
-@with_parameters(
-    {"fraction": replace(FRACTION, default=_HOLDOUT, accepts=Fraction), "groups": GROUPS}
+_FRACTION = replace(
+    FRACTION,
+    default=parameters_of(Retraining)["holdout"].default,
+    accepts=next(
+        member
+        for member in members_of(constraints_of(Retraining)["holdout"])
+        if isinstance(member, Real)
+    ),
 )
+
+
+@with_parameters({"fraction": _FRACTION, "groups": GROUPS})
 class GroupedHoldout(Section):
     """Whole groups of bags that enter no model."""
 
@@ -74,8 +82,8 @@ class Config(ClusterConfig):
         registry_url: str
     target: str | list[str] | None
 
-    holdout: Annotated[float, Field(gt=0, lt=1)] | GroupedHoldout = Field(
-        default=_HOLDOUT,
+    holdout: type_of(_FRACTION.accepts) | GroupedHoldout = Field(  # type: ignore[valid-type]
+        default=_FRACTION.default,
         description="fraction of the bags that no model is fitted to; the newest of them judge "
         "models; or {fraction, groups}",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -30,6 +30,7 @@ from .sections import (
     parameter_of,
     with_parameters,
 )
+from .types import type_of
 
 if TYPE_CHECKING:
     _Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
@@ -160,8 +161,8 @@ class FittingConfig(ClusterConfig):
     target: str | list[str] | None = Field(
         examples=["k"], default=None, description="target, or list of them; null: the only one"
     )
-    holdout: Annotated[float, Field(ge=0, lt=1)] | HoldoutSection = Field(
-        default=0.0,
+    holdout: type_of(FRACTION.accepts) | HoldoutSection = Field(  # type: ignore[valid-type]
+        default=FRACTION.default,
         description="fraction of the bags kept out, for evaluate; or {fraction, groups}, or "
         "{after, time}",
     )
