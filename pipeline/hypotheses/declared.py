@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..core import Integer, OneOf, Real
+from ..core import FractionOrZero, Integer, OneOf, Real
 from ..embeddings.random_features.base import SCALE_BOUNDS
 
 MAX_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
@@ -18,5 +18,7 @@ KERNEL = OneOf("gaussian", "laplacian", "matern")
 PERMUTATIONS = Integer(1, MAX_PERMUTATIONS)
 DRIFT_STATISTIC = OneOf("fuse", "mmd_u")
 
+CorrelationLength = Annotated[float, Real(ge=0)]
+LearningFraction = Annotated[float, FractionOrZero]
 Permutations = Annotated[int, PERMUTATIONS]
 DriftStatistic = Annotated[str, DRIFT_STATISTIC]

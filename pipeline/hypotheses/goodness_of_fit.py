@@ -14,13 +14,11 @@ from typing_extensions import override
 
 from ..core import (
     ComponentRegistry,
-    FractionOrZero,
     Function,
     Instance,
     Integer,
     OneOf,
     Open,
-    Real,
     Seed,
     checked,
 )
@@ -33,7 +31,13 @@ from ..densities.exponential_family import ExponentialFamilyDensity
 from ..densities.series import Densities
 from ..execution.passes import check_memory
 from ..execution.worker_threads import kernel_threads
-from .declared import KERNEL_WIDTH, MAX_LOCATIONS, Permutations
+from .declared import (
+    KERNEL_WIDTH,
+    MAX_LOCATIONS,
+    CorrelationLength,
+    LearningFraction,
+    Permutations,
+)
 from .goodness.scores import GivenScore, MixtureScore, Scored, ScoreFunction, SeriesScore
 from .goodness.stein import (
     SteinMoments,
@@ -115,7 +119,7 @@ class KSD(FitStatistic):
     name: ClassVar[str] = "ksd"
     nulls: ClassVar[tuple[str, ...]] = (WILD,)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
-    correlation_length: Annotated[float, Real(ge=0)] = 0.0
+    correlation_length: CorrelationLength = 0.0
 
     @override
     def measure(self, points: ScoredSample) -> Measured:
@@ -177,7 +181,7 @@ class FSSD(FitStatistic):
     nulls: ClassVar[tuple[str, ...]] = ("spectral",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
     n_locations: Annotated[int, Integer(1, MAX_LOCATIONS)] = 5
-    learn: Annotated[float, FractionOrZero] = 0.0
+    learn: LearningFraction = 0.0
 
     @override
     def measure(self, points: ScoredSample) -> Measured:
@@ -246,7 +250,7 @@ class KSDAggregate(FitStatistic):
     nulls: ClassVar[tuple[str, ...]] = (WILD,)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     _: KW_ONLY
-    correlation_length: Annotated[float, Real(ge=0)] = 0.0
+    correlation_length: CorrelationLength = 0.0
     n_frequencies: Annotated[int, Integer(1, 4096)] = 128
     exact: bool | None = None
 

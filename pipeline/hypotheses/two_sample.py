@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core import Instance, Integer, KernelName, OneOf, Open, Real, Seed, checked
+from ..core import Instance, Integer, KernelName, OneOf, Open, Seed, checked
 from ..core.arrays import as_array
 from ..core.errors import DataError, ParameterError, shown, warn
 from ..embeddings.base import Embedding, EmbeddingSpec
 from ..execution.worker_threads import kernel_threads
-from .declared import KERNEL_WIDTH, Permutations
+from .declared import KERNEL_WIDTH, CorrelationLength, Permutations
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
 from .registry import Measured, check_groups, find_statistic
@@ -55,7 +55,7 @@ def two_sample_test(
     | Annotated[EmbeddingSpec, Instance()]
     | None = None,
     thin: bool | Annotated[int, Integer(1)] = True,
-    correlation_length: Annotated[float, Real(ge=0)] | None = None,
+    correlation_length: CorrelationLength | None = None,
     standardize: bool | None = None,
 ) -> HypothesisResult:
     """Test whether two samples come from the same distribution.

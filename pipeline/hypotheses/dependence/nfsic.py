@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from typing_extensions import override
 
-from ...core import FractionOrZero, Integer
+from ...core import Integer
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...core.saved import Saved
 from ...core.sums import Sums
 from ...data.store.sampling import MEDIAN_ROWS, spread_rows
 from ...execution.costs import Cost
-from ..declared import MAX_LOCATIONS
+from ..declared import MAX_LOCATIONS, LearningFraction
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, gamma_null, weighted_chi_square_null
 from ..nulls.draws import near_rows
@@ -279,7 +279,7 @@ class NFSIC(DependenceStatistic):
     null_in_pass: ClassVar[tuple[str, int] | None] = ("chi_square", MANY_BAGS)
     kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
     n_locations: Annotated[int, Integer(1, MAX_LOCATIONS)] = 10
-    learn: Annotated[float, FractionOrZero] = 0.0
+    learn: LearningFraction = 0.0
 
     @override
     def measure(self, pairs: Pairs) -> Measured:

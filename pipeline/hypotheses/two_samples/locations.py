@@ -15,9 +15,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from ...core import FractionOrZero, Integer, Open
+from ...core import Integer, Open
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError
+from ..declared import LearningFraction
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, permutation_null, weighted_chi_square_null
 from ..nulls.draws import generator_of, near_rows
@@ -65,7 +66,7 @@ class LocationStatistic(TwoSampleStatistic):
     n_locations: Annotated[int, Integer(1, 256)] = 5
     _: KW_ONLY
     locations: Annotated[Sequence[Sequence[float]] | None, Open("rows of numbers, or None")] = None
-    learn: Annotated[float, FractionOrZero] = 0.0
+    learn: LearningFraction = 0.0
 
     @override
     def check(self) -> None:
