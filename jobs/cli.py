@@ -20,7 +20,7 @@ from bagbasis.core.systems import check_addresses, check_threads
 from .answers import answer, command_terminal, take_output_options
 from .completions import complete_words
 from .interrupts import prompt_interrupts
-from .job import GROUPS, JOBS, called, headings
+from .job import COMMAND_GROUPS, JOBS, called, headings
 from .other_commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .shell import (
     FAILED,
@@ -283,7 +283,7 @@ def drift_group() -> None:
 
 for _command in COMMANDS:
     cli.add_command(_command)
-_GROUPS = dict(zip(GROUPS, (test_group, drift_group), strict=True))
+_GROUPS = dict(zip(COMMAND_GROUPS, (test_group, drift_group), strict=True))
 for _name in JOBS:
     _first, _, _rest = called(_name).partition(" ")
     (_GROUPS[_first] if _rest else cli).add_command(_job_command(_name), _rest or _name)

@@ -60,7 +60,7 @@ class Job:
 
 
 BAGS, _MODELS, _TESTS = "Bags", "Models", "Tests, experiments, help"
-GROUPS = ("test", "drift")
+COMMAND_GROUPS = ("test", "drift")
 """First words of jobs that are called with two: ``bags test fit`` is "test-fit"."""
 
 JOBS: Mapping[str, Job] = {
@@ -195,12 +195,12 @@ JOBS: Mapping[str, Job] = {
 def called(job: str) -> str:
     """Return the words by which a job is called: "test fit" for "test-fit"."""
     group, _, rest = job.partition("-")
-    return f"{group} {rest}" if rest and group in GROUPS else job
+    return f"{group} {rest}" if rest and group in COMMAND_GROUPS else job
 
 
 def job_of(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the job that words on the command line begin with, and the words after it."""
-    n_words = 2 if len(words) > 1 and words[0] in GROUPS else 1
+    n_words = 2 if len(words) > 1 and words[0] in COMMAND_GROUPS else 1
     return "-".join(words[:n_words]), tuple(words[n_words:])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from bagbasis.core.versions import PACKAGES, versions_of
+from bagbasis.core.versions import RECORDED_PACKAGES, versions_of
 
 from .job import called
 from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
@@ -131,7 +131,7 @@ def seeds_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _versions() -> dict[str, str]:
     """Return the versions that made a report, and the commit where the package is a checkout."""
-    packages = ", ".join(map(" ".join, versions_of(PACKAGES).items()))
+    packages = ", ".join(map(" ".join, versions_of(RECORDED_PACKAGES).items()))
     made_by = {"versions": f"{packages}, Python {platform.python_version()}"}
     commit = _commit()
     return made_by | ({"commit of bagbasis": commit} if commit else {})

@@ -86,6 +86,8 @@ def _bound(scope: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
         elif isinstance(node, ast.arg):
             yield node.lineno, node.arg
+        elif isinstance(node, ast.FunctionDef) and node is not scope:
+            yield node.lineno, node.name
 
 
 def exports() -> dict[tuple[str, str], str]:

@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from bagbasis.core.config_errors import accepted_by, key_sections
 
 from ..completions import KEYS_FILE
-from ..job import GROUPS, JOBS
+from ..job import COMMAND_GROUPS, JOBS
 from ..shell import import_job
 from .config import Section
 
@@ -54,7 +54,7 @@ def keys_text() -> str:
 def command_of(job: str) -> str:
     """Return the words that call a job: "test fit" for "test-fit"."""
     group, _, name = job.partition("-")
-    return f"{group} {name}" if group in GROUPS else job
+    return f"{group} {name}" if group in COMMAND_GROUPS else job
 
 
 def _lines_of(kind: type[Section], values: Mapping[str, Any], indent: str) -> Iterator[str]:

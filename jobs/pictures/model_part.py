@@ -218,7 +218,7 @@ def interval_tables(model: JobModel, judged: Sequence[Mapping[str, Any]]) -> lis
         return []
     has_sets = model.outcome_.has_sets
     kind = "sets" if has_sets else "intervals"
-    title = f"Prediction {kind}, calibrated with {calibration.told}"
+    title = f"Prediction {kind}, calibrated with {calibration.description}"
     width, shown_width = ("mean_size", "mean number of classes")
     if not has_sets:
         width, shown_width = ("mean_width", "mean width")

@@ -9,10 +9,10 @@ from importlib import metadata
 NUMERICAL = ("bagbasis", "numpy", "scipy", "numba")
 """Packages on which the bits of a sum depend."""
 
-PACKAGES = (*NUMERICAL, "scikit-learn", "zarr")
+RECORDED_PACKAGES = (*NUMERICAL, "scikit-learn", "zarr")
 """Packages whose versions models and reports keep."""
 
-DISTRIBUTED = (*PACKAGES, "dask", "distributed")
+DISTRIBUTED = (*RECORDED_PACKAGES, "dask", "distributed")
 """Packages whose versions runs on clusters keep, too."""
 
 version = cache(metadata.version)

@@ -29,7 +29,7 @@ TAIL = 0.01  # fraction of the points beyond the inner quantiles
 _SECONDS_PER_NUMBER = 4e-9  # for the code of one level
 _HELD = 3  # arrays of the size of the output that exist at once
 
-Levels = Annotated[int, Integer(1, 64)]
+LevelCount = Annotated[int, Integer(1, 64)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class RankedSummariesSpec(UnboundedSpec):
     26
     """
 
-    n_levels: Levels
+    n_levels: LevelCount
     quantiles: Annotated[tuple[float, ...], ListOf(Real(), 1)]
 
     OMITTED: ClassVar = ()
@@ -167,7 +167,7 @@ class RankedSummariesEmbedding(Embedding[RankedSummariesSpec]):
     (80, 52)
     """
 
-    n_levels: Levels = 4
+    n_levels: LevelCount = 4
 
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> RankedSummariesSpec:

@@ -306,7 +306,7 @@ class Folded(Generic[_R]):
         return self.total
 
 
-def folded(
+def batch_reduction(
     name: str,
     per_batch: Callable[[Batch], _R | None],
     cost: Cost,

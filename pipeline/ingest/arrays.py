@@ -430,7 +430,8 @@ def _write(
     of_points = MeasuredBox(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else MeasuredBox(boxes.responses, dims, "response_box")
     boxes_given = [
-        m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)
+        m.box_or_quantile if m and isinstance(m.box_or_quantile, Box) else None
+        for m in (of_points, of_responses)
     ]
     asked = options["dtype"]
     dtype = None if asked is None else check_dtype("dtype", asked, *PACKED)

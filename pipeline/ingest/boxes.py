@@ -28,7 +28,7 @@ class MeasuredBox:
     """
 
     def __init__(self, box: object, n_dims: int, name: str = "box") -> None:
-        self.given = box_or_quantile(box, n_dims, name)
+        self.box_or_quantile = box_or_quantile(box, n_dims, name)
         self._size = Box.sample_size(n_dims)
         self._lo, self._hi = np.full(n_dims, np.inf), np.full(n_dims, -np.inf)
         self._rng = np.random.default_rng(0)
@@ -37,7 +37,7 @@ class MeasuredBox:
 
     def add(self, points: NDArray[Any]) -> None:
         """Update the range and the sample with a batch."""
-        if isinstance(self.given, Box) or not len(points):
+        if isinstance(self.box_or_quantile, Box) or not len(points):
             return
         lo, hi = range_of(points)
         self._lo, self._hi = np.minimum(self._lo, lo), np.maximum(self._hi, hi)
@@ -59,9 +59,9 @@ class MeasuredBox:
     @property
     def box(self) -> Box | None:
         """The box; None if there are no points."""
-        if isinstance(self.given, Box) or not len(self._numbers):
+        if isinstance(self.box_or_quantile, Box) or not len(self._numbers):
             return None
-        return Box.around(self._lo, self._hi, sample=self._sample, quantile=self.given)
+        return Box.around(self._lo, self._hi, sample=self._sample, quantile=self.box_or_quantile)
 
 
 def warnings_of_range(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core import UrlOrPath, checked
 from ..core.errors import ModelError, shown
 from ..core.saved import Format
-from ..core.versions import PACKAGES, versions_of
+from ..core.versions import RECORDED_PACKAGES, versions_of
 from ..data.bags.box import Box
 from ..data.storage.files import storage_errors
 from ..data.storage.folders import writing_folder
@@ -241,7 +241,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
             compressors=zarr_reading.CHECKED_ZSTD,
             fill_value=float("nan"),
         )
-    versions = {"python": platform.python_version(), **versions_of(PACKAGES)}
+    versions = {"python": platform.python_version(), **versions_of(RECORDED_PACKAGES)}
     values = MODEL_FORMAT.stamp({**state.attributes, VERSIONS: versions})
     group.update_attributes(attributes_with(values))
 

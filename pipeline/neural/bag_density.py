@@ -339,11 +339,11 @@ def _samples(network: BagNetwork, condition: jax.Array, keys: jax.Array) -> jax.
 
 @eqx.filter_jit
 def _given_others(network: BagNetwork, points: jax.Array, mask: jax.Array) -> jax.Array:
-    def one(bag: jax.Array, there: jax.Array) -> jax.Array:
+    def of_bag(bag: jax.Array, there: jax.Array) -> jax.Array:
         conditions = network.embedding.without_each(bag, there)
         return jax.vmap(network.density.log_density)(bag, conditions)
 
-    return jax.vmap(one)(points, mask)
+    return jax.vmap(of_bag)(points, mask)
 
 
 def _of_others(network: BagNetwork, batch: TrainingBatch, key: jax.Array) -> jax.Array:

@@ -71,7 +71,7 @@ class End:
     seconds: float = 0.0
 
     @property
-    def said(self) -> str:
+    def last_line(self) -> str:
         """The last line of the error."""
         return (self.error or "").strip().rpartition("\n")[2]
 
@@ -214,7 +214,7 @@ def run(function: Callable[..., Any], *args: Any, place: Path, **options: Any) -
     """Return what a function returns in a child that nobody kills; raises `Stuck` if it fails."""
     end = Child(function, *args, place=place, **options).wait()
     if end.error is not None:
-        raise Stuck(end.said)
+        raise Stuck(end.last_line)
     return end.value
 
 

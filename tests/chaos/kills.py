@@ -129,7 +129,7 @@ class Killed(Campaign):
         self.copy = self.ground.keep(place)
         end, self.n_writes = self.ground.run_counted(self.job.run, place)
         if end.error:
-            raise Stuck(f"undisturbed: {end.said}")
+            raise Stuck(f"undisturbed: {end.last_line}")
         self.seconds = end.seconds
         self.after = self._run(self.job.look, place)
         self._run(self.job.sweep, place)
@@ -145,7 +145,7 @@ class Killed(Campaign):
             end = self._killed(rng, place)
             if not end.killed:
                 if end.error:
-                    raise Stuck(end.said)
+                    raise Stuck(end.last_line)
                 break
             tally.kills += 1
             seen = self._check(place, seen, end)
@@ -176,8 +176,8 @@ class Killed(Campaign):
 
     def _judge(self, end: End, what: str = "") -> None:
         """Raise `Wrong` for an error that bagbasis does not raise."""
-        if end.error is not None and not end.killed and not end.said.startswith(REFUSALS):
-            raise Wrong(f"{what}an error that bagbasis does not raise: {end.said}")
+        if end.error is not None and not end.killed and not end.last_line.startswith(REFUSALS):
+            raise Wrong(f"{what}an error that bagbasis does not raise: {end.last_line}")
 
     def _finish(self, place: Place) -> None:
         self._run(self.job.run, place)

@@ -239,7 +239,7 @@ class Lost(Killed):
         with self.ground.cluster(place) as cluster:
             end = cluster.start(self.job.run).wait()
             if end.error is not None:
-                raise Wrong(end.said)
+                raise Wrong(end.last_line)
         super()._finish(place)
 
 

@@ -71,9 +71,9 @@ class Meeting(Killed):
         for end in ends:
             self._judge(end)
         # a store that is replaced, be it an empty one, refuses its readers meanwhile
-        is_refused = self.job.name in REPLACED and (seen.said or "").startswith(REFUSALS)
+        is_refused = self.job.name in REPLACED and (seen.last_line or "").startswith(REFUSALS)
         if seen.error is not None and not is_refused:
-            raise Wrong(f"a reader failed: {seen.said}")
+            raise Wrong(f"a reader failed: {seen.last_line}")
         for now in seen.messages:
             check_between(self.job, self.before, now, self.after)
 
@@ -97,7 +97,7 @@ class Rivals(Killed):
             reader.kill()
             looked = reader.wait()
             if looked.error is not None:
-                raise Wrong(f"a reader failed: {looked.said}")
+                raise Wrong(f"a reader failed: {looked.last_line}")
             for now in looked.messages:
                 check_between(self.job, self.before, now, self.after)
             for end in ends:

@@ -380,11 +380,11 @@ def test_versions_that_differ(tmp_path):
         connect(address)
 
 
-@pytest.mark.parametrize("name", cluster_checks.PACKAGES)
+@pytest.mark.parametrize("name", cluster_checks.COMPARED_PACKAGES)
 @pytest.mark.parametrize("place", ["scheduler", "a", "b"])
 def test_each_version_counts(name, place):
     """Versions of each package, at the scheduler and all workers; also of one not installed."""
-    same = dict.fromkeys(cluster_checks.PACKAGES, "1.2.3")
+    same = dict.fromkeys(cluster_checks.COMPARED_PACKAGES, "1.2.3")
 
     def client(**others):
         infos = {key: {"packages": others.get(key, same)} for key in ("scheduler", "a", "b")}

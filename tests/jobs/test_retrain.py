@@ -37,7 +37,7 @@ def base(tmp_path_factory):
     """A store of 120 bags and a line whose first round is done."""
     folder = tmp_path_factory.mktemp("base")
     grow(create(folder / "bags.zarr"), 120)
-    done("retrain", *given(folder))
+    done("retrain", *retraining(folder))
     return folder
 
 
@@ -49,7 +49,7 @@ def folder(base, tmp_path):
     return tmp_path
 
 
-def given(folder, **changes):
+def retraining(folder, **changes):
     """``--set`` of a retraining in the folder."""
     places = {"data_url": "bags.zarr", "registry_url": "registry", "out_dir": "out"}
     urls = {key: f"{folder}/{name}" for key, name in places.items()}
@@ -70,7 +70,7 @@ def hold(pipe, url):
 @pytest.mark.long
 def test_rounds_and_their_reports(folder):
     """A round promotes, leaves JSON, Markdown and a picture; the next call has nothing to do."""
-    printed = done("retrain", *given(folder))
+    printed = done("retrain", *retraining(folder))
     report = report_of(folder, 2)
     assert printed.startswith(f"Round 2: promoted {report['model']} instead of ")
     assert Registry(folder / "registry").current() == report["model"]
@@ -114,7 +114,7 @@ def test_rounds_and_their_reports(folder):
     assert "no worse than the champion" not in first.worries, "there was none"
     assert not any("decided anew" in text for text in first.texts)
     assert f"Few bags: the errors are those of {report['n_judged']}." in page.worries
-    assert "nothing new" in done("retrain", *given(folder))
+    assert "nothing new" in done("retrain", *retraining(folder))
     assert not (folder / "out" / "round-000003").exists()
 
 
@@ -128,7 +128,7 @@ def test_what_killed_rounds_left_is_swept(folder):
     for path in (old, fresh):
         path.write_text("half")
     os.utime(old, (0, 0))
-    done("retrain", *given(folder))
+    done("retrain", *retraining(folder))
     assert {path.name for path in rounds.iterdir()} == {*before, fresh.name}
 
 
@@ -136,7 +136,7 @@ def test_what_killed_rounds_left_is_swept(folder):
 def test_reports_at_a_url(folder):
     """The reports go wherever the registry can be."""
     place = f"memory://{folder.name}"
-    done("retrain", *given(folder, out_dir=f"{place}/out"))
+    done("retrain", *retraining(folder, out_dir=f"{place}/out"))
     fs, root = fsspec.core.url_to_fs(f"{place}/out/round-000002")
     assert len(fs.ls(root)) == 4
     fs.rm(root, recursive=True)
@@ -148,7 +148,7 @@ def test_kept_champion_is_exit_code_3(folder):
     store = BagStore.open(folder / "bags.zarr")
     champion = Registry(folder / "registry").current()
     store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
-    result = bags("retrain", *given(folder, drift__action="refuse"))
+    result = bags("retrain", *retraining(folder, drift__action="refuse"))
     assert result.exit_code == 3
     assert "kept" in result.stdout
     assert "the new bags drifted" in result.stdout
@@ -161,20 +161,20 @@ def test_two_at_once_is_exit_code_4(folder):
     """A second retraining is one line with an exit code of its own."""
     with running(hold, str(folder / "registry.retrain")) as (_, pipe):
         assert pipe.poll(60)
-        line = refused(4, "retrain", *given(folder))
+        line = refused(4, "retrain", *retraining(folder))
     assert "registry.retrain: another retraining is running; nothing was done" in line
-    done("retrain", *given(folder))
+    done("retrain", *retraining(folder))
 
 
 @pytest.mark.long
 def test_changed_config_is_exit_code_2(folder):
     """What a line's models are made with stays: one line names the key and what to do."""
-    line = refused(2, "retrain", *given(folder, holdout=0.3))
+    line = refused(2, "retrain", *retraining(folder, holdout=0.3))
     assert "key 'holdout' is 0.3" in line
     assert "were made with 0.1; put it back, or give another state_url" in line
-    line = refused(2, "retrain", *given(folder, model__embedding__n_per_dim=4))
+    line = refused(2, "retrain", *retraining(folder, model__embedding__n_per_dim=4))
     assert "key 'model.embedding.n_per_dim' is 4" in line
-    done("retrain", *given(folder, state_url=folder / "another"))
+    done("retrain", *retraining(folder, state_url=folder / "another"))
 
 
 @pytest.mark.long
@@ -195,7 +195,7 @@ def test_an_embedding_by_name_and_groups_held_out(tmp_path):
         "embedding": "moments",
         "holdout": "{fraction: 0.3, groups: day}",
     }
-    done("retrain", *given(tmp_path, **changes))
+    done("retrain", *retraining(tmp_path, **changes))
     registry = Registry(tmp_path / "registry")
     model = load_model(registry.model_url(registry.current()))
     assert type(model.embedding).__name__ == "MomentsEmbedding"
@@ -208,9 +208,9 @@ def test_an_embedding_by_name_and_groups_held_out(tmp_path):
     full |= {"model__embedding__name": "moments", "target": "y"}
     done("retrain", *settings(**full, holdout="{fraction: 0.3, groups: day}"))
     assert report_of(tmp_path, 2)["number"] == 2
-    line = refused(2, "retrain", *given(tmp_path, **{**changes, "embedding": "js"}))
+    line = refused(2, "retrain", *retraining(tmp_path, **{**changes, "embedding": "js"}))
     assert "key 'model.embedding" in line
-    assert "embedding" in refused(2, "retrain", *given(tmp_path, embedding="momentz"))
+    assert "embedding" in refused(2, "retrain", *retraining(tmp_path, embedding="momentz"))
 
 
 @pytest.mark.long
@@ -224,11 +224,11 @@ def test_line_begun_by_an_earlier_version(folder):
         del state["settings"]["model"][name]
     del state["settings"]["model"]["random_features"]["structure"]
     path.write_text(json.dumps(state))
-    done("retrain", *given(folder))
+    done("retrain", *retraining(folder))
     state = json.loads(path.read_text())
     state["settings"]["model"]["embedding"]["method"] = "direct"
     path.write_text(json.dumps(state))
-    assert "key 'model.embedding.method' is None" in refused(2, "retrain", *given(folder))
+    assert "key 'model.embedding.method' is None" in refused(2, "retrain", *retraining(folder))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_line_begun_by_an_earlier_version(folder):
 def test_no_place_for_reports_is_no_round(tmp_path, changes, code, message):
     """Where the reports of a round cannot go, no model is made."""
     grow(create(tmp_path / "bags.zarr"), 20)
-    line = refused(code, "retrain", *given(tmp_path, **changes))
+    line = refused(code, "retrain", *retraining(tmp_path, **changes))
     assert message in line
     assert "section" not in line
     assert not (tmp_path / "registry").exists()
@@ -256,8 +256,8 @@ def test_on_a_cluster(folder, tmp_path):
     for name in ("registry", "registry.retrain"):
         shutil.copytree(folder / name, other / name)
     data = {"data_url": folder / "bags.zarr"}
-    done("retrain", *given(folder, **data))
-    done("retrain", *given(other, **data), "--cluster", "local")
+    done("retrain", *retraining(folder, **data))
+    done("retrain", *retraining(other, **data), "--cluster", "local")
     item, two = report_of(folder, 2), report_of(other, 2)
     models = [
         load_model(f"{item['registry_url']}/models/{item['model']}.zarr") for item in (item, two)
@@ -297,7 +297,7 @@ def test_report_without_nan(folder):
     store = BagStore.open(folder / "bags.zarr")
     bags_, labels = store.read(0, 20), np.full((20, 1), np.nan)
     store.append(list(bags_), labels)
-    done("retrain", *given(folder))
+    done("retrain", *retraining(folder))
     text = (folder / "out" / "round-000002" / "retrain.json").read_text()
     assert "NaN" not in text
     assert json.loads(text)["n_new_labelled"] == 40
@@ -307,7 +307,7 @@ def test_report_without_nan(folder):
 def test_prometheus_reads_the_metrics_of_a_round(folder):
     """The numbers of the report; a call without a round writes them again, for the file's time."""
     place = folder / "retrain.prom"
-    done("retrain", *given(folder, metrics_url=place))
+    done("retrain", *retraining(folder, metrics_url=place))
     report = report_of(folder, 2)
     by_name = {}
     for family in text_string_to_metric_families(place.read_text()):
@@ -331,7 +331,7 @@ def test_prometheus_reads_the_metrics_of_a_round(folder):
     }
     written = place.read_bytes()
     os.utime(place, (0, 0))
-    done("retrain", *given(folder, metrics_url=place))
+    done("retrain", *retraining(folder, metrics_url=place))
     assert (place.read_bytes(), place.stat().st_mtime > 0) == (written, True)
 
 
@@ -340,7 +340,7 @@ def test_gates_that_bet(folder):
     """Their wealth stands in the report, in the metrics and in the picture; a chart of one round
     is not drawn on the page."""
     changes = {"drift__gate": "e_process", "metrics_url": f"{folder}/retrain.prom"}
-    done("retrain", *given(folder, **changes))
+    done("retrain", *retraining(folder, **changes))
     report = report_of(folder, 2)
     assert set(report["wealth"]) == set(report["gates"]["gates"]) == {"inputs", "concept", "labels"}
     assert report["gates"]["gate"] == "e_process"

@@ -30,7 +30,7 @@ def chosen():
     return DoubleBasisRegressor().fit(BAGS, SPREADS, holdout=0.2)
 
 
-def given():
+def estimator():
     return DoubleBasisRegressor(MomentsEmbedding(), RandomFourierFeatures(n_features=32))
 
 
@@ -62,7 +62,7 @@ def test_a_verdict_on_bags_that_are_given(chosen, tmp_path):
     )
     assert rows["verdict"].startswith(begin)
     assert all(name in rows["verdict"] for name in RIVALS.values())
-    model = given().fit(BAGS, SPREADS)
+    model = estimator().fit(BAGS, SPREADS)
     by_folds = model.summary(BAGS, SPREADS).rows["verdict"]
     assert f"times the best constant's on {N} bags" in by_folds
     assert RIVALS["means_error"] in by_folds
@@ -74,7 +74,7 @@ def test_text_and_html(tmp_path):
     """Both have all rows; names of targets are not HTML."""
     store = BagStore.create(tmp_path / "s.zarr", n_dims=1, target_names=["<b>y</b>"])
     store.append(BAGS, targets={"<b>y</b>": SPREADS})
-    summary = given().fit(store).summary()
+    summary = estimator().fit(store).summary()
     assert summary.rows["learned"] == "numbers (<b>y</b>)"
     assert repr(summary) == str(summary)
     assert len(str(summary).splitlines()) == 1 + len(summary.rows)
@@ -85,7 +85,7 @@ def test_text_and_html(tmp_path):
 
 def test_a_given_embedding():
     """Nothing was chosen: no error by folds of a choice, and no table."""
-    model = given().fit(BAGS, SPREADS)
+    model = estimator().fit(BAGS, SPREADS)
     assert set(model.summary().rows) == {"learned", "bags", "embedding", "penalty", "next"}
     assert model.summary().rows["embedding"] == "moments; 32 features"
     assert not hasattr(model, "choice_")
@@ -140,4 +140,4 @@ def test_classes():
 
 def test_before_a_fit():
     with pytest.raises(NotFittedError):
-        given().summary()
+        estimator().summary()

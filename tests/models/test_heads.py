@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,11 +32,10 @@ from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit, stacking
-from bagbasis.models.bag_summaries import MomentsAndExtremes
-from bagbasis.models.fitting.fold_errors import FoldRows
 from bagbasis.models.heads.linear import HEAD_PENALTIES, SPREAD, LinearHead, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.operations import Retraining
+from tests.oracles.bag_summaries import summary_of
 from tests.oracles.labelled import stored
 
 N = 150
@@ -136,7 +136,7 @@ def test_heads_are_weighed_by_a_loop_over_folds():
     of_ridge, of_trees, of_line = np.empty(N), np.empty(N), np.empty((N, len(HEAD_PENALTIES)))
     # of steps, which the largest points tell, means alone say less
     assert result["line_of"] == "summaries"
-    summaries = StandardScaler().fit_transform(MomentsAndExtremes(2).of(BAGS))
+    summaries = StandardScaler().fit_transform([summary_of(bag) for bag in BAGS])
     for j in range(5):
         out = folds == j
         centred = z[~out] - z[~out].mean(axis=0)
@@ -242,8 +242,7 @@ def test_a_member_without_errors_has_all(scale):
 def judged_rows(y):
     """Each row is a cluster of weight 1, and squared errors are in units of 1."""
     n, k = y.shape
-    folds = np.arange(n)[None] % 3
-    return FoldRows(y, folds, np.ones(k), np.ones(n), np.arange(n))
+    return SimpleNamespace(units=np.ones(k), weights=np.ones(n), clusters=np.arange(n))
 
 
 def test_a_linear_head_of_more_coordinates_than_bags():
@@ -318,7 +317,7 @@ def test_a_stack_of_all_summaries_is_saved_and_predicts_alike(tmp_path):
     line = model.model_.line
     assert line.coef.shape == (1, 10)  # 2 means, 3 covariances, 2 minima, 2 maxima, log n
     line_alone = replace(model.model_, line=replace(line, weight=1.0))
-    summaries = MomentsAndExtremes(2).of(Bags.from_list(bags)).astype(np.float32)
+    summaries = np.array([summary_of(bag) for bag in bags], np.float32)
     expected = summaries @ line.coef.T + line.intercept
     trees = replace(model.model_.trees, weight=0.0)
     (alone,) = replace(line_alone, trees=trees).predicted(Bags.from_list(bags)).arrays().values()

@@ -139,7 +139,7 @@ class ImageClasses(Experiment[Tasks]):
         """Embedding and σ are chosen with ``n_choose`` training images and fewer features."""
         task, learner = self.tasks[p["images"]], Learner(DoubleBasisClassifier, self.seed)
 
-        def one(train: _Labelled, test: _Labelled) -> dict[str, Any]:
+        def of_split(train: _Labelled, test: _Labelled) -> dict[str, Any]:
             few = train[0][: task.n_choose], train[1][: task.n_choose]
             candidates = task.methods[p["method"]]
             choice = learner.choose(candidates, task.multipliers, few, task.choose_features)
@@ -152,7 +152,7 @@ class ImageClasses(Experiment[Tasks]):
                 accuracies.append(float((predicted == test[1]).mean()))
             return {"accuracies": accuracies, "seconds": seconds, "choice": choice.values}
 
-        return self._over_splits(p, task.n_splits, one, progress)
+        return self._over_splits(p, task.n_splits, of_split, progress)
 
     def _by_gram(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Learn by KL, starting from the smallest number of training images.
@@ -163,7 +163,7 @@ class ImageClasses(Experiment[Tasks]):
         task = self.tasks[p["images"]]
         n = task.n_train[0]
 
-        def one(train: _Labelled, test: _Labelled) -> dict[str, Any]:
+        def of_split(train: _Labelled, test: _Labelled) -> dict[str, Any]:
             bags, queries = _spread(train[0], 0), _spread(test[0], 1)
             classes, codes = np.unique(train[1][:n], return_inverse=True)
             begun = time.perf_counter()
@@ -172,7 +172,7 @@ class ImageClasses(Experiment[Tasks]):
             accuracy = float((classes[scores.argmax(axis=1)] == test[1]).mean())
             return {"accuracies": [accuracy], "seconds": [seconds], "choice": choice}
 
-        return self._over_splits(p, task.kl_splits, one, progress)
+        return self._over_splits(p, task.kl_splits, of_split, progress)
 
 
 def _spread(bags: Bags, seed: int) -> Bags:

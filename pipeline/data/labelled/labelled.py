@@ -180,7 +180,7 @@ class LabelledBags:
         """Names of the coordinates of the responses; None without names."""
         if not isinstance(self.data, Bags):
             return self.data.response_coordinate_names
-        names: list[str] | None = self._labels.given().coordinate_names
+        names: list[str] | None = self._labels.in_memory().coordinate_names
         return names
 
     @property
@@ -212,7 +212,7 @@ class LabelledBags:
     def response_dims(self) -> int:
         """Coordinates of a point of a response."""
         if isinstance(self.data, Bags):
-            return int(self._labels.given().n_dims)
+            return int(self._labels.in_memory().n_dims)
         assert self.data.response_dims is not None
         return self.data.response_dims
 
@@ -220,7 +220,7 @@ class LabelledBags:
     def response_box(self) -> Box:
         """The box of the store; for bags in memory, the box that `box_of_bags` measures."""
         if isinstance(self.data, Bags):
-            return box_of_bags(self._labels.given().present)
+            return box_of_bags(self._labels.in_memory().present)
         assert self.data.response_box is not None
         return self.data.response_box
 
@@ -321,7 +321,7 @@ class LabelledBags:
         if labels is None:
             return self.present([(start, stop)])
         if isinstance(data, Bags):
-            return np.array(labels.known(labels.given()[start:stop]))
+            return np.array(labels.known(labels.in_memory()[start:stop]))
         return np.array(labels.known_in(data, start, stop))
 
     # ------------------------------------------------------------------ samples
@@ -342,7 +342,7 @@ class LabelledBags:
         """Read the responses of the bags of `sample`; runs without any are left out."""
         data, ranges = self.data, runs.ranges(self.start, self.end)
         if isinstance(data, Bags):
-            blocks = iter([self._labels.given()[a:b] for a, b in ranges])
+            blocks = iter([self._labels.in_memory()[a:b] for a, b in ranges])
         else:
             blocks = prefetch(lambda r: data.responses(*r), ranges)
         return (block.present for block in blocks if block.n_points)
@@ -364,7 +364,7 @@ class LabelledBags:
                 yield (
                     (a, b),
                     self.ordered(data[a:b]),
-                    None if labels is None else labels.given()[a:b],
+                    None if labels is None else labels.in_memory()[a:b],
                 )
             return
 
@@ -382,7 +382,7 @@ class LabelledBags:
     def _labels_of(self, start: int, stop: int) -> Iterator[tuple[Range, Any]]:
         data, labels = self.data, self._labels
         if isinstance(data, Bags):
-            yield (start, stop), labels.given()[start:stop]
+            yield (start, stop), labels.in_memory()[start:stop]
             return
         parts = [(start, stop)]
         if isinstance(labels, ResponseBags):  # their points may take more than memory

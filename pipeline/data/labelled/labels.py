@@ -36,7 +36,7 @@ class Labels(Protocol[LabelBlock]):
         """Return the labels of bags ``start:stop`` of a store."""
         ...
 
-    def given(self) -> LabelBlock:
+    def in_memory(self) -> LabelBlock:
         """Return the labels of all bags in memory."""
         ...
 
@@ -90,7 +90,7 @@ class Targets:
             values[known] = positions[values[known].astype(np.int64)]
         return values
 
-    def given(self) -> NDArray[Any]:
+    def in_memory(self) -> NDArray[Any]:
         """Return the labels of all bags in memory."""
         assert self.values is not None
         return self.values
@@ -122,7 +122,7 @@ class ResponseBags:
         """Return the labels of bags ``start:stop`` of a store."""
         return store.responses(start, stop)
 
-    def given(self) -> Responses:
+    def in_memory(self) -> Responses:
         """Return the labels of all bags in memory."""
         assert self.values is not None
         return self.values

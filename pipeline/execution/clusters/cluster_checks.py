@@ -14,7 +14,7 @@ from ...data.storage.urls import normalize_url
 from ...data.store.store import BagStore
 from ..progress import Progress
 
-PACKAGES = ("python", "dask", "distributed", "numpy", "numba", "zarr", "bagbasis")
+COMPARED_PACKAGES = ("python", "dask", "distributed", "numpy", "numba", "zarr", "bagbasis")
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _NAMED = 3
@@ -55,13 +55,15 @@ def check_versions(client: Client) -> None:
     ClusterError
         If versions differ. The message names the package, the versions and the processes.
     """
-    versions: Any = client.get_versions(packages=[name for name in PACKAGES if name != "python"])
+    versions: Any = client.get_versions(
+        packages=[name for name in COMPARED_PACKAGES if name != "python"]
+    )
     here = _packages(versions["client"])
     others = {"the scheduler": _packages(versions["scheduler"])}
     others |= {
         f"worker {address}": _packages(info) for address, info in versions["workers"].items()
     }
-    for name in PACKAGES:
+    for name in COMPARED_PACKAGES:
         differing: dict[str, list[str]] = {}
         for who, packages in others.items():
             if packages.get(name) != here.get(name):

@@ -16,7 +16,7 @@ from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.labelled.labels import Targets
 from ...data.store.sampling import MEDIAN_ROWS, RunSample
 from ...data.store.store import BagStore
-from ...execution.passes import folded, run_pass
+from ...execution.passes import batch_reduction, run_pass
 from ..samples.row_sources import EmbedBags, EmbeddedRows
 from ..samples.samples import read_samples
 from ..samples.variables import VariableLike, target_rows
@@ -62,7 +62,7 @@ class StoredPairs:
     def sums(self, pair_map: PairMap) -> Any:  # noqa: ANN401 - the map's kind of sums
         """Return the sums over all pairs, in one pass on the open cluster."""
         cost = self.embed.spec.cost + pair_map.cost
-        sums = run_pass(self.bags, folded("pairs", partial(self._sum, pair_map), cost))
+        sums = run_pass(self.bags, batch_reduction("pairs", partial(self._sum, pair_map), cost))
         if sums is None:
             raise DataError(f"{self.bags.url}: no bag has the target {self.target!r}")
         return sums

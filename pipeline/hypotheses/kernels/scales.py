@@ -27,7 +27,7 @@ from .kernels import Kernel
 from .scale_kernels import add_waves
 
 N_WIDTHS = 10  # per kernel in equal ratios: neighbours differ by a factor of about 1.5
-N_STEPS = 4  # per kernel in equal steps
+N_EQUAL_STEPS = 4  # per kernel in equal steps
 # Of the distances: bandwidths range from half the first to twice the second.
 _QUANTILES = (0.05, 0.95)
 _BLOCK = 1024  # rows whose phases are in memory: 1 MiB of 128 frequencies
@@ -111,7 +111,9 @@ class Scales(Saved):
                 )
             near = distances if name == LAPLACIAN else distances**2
             ends = low / 2, 2 * high
-            widths = np.linspace(*ends, N_STEPS) if equal_steps else np.geomspace(*ends, N_WIDTHS)
+            widths = (
+                np.linspace(*ends, N_EQUAL_STEPS) if equal_steps else np.geomspace(*ends, N_WIDTHS)
+            )
             of_name = [Kernel(name, float(width)) for width in widths * unit]
             kernels += of_name
             norms += _norms(of_name, near)

@@ -12,7 +12,7 @@ from ...data.bags.bags import Bags
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.store.sampling import RunSample, spread_rows
 from ...embeddings.base import EmbeddingSpec
-from ...execution.passes import check_memory, folded, rows_of, run_pass
+from ...execution.passes import batch_reduction, check_memory, rows_of, run_pass
 from ..kernels.features import RowFeatures
 from ..kernels.scales import Scales
 from .thinning import thin_bags
@@ -81,7 +81,7 @@ class EmbeddedRows:
             _sum_batch, embed, features, (length, stride or length), self.bags.start
         )
         cost = self.spec.cost + features.cost
-        total = run_pass(self.bags, folded("features", per_batch, cost))
+        total = run_pass(self.bags, batch_reduction("features", per_batch, cost))
         assert total is not None
         last = bucket_of(np.array([self.bags.n_bags]), length, stride or length)[0]
         sums = np.zeros((max(int(last) + 1, total.start + len(total.sums)), total.sums.shape[1]))

@@ -29,7 +29,7 @@ from .frames import RowsIngest, ingest_frame, label_settings
 
 _HDF5 = (".h5", ".hdf5", ".hdf", ".he5")
 FITS = (".fits", ".fit", ".fts", ".fits.gz", ".fits.fz")
-ROWS_AT_ONCE = 65_536
+ROWS_PER_READ = 65_536
 
 
 NULL_LOGICAL = tuple(b"TF")
@@ -256,10 +256,10 @@ def _batches(
     columns: Mapping[str, FileColumn], parts: Mapping[str, Sequence[str]]
 ) -> Iterator[pa.RecordBatch]:
     n_rows = next(iter(columns.values())).shape[0]
-    for start in range(0, n_rows, ROWS_AT_ONCE):
+    for start in range(0, n_rows, ROWS_PER_READ):
         arrays = {}
         for name, column in columns.items():
-            read = column.read(slice(start, start + ROWS_AT_ONCE))
+            read = column.read(slice(start, start + ROWS_PER_READ))
             values, mask = _native(np.ma.getdata(read)), np.ma.getmaskarray(read)
             names = parts.get(name, [name])
             several = (values.T, mask.T) if name in parts else ([values.ravel()], [mask.ravel()])

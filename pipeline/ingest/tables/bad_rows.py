@@ -130,7 +130,7 @@ def _of_cells(scan: Scan, value: Value, what: str) -> list[RowProblem]:
     def of(name: str) -> RowProblem:
         cell, kind = alias("r", name), scan.columns.types.get(name)
 
-        def told(row: Mapping[str, Any], _: BadCells) -> str:
+        def message(row: Mapping[str, Any], _: BadCells) -> str:
             if not value.sql:
                 return f"{what} is {row[cell]!r}, not a number"
             return (
@@ -139,7 +139,7 @@ def _of_cells(scan: Scan, value: Value, what: str) -> list[RowProblem]:
                 "the expression"
             )
 
-        return f"({cell} IS NOT NULL AND {value.of(name)} IS NULL)", told
+        return f"({cell} IS NOT NULL AND {value.of(name)} IS NULL)", message
 
     return list(map(of, value.inputs))
 
@@ -153,7 +153,7 @@ def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[RowProbl
         allowed = null_condition(f"x{j}")
     finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
 
-    def told(row: Mapping[str, Any], _: BadCells) -> str:
+    def message(row: Mapping[str, Any], _: BadCells) -> str:
         number = row[f"x{j}"]
         missing = number is None or bool(value.sql and np.isnan(number))
         not_finite = f"is {'missing' if missing else number}, not a finite {dtype}"
@@ -164,7 +164,7 @@ def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[RowProbl
 
     failure = _failure(value, what, f"CAST({value.sql} AS DOUBLE)")
     fails = [(f"x{j} IS NULL", failure)] if value.sql else []
-    return [*fails, (f"NOT ({allowed} OR {finite})", told)]
+    return [*fails, (f"NOT ({allowed} OR {finite})", message)]
 
 
 def _failure(value: Value, what: str, sql: str) -> Callable[[Mapping[str, Any], BadCells], str]:

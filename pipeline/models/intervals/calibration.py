@@ -152,7 +152,7 @@ class Calibration(ScaledPart):
         return 1
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Source of the intervals, in words."""
         return f"the errors of {len(self.errors):,} bags held out"
 

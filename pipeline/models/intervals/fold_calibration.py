@@ -109,7 +109,7 @@ class FoldCalibration(ScaledPart):
         return len(self.sizes)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Source of the intervals, in words."""
         return f"the errors of {len(self.errors):,} bags over {len(self.sizes)} folds (CV+)"
 

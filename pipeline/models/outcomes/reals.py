@@ -97,7 +97,7 @@ class Reals(Outcome):
             )
         assert isinstance(labels, Targets)
         columns = [names.index(name) for name in self.names]
-        return replace(source, labels=Targets(self.names, labels.given()[:, columns]))
+        return replace(source, labels=Targets(self.names, labels.in_memory()[:, columns]))
 
     @property
     @override

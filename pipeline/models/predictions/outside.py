@@ -204,10 +204,10 @@ def warning_of_outside(bags: Bags) -> Iterator[None]:
     counted.outside.warn(bags)
 
 
-BagRange = tuple[int, int]
+BagBlock = tuple[int, int]
 """The first and the last of the bags that are computed at a time."""
 
-_of_stores: dict[str, dict[BagRange, tuple[Outside, str]]] = {}
+_of_stores: dict[str, dict[BagBlock, tuple[Outside, str]]] = {}
 _warned: set[int] = set()  # hashes of the calls whose arrays are computed apart, and their blocks
 _lock = Lock()
 
@@ -258,7 +258,7 @@ def _take(store: BagStore, message: Message) -> None:
     _remember(store, (start, stop), Outside(**message, worst=worst, changed=changed), call)
 
 
-def _remember(store: BagStore, block: BagRange, outside: Outside, call: str) -> None:
+def _remember(store: BagStore, block: BagBlock, outside: Outside, call: str) -> None:
     with _lock:  # a block that several arrays share counts once
         _of_stores.setdefault(store.url, {})[block] = outside, call
 

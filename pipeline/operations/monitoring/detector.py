@@ -242,7 +242,9 @@ class DriftDetector(BaseEstimator):
         """Return the rows that bandwidths are chosen on, and the reader of the remaining rows."""
         if isinstance(source, StoredBags):
             assignment = RandomBuckets(len(source), 0, 1, 0, self.seed)
-            return source.rows.some(CHOICE_ROWS), lambda _, n: source.kept(assignment, n)
+            return source.rows.some(CHOICE_ROWS), lambda _, n: source.first_embeddings(
+                assignment, n
+            )
         ranks = RandomBuckets(len(source), 0, 1, 0, self.seed).ranks(np.arange(len(source)))
         order = np.argsort(ranks)
         return source.block(np.sort(order[:n_apart])), lambda start, n: source.block(
@@ -330,7 +332,7 @@ class DriftDetector(BaseEstimator):
             # between single rows and buckets: as many rows as are kept suffice
             details["new_rows_compared"] = n_kept
             if isinstance(source, StoredBags):
-                rows = source.kept(RandomBuckets(m, 0, 1, 0, self.seed + 1), n_kept)
+                rows = source.first_embeddings(RandomBuckets(m, 0, 1, 0, self.seed + 1), n_kept)
             else:
                 drawn = generator_of(self.seed + 1, "buckets").choice(m, n_kept, replace=False)
                 rows = source.block(np.sort(drawn))

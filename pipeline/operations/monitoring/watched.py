@@ -16,7 +16,7 @@ from ...data.bags.frames import names_of_table
 from ...data.labelled.labelled import Batch
 from ...data.store.sampling import CHOICE_SAMPLE
 from ...embeddings.base import Embedding, EmbeddingSpec
-from ...execution.passes import folded, run_pass
+from ...execution.passes import batch_reduction, run_pass
 from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.samples.row_sources import EmbedBags, EmbeddedRows
 from ...hypotheses.samples.samples import as_sample_points, is_bags, resolve_embedding, thinned_size
@@ -95,17 +95,19 @@ class StoredBags:
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
         per_batch = partial(_sum_batch, embed, scales, assignment, data.bags.start)
-        total = run_pass(data.bags, folded("features", per_batch, data.spec.cost + scales.cost))
+        total = run_pass(
+            data.bags, batch_reduction("features", per_batch, data.spec.cost + scales.cost)
+        )
         if total is None:
             raise DataError(f"no bag has {data.size} points, to which bags are thinned")
         return total.features, total.sizes
 
-    def kept(self, assignment: RandomBuckets, n: int) -> Floats:
+    def first_embeddings(self, assignment: RandomBuckets, n: int) -> Floats:
         """Return the embeddings of the first ``n`` bags of the order that are large enough."""
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
         per_batch = partial(_keep, embed, assignment, n, data.bags.start)
-        rows = folded("kept embeddings", per_batch, data.spec.cost, _stack)
+        rows = batch_reduction("kept embeddings", per_batch, data.spec.cost, _stack)
         embeddings = run_pass(data.bags, rows)
         assert embeddings is not None
         return embeddings

@@ -139,14 +139,14 @@ def test_landmarks_beat_rows_at_random(landmarks):
     rows = centres[np.minimum(RNG.geometric(0.1, 1000) - 1, 59)]
     rows = rows + 0.1 * RNG.standard_normal(rows.shape)
 
-    def left(model):
+    def unexplained(model):
         return 1 - (model.transform(rows) ** 2).sum(axis=1).mean()
 
-    ours = left(NystroemFeatures(n_features=60, scale=0.5, landmarks=landmarks).fit(rows))
+    ours = unexplained(NystroemFeatures(n_features=60, scale=0.5, landmarks=landmarks).fit(rows))
     drawn = [
         NystroemFeatures(n_features=60, scale=0.5).fit(RNG.permutation(rows)[:60]) for _ in range(5)
     ]
-    assert ours < 0.6 * min(map(left, drawn))
+    assert ours < 0.6 * min(map(unexplained, drawn))
 
 
 @pytest.mark.parametrize("landmarks", ["rpcholesky", "kmeans++"])

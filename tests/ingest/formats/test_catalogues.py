@@ -77,7 +77,7 @@ def test_formats_of_one_file_of_rows(tmp_path):
 @pytest.mark.parametrize("kind", ["hdf5", "hdf5 records", "fits", "named", "gz"])
 def test_a_catalogue_is_the_bags_of_a_groupby(kind, tmp_path, monkeypatch):
     """Columns, of vectors too, in any byte order; texts and numbers as targets."""
-    monkeypatch.setattr(catalogues, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(catalogues, "ROWS_PER_READ", 64)
     path, table = written(kind, tmp_path)
     store = ingest_catalogue(path, tmp_path / "s.zarr", table=table, dtype="float64", **GIVEN)
     frame = pd.DataFrame(np.column_stack([POS, MASS]))

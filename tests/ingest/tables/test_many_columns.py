@@ -23,11 +23,11 @@ def queries(monkeypatch):
     """All that DuckDB is asked."""
     asked, fetch = [], Database.fetch
 
-    def kept(self, query, report=None):
+    def recorded(self, query, report=None):
         asked.append(query)
         return fetch(self, query, report)
 
-    monkeypatch.setattr(Database, "fetch", kept)
+    monkeypatch.setattr(Database, "fetch", recorded)
     return asked
 
 

@@ -9,24 +9,15 @@ from sklearn.ensemble import RandomForestRegressor
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import judge_fit
-from bagbasis.models.bag_summaries import MAX_COVARIANCES, MomentsAndExtremes
+from bagbasis.models.bag_summaries import MomentsAndExtremes
 from bagbasis.models.evaluation import forest
+from tests.oracles.bag_summaries import summary_of
 
 N = 240
 RNG = np.random.default_rng(8)
 BAGS = [RNG.normal(size=(RNG.integers(1, 12), 2)).astype(np.float32) for _ in range(N)]
 Y = np.array([bag.max() for bag in BAGS])
 OUT = Split(0.3, HOLDOUT_SEED).members(0, N)
-
-
-def summary_of(bag):
-    """Mean, covariance, minimum, maximum, log n."""
-    d, bag = bag.shape[1], bag.astype(np.float64)
-    gaps = bag - bag.mean(axis=0)
-    pairs = [(i, j) for i in range(d) for j in range(i, d)]
-    pairs = pairs if len(pairs) <= MAX_COVARIANCES else [(j, j) for j in range(d)]
-    second = [np.mean(gaps[:, i] * gaps[:, j]) for i, j in pairs]
-    return [*bag.mean(axis=0), *second, *bag.min(axis=0), *bag.max(axis=0), np.log(len(bag))]
 
 
 @pytest.fixture(scope="module")

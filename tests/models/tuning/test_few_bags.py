@@ -34,7 +34,7 @@ def few_trees(monkeypatch):
     monkeypatch.setattr(stacking, "N_RANDOMISED", 20)
 
 
-def kept(folder, n=N, labels=STEPS):
+def stored_labels(folder, n=N, labels=STEPS):
     columns = np.stack([labels, GROUPS], axis=1).astype(float)[:n]
     return stored(folder / "s.zarr", BAGS[:n], columns, ("y", "group"))
 
@@ -43,7 +43,7 @@ def kept(folder, n=N, labels=STEPS):
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
 def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     """The embedding, width and report are those of the default fit; the model is explicit."""
-    store = kept(tmp_path)
+    store = stored_labels(tmp_path)
     result = tune(kind(), store, search=Search.auto(1), target="y", groups="group")
     default = kind().fit(store, target="y", groups="group")
     chosen, model = default.report_["choice"], result.model
@@ -68,7 +68,7 @@ def test_few_bags_have_a_stack_where_the_search_has_one(heads, expected, tmp_pat
     means = np.array([bag.mean() for bag in BAGS])
     search = replace(Search.auto(1), heads=heads)
     model = tune(
-        DoubleBasisRegressor(), kept(tmp_path, labels=means), search=search, target="y"
+        DoubleBasisRegressor(), stored_labels(tmp_path, labels=means), search=search, target="y"
     ).model
     assert model.head == expected
     assert (model.model_.line is not None) == (expected == "stack")
@@ -85,7 +85,7 @@ def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeyp
     search = replace(Search.auto(1), heads=None, join=False)
     for value, kind in ((None, NystroemSpec), (RandomFourierFeatures(n_features=32), FourierSpec)):
         base = DoubleBasisRegressor(random_features=value, validation_fraction=0.4)
-        result = tune(base, kept(tmp_path / kind.__name__), search=search, target="y")
+        result = tune(base, stored_labels(tmp_path / kind.__name__), search=search, target="y")
         values = {type(item.features.second) for item in result.candidates}
         assert values == {kind, type(None)}  # none: linear in means
 
@@ -93,7 +93,7 @@ def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeyp
 @pytest.mark.long
 def test_a_halving_begins_with_the_choice(tmp_path, monkeypatch):
     """The embedding that is chosen for few bags comes first, and its width among those given."""
-    store = kept(tmp_path)
+    store = stored_labels(tmp_path)
     chosen = DoubleBasisRegressor().fit(store, target="y")
     monkeypatch.setattr(halving, "TUNED_AT_ONCE", 20)
     search = replace(Search.auto(1), scale_multipliers=(0.123,), heads=None, join=False)
@@ -109,7 +109,7 @@ def test_a_halving_begins_with_the_choice(tmp_path, monkeypatch):
 
 def test_too_few_bags_have_nothing_to_compare(tmp_path):
     with pytest.raises(DataError, match="3 labelled bags are too few to compare"):
-        tune(DoubleBasisRegressor(), kept(tmp_path, 3), search=Search.auto(1), target="y")
+        tune(DoubleBasisRegressor(), stored_labels(tmp_path, 3), search=Search.auto(1), target="y")
 
 
 def test_the_cheapest_head_among_level_ones_is_taken():
@@ -140,7 +140,7 @@ def test_the_cheapest_head_among_level_ones_is_taken():
 @pytest.mark.long
 def test_trees_win_where_a_point_decides(tmp_path):
     """After a halving, too: the saved model has the head; intervals are those of its errors."""
-    store = kept(tmp_path)
+    store = stored_labels(tmp_path)
     options = {"target": "y", "holdout": 0.3}
     result = tune(DoubleBasisRegressor(validation_fraction=0.4), store, search=PLAIN, **options)
     model = result.model
@@ -155,7 +155,7 @@ def test_trees_win_where_a_point_decides(tmp_path):
 
 
 def test_rows_that_do_not_fit_leave_the_ridge(tmp_path, monkeypatch):
-    store, estimator = kept(tmp_path), DoubleBasisRegressor(validation_fraction=0.4)
+    store, estimator = stored_labels(tmp_path), DoubleBasisRegressor(validation_fraction=0.4)
     monkeypatch.setattr(stacking, "COPIES", 10**12)
     model = tune(estimator, store, search=PLAIN, target="y").model
     assert model.head == "ridge"
