@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,40 @@ for wrong, message in (
         assert message in str(error), error
     else:
         raise AssertionError
+""",
+    )
+
+
+@pytest.mark.long
+def test_the_embedding_holds_to_the_contract(package):
+    """It passes the tests of every embedding, as CONTRIBUTING says."""
+    files = ("embeddings/test_contract.py", "contract/test_docstrings.py")
+    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "-m", ""]
+    done = subprocess.run(
+        [*command, "-k", "centre", *(f"tests/{file}" for file in files)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    for name in ("test_out_of_box[centre", "CentreEmbedding"):
+        assert name in done.stdout, name
+
+
+@pytest.mark.long
+def test_the_statistic_needs_no_fifth_file(package):
+    """Classes in registries have examples; a public method with parameters would need one."""
+    run(
+        package,
+        f"""
+sys.path.insert(0, {str(ROOT)!r})
+from tests.contract.public import PublicCallable
+from wavelets.mean_gap import MeanGap
+methods = [getattr(MeanGap, name) for name in vars(MeanGap) if not name.startswith("_")]
+assert MeanGap.measure in methods
+calls = [method for method in methods if callable(method)]
+assert not [call for call in calls if PublicCallable(call, MeanGap).needs_example]
 """,
     )
 
