@@ -24,7 +24,7 @@ from .sections import (
     section_of,
     title_of,
     with_parameters,
-    without_method,
+    without_gone_keys,
 )
 from .types import type_of
 
@@ -152,9 +152,9 @@ def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Sect
         base = embedding_section(DEFAULT_EMBEDDING)
     kind, fields = type(base), type(base).model_fields
     try:
-        values = without_method({**values, "name": _kind(base)})
+        values = without_gone_keys({**values, "name": _kind(base)})
     except ValueError as error:
-        raise ConfigError(f"key '{key}.method': {error}") from None
+        raise ConfigError(f"key '{key}': {error}") from None
     alternatives = {}
     for parameter, value in values.items():
         if parameter == "name":

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from bagbasis.core import Parameter, parameters_of
 from bagbasis.core.errors import closest
+from bagbasis.core.moved import without_gone
 from bagbasis.embeddings import DEFAULT_FEATURES, EMBEDDINGS, RANDOM_FEATURES
 from bagbasis.embeddings.composed.point_maps import (
     checked_steps,
@@ -124,7 +125,7 @@ def union_of(sections: Mapping[str, object], default: str) -> object:
 
 def _expand(value: object) -> object:
     if isinstance(value, Mapping):
-        return without_method(value)
+        return without_gone_keys(value)
     if not isinstance(value, str):
         return value
     if value not in NAMED:
@@ -160,20 +161,11 @@ def _expand_features(value: object) -> object:
     raise ValueError(f"{value!r} is neither false nor one of {kinds}")
 
 
-def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out keys of older configs, when HDD had two methods; best.yaml may have them."""
-    if value.get("name") != "hdd":
-        return value
-    if value.get("method", "fast") not in ("fast", ["fast"]):
-        raise ValueError(
-            "this version does not have method: direct; leave method out, which takes the same "
-            "distances from coefficients"
-        )
-    return {
-        key: kept_value
-        for key, kept_value in value.items()
-        if key not in ("method", "n_integration")
-    }
+def without_gone_keys(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out keys of older versions; a best.yaml of `bags tune` may have them."""
+    name = value.get("name")
+    kind = EMBEDDINGS.get(name) if isinstance(name, str) else None
+    return value if kind is None else without_gone(kind.__name__, value)
 
 
 def _section_of(name: str) -> type[Section]:

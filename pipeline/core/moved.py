@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .errors import ParameterError, warn_caller
 
@@ -76,14 +76,42 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 A key of a section of a config is written with its section, as in ``--set``.
 """
 
-GONE: Mapping[str, Mapping[str, str]] = {
-    "HDDEmbedding": {
-        "method": "the embedding has method='direct', which this version does not have; fit it "
-        "anew without method, which takes the same distances from coefficients",
+
+class Gone(NamedTuple):
+    """A former name without a current one.
+
+    Attributes
+    ----------
+    instead
+        Advice on what to write, in messages.
+    kept_values
+        Values for which this version does the same without the name; None for any value.
+    """
+
+    instead: str
+    kept_values: tuple[object, ...] | None = ()
+
+    def keeps(self, value: object) -> bool:
+        """Return whether this version does what a value of the former name asked for."""
+        return self.kept_values is None or value in self.kept_values
+
+
+_DIRECT = (
+    "this version does not have method='direct'; leave method out, which takes the same "
+    "distances from coefficients, and fit saved models anew"
+)
+_METHOD = Gone(_DIRECT, ("fast", ["fast"]))
+_POINTS = Gone(_DIRECT, None)  # of integration, which method="fast" did not use
+GONE: Mapping[str, Mapping[str, Gone]] = {
+    "HDDEmbedding": {"method": _METHOD, "n_integration": _POINTS},
+    "HDDSpec": {"n_integration": Gone(_DIRECT, (None,)), "seed": _POINTS},
+    "bags retrain": {
+        "model.embedding.method": _METHOD,
+        "model.embedding.n_integration": _POINTS,
     },
-    "DoubleBasis": {"posterior_": "model_.posterior"},
+    "DoubleBasis": {"posterior_": Gone("model_.posterior")},
 }
-"""Former parameters and attributes without a current name, by owner: what to write instead."""
+"""Former parameters, fields, attributes and config keys without a current name, by owner."""
 
 
 def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,6 +134,21 @@ def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def today_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return saved values under their current names, without a warning."""
     return _renamed(owner, values, warned=False)
+
+
+def without_gone(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return saved values or keys of a config without the names of `GONE`.
+
+    Raises
+    ------
+    ParameterError
+        If this version does not do what a value asked for. The message says what to write instead.
+    """
+    gone = GONE.get(owner, {})
+    for name in values.keys() & gone.keys():
+        if not gone[name].keeps(values[name]):
+            raise ParameterError(gone[name].instead)
+    return {name: value for name, value in values.items() if name not in gone}
 
 
 def _renamed(

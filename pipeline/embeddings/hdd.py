@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from ..core import Integer, None_, OneOf, RandomSeed, Real
 from ..core.errors import ParameterError
-from ..core.moved import GONE
+from ..core.moved import without_gone
 from ..data.bags.box import Box
 from .base import OF_SIDE, ChoiceSample, Embedding, Functions, Marginals, check_marginals
 from .bases.smoothness import choose_bandwidth
@@ -182,12 +182,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     @classmethod
     @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        # also reads the parameters of versions with ``method``
-        params = dict(params)
-        if params.pop("method", "fast") != "fast":
-            raise ParameterError(GONE["HDDEmbedding"]["method"])
-        params.pop("n_integration", None)
-        return cls(**params)
+        return cls(**without_gone("HDDEmbedding", params))
 
     def _index_set(self, size: int) -> tuple[int | None, float | None]:
         """Return (n_per_dim, max_norm); one of them is None."""

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from ..core import Integer, Real
 from ..core.errors import ParameterError
-from ..core.moved import GONE
+from ..core.moved import without_gone
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..execution.pool import even_edges, weighted_edges
 from .base import Functions, MarginalSpec
@@ -227,12 +227,7 @@ class HDDSpec(MarginalSpec):
     @classmethod
     @override
     def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
-        # also reads the fields of versions with ``method``
-        fields = dict(values)
-        if fields.pop("n_integration", None) is not None:
-            raise ParameterError(GONE["HDDEmbedding"]["method"])
-        fields.pop("seed", None)  # seed of the integration points
-        return super().from_dict(fields, arrays)
+        return super().from_dict(without_gone("HDDSpec", values), arrays)
 
     def _estimates(
         self, bags: Bags, dtype: np.dtype[Any]

@@ -348,7 +348,7 @@ class DoubleBasis(BaseEstimator):
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401
             """Raise AttributeError, naming the new place of an attribute of earlier versions."""
             if name in GONE["DoubleBasis"]:
-                place = GONE["DoubleBasis"][name]
+                place = GONE["DoubleBasis"][name].instead
                 raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {place}")
             return object.__getattribute__(self, name)
 

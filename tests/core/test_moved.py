@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis import ParameterError
+from bagbasis import HDDEmbedding, ParameterError
 from bagbasis.core.moved import MOVED, RENAMED, today_names, with_new_names
 from bagbasis.core.saved import read_saved
 from bagbasis.hypotheses import FIT, two_sample_test
@@ -113,6 +113,21 @@ def test_a_key_of_a_section_is_read_by_its_former_name(tmp_path):
         assert gate.least_effect == gate.min_effect == 0.5
     saved = {"drift": {"least_effect": 0.5}, "data_url": "a"}
     assert today_names("bags retrain", saved) == {"drift": {"min_effect": 0.5}, "data_url": "a"}
+
+
+def test_names_of_saved_embeddings_that_are_gone():
+    """They are left out where this version does the same without them, and are refused else."""
+    params = {"distance": "tv", "n_per_dim": 8}
+    embedding = HDDEmbedding.from_params({**params, "method": "fast", "n_integration": 9})
+    assert embedding.get_params() == HDDEmbedding(**params).get_params()
+    spec = embedding.fit(SERIES).spec_
+    fields = spec.to_dict()
+    assert type(spec).from_dict({**fields, "n_integration": None, "seed": 3}).to_dict() == fields
+    refused = "this version does not have method='direct'; leave method out"
+    with pytest.raises(ParameterError, match=refused):
+        HDDEmbedding.from_params({**params, "method": "direct"})
+    with pytest.raises(ParameterError, match=refused):
+        type(spec).from_dict({**fields, "n_integration": 9})
 
 
 def test_detectors_of_before_standardise(tmp_path, recwarn):

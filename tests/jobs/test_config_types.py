@@ -82,7 +82,7 @@ def test_configs_of_versions_with_two_methods():
     section = TypeAdapter(EmbeddingSection)
     read = section.validate_python({"name": "hdd", "method": "fast", "n_integration": 2000})
     assert read == section.validate_python("js")
-    with pytest.raises(ValidationError, match="does not have method: direct"):
+    with pytest.raises(ValidationError, match="does not have method='direct'"):
         section.validate_python({"name": "hdd", "method": "direct"})
 
 

@@ -228,7 +228,9 @@ def test_line_begun_by_an_earlier_version(folder):
     state = json.loads(path.read_text())
     state["settings"]["model"]["embedding"]["method"] = "direct"
     path.write_text(json.dumps(state))
-    assert "key 'model.embedding.method' is None" in refused(2, "retrain", *retraining(folder))
+    line = refused(2, "retrain", *retraining(folder))
+    assert "key 'model.embedding.method': this version does not have method='direct'" in line
+    assert "give another state_url to begin anew" in line
 
 
 @pytest.mark.parametrize(

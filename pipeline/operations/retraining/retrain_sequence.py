@@ -18,6 +18,7 @@ from ...core import Function, Instance, checked
 from ...core.config_errors import differences
 from ...core.digits import rounded, with_error
 from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
+from ...core.moved import GONE
 from ...data.bags.html import html_table
 from ...data.storage.files import GROUP_FILE
 from ...data.storage.lock import writer_lock
@@ -33,8 +34,6 @@ from .settings import Retraining
 from .state import Journal, RetrainingState, Round, StateFolder, check_same_store
 
 _NOTHING = "nothing"
-# of HDD, which had two methods: sequences begun then name them, and the one they name is left
-GONE_SETTINGS = ("model.embedding.method", "model.embedding.n_integration")
 # that sequences begun before did not name, and what their models are made with
 NEW_SETTINGS = {
     "model.solver": "auto",
@@ -263,8 +262,13 @@ def _check_settings(spec: Retraining, state: RetrainingState) -> None:
     known = {*spec.settings, *state.settings}
     settings = {key: value for key, value in spec.all_settings.items() if key in known}
     for key, before, now in differences(state.settings, settings):
-        if key in GONE_SETTINGS and now is None and before != "direct":
-            continue
+        if now is None and (gone := GONE["bags retrain"].get(key)):
+            if gone.keeps(before):
+                continue
+            raise ConfigError(
+                f"key {key!r}: {gone.instead}; the models of {spec.state_folder} were made with "
+                f"{_shown(key, before)}: give another state_url to begin anew"
+            )
         if before is None and now == NEW_SETTINGS.get(key):
             continue
         ours, theirs = (_shown(key, value) for value in (now, before))
