@@ -58,7 +58,8 @@ model = DoubleBasisRegressor().fit(bags, y, holdout=0.25)
 print(model.summary())
 
 # %%
-# **Look.** Which candidates were compared? The best ones differ by less than a standard error.
+# **Look.** Which candidates were compared? The best ones differ by less than a standard error. The
+# errors of this table are the squares of those of the summary.
 
 model.choice_[["name", "width", "error", "standard_error"]].head(5).round(3)
 

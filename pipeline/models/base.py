@@ -249,8 +249,8 @@ class DoubleBasis(BaseEstimator):
 
         The columns are ``name``; ``width`` of the random features, NaN for linear candidates;
         ``weights`` of the kernels, if a candidate is a sum with different ones;
-        ``error``, the squared error by folds relative to that of a constant, and its
-        ``standard_error``; ``behind``, the difference to the best error, and its
+        ``error``, the squared error by folds relative to that of a constant (`summary` shows the
+        root), and its ``standard_error``; ``behind``, the difference to the best error, and its
         ``standard_error_behind``; and ``alpha``, the penalty per bag. Without
         ``embedding="auto"`` the attribute does not exist: AttributeError is raised.
         """

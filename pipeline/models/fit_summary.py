@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from ..core.digits import with_error
 from ..data.bags.html import html_table
 from ..embeddings.registered import spec_to_dict
 from .fitting.choice.short_list import LINEAR_IN_MEANS
 from .fitting.feature_map import FeatureMap
 from .outcomes.base import Outcome
-from .verdict import NEAR_ERRORS, no_better
+from .verdict import NEAR_ERRORS, RELATIVE, no_better, root_spread, times_constant
 
-BY_FOLDS = "squared error by folds"
+BY_FOLDS = f"error by folds{RELATIVE}"
+"""Measure of the choice of an embedding: a ratio of root mean squared errors, as in verdicts."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,10 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
         return {}
     best, *others = choice["tried"]
     means = [candidate for candidate in others if candidate["name"] == LINEAR_IN_MEANS]
-    rivals = "".join(f"; {LINEAR_IN_MEANS}: {_with_error(rival)}" for rival in means)
+    rivals = "".join(f"; {LINEAR_IN_MEANS}: {_relative_error(rival)}" for rival in means)
     worries = {"warning": worry} if (worry := _no_better(best)) else {}
     return {
-        "error": f"{_with_error(best)} of the squared error of a constant{rivals}",
+        "error": f"{times_constant(_relative_error(best))}{rivals}",
         **worries,
         "estimated by": f"{choice['n_folds']} folds of {choice['n_bags']:,} bags; the best of "
         "several is a little optimistic",
@@ -124,11 +126,15 @@ def _no_better(best: Mapping[str, Any]) -> str | None:
 def error_in_words(report: Mapping[str, Any]) -> str | None:
     """Return the error of the chosen embedding by folds; None without a choice."""
     tried = report.get("choice", {}).get("tried")
-    return f"{BY_FOLDS} {_with_error(tried[0])} of a constant's" if tried else None
+    if not tried:
+        return None
+    return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(_relative_error(tried[0]))}"
 
 
-def _with_error(candidate: Mapping[str, Any]) -> str:
-    return f"{candidate['error']:.3f} ± {candidate['standard_error']:.3f}"
+def _relative_error(candidate: Mapping[str, Any]) -> str:
+    """Return the root of a candidate's squared error over that of the best constant."""
+    error = candidate["error"] ** 0.5
+    return with_error(error, root_spread(error, candidate["standard_error"]))
 
 
 def _next_step(report: Mapping[str, Any]) -> str:

@@ -61,11 +61,9 @@ def verdict(
         )
     value = with_error(error, spread)
     if measure.endswith(RELATIVE):
-        what_of, rivals = (
-            f"{measure.removesuffix(RELATIVE)} {value} times",
-            rivals_but_constant(rivals),
-        )
-        sentence = f"{begin}{what_of} {RIVALS['constant_error']}'s on {where}."
+        rivals = rivals_but_constant(rivals)
+        relative_error = f"{measure.removesuffix(RELATIVE)} {times_constant(value)}"
+        sentence = f"{begin}{relative_error} on {where}."
     else:
         sentence = f"{begin}{measure} {value} on {where}."
     comparisons = [_beside(error, name, rival, spread) for name, rival in ordered(rivals)]
@@ -81,6 +79,16 @@ def verdict_of(what: str, judged: Mapping[str, Any]) -> str:
     return verdict(
         what, measure.removesuffix(HELD_OUT), where, errors, judged.get("standard_error")
     )
+
+
+def times_constant(value: str) -> str:
+    """Return a ratio of errors in words: "0.42 ± 0.03 times the best constant's"."""
+    return f"{value} times {RIVALS['constant_error']}'s"
+
+
+def root_spread(error: float, spread: float) -> float | None:
+    """Return the standard error of an error, from that of its square; None for an error of 0."""
+    return spread / (2 * error) if error else None
 
 
 def bags_in_words(n: int, are_held_out: bool) -> str:

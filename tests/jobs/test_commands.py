@@ -71,10 +71,8 @@ def test_the_error_of_a_choice_is_listed(tmp_path, monkeypatch):
     registry = Registry(tmp_path / "registry")
     registry.register(model := DoubleBasisRegressor().fit(bags, spreads))
     monkeypatch.setenv("COLUMNS", "200")
-    best = model.report_["choice"]["tried"][0]
-    text = (
-        f"squared error by folds {best['error']:.3f} ± {best['standard_error']:.3f} of a constant's"
-    )
+    text = f"error by folds {model.summary().rows['error'].partition(';')[0]}"
+    assert text.endswith(" times the best constant's")
     listed = done("models", "list", registry.url)
     assert text in listed
     assert "do not compare" not in listed

@@ -42,10 +42,13 @@ def test_the_choice(chosen):
     best, [means] = tried[0], [item for item in tried if item["name"] == "linear in means"]
     assert rows["embedding"].startswith(f"{best['name']}, width {best['width']:.3g}; ")
     assert f"chosen from {len(tried)} candidates" in rows["embedding"]
-    assert rows["error"] == (
-        f"{best['error']:.3f} ± {best['standard_error']:.3f} of the squared error of a constant; "
-        f"linear in means: {means['error']:.3f} ± {means['standard_error']:.3f}"
-    )
+    ratios = [item["error"] ** 0.5 for item in (best, means)]
+    spreads = [
+        item["standard_error"] / (2 * ratio)
+        for item, ratio in zip((best, means), ratios, strict=True)
+    ]
+    of_best, of_means = map(with_error, ratios, spreads)
+    assert rows["error"] == f"{of_best} times the best constant's; linear in means: {of_means}"
     n = chosen.report_["n_bags_fitted"]
     assert rows["bags"] == f"{n} fitted, {N - n} held out ({12 * n} points)"
     assert rows["penalty"] == f"{chosen.alpha_:.3g} (alpha='auto')"

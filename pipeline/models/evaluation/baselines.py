@@ -34,7 +34,7 @@ from ..fitted_model import (
 from ..judging import evaluate, evaluate_together, labelled_for
 from ..outcomes.base import Outcome
 from ..outcomes.classes import Classes
-from ..verdict import HELD_OUT, RELATIVE
+from ..verdict import HELD_OUT, RELATIVE, root_spread
 from .forest import MAX_LABEL_COLUMNS, ForestFeatures, MomentsForest
 from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
 
@@ -196,8 +196,9 @@ def judge_labelled(
         "means_error": (ridge.score / constant) ** 0.5,
     }
     tried = fitted.report.get("choice", {}).get("tried")
-    if tried and comparison["error"] and model.alpha != "validation":  # by the same folds
-        comparison["standard_error"] = tried[0]["standard_error"] / (2 * comparison["error"])
+    if tried and model.alpha != "validation":  # by the same folds
+        spread = root_spread(comparison["error"], tried[0]["standard_error"])
+        comparison |= {} if spread is None else {"standard_error": spread}
     return comparison, []
 
 
