@@ -164,6 +164,49 @@ def parameters_of(owner: Callable[..., Any]) -> Mapping[str, Parameter]:
     return _KNOWN[owner]
 
 
+def with_fields_of(owner: Callable[..., Any], *names: str) -> Callable[[type[_T]], type[_T]]:
+    """Give a class parameters of another class or function; `dataclass` then makes them fields.
+
+    Constraint, default and description are those of the owner. The new fields come after those
+    that the class declares. A parameter that the class's docstring describes keeps that
+    description; "Parameters" has to be the last section of the docstring.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.core import parameters_of
+    >>> from bagbasis.core.declarations import with_fields_of
+    >>> @dataclass
+    ... @with_fields_of(MomentsEmbedding, "covariance")
+    ... class Moments:
+    ...     n: int
+    >>> Moments(3).covariance
+    True
+    >>> parameters_of(Moments)['covariance'] == parameters_of(MomentsEmbedding)['covariance']
+    True
+    """
+
+    def decorate(cls: type[_T]) -> type[_T]:
+        described = _texts_of(cls)
+        entries = ""
+        for name in names:
+            parameter = parameters_of(owner)[name]
+            cls.__annotations__[name] = (
+                Any if parameter.accepts is None else Annotated[Any, parameter.accepts]
+            )
+            if parameter.default is not REQUIRED:
+                setattr(cls, name, parameter.default)
+            if parameter.text and name not in described:
+                entries += f"\n{name}\n    {parameter.text}"
+        if entries:
+            title = "" if described else "\n\nParameters\n----------"
+            cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + title + entries
+        return cls
+
+    return decorate
+
+
 def joined_parameters(owners: Iterable[Callable[..., Any]]) -> dict[str, Parameter]:
     """Return the parameters of several classes or functions by name, merged.
 
@@ -414,4 +457,5 @@ __all__ = [
     "joined_parameters",
     "parameters_of",
     "plain_signature",
+    "with_fields_of",
 ]

@@ -42,9 +42,9 @@ from ..execution.dask_data.delayed import computed
 from ..execution.progress import Progress
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .boxes import Boxes, MeasuredBox
-from .declared import MODE, ChunkPoints, Mode
+from .declared import MODE, Mode, StoreSettings
 from .npz import NPZ_RULES, read_npz
-from .registry import FORMATS, FileFormat
+from .registry import FORMATS
 
 ARRAY_RULES = FormatRules(
     name="Arrays",
@@ -305,13 +305,19 @@ def ingest_npz(
 
 @FORMATS.register
 @dataclass(frozen=True)
-class NpzIngest(FileFormat):
+class NpzIngest(StoreSettings):
     """Make a store from one ``.npz`` file; see `ingest_npz`, whose ``path`` is ``points`` here.
 
     Parameters
     ----------
+    points
+        Path of the file, or any URL that fsspec supports.
+    url
+        URL of the store.
     targets
         Names of the targets.
+    response_box
+        Range of each coordinate of the responses, given like ``box``.
     """
 
     name: ClassVar[str] = "npz"
@@ -322,13 +328,7 @@ class NpzIngest(FileFormat):
     url: UrlOrPath
     _: KW_ONLY
     targets: TextList = ()
-    box: Box | Sequence[Sequence[float]] | None = None
     response_box: Box | Sequence[Sequence[float]] | None = None
-    dtype: Any = None
-    mode: Mode = "create"
-    overwrite: bool = False
-    chunk_points: ChunkPoints | None = None
-    progress: Progress | None = None
 
     @override
     def run(self) -> BagStore:

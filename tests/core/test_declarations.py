@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
@@ -25,6 +26,7 @@ from bagbasis.core import (
     parameters_of,
     plain_signature,
 )
+from bagbasis.core.declarations import with_fields_of
 from bagbasis.core.sklearn_bases import BaseEstimator
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
 
@@ -70,6 +72,26 @@ def test_what_is_declared():
     assert tail.summary == "Fraction of the points in a tail"
     assert declared["n_directions"].accepts == Integer(1) | None_
     assert declared["seed"].text == "Seed for drawing."
+
+
+@pytest.mark.parametrize("section", ["", "\n\nParameters\n----------\ntail\n    A share.\n"])
+def test_parameters_of_another_class(section):
+    """Constraint, default and text come with the name; a text of the class's own stays."""
+
+    class Tails:
+        n: int
+
+    Tails.__doc__ = f"Tails.{section}"
+    owned = parameters_of(Extremes)
+    declared = parameters_of(dataclass(with_fields_of(Extremes, "tail", "n_directions")(Tails)))
+    assert list(declared) == ["n", "tail", "n_directions"]
+    assert declared["n_directions"] == owned["n_directions"]
+    assert declared["tail"].text == ("A share." if section else owned["tail"].text)
+    assert declared["tail"].accepts == owned["tail"].accepts
+    assert declared["tail"].default == owned["tail"].default
+    copied = parameters_of(dataclass(with_fields_of(repeat, "text")(type("Copied", (), {}))))
+    assert copied["text"] == parameters_of(repeat)["text"]
+    assert copied["text"].default is REQUIRED
 
 
 def test_names_that_only_checkers_import():

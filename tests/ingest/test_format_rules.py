@@ -17,6 +17,7 @@ import scipy.sparse
 
 import bagbasis.ingest
 from bagbasis import BagStore, DataError, ParameterError
+from bagbasis.core import parameters_of
 from bagbasis.data.bags.format_rules import FormatRules
 from bagbasis.ingest import (
     ingest_anndata,
@@ -64,6 +65,19 @@ def test_the_page_is_made_of_the_rules():
     )
     assert "| refused | what to do |" in section
     assert section.endswith("| counts of events that were never written |")
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.own))
+def test_every_key_of_a_format_has_a_text(name):
+    """By itself, not by that of another format; rows of files have the words of tables."""
+    declared = parameters_of(FORMATS[name])
+    assert not [key for key, parameter in declared.items() if not parameter.text]
+    if issubclass(FORMATS[name], frames.RowsIngest):
+        of_tables = parameters_of(FORMATS["tables"])
+        own = {"points", "url", "id_column", "coordinates", "targets"}
+        shared = declared.keys() & of_tables.keys() - own
+        assert len(shared) == 12
+        assert {key: declared[key] for key in shared} == {key: of_tables[key] for key in shared}
 
 
 def of_table(columns, names=("x",), **options):

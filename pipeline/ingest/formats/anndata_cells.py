@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Text, TextList, TextOrList, UrlOrPath, checked
+from ...core import TextList, TextOrList, UrlOrPath, checked
+from ...core.declarations import with_fields_of
 from ...core.errors import DataError, closest, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.store.store import BagStore
@@ -162,20 +163,13 @@ def ingest_anndata(
 
 @FORMATS.register
 @dataclass(frozen=True)
+@with_fields_of(ingest_anndata, "layer")
 class AnnDataIngest(RowsIngest):
-    """Make a store from an ``.h5ad`` file; see `ingest_anndata`, whose ``cells`` are ``points``.
-
-    Parameters
-    ----------
-    layer
-        Layer that genes are read from. None: ``X``.
-    """
+    """Make a store from an ``.h5ad`` file; see `ingest_anndata`, whose ``cells`` are ``points``."""
 
     name: ClassVar[str] = "anndata"
     endings: ClassVar[tuple[str, ...]] = (".h5ad",)
     rules: ClassVar[FormatRules] = ANNDATA_RULES
-
-    layer: Annotated[str, Text] | None = None
 
     @override
     def ingest(self, points: UrlOrPath, url: UrlOrPath, **parameters: Any) -> BagStore:

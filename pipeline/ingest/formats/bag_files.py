@@ -12,26 +12,35 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from ...core import Text, TextList, TextMapping, UrlOrPath
-from ...core.annotations import Progress
-from ...data.bags.box import Box
 from ...data.store.store import BagStore
 from ..arrays import check_mode, ingest_arrays
 from ..calls import check_known_ids
-from ..declared import (
-    ChunkPoints,
-    Files,
-    KnownIds,
-    Mode,
-)
-from ..registry import FileFormat
+from ..declared import Files, KnownIds, StoreSettings
 from .folders import bag_files, targets_of_files
 
 
 @dataclass(frozen=True)
-class FileIngest(FileFormat):
+class FileIngest(StoreSettings):
     """Make a store from files, or append to one. Each file is a bag, which `bags` reads.
 
     Files of a folder are read if they have one of the ``endings``.
+
+    Parameters
+    ----------
+    points
+        A folder, a glob or files, at a path or any URL that fsspec supports.
+    url
+        The store to write.
+    target_table
+        Table with one row per file. Files without a row are not labelled.
+    target_id_column
+        Column of the target table with the file names, with or without the ending.
+    targets
+        Columns of the target table to store. None: all columns.
+    read
+        Options for reading a CSV target_table, as in `TableIngest`.
+    known_ids
+        As for `TableIngest`.
     """
 
     unit: ClassVar[str] = "files"
@@ -43,13 +52,7 @@ class FileIngest(FileFormat):
     target_id_column: Annotated[str, Text] = "file"
     targets: TextList | None = None
     read: TextMapping | None = None
-    box: Box | Sequence[Sequence[float]] | None = None
-    dtype: Any = None
-    mode: Mode = "create"
-    overwrite: bool = False
     known_ids: KnownIds = "refuse"
-    chunk_points: ChunkPoints | None = None
-    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         """Raise ParameterError for invalid or contradictory parameters."""

@@ -13,25 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields
 from itertools import chain
-from typing import Annotated, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset
-from numpy.typing import DTypeLike
 from typing_extensions import override
 
-from ...core import Integer, TextList, UrlOrPath, checked
-from ...core.annotations import Progress
+from ...core import TextList, UrlOrPath, checked
+from ...core.declarations import with_fields_of
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.frames import Frame, arrow_reader, is_groups, split_groups
 from ...data.store.store import BagStore
-from ..declared import (
-    BOX_OR_QUANTILE,
-    ChunkPoints,
-    KnownIds,
-    Mode,
-)
 from ..registry import FileFormat
 from ..tables import (
     SORT_BYTES,
@@ -47,14 +40,6 @@ from ..tables import (
     spill_folder,
     write_batches,
     write_parquet,
-)
-from ..tables.ingest import (
-    DTYPE,
-    BoxOrQuantile,
-    Missing,
-    MissingValues,
-    TargetRules,
-    TargetTypes,
 )
 from ..tables.values import OF_ALL_FILES
 
@@ -183,11 +168,29 @@ def ingest_rows(
 
 
 @dataclass(frozen=True)
+@with_fields_of(
+    TableIngest,
+    *("target_types", "target_rules", "missing", "min_points", "missing_values", "box", "dtype"),
+    *("mode", "overwrite", "known_ids", "chunk_points", "progress"),
+)
 class RowsIngest(FileFormat):
     """Make a store from one file with a row per point, or append to one.
 
     `ingest` calls the function that reads the file. The parameters are those of `TableIngest` that
     concern a single table.
+
+    Parameters
+    ----------
+    points
+        Path of the file.
+    url
+        URL of the store to write.
+    id_column
+        Columns of the file that identify the bag.
+    coordinates
+        Names of the coordinates, in the order in which they are stored.
+    targets
+        Columns of the targets.
     """
 
     points: UrlOrPath
@@ -196,18 +199,6 @@ class RowsIngest(FileFormat):
     id_column: ColumnNames
     coordinates: ColumnNames
     targets: TextList | None = None
-    target_types: TargetTypes | None = None
-    target_rules: TargetRules | None = None
-    missing: Missing = "refuse"
-    min_points: Annotated[int, Integer(1)] = 1
-    missing_values: MissingValues | None = None
-    box: Annotated[BoxOrQuantile, BOX_OR_QUANTILE] = None
-    dtype: Annotated[DTypeLike | None, DTYPE] = None
-    mode: Mode = "create"
-    overwrite: bool = False
-    known_ids: KnownIds = "refuse"
-    chunk_points: ChunkPoints | None = None
-    progress: Progress | None = None
 
     @abstractmethod
     def ingest(self, points: UrlOrPath, url: UrlOrPath, **parameters: Any) -> BagStore:
