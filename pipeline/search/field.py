@@ -178,11 +178,18 @@ class Field:
         normals = rng.standard_normal((n_draws, self.n_components, self._root.shape[1]))
         draws = self.prior_mean + np.swapaxes(normals @ self._root.T, 1, 2)
         for observation in self.observations:
-            self.condition(draws, observation.place, observation.gain, observation.values, rng)
+            self.condition(
+                draws,
+                place=observation.place,
+                gain=observation.gain,
+                values=observation.values,
+                rng=rng,
+            )
         return np.asarray(draws)
 
+    @checked
     def condition(
-        self, draws: Floats, place: int, gain: Floats, values: Floats, rng: np.random.Generator
+        self, draws: Floats, *, place: int, gain: Floats, values: Floats, rng: np.random.Generator
     ) -> None:
         """Condition draws of f, (k, n_places, n_components), on one more observation, in place.
 

@@ -98,16 +98,20 @@ class PatternSearch:
     def chances(self) -> Floats:
         """Return the match probability T_g of each region, shape (n_regions,)."""
         every = np.arange(len(self.classifier.regions))
-        return self.classifier.chances(self.field, every, self.n_draws, self._rng)
+        return self.classifier.chances(self.field, every, n_draws=self.n_draws, rng=self._rng)
 
     def suggest(self) -> int:
         """Return the place to observe next; ties go to the place with the largest variance."""
         n_places = self.field.n_places
         n = n_places if self.n_candidates is None else min(self.n_candidates, n_places)
         candidates = self._rng.choice(n_places, n, replace=False)
-        draws = self.n_outer, self.n_inner
         rewards = self.classifier.expected_rewards(
-            self.field, candidates, np.flatnonzero(~self.flagged), self.threshold, draws, self._rng
+            self.field,
+            candidates,
+            regions=np.flatnonzero(~self.flagged),
+            threshold=self.threshold,
+            n_draws=(self.n_outer, self.n_inner),
+            rng=self._rng,
         ).sum(axis=1)
         best = candidates[rewards == rewards.max()]
         return int(best[self.field.variance[best].argmax()])

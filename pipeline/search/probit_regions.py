@@ -107,17 +107,20 @@ class ProbitRegions(RegionClassifier):
         linear = np.tensordot(draws, self.weights[regions], ([1, 2], [1, 2]))
         return np.asarray(ndtr(linear + self.offsets[regions]))
 
+    @checked
     def chances(
-        self, field: Field, regions: Integers, n_draws: int, rng: np.random.Generator
+        self, field: Field, regions: Integers, *, n_draws: int, rng: np.random.Generator
     ) -> Floats:
         """Return Φ((Lμ + b)/√(1 + L²κ)), eq. 7.8; nothing is drawn."""
         mean, variance, _ = self._moments(field, regions)
         return np.asarray(ndtr(mean / np.sqrt(1 + variance)))
 
+    @checked
     def expected_rewards(
         self,
         field: Field,
         candidates: Integers,
+        *,
         regions: Integers,
         threshold: float,
         n_draws: tuple[int, int],

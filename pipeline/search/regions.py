@@ -75,16 +75,19 @@ class RegionClassifier(ABC):
                     f"region {i} has place {places.max()}; the field has {field.n_places} places"
                 )
 
+    @checked
     def chances(
-        self, field: Field, regions: Integers, n_draws: int, rng: np.random.Generator
+        self, field: Field, regions: Integers, *, n_draws: int, rng: np.random.Generator
     ) -> Floats:
         """Return T_g = E h_g(f) given all observations (eq. 7.1), shape (len(regions),)."""
         return self.salience(field.draw(n_draws, rng), regions).mean(axis=0)
 
+    @checked
     def expected_rewards(
         self,
         field: Field,
         candidates: Integers,
+        *,
         regions: Integers,
         threshold: float,
         n_draws: tuple[int, int],
@@ -118,7 +121,8 @@ class RegionClassifier(ABC):
                 (n_outer, field.n_components)
             )
             after = before.copy()
-            field.condition(after, place, gain, np.repeat(outcomes, n_inner, axis=0), rng)
+            values = np.repeat(outcomes, n_inner, axis=0)
+            field.condition(after, place=place, gain=gain, values=values, rng=rng)
             salience = self.salience(after, regions[near]).reshape(n_outer, n_inner, -1)
             row[near] = (salience.mean(axis=1) > threshold).mean(axis=0)
         return rewards

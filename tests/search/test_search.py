@@ -77,10 +77,12 @@ def test_closed_forms(seed, m, threshold):
     regions = ProbitRegions(weights, offsets)
     mean, covariance = twin.posterior(prior, NOISE, observed)
     expected = [twin.chance(weights[g], offsets[g], mean, covariance) for g in EVERY]
-    result = regions.chances(field, EVERY, 0, rng)
+    result = regions.chances(field, EVERY, n_draws=0, rng=rng)
     np.testing.assert_allclose(result, expected, atol=1e-6)
     place, n = int(rng.integers(9)), 400
-    rewards = regions.expected_rewards(field, np.array([place]), EVERY, threshold, (0, 0), rng)[0]
+    rewards = regions.expected_rewards(
+        field, np.array([place]), regions=EVERY, threshold=threshold, n_draws=(0, 0), rng=rng
+    )[0]
     for g in EVERY:
         drawn = twin.reward(
             weights[g], offsets[g], prior, NOISE, observed, place, threshold, n, rng
@@ -104,9 +106,25 @@ def test_check_values_of_a_low_threshold():
         field = Field([[0.0]], lambda a, b, v=variance: np.array([[v]]), noise=1e-12)
         regions = ProbitRegions([[1.0]], ndtri(T) * np.sqrt(1 + variance))
         first, rng = np.array([0]), np.random.default_rng(0)
-        assert regions.chances(field, first, 0, rng)[0] == pytest.approx(T)
-        result.append(regions.expected_rewards(field, first, first, threshold, (0, 0), rng)[0, 0])
+        assert regions.chances(field, first, n_draws=0, rng=rng)[0] == pytest.approx(T)
+        result.append(
+            regions.expected_rewards(
+                field, first, regions=first, threshold=threshold, n_draws=(0, 0), rng=rng
+            )[0, 0]
+        )
     np.testing.assert_allclose(result, [0.430, 0.341], atol=5e-4)
+
+
+def test_arguments_by_keyword():
+    """A call by place says which arguments are passed by keyword."""
+    field, regions, rng = Field([[0.0]], RBF(1.0)), ProbitRegions([[1.0]]), np.random.default_rng(0)
+    every, hint = np.array([0]), "; pass the others by keyword, such as "
+    with pytest.raises(TypeError, match=f"{hint}n_draws="):
+        regions.chances(field, every, 0, rng)
+    with pytest.raises(TypeError, match=f"{hint}regions="):
+        regions.expected_rewards(field, every, every, 0.5, (0, 0), rng)
+    with pytest.raises(TypeError, match=f"{hint}place="):
+        field.condition(np.zeros((1, 1, 1)), 0, field.gain(0), np.zeros(1), rng)
 
 
 class Drawn(ProbitRegions):
@@ -128,14 +146,22 @@ def test_nested_monte_carlo_has_the_closed_forms(monkeypatch):
     far = far.observe(3, [1.0, -0.5])
     exact, drawn = (kind(weights, [0.2, 0.7, 0.6]) for kind in (ProbitRegions, Drawn))
     np.testing.assert_allclose(
-        drawn.chances(far, EVERY, 20_000, rng), exact.chances(far, EVERY, 0, rng), atol=0.015
+        drawn.chances(far, EVERY, n_draws=20_000, rng=rng),
+        exact.chances(far, EVERY, n_draws=0, rng=rng),
+        atol=0.015,
     )
     candidates, (n, n_inner) = np.array([1, 2, 4]), (400, 1_000)  # the fewer, the more blur
-    unreached = drawn.expected_rewards(far, candidates, EVERY[2:], 0.6, (2, 500), rng)
-    np.testing.assert_array_equal(unreached, exact.chances(far, EVERY[2:], 0, rng)[0] > 0.6)
+    unreached = drawn.expected_rewards(
+        far, candidates, regions=EVERY[2:], threshold=0.6, n_draws=(2, 500), rng=rng
+    )
+    np.testing.assert_array_equal(
+        unreached, exact.chances(far, EVERY[2:], n_draws=0, rng=rng)[0] > 0.6
+    )
     monkeypatch.setattr("bagbasis.search.regions.MIN_VARIANCE", 0.0)
     result, expected = (
-        kind.expected_rewards(far, candidates, EVERY[:2], 0.6, (n, n_inner), rng)
+        kind.expected_rewards(
+            far, candidates, regions=EVERY[:2], threshold=0.6, n_draws=(n, n_inner), rng=rng
+        )
         for kind in (drawn, exact)
     )
     assert np.ptp(expected) > 0.2
@@ -184,7 +210,9 @@ def test_search_asks_where_most_is_expected(model):
     regions = ProbitRegions(weights, -0.5)
     search = PatternSearch(field, regions, threshold=0.6, n_candidates=None)
     remaining = np.flatnonzero(~search.flagged)
-    rewards = regions.expected_rewards(field, np.arange(9), remaining, 0.6, (0, 0), rng)
+    rewards = regions.expected_rewards(
+        field, np.arange(9), regions=remaining, threshold=0.6, n_draws=(0, 0), rng=rng
+    )
     assert search.suggest() == rewards.sum(axis=1).argmax()
 
     places = np.linspace(0, 12, 37)[:, None]

@@ -152,7 +152,7 @@ def follow(
         place = search.suggest()
         search.observe(place, pattern.measure(place, rng))
         if query % EACH == 0:
-            chances = pattern.classifier.chances(search.field, every, _N_DRAWS, rng)
+            chances = pattern.classifier.chances(search.field, every, n_draws=_N_DRAWS, rng=rng)
             flagged |= chances > THRESHOLD
             recalls.append(float(flagged[match].mean()))
     return {"recall": recalls, "precision": float(match[flagged].mean()) if flagged.any() else 1.0}
