@@ -104,7 +104,8 @@ def component(cls: type[_T]) -> type[_T]:
     """Give a class a constructor that stores its annotated fields.
 
     Parameters are keyword-only unless a field says ``field(kw_only=False)``. Comparison and
-    ``repr`` are not changed, because scikit-learn's estimators have their own.
+    ``repr`` are not changed, because scikit-learn's estimators have their own. The docstring gets
+    the entries of inherited parameters that the class does not describe.
 
     Examples
     --------
@@ -116,7 +117,10 @@ def component(cls: type[_T]) -> type[_T]:
     >>> Count(n=3).n
     3
     """
+    is_described = bool(cls.__doc__)  # else a dataclass gets its signature as its docstring
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    if is_described:
+        made.__doc__ = _with_inherited_entries(made)
     init, signature = made.__init__, _signature(made)
     of_call = signature.replace(parameters=[*signature.parameters.values()][1:])
 
@@ -434,18 +438,43 @@ def _without_constraints(annotation: object) -> object:
     return annotation
 
 
-_ENTRY = re.compile(r"^(\*{0,2}\w[\w, *]*?)(?: : [^\n]*)?\n((?:(?: {4}[^\n]*)?\n?)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^(\*{0,2}\w[\w, *]*?)( : [^\n]*)?\n((?:(?: {4}[^\n]*)?\n?)*)", re.MULTILINE)
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^\w[\w ]*\n-+\n|\Z", re.MULTILINE)
+
+
+def _entries_of(owner: Any) -> dict[str, tuple[str, str]]:  # noqa: ANN401 - a class or a function
+    """Return the type, after " : ", and the description of each parameter in a docstring."""
+    docstring = vars(owner).get("__doc__") if inspect.isclass(owner) else owner.__doc__
+    section = _SECTION.search(inspect.cleandoc(docstring or "") + "\n")
+    entries: dict[str, tuple[str, str]] = {}
+    for names, type_text, text in _ENTRY.findall(section[1] if section else ""):
+        entries |= dict.fromkeys(re.split(r",\s*", names), (type_text, text.rstrip()))
+    return entries
 
 
 def _texts_of(owner: Any) -> dict[str, str]:  # noqa: ANN401 - a class or a function
-    """Return the description of each parameter in a docstring in numpy's convention."""
-    docstring = vars(owner).get("__doc__") if inspect.isclass(owner) else owner.__doc__
-    section = _SECTION.search(inspect.cleandoc(docstring or "") + "\n")
-    texts: dict[str, str] = {}
-    for names, text in _ENTRY.findall(section[1] if section else ""):
-        texts |= dict.fromkeys(re.split(r",\s*", names), " ".join(text.split()))
-    return texts
+    """Return the description of each parameter in a docstring, on one line."""
+    return {name: " ".join(text.split()) for name, (_, text) in _entries_of(owner).items()}
+
+
+def _with_inherited_entries(owner: type) -> str | None:
+    """Return the docstring of a class with the entries of parameters that only bases describe."""
+    described, inherited = _entries_of(owner), dict[str, tuple[str, str]]()
+    for kind in reversed(owner.__mro__):
+        for name in inherited.keys() & vars(kind).get("__annotations__", {}).keys():
+            inherited[name] = "", inherited[name][1]  # this class may change type and default
+        inherited |= _entries_of(kind)
+    missing = inherited.keys() - described.keys()
+    names = [item.name for item in _own_first(owner) if item.name in missing]
+    if not names:
+        return owner.__doc__
+    docstring = inspect.cleandoc(owner.__doc__ or "") + "\n"
+    section = _SECTION.search(docstring)
+    end = section.end() if section else _HEADING.search(docstring).start()  # type: ignore[union-attr]  # \Z matches
+    entries = "\n".join("{}{}\n{}".format(name, *inherited[name]) for name in names)
+    begun = docstring[:end].rstrip() + ("\n" if section else "\n\nParameters\n----------\n")
+    return f"{begun}{entries}\n\n{docstring[end:]}".rstrip()
 
 
 __all__ = [

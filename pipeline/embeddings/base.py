@@ -421,7 +421,18 @@ Spec = TypeVar("Spec", bound=EmbeddingSpec)
 
 @component
 class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
-    """Base class of embeddings, with the parameters `box`, `out_of_box` and `dtype`.
+    """Base class of embeddings.
+
+    Parameters
+    ----------
+    out_of_box : {"clip", "drop", "error"}, default "clip"
+        How to treat points outside the box; clipped and dropped points are counted.
+    box : sequence of (lo, hi), optional
+        Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
+        the same weight. Default: the box of the store. For bags in memory, the default is the unit
+        cube if it contains the data, else the range of the data plus 1 % on each side.
+    dtype : {"float32", "float64"}, default "float32"
+        Data type of the result of `transform`.
 
     Attributes
     ----------
@@ -577,6 +588,19 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""
         return hasattr(self, "spec_")
+
+
+class UnboundedEmbedding(Embedding[Spec]):
+    """Base class of embeddings that are also defined for points outside the box.
+
+    Parameters
+    ----------
+    out_of_box : {"clip", "drop", "error"}, default "clip"
+        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
+        all points outside a given ``box`` to its edge. If the box is measured from data, points up
+        to one box length outside are not moved, and points farther outside are moved to there.
+        Give a wide box if no point may be moved.
+    """
 
 
 InnerEmbedding = Annotated[Embedding[Any], Instance("Embedding", "ProjectionEmbedding()")] | None

@@ -14,7 +14,7 @@ from ..core import Integer, RandomSeed, Real
 from ..core.arrays import Floats, Integers, by_precision
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, UnboundedSpec
+from .base import ChoiceSample, UnboundedEmbedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.same_bits import INTERMEDIATE_BYTES
@@ -107,7 +107,7 @@ class ExtremesSpec(UnboundedSpec):
 
 
 @embedding("extremes", ExtremesSpec)
-class ExtremesEmbedding(Embedding[ExtremesSpec]):
+class ExtremesEmbedding(UnboundedEmbedding[ExtremesSpec]):
     """Outermost points along directions, for labels that a single point decides.
 
     A mean over a large bag hardly depends on a single point, but the extremes do. For each of
@@ -126,16 +126,6 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
         1 / tail points, the inner quantiles equal the minimum and the maximum.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
-        all points outside a given ``box`` to its edge. If the box is measured from data, points up
-        to one box length outside are not moved, and points farther outside are moved to there.
-        Use a wide box if the distance of outliers matters.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
-        the same weight. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`; projections are computed in float64.
 
     Attributes
     ----------

@@ -86,12 +86,6 @@ class HDDEmbedding(Embedding[HDDSpec]):
         Number of coordinates that are embedded together: 1 for single coordinates, 2 for pairs, 3
         for triples. Default: all coordinates together up to three dimensions, pairs up to six
         dimensions (not for "tv"), else single coordinates.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------

@@ -143,12 +143,6 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     marginals : int ≥ 1, optional
         Number of coordinates of each histogram. One histogram is made for each set of this many
         coordinates, and all histograms are concatenated. Use it for d ≳ 4.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, which is divided into bins. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------

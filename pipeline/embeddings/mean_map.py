@@ -19,7 +19,7 @@ from ..core.errors import BagError, DataError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from ..data.store.sampling import MEDIAN_ROWS, spread_rows
-from .base import OF_SIDE, ChoiceSample, Embedding, UnboundedSpec
+from .base import OF_SIDE, ChoiceSample, UnboundedEmbedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.mean_map_kernels import MEAN_MAPS
@@ -119,7 +119,7 @@ def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
 
 
 @embedding("mean_map", MeanMapSpec)
-class MeanMapEmbedding(Embedding[MeanMapSpec]):
+class MeanMapEmbedding(UnboundedEmbedding[MeanMapSpec]):
     """Kernel mean embedding, approximated by random Fourier features.
 
     Distances between the embeddings are maximum mean discrepancies (Sutherland et al. 2016, §5;
@@ -154,15 +154,6 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         remains (Law, Yau & Sejdinovic 2017, Testing and learning on distributions with symmetric
         noise, §3). Symmetric noise on the points does not change the phases, except by chance in
         small bags. The noise may differ between bags. Distances are then no longer MMDs.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
-        all points outside a given ``box`` to its edge. If the box is measured from data, points up
-        to one box length outside are not moved, and points farther outside are moved to there.
-        The kernel itself needs no box: give a wide box if no point may be moved.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------

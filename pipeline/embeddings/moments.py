@@ -16,7 +16,7 @@ from ..core.arrays import Integers, by_precision
 from ..core.errors import DataError, ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, UnboundedSpec
+from .base import ChoiceSample, UnboundedEmbedding, UnboundedSpec
 from .description import Description
 from .kernels.moments_kernels import moments
 from .kernels.same_bits import INTERMEDIATE_BYTES
@@ -100,7 +100,7 @@ class MomentsSpec(UnboundedSpec):
 
 
 @embedding("moments", MomentsSpec)
-class MomentsEmbedding(Embedding[MomentsSpec]):
+class MomentsEmbedding(UnboundedEmbedding[MomentsSpec]):
     """Summary statistics: the mean of a bag's points and the upper triangle of their covariance.
 
     This is a common way to represent bags, and the baseline for embeddings of whole densities. It
@@ -114,15 +114,6 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     standardize : bool, default True
         Whether to subtract the mean of each moment over a sample of bags and divide by its standard
         deviation. Covariances, which are smaller than means, then count in distances between bags.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
-        all points outside a given ``box`` to its edge. If the box is measured from data, points up
-        to one box length outside are not moved, and points farther outside are moved to there.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
-        the same weight. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`; sums are computed in float64.
 
     Attributes
     ----------

@@ -140,14 +140,6 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         experiment that counts mixture components, 10 functions have error 1.58, and 1.57 with
         bandwidth=0.04; 20 functions have error 1.67, and 1.55 with bandwidth=0.06. Default: no
         smoothing.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d. Default: the box of the store. For bags in
-        memory, the default is the unit cube if it contains the data, else the range of the data
-        plus 1 % on each side.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------

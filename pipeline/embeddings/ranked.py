@@ -16,7 +16,7 @@ from ..core.errors import DataError, ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from ..execution.costs import Cost
-from .base import ChoiceSample, Embedding, UnboundedSpec
+from .base import ChoiceSample, UnboundedEmbedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .composed.union import UnionSpec
 from .description import Description
@@ -115,7 +115,7 @@ class RankedSummariesSpec(UnboundedSpec):
 
 
 @embedding("ranked_summaries", RankedSummariesSpec)
-class RankedSummariesEmbedding(Embedding[RankedSummariesSpec]):
+class RankedSummariesEmbedding(UnboundedEmbedding[RankedSummariesSpec]):
     """Ranks of summary statistics among bags, which monotone transformations do not change.
 
     The statistics of a bag are the means and covariances of its points, and minimum, maximum and
@@ -130,14 +130,6 @@ class RankedSummariesEmbedding(Embedding[RankedSummariesSpec]):
     ----------
     n_levels : int from 1 to 64, default 4
         Number of features of each statistic.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
-        all points outside a given ``box`` to its edge. If the box is measured from data, points up
-        to one box length outside are not moved, and points farther outside are moved to there.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`; ranks are computed in float64.
 
     Attributes
     ----------

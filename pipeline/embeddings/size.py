@@ -77,8 +77,6 @@ class SizeEmbedding(Embedding[SizeSpec]):
     box : sequence of (lo, hi), optional
         Range of each coordinate. Points outside are dropped or rejected if ``out_of_box`` says so.
         Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from ..core import Integer, RandomSeed
 from ..core.arrays import Floats, Integers, by_precision
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, UnboundedSpec
+from .base import ChoiceSample, UnboundedEmbedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.same_bits import INTERMEDIATE_BYTES
@@ -104,7 +104,7 @@ def unit_vectors(n_dims: int, n_directions: int, seed: int) -> Floats:
 
 
 @embedding("sliced_wasserstein", SlicedWassersteinSpec)
-class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
+class SlicedWassersteinEmbedding(UnboundedEmbedding[SlicedWassersteinSpec]):
     """Quantiles along directions; distances are sliced Wasserstein distances.
 
     A bag's points are projected onto unit vectors θ. In one dimension, the squared 2-Wasserstein
@@ -123,16 +123,6 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
         Number of intervals of [0, 1] for each direction.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. "clip" moves
-        all points outside a given ``box`` to its edge. If the box is measured from data, points up
-        to one box length outside are not moved, and points farther outside are moved to there.
-        Quantiles need no box: give a wide box if no point may be moved.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
-        the same weight. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`; projections and means are computed in float64.
 
     Attributes
     ----------

@@ -95,13 +95,6 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
         Number of centres. If the sample has fewer distinct points, there are fewer centres.
     seed : int from 0 to 2^64 − 1, default 0
         Seed for k-means.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
-        the same weight. Default: as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`; distances are computed in float64.
 
     Attributes
     ----------

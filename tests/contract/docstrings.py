@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -82,15 +83,26 @@ def _number(value: float) -> str:
 
 def entries(docstring: str) -> Iterator[tuple[list[str], str]]:
     """The names and the type of each entry of "Parameters" in a docstring."""
-    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w[\w ]*\n-+\n|\Z)", docstring, re.DOTALL)
-    for match in ENTRY.finditer(section[1] if section else ""):
+    for match in ENTRY.finditer(_parameters(docstring)):
         if not match[1]:
             yield match[2].split(", "), match[3]
 
 
+def written_entries(kind: type) -> set[str]:
+    """The entries of "Parameters", with descriptions, that the source of a class has."""
+    return {*re.split(r"\n(?=\S)", _parameters(_docstring_in_source(kind)))} - {""}
+
+
+def _parameters(docstring: str) -> str:
+    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w[\w ]*\n-+\n|\Z)", docstring, re.DOTALL)
+    return section[1] if section else ""
+
+
 def docstring_of(thing: Any) -> str:
     """The docstring of a class or a function, cleaned; from the source under ``python -OO``."""
-    if thing.__doc__:
-        return inspect.cleandoc(thing.__doc__)
-    node = ast.parse(inspect.getsource(thing)).body[0]
+    return inspect.cleandoc(thing.__doc__) if thing.__doc__ else _docstring_in_source(thing)
+
+
+def _docstring_in_source(thing: Any) -> str:
+    node = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
     return ast.get_docstring(node) or ""  # type: ignore[arg-type]  # a class or a function

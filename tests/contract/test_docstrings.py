@@ -21,7 +21,7 @@ from bagbasis.core import (
     constraints_of,
 )
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
-from tests.contract.docstrings import MISSING, described, docstring_of, entries
+from tests.contract.docstrings import MISSING, described, docstring_of, entries, written_entries
 
 COMPONENTS = [
     *EMBEDDINGS.values(),
@@ -50,6 +50,16 @@ def test_entries_say_what_the_signature_does(thing):
             if wanted is not None and message != wanted:
                 wrong.append(f"{key} : {message}\n   {wanted}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "thing", [*filter(inspect.isclass, COMPONENTS)], ids=lambda thing: thing.__name__
+)
+def test_entries_of_a_base_are_not_written_again(thing):
+    """A class inherits them; it writes an entry if it says something else."""
+    for base in thing.__mro__[1:]:
+        if base.__module__.startswith("bagbasis"):
+            assert not written_entries(thing) & written_entries(base), base.__name__
 
 
 @pytest.mark.parametrize(

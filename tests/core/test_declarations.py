@@ -94,6 +94,40 @@ def test_parameters_of_another_class(section):
     assert copied["text"].default is REQUIRED
 
 
+def test_a_docstring_has_the_entries_of_inherited_parameters():
+    """After its own entries, or in a section of its own; a type only if it is still the same."""
+
+    @component
+    class Wide(Extremes):
+        """Wide tails.
+
+        Examples
+        --------
+        >>> Wide()
+        """
+
+        tail: Tail = 0.4
+
+    @component
+    class Unknown(Extremes):
+        pass
+
+    entries = """\
+tail : float
+    Fraction of the points in a tail. A small one has few points.
+n_directions
+    Number of directions.
+seed
+    Seed for drawing."""
+    title = "Parameters\n----------\n"
+    assert Extremes.__doc__ == f"Extremes along directions.\n\n{title}{entries}"
+    of_wide = entries.replace("tail : float", "tail")
+    examples = "Examples\n--------\n>>> Wide()"
+    assert Wide.__doc__ == f"Wide tails.\n\n{title}{of_wide}\n\n{examples}"
+    assert "Seed" not in Unknown.__doc__
+    assert parameters_of(Unknown)["seed"].text == "Seed for drawing."
+
+
 def test_names_that_only_checkers_import():
     """An instance has the name of its annotated class, which need not be there at run time."""
 

@@ -118,18 +118,18 @@ for wrong, message in (
 
 @pytest.mark.long
 def test_the_embedding_holds_to_the_contract(package):
-    """It passes the tests of every embedding, as CONTRIBUTING says."""
-    files = ("embeddings/test_contract.py", "contract/test_docstrings.py")
+    """It passes the tests of every embedding, as CONTRIBUTING says; jobs describe its keys."""
+    files = ("embeddings/test_contract.py", "contract/test_docstrings.py", "jobs/test_configs.py")
     command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "-m", ""]
     done = subprocess.run(
-        [*command, "-k", "centre", *(f"tests/{file}" for file in files)],
+        [*command, "-k", "centre or every_key_has", *(f"tests/{file}" for file in files)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(package)},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stdout
-    for name in ("test_out_of_box[centre", "CentreEmbedding"):
+    for name in ("test_out_of_box[centre", "CentreEmbedding", "help_text[fit]"):
         assert name in done.stdout, name
 
 

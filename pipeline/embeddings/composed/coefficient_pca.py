@@ -148,13 +148,6 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         Approximate number of bags from which the components are computed, in evenly spread runs.
         Default: all bags, with or without labels. This pass costs as much as a fit with one random
         feature per coefficient.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d for the inner embedding. Default: as in
-        `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`; sums are computed in float64.
 
     Attributes
     ----------

@@ -210,8 +210,6 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     box : sequence of (lo, hi), optional
         Box of the transformed points. Default: a box around the transformed points of up to 4,096
         bags, which a few outliers do not stretch. The box of a store is not used.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------

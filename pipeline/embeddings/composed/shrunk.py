@@ -133,13 +133,6 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     ----------
     embedding : embedding, optional
         Unfitted embedding without its own box. Default: `ProjectionEmbedding()`.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d for the inner embedding. Default: as in
-        `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------

@@ -180,13 +180,6 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         bags in the part, from up to 1,024 bags of a sample.
     weights : list of float > 0, optional
         Weight w of each part; weights are divided by their sum. Default: equal weights.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
-        Range of each coordinate, scaled to [0, 1]^d for all parts. Default: as in
-        `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}, default "float32"
-        Data type of the result of `transform`.
 
     Attributes
     ----------
