@@ -57,8 +57,8 @@ FOR_COMPONENTS = {
         " completion cost cost_in count_outside decide described deviations digest"
         " embed_estimates exponent feature_names fill frequencies for_comparison"
         " from_dict from_params group_size groups"
-        " is_joint is_linear is_uncertain kind_name learns mapped n_inputs n_parts nesting plain"
-        " points_embedded resolve resolve_scale run_kernel scratch_bytes seconds_per_bag"
+        " is_joint is_linear is_uncertain kind_name learns mapped n_inputs n_parts nesting"
+        " omitted plain points_embedded resolve resolve_scale run_kernel scratch_bytes seconds_per_bag"
         " seconds_per_point shares spec_kind to_dict with_margin without_margin"
     ),
     "hypotheses": (
@@ -76,9 +76,9 @@ INTERNAL = {
         " positions present read_array read_stored sample_size target_columns trusted written"
     ),
     "ingest": "run_counted",
-    "models": "as_prediction in_units store_of measure references rmse_errors steps weight",
+    "models": "as_prediction in_units omitted store_of measure references rmse_errors steps weight",
     "neural": "arrays decision_rows from_header header longest numbers_per_point",
-    "operations": "all_settings cells state_folder",
+    "operations": "all_settings cells omitted state_folder",
     "search": "check_place condition gain",
     "singlecell": "DISTANCES_UNS_KEY",
 }

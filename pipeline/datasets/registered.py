@@ -14,6 +14,7 @@ DATASETS: ComponentRegistry[Dataset] = ComponentRegistry(
 )
 """The registered datasets by name."""
 register_dataset = DATASETS.register
+"""Register a class of datasets under its ``name``: a decorator, the method of `DATASETS`."""
 
 
 @checked
