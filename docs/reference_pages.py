@@ -58,8 +58,8 @@ FOR_COMPONENTS = {
         " embed_estimates exponent feature_names fill frequencies for_comparison"
         " from_dict from_params group_size groups"
         " is_joint is_linear is_uncertain kind_name learns mapped n_inputs n_parts nesting"
-        " omitted plain points_embedded resolve resolve_scale run_kernel scratch_bytes seconds_per_bag"
-        " seconds_per_point shares spec_kind to_dict with_margin without_margin"
+        " omitted plain points_embedded resolve resolve_scale run_kernel scratch_bytes"
+        " seconds_per_bag seconds_per_point shares spec_kind to_dict with_margin without_margin"
     ),
     "hypotheses": (
         "check choose_scales described draw estimates features group_nulls has_widths is_additive"
