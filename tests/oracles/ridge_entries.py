@@ -41,7 +41,7 @@ def collected(
     return builder.finish()
 
 
-def rows_of(
+def ridge_rows(
     z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64, weights: Any = None
 ) -> RidgeRows:
     """The rows themselves, which few bags are solved from."""
@@ -122,7 +122,7 @@ def regression() -> Iterator[Implementation]:
 
 def _partial() -> Iterator[Implementation]:
     """With the columns of a baseline: from sums, and from the rows of few bags."""
-    for name, make, n in (("sums", collected, 300), ("rows", rows_of, 30)):
+    for name, make, n in (("sums", collected, 300), ("rows", ridge_rows, 30)):
         yield Implementation(
             f"ridge with a linear baseline, from {name}",
             lambda z, a, y, make=make: _fields(

@@ -36,7 +36,7 @@ from bagbasis.operations.retraining.sums import (
 from tests.models.edited import edit_state
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.ridge_entries import collected, feature_rows, rows_of
+from tests.oracles.ridge_entries import collected, feature_rows, ridge_rows
 
 N = 240
 BAGS, SMOOTH = labelled_bags(N, most=25)
@@ -170,7 +170,7 @@ def test_nothing_is_left_of_a_baseline_that_explains_nothing():
     assert r2_score(y, predicted[0]) > 0.99
 
 
-@pytest.mark.parametrize("make", [collected, rows_of], ids=["sums", "rows"])
+@pytest.mark.parametrize("make", [collected, ridge_rows], ids=["sums", "rows"])
 @pytest.mark.parametrize("beside", [lambda s: beside_linear(s, 40, 0.02),
                                     lambda s: beside_own(s, 40)], ids=KINDS)  # fmt: skip
 def test_weights_are_repeated_rows(make, beside):

@@ -18,7 +18,7 @@ from bagbasis.models.ridge.ridge import (
     solve_validation,
 )
 from tests.oracles import ridge
-from tests.oracles.ridge_entries import collected, feature_rows, rows_of
+from tests.oracles.ridge_entries import collected, feature_rows, ridge_rows
 
 pytestmark = pytest.mark.portable
 
@@ -26,7 +26,7 @@ NOISE = {np.float32: 1e-7, np.float64: 1e-14}
 GRID = 10.0 ** np.arange(-6, 3)
 
 
-@pytest.fixture(params=[collected, rows_of], ids=["statistics", "rows"])
+@pytest.fixture(params=[collected, ridge_rows], ids=["statistics", "rows"])
 def known(request):
     """How the solvers know the rows: by their sums, or as they are."""
     return request.param

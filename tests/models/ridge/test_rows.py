@@ -28,7 +28,7 @@ from bagbasis.models.ridge.rows import RidgeRows
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
-from tests.oracles.ridge_entries import collected, rows_of
+from tests.oracles.ridge_entries import collected, ridge_rows
 
 BAGS, Y = labelled_bags(40, most=12)
 D = 64
@@ -56,7 +56,7 @@ def problems(draw):
 
 @pytest.mark.long
 @settings(max_examples=150, deadline=None)
-@given(problem=problems(), known=st.sampled_from([collected, rows_of]))
+@given(problem=problems(), known=st.sampled_from([collected, ridge_rows]))
 def test_any_rows_at_one_penalty(problem, known):
     """The solution of a dense matrix, from rows and from sums."""
     z, y, alpha = problem
@@ -70,7 +70,7 @@ def test_any_rows_at_one_penalty(problem, known):
 
 @pytest.mark.long
 @settings(max_examples=80, deadline=None)
-@given(problem=problems(), known=st.sampled_from([collected, rows_of]))
+@given(problem=problems(), known=st.sampled_from([collected, ridge_rows]))
 def test_any_rows_on_a_path(problem, known):
     """Scores by cross-validation and on held-out rows are those of the direct formulas."""
     z, y, alpha = problem
@@ -92,10 +92,10 @@ def test_rows_become_sums():
     """In any pieces, they are the rows and the sums of all."""
     rng = np.random.default_rng(0)
     z, y = rng.normal(size=(50, 7)), rng.normal(size=(50, 2)) * [1e200, 1.0]
-    parts = [rows_of(z[a:b], y[a:b]) for a, b in split_evenly(50, 4)]
+    parts = [ridge_rows(z[a:b], y[a:b]) for a, b in split_evenly(50, 4)]
     whole = sum(parts[1:], parts[0])
     np.testing.assert_array_equal(whole.z, z)
-    np.testing.assert_array_equal(whole.exponents, rows_of(z, y).exponents)
+    np.testing.assert_array_equal(whole.exponents, ridge_rows(z, y).exponents)
     sums = whole.statistics()
     for name in ("n", "sum_z", "gram", "sum_y", "cross", "sum_yy", "exponents"):
         np.testing.assert_array_equal(getattr(sums, name), getattr(collected(z, y), name))

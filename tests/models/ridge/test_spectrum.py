@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from bagbasis.models.ridge.spectrum import Factors, Spectrum
-from tests.oracles.ridge_entries import collected, rows_of
+from tests.oracles.ridge_entries import collected, ridge_rows
 
 pytestmark = pytest.mark.portable
 
 
 @pytest.mark.parametrize(("n", "D"), [(5, 1), (2, 2), (40, 3), (33, 64), (500, 64), (700, 257)])
 @pytest.mark.parametrize("k", [1, 7])
-@pytest.mark.parametrize("known", [collected, rows_of], ids=["statistics", "rows"])
+@pytest.mark.parametrize("known", [collected, ridge_rows], ids=["statistics", "rows"])
 def test_against_the_eigenvectors(n, D, k, known):
     """Eigenvalues, solutions, degrees of freedom and residuals: of one feature, of fewer rows than
     features, and of sizes beyond a block of LAPACK's."""
