@@ -139,9 +139,9 @@ class RankedSummariesEmbedding(UnboundedEmbedding[RankedSummariesSpec]):
     Notes
     -----
     This embedding is not in the papers. With 25 coordinates or more, variances and covariances are
-    left out. A bag and its repetition have the same embedding. With up to 1,024 labelled bags,
-    ``embedding="auto"`` averages the kernel of the best embedding with the kernel of this one,
-    unless this is worse by more than a standard error.
+    left out. A bag and its repetition have the same embedding. With up to 1,024 labelled bags and
+    2,048 coordinates, ``embedding="auto"`` averages the kernel of the best embedding with the
+    kernel of this one, unless this is worse by more than a standard error.
 
     See Also
     --------

@@ -282,10 +282,11 @@ def test_a_kernel_of_ranks_is_averaged_in_units_of_penalties(of_families):
     np.testing.assert_allclose([w for _, w in spec.blocks], chosen["weights"], rtol=1e-12)
 
 
-def test_an_average_with_ranks_errs_less(of_families, monkeypatch):
-    """On new bags, by log loss."""
+@pytest.mark.parametrize("limit", ["AVERAGED_BAGS", "AVERAGED_DIMS"])
+def test_an_average_with_ranks_errs_less(limit, of_families, monkeypatch):
+    """On new bags, by log loss; with more bags or coordinates than the limit there is none."""
     new, y = families(600, seed=1)
-    monkeypatch.setattr("bagbasis.models.fitting.choice.automatic.AVERAGED_BAGS", 0)
+    monkeypatch.setattr(f"bagbasis.models.fitting.choice.automatic.{limit}", 0)
     without = DoubleBasisClassifier().fit(*families(90))
     assert "ranks" not in tried(without)
     losses = [

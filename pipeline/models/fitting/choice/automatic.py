@@ -68,6 +68,7 @@ BEST = 2  # embeddings that are tried on other scales
 ERRORS_WORSE = 2.0
 N_SUMMED = 3  # embeddings that are added to the best
 AVERAGED_BAGS = 1024  # labelled bags; more tell kernels apart
+AVERAGED_DIMS = 2048  # coordinates; the ranks of more take as long as all that is tried before
 RANKS_SHARE = 0.3  # share of ranks in the average with the best kernel
 N_SIZED = 4  # embeddings that are joined to the number of points by one kernel
 UNEQUAL_SIZES = 3.0  # ratio of a large to a small bag from which embeddings are shrunk by size
@@ -397,7 +398,8 @@ class _Search:
         kernel is in units of its penalty, so that the average is about that of the predictions.
         """
         best = self._best
-        if best.of.linear or self._second is False:
+        n_dims = self._sample.bags.n_dims if best.of.columns is None else len(best.of.columns)
+        if best.of.linear or self._second is False or n_dims > AVERAGED_DIMS:
             return
         ranks = self._try(ranks_beside(best.of), (best.width,))
         if ranks is None:
