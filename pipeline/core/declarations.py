@@ -173,7 +173,7 @@ def with_fields_of(owner: Callable[..., Any], *names: str) -> Callable[[type[_T]
 
     Constraint, default and description are those of the owner. The new fields come after those
     that the class declares. A parameter that the class's docstring describes keeps that
-    description; "Parameters" has to be the last section of the docstring.
+    description.
 
     Examples
     --------
@@ -192,8 +192,7 @@ def with_fields_of(owner: Callable[..., Any], *names: str) -> Callable[[type[_T]
     """
 
     def decorate(cls: type[_T]) -> type[_T]:
-        described = _texts_of(cls)
-        entries = ""
+        described, entries = _entries_of(cls), dict[str, tuple[str, str]]()
         for name in names:
             parameter = parameters_of(owner)[name]
             cls.__annotations__[name] = (
@@ -202,10 +201,8 @@ def with_fields_of(owner: Callable[..., Any], *names: str) -> Callable[[type[_T]
             if parameter.default is not REQUIRED:
                 setattr(cls, name, parameter.default)
             if parameter.text and name not in described:
-                entries += f"\n{name}\n    {parameter.text}"
-        if entries:
-            title = "" if described else "\n\nParameters\n----------"
-            cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + title + entries
+                entries[name] = "", f"    {parameter.text}"
+        cls.__doc__ = _with_entries(cls.__doc__, entries)
         return cls
 
     return decorate
@@ -467,14 +464,19 @@ def _with_inherited_entries(owner: type) -> str | None:
         inherited |= _entries_of(kind)
     missing = inherited.keys() - described.keys()
     names = [item.name for item in _own_first(owner) if item.name in missing]
-    if not names:
-        return owner.__doc__
-    docstring = inspect.cleandoc(owner.__doc__ or "") + "\n"
+    return _with_entries(owner.__doc__, {name: inherited[name] for name in names})
+
+
+def _with_entries(docstring: str | None, entries: Mapping[str, tuple[str, str]]) -> str | None:
+    """Return a docstring with further entries, see `_entries_of`, at the end of "Parameters"."""
+    if not entries:
+        return docstring
+    docstring = inspect.cleandoc(docstring or "") + "\n"
     section = _SECTION.search(docstring)
     end = section.end() if section else _HEADING.search(docstring).start()  # type: ignore[union-attr]  # \Z matches
-    entries = "\n".join("{}{}\n{}".format(name, *inherited[name]) for name in names)
+    more = "\n".join("{}{}\n{}".format(name, *entry) for name, entry in entries.items())
     begun = docstring[:end].rstrip() + ("\n" if section else "\n\nParameters\n----------\n")
-    return f"{begun}{entries}\n\n{docstring[end:]}".rstrip()
+    return f"{begun}{more}\n\n{docstring[end:]}".rstrip()
 
 
 __all__ = [

@@ -85,8 +85,7 @@ def with_trees(
     ``standard_errors`` are those of the difference to the least error. The entry also has the
     ``shares`` of ridge, trees and linear model in the stack, whether the linear model is of
     ``means`` or ``summaries``, the ``kind`` and number of the trees, and the numbers of bags and
-    folds. For classes, ``probabilities`` has the map from scores to
-    probabilities for each head.
+    folds. For classes, ``probabilities`` has the map from scores to probabilities for each head.
 
     Raises
     ------

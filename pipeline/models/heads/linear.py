@@ -93,14 +93,13 @@ class LinearHead(OptionalPart):
         If it is ``bounded``, rows of a fold are moved to the range of the other rows.
         """
         x, weights = np.asarray(columns, np.float64), judged.weights
-        bounds = (x.min(axis=0), x.max(axis=0)) if bounded else ((), ())
-        low, high = (tuple(map(float, bound)) for bound in bounds)
+        low, high = (x.min(axis=0).tolist(), x.max(axis=0).tolist()) if bounded else ((), ())
         scaler = StandardScaler().fit(x, sample_weight=weights)
         x, turned = scaler.transform(x), None
         if not bounded and x.shape[1] > len(x):  # as many directions as bags hold what they say
             rotations, sizes, turned = np.linalg.svd(x, full_matrices=False)
             x = rotations * sizes
-        each = [_out_of_fold(penalty, x, y, weights, folds, bounded) for penalty in HEAD_PENALTIES]
+        each = _out_of_fold(x, y, weights, folds, bounded)
         losses = [weights @ ((predicted - y) ** 2 / judged.units).sum(axis=1) for predicted in each]
         best = int(np.argmin(losses))
         ridge = Ridge(HEAD_PENALTIES[best]).fit(x, y, weights)
@@ -133,17 +132,19 @@ class LinearHead(OptionalPart):
             raise ValueError("the linear head has a range of other columns")
 
 
-def _out_of_fold(
-    penalty: float, x: Floats, y: Floats, weights: Floats, folds: Integers, bounded: bool
-) -> Floats:
-    """Return out-of-fold predictions (n, k) of the ridge; see `LinearHead` for ``bounded``."""
-    predicted = np.empty(y.shape)
+def _out_of_fold(x: Floats, y: Floats, weights: Floats, folds: Integers, bounded: bool) -> Floats:
+    """Return out-of-fold predictions of the ridge by each penalty, shape (penalties, n, k).
+
+    See `LinearHead` for ``bounded``.
+    """
+    predicted = np.empty((len(HEAD_PENALTIES), *y.shape))
     for j in np.unique(folds):
         out = folds == j
         known, new = x[~out], x[out]
-        ridge = Ridge(penalty).fit(known, y[~out], weights[~out])
         new = np.clip(new, known.min(axis=0), known.max(axis=0)) if bounded else new
-        predicted[out] = ridge.predict(new).reshape(-1, y.shape[1])
+        for penalty, by_penalty in zip(HEAD_PENALTIES, predicted, strict=True):
+            ridge = Ridge(penalty).fit(known, y[~out], weights[~out])
+            by_penalty[out] = ridge.predict(new).reshape(-1, y.shape[1])
     return predicted
 
 

@@ -19,12 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.base import clone
 
-from ...core import (
-    Instance,
-    TextOrList,
-    UrlOrPath,
-    checked,
-)
+from ...core import Instance, TextOrList, UrlOrPath, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError, one_warning_each
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
