@@ -337,7 +337,7 @@ def _corruption(report: dict[str, Any]) -> str:
 def _gates(gates: dict[str, Any]) -> Table:
     begun = (
         f"A gate alarms where p is at most {gates['level']:.3g} and the effect at least "
-        f"{gates['min_effect']:g}. False alarms have a chance of {gates['alpha']:g} in "
+        f"{gates['min_effect']:g}. False alarms have a chance of {gates['level_of_horizon']:g} in "
     )
     if gates.get("wealth"):
         line = (

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from bagbasis.core.config_errors import first_error, refuse_credentials
 from bagbasis.core.credentials import NO_CREDENTIALS, has_credentials
 from bagbasis.core.errors import ConfigError, shown
-from bagbasis.core.moved import RENAMED, with_new_names
+from bagbasis.core.moved import with_new_names
 from bagbasis.core.yaml_text import parse_yaml
 from bagbasis.data.storage.files import check_regular, storage_errors
 
@@ -119,11 +119,10 @@ def load_config(
     """
     values = (read_yaml(path) if path is not None else {}) | dict(arguments or {})
     values = with_new_names(config_type.RENAMED_OF, values)
-    renamed = RENAMED.get(config_type.RENAMED_OF, {})
     changed = set()
     for override in overrides:
-        key, value = parse_override(override)
-        key = renamed.get(key, key)
+        parsed = dict([parse_override(override)])
+        [(key, value)] = with_new_names(config_type.RENAMED_OF, parsed).items()
         _put(values, key, value, config_type)
         changed.add(key)
     refuse_credentials(values, "" if path is None else f"{path}: ")

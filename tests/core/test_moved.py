@@ -111,6 +111,16 @@ def test_a_key_of_a_section_is_read_by_its_former_name(tmp_path):
         gate = DriftGate(least_effect=0.5)
     with pytest.warns(FutureWarning, match="DriftGate: least_effect is now called min_effect"):
         assert gate.least_effect == gate.min_effect == 0.5
+    with pytest.warns(FutureWarning, match="DriftGate: alpha is now called level"):
+        gate = DriftGate(alpha=0.01)
+    with pytest.warns(FutureWarning, match="DriftGate: alpha is now called level"):
+        assert gate.alpha == gate.level == 0.01
+    path.write_text(start)
+    warned = "bags retrain: drift.alpha is now called drift.level"
+    for override in ("drift.alpha=0.25", "drift={alpha: 0.25}"):
+        with pytest.warns(FutureWarning, match=warned):
+            config = load_config(retrain.Config, path, [override])
+        assert config.drift.model_dump()["level"] == 0.25
     saved = {"drift": {"least_effect": 0.5}, "data_url": "a"}
     assert today_names("bags retrain", saved) == {"drift": {"min_effect": 0.5}, "data_url": "a"}
 

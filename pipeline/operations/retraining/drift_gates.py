@@ -11,8 +11,9 @@ Three tests by permutation, with the bag as the unit, of the new bags against th
   A test of the new bags alone would find every champion that is a little wrong, on every day.
 
 A gate alarms where p is at most the round's level *and* the effect is large enough. The levels of
-a horizon of rounds add up to alpha (`Spending`): so the chance of one false alarm or more in all
-its rounds and gates is at most alpha, however rounds and gates depend on each other.
+a horizon of rounds add up to the level of `DriftGate` (`Spending`): so the chance of one false
+alarm or more in all its rounds and gates is at most that level, however rounds and gates depend on
+each other.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class GateResults:
         """Return the results as JSON types, for a report."""
         return {
             "level": self.level,
-            "alpha": gate.alpha,
+            "level_of_horizon": gate.level,
             "horizon": gate.horizon,
             "min_effect": gate.min_effect,
             "action": gate.action,

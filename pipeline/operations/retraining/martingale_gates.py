@@ -1,12 +1,12 @@
-"""Drift gates by test martingales: false-alarm probability at most alpha over all rounds.
+"""Drift gates by test martingales: false-alarm probability at most the level over all rounds.
 
 Each gate of `drift_gates` (inputs, labels, concept) bets on new bags against bags of a reference,
 see `Betting`. Its capital begins at 1, and it alarms if the capital reaches the number of gates
-divided by alpha. Bets are fair only on bags that no bet has used before. The bags of the reference
-are therefore used only once, the oldest first. The reference has the bags before the first bet, and
-a quarter of the new bags of each later round, which is not bet on. For "concept" it has the bags
-that are held out of every model. After an alarm a gate begins anew, and the bags since the alarm
-are its reference.
+divided by the level. Bets are fair only on bags that no bet has used before. The bags of the
+reference are therefore used only once, the oldest first. The reference has the bags before the
+first bet, and a quarter of the new bags of each later round, which is not bet on. For "concept" it
+has the bags that are held out of every model. After an alarm a gate begins anew, and the bags since
+the alarm are its reference.
 
 The state of each gate is part of the saved state of the rounds, so that a round that is repeated
 after a crash bets only once.
@@ -109,7 +109,7 @@ class MartingaleGates:
 
     @property
     def _level(self) -> float:
-        return self.gate.alpha / len(ALARMS)
+        return self.gate.level / len(ALARMS)
 
     @property
     def _makers(self) -> Mapping[str, Callable[[GateBets], Made]]:

@@ -404,7 +404,7 @@ def _report_drift(drift: GateResults, gate: DriftGate) -> dict[str, Any] | None:
     return {
         **values,
         "coordinates": values["coordinates"][:COORDINATES_IN_REPORT],
-        "alpha": drift.level,
+        "level": drift.level,
         "drifted": drift.gates["inputs"].drifted,
         "action": gate.action,
     }

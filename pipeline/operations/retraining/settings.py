@@ -85,12 +85,12 @@ class DriftGate:
 
     Parameters
     ----------
-    alpha : float in (0, 1), default 0.05
+    level : float in (0, 1), default 0.05
         Probability of at least one false alarm in a horizon of rounds, over all gates and rounds
         together.
     horizon : int ≥ 1, default 365
-        Number of rounds among which alpha is divided evenly; the next horizon then begins with a
-        new alpha. With 1, each round has all of alpha.
+        Number of rounds among which the level is divided evenly; the next horizon then begins with
+        the whole level again. With 1, each round has the whole level.
     min_effect : float ≥ 0, default 0.01
         Smallest effect size that counts as drift, because with millions of bags every difference is
         significant. The unit is the squared spread within the sets.
@@ -107,7 +107,7 @@ class DriftGate:
         a sequence of rounds that an earlier version began.
     gate : {"permutation", "e_process"}, default "permutation"
         Kind of gate; "e_process" uses test martingales that bet on new bags against a kept
-        reference, see `martingale_gates`. With "e_process", alpha is the false-alarm rate over all
+        reference, see `martingale_gates`. With "e_process", level is the false-alarm rate over all
         future rounds, and horizon, n_permutations and statistic are not used.
 
     See Also
@@ -118,11 +118,11 @@ class DriftGate:
     Examples
     --------
     >>> from bagbasis.operations import DriftGate
-    >>> DriftGate(alpha=0.01, n_bags=500).action
+    >>> DriftGate(level=0.01, n_bags=500).action
     'report'
     """
 
-    alpha: Annotated[float, Fraction] = 0.05
+    level: Annotated[float, Fraction] = 0.05
     _: KW_ONLY
     horizon: Annotated[int, Integer(1)] = 365
     min_effect: Annotated[float, Real(ge=0)] = 0.01
@@ -135,16 +135,16 @@ class DriftGate:
     def __post_init__(self) -> None:
         """Check the parameters."""
         keep_checked(self, "of the drift gates")
-        if self.gate == PERMUTATION and self.alpha / self.horizon < MIN_LEVEL:
+        if self.gate == PERMUTATION and self.level / self.horizon < MIN_LEVEL:
             raise ParameterError(
-                f"alpha {self.alpha:g} shared by a horizon of {self.horizon:,} rounds is below "
+                f"level {self.level:g} shared by a horizon of {self.horizon:,} rounds is below "
                 f"{MIN_LEVEL:g}, which permutations cannot tell; take fewer rounds"
             )
 
 
 @dataclass(frozen=True)
 class Spending(Saved):
-    """The part of alpha that the tests of a horizon have spent.
+    """The part of the level that the tests of a horizon have spent.
 
     The spending is part of the saved state. A round that is repeated after a crash therefore spends
     its level only once.
@@ -163,11 +163,12 @@ class Spending(Saved):
     def spend(self, gate: DriftGate) -> tuple[float, Spending]:
         """Return the level of all gates of a round, and the spending after the round.
 
-        The remaining alpha is divided evenly among the remaining rounds. The levels therefore add
-        up to at most alpha, even if alpha and horizon are changed between rounds.
+        The rest of the gate's level is divided evenly among the remaining rounds. The levels of the
+        rounds therefore add up to at most the gate's level, even if it and the horizon are changed
+        between rounds.
         """
         now = Spending() if self.n_tested >= gate.horizon else self
-        level = max(0.0, gate.alpha - now.alpha_spent) / (gate.horizon - now.n_tested)
+        level = max(0.0, gate.level - now.alpha_spent) / (gate.horizon - now.n_tested)
         return level, Spending(now.n_tested + 1, now.alpha_spent + level)
 
 

@@ -17,18 +17,18 @@ BAGS_PER_DAY = 12
 N_DAYS = 365
 
 
-def share_with_alarms(n_calendars: int, alpha: float, seed: int) -> float:
+def share_with_alarms(n_calendars: int, level: float, seed: int) -> float:
     """The share of calendars in which any gate of any day has p at most its level.
 
     Each day is compared with the day before, so neighbouring rounds share bags; the three gates
     see features of the bags, of their labels, and of both.
     """
     rng = np.random.default_rng(seed)
-    return float(np.mean([_has_alarm(rng, alpha, seed + i) for i in range(n_calendars)]))
+    return float(np.mean([_has_alarm(rng, level, seed + i) for i in range(n_calendars)]))
 
 
-def _has_alarm(rng: np.random.Generator, alpha: float, seed: int) -> bool:
-    gate, spending, levels = DriftGate(alpha=alpha, horizon=N_DAYS), Spending(), []
+def _has_alarm(rng: np.random.Generator, level: float, seed: int) -> bool:
+    gate, spending, levels = DriftGate(level=level, horizon=N_DAYS), Spending(), []
     for _ in range(N_DAYS):
         level, spending = spending.spend(gate)
         levels.append(level / 3)
@@ -44,6 +44,6 @@ def _has_alarm(rng: np.random.Generator, alpha: float, seed: int) -> bool:
 
 if __name__ == "__main__":
     n = int(sys.argv[1])
-    for alpha in (0.05, 0.2):
-        share = share_with_alarms(n, alpha, seed=1)
-        print(f"alpha {alpha}: {share:.4f} ± {(share * (1 - share) / n) ** 0.5:.4f} of {n} years")
+    for level in (0.05, 0.2):
+        share = share_with_alarms(n, level, seed=1)
+        print(f"level {level}: {share:.4f} ± {(share * (1 - share) / n) ** 0.5:.4f} of {n} years")

@@ -56,18 +56,18 @@ def test_stages_of_permutations_keep_every_level():
     assert (staged_p_values(rows, np.arange(16) < 8, 19, 0, level=0.001)[1] <= 0.001).all()
 
 
-# ---------------------------------------------------------------------- alpha
+# ---------------------------------------------------------------------- level
 
 
-def test_alpha_is_spent_once():
-    """The levels of a horizon add up to alpha, also when it changes on the way; then a new one
+def test_the_level_is_spent_once():
+    """The levels of a horizon add up to the level, also when it changes on the way; then a new one
     begins."""
-    gate, spending, levels = DriftGate(alpha=0.2, horizon=4), Spending(), []
-    for alpha in (0.2, 0.2, 0.1, 0.3, 0.2):
-        level, spending = spending.spend(DriftGate(alpha=alpha, horizon=4))
+    gate, spending, levels = DriftGate(level=0.2, horizon=4), Spending(), []
+    for total in (0.2, 0.2, 0.1, 0.3, 0.2):
+        level, spending = spending.spend(DriftGate(level=total, horizon=4))
         levels.append(level)
     assert levels == pytest.approx([0.05, 0.05, 0.0, 0.2, 0.05])
-    assert spending == Spending(1, gate.alpha / 4)
+    assert spending == Spending(1, gate.level / 4)
     with pytest.raises(ParameterError, match=r"horizon of 100,000 rounds .* take fewer rounds"):
         DriftGate(horizon=100_000)
 
@@ -76,7 +76,7 @@ def test_alpha_is_spent_once():
 def test_a_year_without_drift():
     """30 calendars of 365 daily rounds of three gates: the share with an alarm is what is promised,
     within three standard errors. (One level for each round alarms in all of them.)"""
-    share = share_with_alarms(n_calendars=30, alpha=0.3, seed=0)
+    share = share_with_alarms(n_calendars=30, level=0.3, seed=0)
     assert abs(share - (1 - np.exp(-0.3))) < 3 * np.sqrt(0.26 * 0.74 / 30)
 
 
