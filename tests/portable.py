@@ -2,7 +2,7 @@
 
 Another machine is another environment: kernels of OpenBLAS for other processors (Haswell has FMA,
 Sandybridge has not: they round otherwise), Numba's code for any x86-64 (no FMA, no AVX), one core,
-and eight processes at once, each with one core. The files that are marked ``portable``
+or eight processes at once, each with one core. The files that are marked ``portable``
 run in each, but for their ``long`` tests: they hold kernels, products and solvers, and what is
 fitted with them, to tolerances that follow from the arithmetic.
 """
@@ -21,14 +21,22 @@ MARK = "\npytestmark = pytest.mark.portable\n"
 ONE_CORE_EACH = {"BAGBASIS_WORKER_CORES": "1"}
 ONE_CORE = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))]
 
-# what it is called, the environment, processes, and what the command begins with; one process where
-# one will do, as each imports the library and all files, which takes as long as the tests
+# what it is called, the environment, processes, and what the command begins with. Processors and
+# cores are tried together: each run imports the library, which takes as long as the tests
 MACHINES: tuple[tuple[str, dict[str, str], int, list[str]], ...] = (
     ("OpenBLAS's kernels for Haswell", {"OPENBLAS_CORETYPE": "Haswell"}, 0, []),
-    ("OpenBLAS's kernels for Sandybridge", {"OPENBLAS_CORETYPE": "Sandybridge"}, 0, []),
-    ("Numba's code for any x86-64", {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}, 0, []),
-    ("one core", ONE_CORE_EACH, 0, ONE_CORE),
-    ("eight processes of one core", ONE_CORE_EACH, 8, []),
+    (
+        "OpenBLAS's kernels for Sandybridge, eight processes of one core",
+        {"OPENBLAS_CORETYPE": "Sandybridge", **ONE_CORE_EACH},
+        8,
+        [],
+    ),
+    (
+        "Numba's code for any x86-64, one core",
+        {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", **ONE_CORE_EACH},
+        0,
+        ONE_CORE,
+    ),
 )
 
 
