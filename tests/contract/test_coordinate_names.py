@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -58,45 +60,83 @@ KINDS = {
 }
 
 
-def stored(frames, url):
-    made = BagStore.create(url, 3, target_names=["y"], box=[(0, 20)] * 3, overwrite=True)
-    return made.append(frames, {"y": Y})
+def stored(frames, url, ids=None):
+    made = BagStore.create(url, 3, target_names=["y"], box=BOX, overwrite=True)
+    return made.append(frames, {"y": Y}, ids=ids)
 
 
+def read_only(frames, url):
+    """A store of these frames in the folder, made once: no call changes it."""
+    place = url / f"{'-'.join(frames[0].columns)}.zarr"
+    return BagStore.open(place) if place.exists() else stored(frames, place)
+
+
+@cache
 def regressor(**arguments):
     return DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0, **arguments).fit(FRAMES, Y)
 
 
+@cache
 def classifier(**arguments):
     return DoubleBasisClassifier(MomentsEmbedding(), alpha=1.0, **arguments).fit(FRAMES, CLASSES)
 
 
+@cache
 def triple(**arguments):
     return TripleBasisRegressor(MomentsEmbedding(), alpha=1.0, **arguments).fit(FRAMES, ANSWERS)
 
 
+@cache
 def smoother():
     return KernelSmoother(MomentsEmbedding()).fit(FRAMES, responses=ANSWERS)
 
 
+@cache
+def calibrated(make):
+    """A model with intervals, or sets, of its own: `make` hands out one that all share."""
+    model = deepcopy(make())
+    return model.conformalize(FRAMES, Y if make is regressor else CLASSES, cv=4)
+
+
 def written(frames, url):
-    write_predictions(regressor(), stored(frames, url / "s"), url / "p.zarr", overwrite=True)
+    write_predictions(regressor(), read_only(frames, url), url / "p.zarr", overwrite=True)
     import zarr
 
     return zarr.open_group(url / "p.zarr", mode="r")["predictions"][:]
 
 
 def conformal(frames, url):
-    model = regressor().conformalize(frames, Y, cv=4)
+    model = deepcopy(regressor()).conformalize(frames, Y, cv=4)
     return np.column_stack(model.predict_interval(FRAMES, coverage=0.5))
 
 
+@cache
 def density():
     return ExponentialFamilyDensity(n_features=16, bandwidth=1.0, alpha=1e-3).fit(FRAMES)
 
 
+@cache
+def embedding(kind):
+    return kind().fit(FRAMES)
+
+
+@cache
+def detector():
+    return DriftDetector(n_permutations=9, n_frequencies=8).fit(FRAMES)
+
+
+@cache
+def subspaces():
+    return IndependentSubspaces(n_features=4).fit(pd.concat(FRAMES))
+
+
+@cache
+def densities():
+    return estimate_densities(FRAMES, smoothness=1.0, box=BOX)
+
+
 def detected(frames, url):
-    return DriftDetector(n_permutations=9, n_frequencies=8).fit(FRAMES).test(frames).p_value
+    return detector().test(frames).p_value
 
 
 CALLS = {
@@ -107,15 +147,13 @@ CALLS = {
     "ExponentialFamilyDensity.log_density_gradient": lambda b, _: pd.DataFrame(
         density().log_density_gradient(b[0]), columns=b[0].columns
     ).reindex(columns=["u", "v", "w"]),
-    "Densities.at": lambda b, _: estimate_densities(FRAMES, smoothness=1.0, box=BOX).at(b[0]),
-    "Densities.l2_distance": lambda b, _: estimate_densities(
-        FRAMES, smoothness=1.0, box=BOX
-    ).l2_distance(estimate_densities(b, smoothness=1.0, box=BOX)),
+    "Densities.at": lambda b, _: densities().at(b[0]),
+    "Densities.l2_distance": lambda b, _: densities().l2_distance(
+        estimate_densities(b, smoothness=1.0, box=BOX)
+    ),
     "kde_at": lambda b, _: kde_at(FRAMES, b[0], 0.2, box=BOX),
     "fit_test": lambda b, _: fit_test(b[0], density(), n_draws=9).statistic,
-    "IndependentSubspaces.transform": lambda b, _: (
-        IndependentSubspaces(n_features=4).fit(pd.concat(FRAMES)).transform(b[0])
-    ),
+    "IndependentSubspaces.transform": lambda b, _: subspaces().transform(b[0]),
     "DivergenceKernel.transform": lambda b, _: DivergenceKernel().fit(FRAMES).transform(b),
     "divergence_matrix": lambda b, _: divergence_matrix(FRAMES, b),
     "PointTransformer.transform_points": lambda b, _: (
@@ -129,10 +167,10 @@ CALLS = {
         classifier(uncertainty=True).bag_scores(b)
     ),
     "DoubleBasisClassifier.conformalize": lambda b, _: (
-        classifier().conformalize(b, CLASSES, cv=4).predict_set(FRAMES, 0.5)
+        deepcopy(classifier()).conformalize(b, CLASSES, cv=4).predict_set(FRAMES, 0.5)
     ),
-    "DoubleBasisClassifier.predict_set": lambda b, _: (
-        classifier().conformalize(FRAMES, CLASSES, cv=4).predict_set(b, coverage=0.5)
+    "DoubleBasisClassifier.predict_set": lambda b, _: calibrated(classifier).predict_set(
+        b, coverage=0.5
     ),
     "DoubleBasisClassifier.decision_function": lambda b, _: classifier().decision_function(b),
     "DoubleBasisClassifier.predict": lambda b, _: classifier().predict(b) == "a",
@@ -144,7 +182,7 @@ CALLS = {
     "DoubleBasisRegressor.conformalize": conformal,
     "DoubleBasisRegressor.predict": lambda b, _: regressor().predict(b),
     "DoubleBasisRegressor.predict_interval": lambda b, _: np.array(
-        regressor().conformalize(FRAMES, Y, cv=4).predict_interval(b, coverage=0.5)
+        calibrated(regressor).predict_interval(b, coverage=0.5)
     ),
     "DoubleBasisRegressor.score": lambda b, _: regressor().score(b, Y),
     "KernelSmoother.densities": lambda b, _: smoother().densities(b).coefficients,
@@ -160,22 +198,18 @@ CALLS = {
     "TripleBasisRegressor.predict_density": lambda b, _: triple().predict_density(b, grid=4),
     "TripleBasisRegressor.sample": lambda b, _: triple().sample(b, 5).points,
     "TripleBasisRegressor.score": lambda b, _: triple().score(b, ANSWERS),
-    "features": lambda b, url: np.asarray(
-        features(stored(b, url / "s"), MomentsEmbedding().fit(FRAMES))
-    ),
+    "features": lambda b, url: np.asarray(features(read_only(b, url), embedding(MomentsEmbedding))),
     "iter_predictions": lambda b, url: np.concatenate(
-        [item.prediction for item in iter_predictions(regressor(), stored(b, url / "s"))]
+        [item.prediction for item in iter_predictions(regressor(), read_only(b, url))]
     ),
     "write_predictions": written,
-    "DriftDetector.predict": lambda b, _: (
-        DriftDetector(n_permutations=9, n_frequencies=8).fit(FRAMES).predict(b).p_value
-    ),
+    "DriftDetector.predict": lambda b, _: detector().predict(b).p_value,
     "DriftDetector.test": detected,
     "drift_test": lambda b, _: drift_test(FRAMES, b, n_permutations=9).statistic,
     "BagStore.append": lambda b, url: stored(FRAMES, url / "s").append(b).read().points,
     "merge_stores": lambda b, url: (
         merge_stores(
-            [stored(FRAMES, url / "s"), _with_other_ids(b, url / "t")],
+            [read_only(FRAMES, url), stored(b, url / "t", ids=np.arange(N) + N)],
             url / "m",
             overwrite=True,
         )
@@ -183,27 +217,27 @@ CALLS = {
         .points
     ),
     "DoubleBasisRegressor.predict of a store": lambda b, url: np.asarray(
-        regressor().predict(stored(b, url / "s"))
+        regressor().predict(read_only(b, url))
     ),
     "DoubleBasisRegressor.predict_interval of a store": lambda b, url: np.stack(
-        regressor().conformalize(FRAMES, Y, cv=4).predict_interval(stored(b, url / "s"), 0.5)
+        calibrated(regressor).predict_interval(read_only(b, url), 0.5)
     ),
     "DoubleBasisClassifier.predict_proba of a store": lambda b, url: np.asarray(
-        classifier().predict_proba(stored(b, url / "s"))
+        classifier().predict_proba(read_only(b, url))
     ),
     "TripleBasisRegressor.predict of a store": lambda b, url: np.asarray(
-        triple().predict(stored(b, url / "s"))
+        triple().predict(read_only(b, url))
     ),
     "KernelSmoother.predict of a store": lambda b, url: np.asarray(
-        smoother().predict(stored(b, url / "s"))
+        smoother().predict(read_only(b, url))
     ),
-    "evaluate of a store": lambda b, url: evaluate(regressor(), stored(b, url / "s"), Y).score,
-    "DriftDetector.test of a store": lambda b, url: detected(stored(b, url / "s"), url),
+    "evaluate of a store": lambda b, url: evaluate(regressor(), read_only(b, url), Y).score,
+    "DriftDetector.test of a store": lambda b, url: detected(read_only(b, url), url),
     "two_sample_test of stores": lambda b, url: (
-        two_sample_test(FRAMES, stored(b, url / "s"), n_permutations=9).statistic
+        two_sample_test(FRAMES, read_only(b, url), n_permutations=9).statistic
     ),
     **{
-        f"{name}.transform": lambda b, _, kind=kind: kind().fit(FRAMES).transform(b)
+        f"{name}.transform": lambda b, _, kind=kind: embedding(kind).transform(b)
         for name, kind in KINDS.items()
     },
 }
@@ -242,11 +276,6 @@ VERBS = {
 OTHERS = {"data", "store", "new", "Y", "b", "reference", "stores", "points", "model", "score"}
 
 
-def _with_other_ids(frames, url):
-    made = BagStore.create(url, 3, target_names=["y"], box=[(0, 20)] * 3, overwrite=True)
-    return made.append(frames, {"y": Y}, ids=np.arange(N) + N)
-
-
 def test_the_table_has_every_call():
     """Rows (random features) and specs, which are made inside, have no names of their own."""
     expected = set()
@@ -261,12 +290,17 @@ def test_the_table_has_every_call():
     assert expected - CALLS.keys() - ALONE.keys() == set()
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("names")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", CALLS)
-def test_names_are_compared(name, tmp_path):
+def test_names_are_compared(name, folder):
     straight, turned = (
-        np.asarray(CALLS[name](bags, tmp_path), dtype=float) for bags in (FRAMES, TURNED)
+        np.asarray(CALLS[name](bags, folder), dtype=float) for bags in (FRAMES, TURNED)
     )
     np.testing.assert_allclose(turned, straight, rtol=1e-6, atol=1e-9)
     with pytest.raises(BagbasisError, match=r"'u' is missing.* 'uu' is extra"):
-        CALLS[name](RENAMED, tmp_path)
+        CALLS[name](RENAMED, folder)

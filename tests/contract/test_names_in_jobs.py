@@ -12,19 +12,26 @@ from bagbasis import BagbasisError, BagStore, DoubleBasisRegressor, MomentsEmbed
 from bagbasis.jobs.cli import cli
 from bagbasis.neural.examples import blocks_of
 from bagbasis.neural.tan import named_points
-from tests.contract.test_coordinate_names import FRAMES, RENAMED, TURNED, Y, stored
+from tests.contract.test_coordinate_names import FRAMES, RENAMED, TURNED, Y, read_only, stored
 from tests.jobs.running import bags, settings
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("names")
 
 
 def model(folder):
     """A model in a file that was fitted on the bags in their first order."""
-    made = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0).fit(stored(FRAMES, folder / "f"))
-    made.save(folder / "m.zarr", overwrite=True)
-    return folder / "m.zarr"
+    place = folder / "m.zarr"
+    if not place.exists():
+        model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
+        model.fit(read_only(FRAMES, folder)).save(place)
+    return place
 
 
 def predicted(frames, folder):
-    options = {"data_url": stored(frames, folder / "s").url, "model_url": model(folder)}
+    options = {"data_url": read_only(frames, folder).url, "model_url": model(folder)}
     options |= {"output_url": folder / "p.csv", "overwrite": "true"}
     run("predict", options)
     return pd.read_csv(folder / "p.csv")["y"].to_numpy()
@@ -44,7 +51,7 @@ def report(job, folder, **options):
 
 
 def evaluated(frames, folder):
-    options = {"data_url": stored(frames, folder / "s").url, "model_url": model(folder)}
+    options = {"data_url": read_only(frames, folder).url, "model_url": model(folder)}
     run("evaluate", {**options, "out_dir": folder / "out", "n_pictured": 1})
     result = json.loads((folder / "out" / "report.json").read_text())
     return [value for value in result["targets"]["y"].values() if isinstance(value, float)]
@@ -54,15 +61,15 @@ def drifted(frames, folder):
     """Two jobs with a file between them."""
     detector = {"detector_url": folder / "d.npz", "overwrite": "true"}
     small = {"n_permutations": 19, "n_frequencies": 8}
-    run("drift fit", {"data_url": stored(FRAMES, folder / "a").url, **detector, **small})
-    arguments = {"data_url": stored(frames, folder / "s").url, "detector_url": folder / "d.npz"}
+    run("drift fit", {"data_url": read_only(FRAMES, folder).url, **detector, **small})
+    arguments = {"data_url": read_only(frames, folder).url, "detector_url": folder / "d.npz"}
     return report("drift test", folder, **arguments)["p_value"]
 
 
 def compared(frames, folder):
     arguments = {
         "a_url": stored(FRAMES, folder / "a").url,
-        "b_url": stored(frames, folder / "s").url,
+        "b_url": read_only(frames, folder).url,
     }
     small = {"n_permutations": 19, "embedding": "moments", "statistic": "mmd_u"}
     run("test two-sample", {**arguments, **small, "out_dir": folder / "out"})
@@ -70,9 +77,8 @@ def compared(frames, folder):
 
 
 def merged(frames, folder):
-    first = stored(FRAMES, folder / "a")
-    second = BagStore.create(folder / "s", 3, target_names=["y"], box=[(0, 20)] * 3, overwrite=True)
-    second.append(frames, {"y": Y}, ids=np.arange(len(Y)) + len(Y))
+    first = read_only(FRAMES, folder)
+    second = stored(frames, folder / "s", ids=np.arange(len(Y)) + len(Y))
     stores = f"[{first.url}, {second.url}]"
     run("merge", {"stores": stores, "url": folder / "m", "overwrite": "true"})
     return BagStore.open(folder / "m").read().points
@@ -131,11 +137,11 @@ def test_the_table_has_every_job():
 
 @pytest.mark.long
 @pytest.mark.parametrize("job", JOBS)
-def test_jobs_compare_names(job, tmp_path):
-    straight, turned = (np.asarray(JOBS[job](frames, tmp_path)) for frames in (FRAMES, TURNED))
+def test_jobs_compare_names(job, folder):
+    straight, turned = (np.asarray(JOBS[job](frames, folder)) for frames in (FRAMES, TURNED))
     np.testing.assert_allclose(turned, straight, rtol=1e-6, atol=1e-9)
     with pytest.raises(BagbasisError, match=r"'u' is missing.* 'uu' is extra"):
-        JOBS[job](RENAMED, tmp_path)
+        JOBS[job](RENAMED, folder)
 
 
 @pytest.mark.long

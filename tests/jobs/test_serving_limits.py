@@ -65,98 +65,78 @@ async def listening():
 REQUEST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 
 
-def test_answers_are_not_held_back():
+async def test_answers_are_not_held_back():
     """Head and body of an answer are two packets: the second does not wait for an ACK."""
-
-    async def look():
-        async with listening() as (state, connect):
-            reader, _ = await connect(REQUEST + b"body")
-            await reader.readuntil(b"hello")
-            (connection,) = state.connections
-            accepted = connection.transport.get_extra_info("socket")
-            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
-
-    asyncio.run(look())
+    async with listening() as (state, connect):
+        reader, _ = await connect(REQUEST + b"body")
+        await reader.readuntil(b"hello")
+        (connection,) = state.connections
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n", REQUEST])
-def test_unfinished_requests_are_closed(sent, monkeypatch):
+async def test_unfinished_requests_are_closed(sent, monkeypatch):
     """Silence, half a head, a body that was not waited for: the connection ends by itself."""
     monkeypatch.setattr(serving_limits, "HEAD_SECONDS", 0.01)
-
-    async def wait():
-        async with listening() as (state, connect):
-            reader, _ = await connect(sent)
-            with suppress(ConnectionResetError):
-                await reader.read()
-            assert not state.connections
-
-    asyncio.run(wait())
+    async with listening() as (state, connect):
+        reader, _ = await connect(sent)
+        with suppress(ConnectionResetError):
+            await reader.read()
+        assert not state.connections
 
 
-def test_bytes_that_drip_in_buy_no_time(monkeypatch):
+async def test_bytes_that_drip_in_buy_no_time(monkeypatch):
     """The seconds count from the first wait on, not from the last byte."""
     monkeypatch.setattr(serving_limits, "HEAD_SECONDS", 1e6)
-
-    async def drip():
-        async with listening() as (state, connect):
-            _, writer = await connect(b"G")
-            while not state.connections:
-                await asyncio.sleep(0)
-            (connection,) = state.connections
-            deadline = connection.deadline
-            for byte in (b"E", b"T", b" "):
-                connection.data_received(byte)
-            assert connection.deadline is deadline is not None
-            connection.data_received(b"/ HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert connection.deadline is None  # the server's turn
-            assert deadline.cancelled()
-            writer.close()
-
-    asyncio.run(drip())
+    async with listening() as (state, connect):
+        _, writer = await connect(b"G")
+        while not state.connections:
+            await asyncio.sleep(0)
+        (connection,) = state.connections
+        deadline = connection.deadline
+        for byte in (b"E", b"T", b" "):
+            connection.data_received(byte)
+        assert connection.deadline is deadline is not None
+        connection.data_received(b"/ HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.deadline is None  # the server's turn
+        assert deadline.cancelled()
+        writer.close()
 
 
-def test_the_longest_silence_makes_way(monkeypatch):
+async def test_the_longest_silence_makes_way(monkeypatch):
     """With too many idle connections the oldest is closed, and the new one answered."""
     monkeypatch.setattr(serving_limits, "MAX_WAITING", 3)
-
-    async def crowd():
-        async with listening() as (state, connect):
-            silent = []
-            for k in range(3):
-                silent.append(await connect())
-                while len(state.connections) <= k:
-                    await asyncio.sleep(0)
-            reader, _ = await connect(REQUEST + b"body")
-            await reader.readuntil(b"hello")
-            assert await silent[0][0].read() == b""
-            assert len(state.connections) == 3
-
-    asyncio.run(crowd())
+    async with listening() as (state, connect):
+        silent = []
+        for k in range(3):
+            silent.append(await connect())
+            while len(state.connections) <= k:
+                await asyncio.sleep(0)
+        reader, _ = await connect(REQUEST + b"body")
+        await reader.readuntil(b"hello")
+        assert await silent[0][0].read() == b""
+        assert len(state.connections) == 3
 
 
-def test_room_is_shared_in_order():
+async def test_room_is_shared_in_order():
     """What does not fit waits, and what came later waits behind it."""
+    room, order = MemoryLimit(10), []
+    inside = asyncio.Event()
 
-    async def share():
-        room, order = MemoryLimit(10), []
-        inside = asyncio.Event()
+    async def take(name, size):
+        async with room.taking(size):
+            order.append(name)
+            await inside.wait()
 
-        async def take(name, size):
-            async with room.taking(size):
-                order.append(name)
-                await inside.wait()
-
-        tasks = [asyncio.ensure_future(take(*item)) for item in (("a", 6), ("large", 8), ("b", 2))]
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert order == ["a"]  # b would fit, but is behind large
-        inside.set()
-        await asyncio.gather(*tasks)
-        assert order == ["a", "large", "b"]
-        assert room.free == 10
-
-    asyncio.run(share())
+    tasks = [asyncio.ensure_future(take(*item)) for item in (("a", 6), ("large", 8), ("b", 2))]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert order == ["a"]  # b would fit, but is behind large
+    inside.set()
+    await asyncio.gather(*tasks)
+    assert order == ["a", "large", "b"]
+    assert room.free == 10
 
 
 class Caller:
@@ -204,76 +184,68 @@ def app_of():
     return make_app(SimpleNamespace(served=Served("x", None)), TOKEN)
 
 
-def test_large_bodies_are_bounded_in_all(monkeypatch):
+async def test_large_bodies_are_bounded_in_all(monkeypatch):
     """Two large bodies may be there; what is more of a third is not read before one has ended."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     monkeypatch.setattr(LargeBodies, "answer", answered)
-
-    async def flood():
-        app = app_of()
-        callers = [Caller(app, [], parts=2) for _ in range(MAX_LARGE + 1)]
-        for caller in callers:
-            caller.give()
-        for caller in callers[:MAX_LARGE]:
-            await caller.asked_again.wait()
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert not callers[-1].asked_again.is_set()
-        small = Caller(app, [])
-        small.give(b"[")
-        await small.task
-        assert small.status == 422  # whoever sends little waits for nobody
-        callers[0].may_again.set()
-        await callers[0].task
-        await callers[-1].asked_again.wait()
-        for caller in callers[1:]:
-            caller.may_again.set()
-            await caller.task
-        assert {caller.status for caller in callers} == {200}
-
-    asyncio.run(flood())
+    app = app_of()
+    callers = [Caller(app, [], parts=2) for _ in range(MAX_LARGE + 1)]
+    for caller in callers:
+        caller.give()
+    for caller in callers[:MAX_LARGE]:
+        await caller.asked_again.wait()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not callers[-1].asked_again.is_set()
+    small = Caller(app, [])
+    small.give(b"[")
+    await small.task
+    assert small.status == 422  # whoever sends little waits for nobody
+    callers[0].may_again.set()
+    await callers[0].task
+    await callers[-1].asked_again.wait()
+    for caller in callers[1:]:
+        caller.may_again.set()
+        await caller.task
+    assert {caller.status for caller in callers} == {200}
 
 
 async def answered(self, name, url, body):
     return 200, b"{}"
 
 
-def test_too_many_large_bodies(monkeypatch):
+async def test_too_many_large_bodies(monkeypatch):
     """Beyond those that may wait a client is told to come again, unless one of them has gone."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     monkeypatch.setattr(champion_app, "MAX_WAITING_LARGE", 2)
     monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.05)  # waiting takes none of it
     monkeypatch.setattr(LargeBodies, "answer", answered)
-
-    async def wait():
-        app = app_of()
-        held = [Caller(app, [], parts=2) for _ in range(MAX_LARGE)]
-        for caller in held:
-            caller.give()
-            await caller.asked_again.wait()
-        waiting = [Caller(app, []) for _ in range(2)]
-        for caller in waiting:
-            caller.give()
-            await asyncio.sleep(0)
-        refused = Caller(app, [])
-        refused.give()
-        await refused.task
-        assert refused.status == 503
-        assert b"2 other large bodies wait" in refused.answers[1]["body"]
-        assert (b"retry-after", b"10") in refused.answers[0]["headers"]
-        waiting[0].is_gone = True
-        last = Caller(app, [])
-        last.give()
-        await waiting[0].task
-        assert waiting[0].status == 400
-        for caller in held:
-            await caller.task
-            assert caller.status == 408
-        for caller in (waiting[1], last):
-            await caller.task
-            assert caller.status == 200
-
-    asyncio.run(wait())
+    app = app_of()
+    held = [Caller(app, [], parts=2) for _ in range(MAX_LARGE)]
+    for caller in held:
+        caller.give()
+        await caller.asked_again.wait()
+    waiting = [Caller(app, []) for _ in range(2)]
+    for caller in waiting:
+        caller.give()
+        await asyncio.sleep(0)
+    refused = Caller(app, [])
+    refused.give()
+    await refused.task
+    assert refused.status == 503
+    assert b"2 other large bodies wait" in refused.answers[1]["body"]
+    assert (b"retry-after", b"10") in refused.answers[0]["headers"]
+    waiting[0].is_gone = True
+    last = Caller(app, [])
+    last.give()
+    await waiting[0].task
+    assert waiting[0].status == 400
+    for caller in held:
+        await caller.task
+        assert caller.status == 408
+    for caller in (waiting[1], last):
+        await caller.task
+        assert caller.status == 200
 
 
 def turn_of(turns, order, name, is_gone=bool):
@@ -293,55 +265,48 @@ async def settled():
         await asyncio.sleep(0)
 
 
-def test_turns_are_taken_in_order_by_those_who_stay():
+async def test_turns_are_taken_in_order_by_those_who_stay():
     """Those who have gone, or are cancelled, while they wait take no turn, and hold up nobody."""
+    turns, order, gone = Turns(1, 10), [], set()
+    tasks = {}
+    for name in "abcdef":
+        tasks[name] = turn_of(turns, order, name, lambda name=name: name in gone)
+        await asyncio.sleep(0)
+    gone |= {"b", "c"}
+    tasks["d"][0].cancel()
+    await settled()
+    assert order == ["a"]
+    tasks["a"][1].set()
+    await settled()
+    assert order == ["a", "e"]
+    tasks["e"][1].set()
+    tasks["e"][0].cancel()  # in its turn
+    await settled()
+    assert order == ["a", "e", "f"]
+    for name in "bc":
+        with pytest.raises(ConnectionError, match="went away"):
+            await tasks[name][0]
+    tasks["f"][1].set()
+    await tasks["f"][0]
+    assert turns.free == 1
+    assert not turns.waiting
 
-    async def take():
-        turns, order, gone = Turns(1, 10), [], set()
-        tasks = {}
-        for name in "abcdef":
-            tasks[name] = turn_of(turns, order, name, lambda name=name: name in gone)
-            await asyncio.sleep(0)
-        gone |= {"b", "c"}
-        tasks["d"][0].cancel()
+
+async def test_a_turn_that_is_handed_to_a_cancelled_client_goes_on():
+    turns, order = Turns(1, 10), []
+    async with turns.taking(bool):
+        first, _ = turn_of(turns, order, "first")
+        second, may_end = turn_of(turns, order, "second")
         await settled()
-        assert order == ["a"]
-        tasks["a"][1].set()
-        await settled()
-        assert order == ["a", "e"]
-        tasks["e"][1].set()
-        tasks["e"][0].cancel()  # in its turn
-        await settled()
-        assert order == ["a", "e", "f"]
-        for name in "bc":
-            with pytest.raises(ConnectionError, match="went away"):
-                await tasks[name][0]
-        tasks["f"][1].set()
-        await tasks["f"][0]
-        assert turns.free == 1
-        assert not turns.waiting
-
-    asyncio.run(take())
+    first.cancel()  # it has not run since the turn is its own
+    await settled()
+    assert order == ["second"]
+    may_end.set()
+    await second
+    assert turns.free == 1
 
 
-def test_a_turn_that_is_handed_to_a_cancelled_client_goes_on():
-    async def take():
-        turns, order = Turns(1, 10), []
-        async with turns.taking(bool):
-            first, _ = turn_of(turns, order, "first")
-            second, may_end = turn_of(turns, order, "second")
-            await settled()
-        first.cancel()  # it has not run since the turn is its own
-        await settled()
-        assert order == ["second"]
-        may_end.set()
-        await second
-        assert turns.free == 1
-
-    asyncio.run(take())
-
-
-def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
+async def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
     """Twenty that vanish while their body is answered or before: who stays among them is answered
     in its turn, and no work of a client that had gone begins."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
@@ -353,29 +318,25 @@ def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
         return 200, b"{}"
 
     monkeypatch.setattr(LargeBodies, "answer", noted)
-
-    async def ask():
-        app = app_of()
-        callers = [Caller(app, []) for _ in range(21)]
-        for k, caller in enumerate(callers):
-            caller.give(f"[{k}]".encode())
-            await asyncio.sleep(0)
-        while len(worked) < MAX_LARGE:
-            await asyncio.sleep(0)
-        staying = callers.pop(10)
-        for caller in callers[MAX_LARGE:]:
-            caller.is_gone = True
-        gate.set()
-        await staying.task
-        assert staying.status == 200
-        for caller in callers:
-            await caller.task
-        assert worked == [b"[0]", b"[1]", b"[10]"]
-
-    asyncio.run(ask())
+    app = app_of()
+    callers = [Caller(app, []) for _ in range(21)]
+    for k, caller in enumerate(callers):
+        caller.give(f"[{k}]".encode())
+        await asyncio.sleep(0)
+    while len(worked) < MAX_LARGE:
+        await asyncio.sleep(0)
+    staying = callers.pop(10)
+    for caller in callers[MAX_LARGE:]:
+        caller.is_gone = True
+    gate.set()
+    await staying.task
+    assert staying.status == 200
+    for caller in callers:
+        await caller.task
+    assert worked == [b"[0]", b"[1]", b"[10]"]
 
 
-def test_answers_that_nobody_reads(monkeypatch):
+async def test_answers_that_nobody_reads(monkeypatch):
     """A client that reads a large answer too slowly loses its connection, and its turn."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
@@ -398,27 +359,23 @@ def test_answers_that_nobody_reads(monkeypatch):
                 return {"type": "http.disconnect"}
             return await super().receive()
 
-    async def ask():
-        app = app_of()
-        unread = [Unread(app, []) for _ in range(MAX_LARGE)]
-        for caller in unread:
-            caller.give()
-        reading = Caller(app, [])
-        reading.give()
-        await reading.task
-        assert reading.status == 200
-        assert (
-            len(b"".join(part["body"] for part in reading.answers[1:]))
-            == 3 * champion_app.ANSWER_BYTES
-        )
-        for caller in unread:
-            await caller.task
-            assert caller.is_dropped.is_set()
-
-    asyncio.run(ask())
+    app = app_of()
+    unread = [Unread(app, []) for _ in range(MAX_LARGE)]
+    for caller in unread:
+        caller.give()
+    reading = Caller(app, [])
+    reading.give()
+    await reading.task
+    assert reading.status == 200
+    assert (
+        len(b"".join(part["body"] for part in reading.answers[1:])) == 3 * champion_app.ANSWER_BYTES
+    )
+    for caller in unread:
+        await caller.task
+        assert caller.is_dropped.is_set()
 
 
-def test_large_answers_to_small_bodies(monkeypatch):
+async def test_large_answers_to_small_bodies(monkeypatch):
     """They are made by the process for large bodies, in a turn of those."""
     asked = []
 
@@ -428,16 +385,12 @@ def test_large_answers_to_small_bodies(monkeypatch):
 
     monkeypatch.setattr(LargeBodies, "answer", large)
     body = b'{"bags": [[[1]], [[2]], [[3]]]}'
-
-    async def ask():
-        app = make_app(SimpleNamespace(served=Served("x", None, n_values=30_000)), TOKEN)
-        caller = Caller(app, [])
-        caller.give(body)
-        await caller.task
-        assert caller.status == 200
-        assert asked == [body]
-
-    asyncio.run(ask())
+    app = make_app(SimpleNamespace(served=Served("x", None, n_values=30_000)), TOKEN)
+    caller = Caller(app, [])
+    caller.give(body)
+    await caller.task
+    assert caller.status == 200
+    assert asked == [body]
 
 
 @pytest.mark.parametrize(("n_bags", "is_large"), [(1000, False), (50_000, True)])
@@ -458,7 +411,7 @@ def test_small_bodies_of_many_bags(n_bags, is_large, monkeypatch):
     assert json.loads(asyncio.run(ask())) == ("large" if is_large else "small")
 
 
-def test_work_ends_with_its_client(monkeypatch):
+async def test_work_ends_with_its_client(monkeypatch):
     """A client that goes away while its body is answered: the work is cancelled."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     ended = []
@@ -470,19 +423,15 @@ def test_work_ends_with_its_client(monkeypatch):
             ended.append(name)
 
     monkeypatch.setattr(LargeBodies, "answer", never)
-
-    async def leave():
-        caller = Caller(app_of(), [])
-        caller.give()
-        caller.leaves = True
-        await caller.task
-        assert ended == ["x"]
-
-    asyncio.run(leave())
+    caller = Caller(app_of(), [])
+    caller.give()
+    caller.leaves = True
+    await caller.task
+    assert ended == ["x"]
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-def test_a_server_that_ends(is_begun, monkeypatch):
+async def test_a_server_that_ends(is_begun, monkeypatch):
     """What is cancelled at the end gets an answer, and no traceback."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     begun = asyncio.Event()
@@ -492,20 +441,16 @@ def test_a_server_that_ends(is_begun, monkeypatch):
         await asyncio.Event().wait()
 
     monkeypatch.setattr(LargeBodies, "answer", never)
-
-    async def end():
-        caller = Caller(app_of(), [])
-        if is_begun:
-            caller.give()
-            await begun.wait()
-        else:
-            await caller.asked.wait()
-        caller.task.cancel()
-        await caller.task
-        assert caller.status == 503
-        assert b"the server ends" in caller.answers[1]["body"]
-
-    asyncio.run(end())
+    caller = Caller(app_of(), [])
+    if is_begun:
+        caller.give()
+        await begun.wait()
+    else:
+        await caller.asked.wait()
+    caller.task.cancel()
+    await caller.task
+    assert caller.status == 503
+    assert b"the server ends" in caller.answers[1]["body"]
 
 
 @pytest.fixture(scope="module")
@@ -571,30 +516,26 @@ def test_the_process_answers_as_the_server_does(saved, large):
     assert "m.zarr-none" in json.loads(message)["detail"]
 
 
-def test_clients_that_go_end_their_own_work(saved, large):
+async def test_clients_that_go_end_their_own_work(saved, large):
     """Each kills its child alone: the process stays, and those who stay are answered in turn."""
     _, url = saved
     body = b'{"bag": [' + b"[1.5,2.5]," * 10**4 + b"[1,2]]}"
-
-    async def ask():
-        process = psutil.Process(large.start().pid)
-        stuck = asyncio.ensure_future(large.answer("m", url, bytearray(2**22)))
-        staying = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in "ab"]
-        going = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in range(8)]
-        staying.append(asyncio.ensure_future(large.answer("m", url, bytearray(body))))
-        while not (children := process.children()):
-            await asyncio.sleep(0.01)
-        # those who wait, and the one whose child works; on a busy machine some are answered by now
-        cancelled = [task for task in (*going, stuck) if task.cancel()]
-        assert cancelled
-        for task in cancelled:
-            with pytest.raises(asyncio.CancelledError):
-                await task
-        await ended(children)
-        assert {status for status, _ in await asyncio.gather(*staying)} == {200}
-        assert large.start().pid == process.pid
-
-    asyncio.run(ask())
+    process = psutil.Process(large.start().pid)
+    stuck = asyncio.ensure_future(large.answer("m", url, bytearray(2**22)))
+    staying = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in "ab"]
+    going = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in range(8)]
+    staying.append(asyncio.ensure_future(large.answer("m", url, bytearray(body))))
+    while not (children := process.children()):
+        await asyncio.sleep(0.01)
+    # those who wait, and the one whose child works; on a busy machine some are answered by now
+    cancelled = [task for task in (*going, stuck) if task.cancel()]
+    assert cancelled
+    for task in cancelled:
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await ended(children)
+    assert {status for status, _ in await asyncio.gather(*staying)} == {200}
+    assert large.start().pid == process.pid
 
 
 @pytest.mark.long
@@ -626,30 +567,26 @@ def test_children_end_with_the_server():
 
 
 @pytest.mark.long
-def test_the_process_dies(saved, large):
+async def test_the_process_dies(saved, large):
     """It is started again; and it ends, with its children, when the server ends."""
     _, url = saved
-
-    async def ask():
-        process = large.start()
-        os.killpg(process.pid, signal.SIGSTOP)
-        work = asyncio.ensure_future(large.answer("m", url, bytearray(ONE)))
-        await settled()
-        os.killpg(process.pid, signal.SIGKILL)
-        with pytest.raises(ConnectionError, match="died"):
-            await work
-        process.wait()
-        assert (await large.answer("m", url, bytearray(ONE)))[0] == 200
-        process = psutil.Process(large.start().pid)
-        client = large.fork_child(json.dumps({"name": "m", "url": url, "size": 9}).encode())
-        while not process.children():
-            await asyncio.sleep(0.01)
-        processes = [process, *process.children()]
-        large.end()
-        await ended(processes)
-        client.close()
-
-    asyncio.run(ask())
+    process = large.start()
+    os.killpg(process.pid, signal.SIGSTOP)
+    work = asyncio.ensure_future(large.answer("m", url, bytearray(ONE)))
+    await settled()
+    os.killpg(process.pid, signal.SIGKILL)
+    with pytest.raises(ConnectionError, match="died"):
+        await work
+    process.wait()
+    assert (await large.answer("m", url, bytearray(ONE)))[0] == 200
+    process = psutil.Process(large.start().pid)
+    client = large.fork_child(json.dumps({"name": "m", "url": url, "size": 9}).encode())
+    while not process.children():
+        await asyncio.sleep(0.01)
+    processes = [process, *process.children()]
+    large.end()
+    await ended(processes)
+    client.close()
 
 
 @pytest.mark.parametrize(
@@ -706,57 +643,45 @@ def test_both_readers_agree(body, encoding, piece, monkeypatch):
         np.testing.assert_array_equal(bag, np.array(points, dtype=float))
 
 
-def test_large_bodies_that_drip_lose_their_slot(monkeypatch):
+async def test_large_bodies_that_drip_lose_their_slot(monkeypatch):
     """Each for a bounded time: a body behind them is answered."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
     monkeypatch.setattr(LargeBodies, "answer", answered)
-
-    async def drip():
-        app = app_of()
-        slow = [Caller(app, [], parts=2) for _ in range(3 * MAX_LARGE)]
-        for caller in slow:
-            caller.give()
-        quick = Caller(app, [])
-        quick.give()
-        await quick.task
-        assert quick.status == 200
-        for caller in slow:
-            await caller.task
-            assert caller.status == 408
-            assert b"too slowly" in caller.answers[1]["body"]
-
-    asyncio.run(drip())
+    app = app_of()
+    slow = [Caller(app, [], parts=2) for _ in range(3 * MAX_LARGE)]
+    for caller in slow:
+        caller.give()
+    quick = Caller(app, [])
+    quick.give()
+    await quick.task
+    assert quick.status == 200
+    for caller in slow:
+        await caller.task
+        assert caller.status == 408
+        assert b"too slowly" in caller.answers[1]["body"]
 
 
-def test_large_bodies_that_come_at_the_least_rate(monkeypatch):
+async def test_large_bodies_that_come_at_the_least_rate(monkeypatch):
     """What has arrived gives more time: the rest of a body may come later than a drip's."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.0)
     monkeypatch.setattr(champion_app, "MIN_RATE", 0.1)
     monkeypatch.setattr(LargeBodies, "answer", answered)
-
-    async def send():
-        caller = Caller(app_of(), [], parts=2)
-        caller.give(b"[1,2]")
-        await caller.asked_again.wait()
-        caller.may_again.set()
-        await caller.task
-        assert caller.status == 200
-
-    asyncio.run(send())
+    caller = Caller(app_of(), [], parts=2)
+    caller.give(b"[1,2]")
+    await caller.asked_again.wait()
+    caller.may_again.set()
+    await caller.task
+    assert caller.status == 200
 
 
-def test_a_body_that_does_not_come(monkeypatch):
+async def test_a_body_that_does_not_come(monkeypatch):
     """Its client is told so, and its room is free again."""
     monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.01)
-
-    async def wait():
-        caller = Caller(app_of(), [])
-        await caller.task
-        assert caller.status == 408
-
-    asyncio.run(wait())
+    caller = Caller(app_of(), [])
+    await caller.task
+    assert caller.status == 408
 
 
 def test_numbers_in_place_of_points(monkeypatch):
