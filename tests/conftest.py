@@ -46,8 +46,17 @@ FRESH = "TESTS_SEED" in os.environ  # `make test-fresh`; else each run draws the
 settings.register_profile("untimed", deadline=None, derandomize=not FRESH)
 settings.load_profile("untimed")
 
-# Workers of local clusters, too; those of jobs that run as commands are spawned, as users' are.
-dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+dask.config.set(
+    {
+        # of local clusters, too; workers of jobs that run as commands are spawned, as users' are
+        "distributed.worker.multiprocessing-method": "forkserver",
+        # clusters wait most of the time; one of two workers took an eighth of a core meanwhile
+        "distributed.worker.profile.enabled": False,
+        "distributed.worker.memory.monitor-interval": "500ms",
+        "distributed.admin.tick.interval": "500ms",
+        "distributed.admin.system-monitor.interval": "10s",
+    }
+)
 get_mp_context()  # has a list of its own, which it sets once
 multiprocessing.get_context("forkserver").set_forkserver_preload(
     ["distributed", "bagbasis.operations.retraining", "tests.forked"]
