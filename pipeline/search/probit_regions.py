@@ -74,6 +74,7 @@ class ProbitRegions(RegionClassifier):
     def of_means(
         cls,
         regions: Sequence[ArrayLike],
+        *,
         n_places: Annotated[int, Integer(1, MAX_PLACES)],
         scale: float,
         offset: float,

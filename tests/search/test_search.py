@@ -125,6 +125,8 @@ def test_arguments_by_keyword():
         regions.expected_rewards(field, every, every, 0.5, (0, 0), rng)
     with pytest.raises(TypeError, match=f"{hint}place="):
         field.condition(np.zeros((1, 1, 1)), 0, field.gain(0), np.zeros(1), rng)
+    with pytest.raises(TypeError, match=f"{hint}n_places="):
+        ProbitRegions.of_means([[0]], 1, 1.0, 0.0)
 
 
 class Drawn(ProbitRegions):
@@ -255,7 +257,10 @@ PLACES = np.zeros((4, 1))
         (lambda m: Field(PLACES, RBF()).draw(0), "n_draws is 0"),
         (lambda m: ProbitRegions(np.ones(4)), "weights have shape"),
         (lambda m: ProbitRegions(np.ones((2, 4)), [1.0]), "offsets have shape"),
-        (lambda m: ProbitRegions.of_means([[0, 4]], 4, 1.0, 0.0), "region 0 has place 4 of 4"),
+        (
+            lambda m: ProbitRegions.of_means([[0, 4]], n_places=4, scale=1.0, offset=0.0),
+            "region 0 has place 4 of 4",
+        ),
         (lambda m: BagRegions(m, [[0]], "left"), "label is 'left'; the model's classes"),
         (lambda m: BagRegions(m, [], "up"), "there are no regions"),
         (lambda m: BagRegions(m, [[0], []], "up"), "region 1 has shape"),

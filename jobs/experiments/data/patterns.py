@@ -78,7 +78,9 @@ def plumes(side: int, window: int, stride: int, n_train: int, rng: np.random.Gen
     field = Field(places, RBF(0.5 * window), noise=_NOISE)
     truth = field.draw(1, rng)[0]
     level = float(np.quantile([truth[region].mean() for region in regions], RARE))
-    highest = ProbitRegions.of_means(regions, len(places), STEEPNESS, -STEEPNESS * level)
+    highest = ProbitRegions.of_means(
+        regions, n_places=len(places), scale=STEEPNESS, offset=-STEEPNESS * level
+    )
     return Pattern(field, truth, highest, lambda f: (f.mean[:, 0], f.variance), (level,), True)
 
 
