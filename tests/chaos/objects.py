@@ -43,7 +43,6 @@ DELAY = 0.4  # seconds
 WRITING = (b"PUT", b"POST", b"DELETE")
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 EXPECTS = re.compile(rb"\r\nexpect: *100-continue", re.IGNORECASE)
-CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 CONNECTION = re.compile(rb"\r\nconnection: *[^\r]*", re.IGNORECASE)
 LISTING = re.compile(rb"^(GET [^ ]*[?&]list-type=2)")
 PAGE_KEYS = b"3"  # of a listing that has to come in pages

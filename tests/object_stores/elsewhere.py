@@ -8,7 +8,7 @@ from typing import Any
 
 from bagbasis import BagStore, ModelError, WriterBusyError
 from bagbasis.operations import Registry
-from tests.data.store.processes import append_batch, batch, running
+from tests.data.store.processes import batch, running
 
 N_ROUNDS = 2
 
@@ -23,11 +23,6 @@ def _with_environment(
 ) -> None:
     os.environ.update(s3)
     target(pipe, *args)
-
-
-def append_once(pipe: Any, url: str) -> None:
-    append_batch(BagStore.open(url))
-    pipe.send("appended")
 
 
 def append_rounds(pipe: Any, url: str, first: int) -> None:
