@@ -144,14 +144,14 @@ class Caller:
 
     body, leaves = b"[]", False
 
-    def __init__(self, app, headers, parts=1):
+    def __init__(self, app, parts=1):
         self.asked, self.may, self.answers, self.parts = asyncio.Event(), asyncio.Event(), [], parts
         self.asked_again, self.may_again = asyncio.Event(), asyncio.Event()
         scope = {"type": "http", "method": "POST", "path": "/predict", "query_string": b""}
         self.is_gone, self.is_dropped = False, asyncio.Event()
         transport = SimpleNamespace(abort=self.is_dropped.set)
         client = SimpleNamespace(is_gone=lambda: self.is_gone, transport=transport)
-        scope |= {"headers": HEADERS + headers, "app": app, "state": {"client": client}}
+        scope |= {"headers": HEADERS, "app": app, "state": {"client": client}}
         self.task = asyncio.ensure_future(app(scope, self.receive, self.send))
 
     async def receive(self):
@@ -175,32 +175,49 @@ class Caller:
     def status(self):
         return self.answers[0]["status"]
 
+    async def ended(self):
+        """The status of the answer, once it is there."""
+        await self.task
+        return self.status
+
     def give(self, body=b"[]"):
         self.body = body
         self.may.set()
+        return self
 
 
 def app_of():
     return make_app(SimpleNamespace(served=Served("x", None)), TOKEN)
 
 
-async def test_large_bodies_are_bounded_in_all(monkeypatch):
+async def answered(self, name, url, body):
+    return 200, b"{}"
+
+
+@pytest.fixture
+def limited(monkeypatch):
+    """Make every body a large one, and set other limits and what answers large bodies."""
+
+    def limit(answer=answered, **values):
+        monkeypatch.setattr(LargeBodies, "answer", answer)
+        for name, value in {"SMALL_BODY": 1, **values}.items():
+            monkeypatch.setattr(champion_app, name, value)
+
+    return limit
+
+
+async def test_large_bodies_are_bounded_in_all(limited):
     """Two large bodies may be there; what is more of a third is not read before one has ended."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
-    monkeypatch.setattr(LargeBodies, "answer", answered)
+    limited()
     app = app_of()
-    callers = [Caller(app, [], parts=2) for _ in range(MAX_LARGE + 1)]
-    for caller in callers:
-        caller.give()
+    callers = [Caller(app, parts=2).give() for _ in range(MAX_LARGE + 1)]
     for caller in callers[:MAX_LARGE]:
         await caller.asked_again.wait()
     for _ in range(20):
         await asyncio.sleep(0)
     assert not callers[-1].asked_again.is_set()
-    small = Caller(app, [])
-    small.give(b"[")
-    await small.task
-    assert small.status == 422  # whoever sends little waits for nobody
+    small = Caller(app).give(b"[")
+    assert await small.ended() == 422  # whoever sends little waits for nobody
     callers[0].may_again.set()
     await callers[0].task
     await callers[-1].asked_again.wait()
@@ -210,42 +227,30 @@ async def test_large_bodies_are_bounded_in_all(monkeypatch):
     assert {caller.status for caller in callers} == {200}
 
 
-async def answered(self, name, url, body):
-    return 200, b"{}"
-
-
-async def test_too_many_large_bodies(monkeypatch):
+async def test_too_many_large_bodies(limited):
     """Beyond those that may wait a client is told to come again, unless one of them has gone."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
-    monkeypatch.setattr(champion_app, "MAX_WAITING_LARGE", 2)
-    monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.05)  # waiting takes none of it
-    monkeypatch.setattr(LargeBodies, "answer", answered)
+    limited(MAX_WAITING_LARGE=2, BODY_SECONDS=0.05)  # waiting takes none of it
     app = app_of()
-    held = [Caller(app, [], parts=2) for _ in range(MAX_LARGE)]
+    held = [Caller(app, parts=2) for _ in range(MAX_LARGE)]
     for caller in held:
         caller.give()
         await caller.asked_again.wait()
-    waiting = [Caller(app, []) for _ in range(2)]
+    waiting = [Caller(app) for _ in range(2)]
     for caller in waiting:
         caller.give()
         await asyncio.sleep(0)
-    refused = Caller(app, [])
-    refused.give()
-    await refused.task
-    assert refused.status == 503
+    refused = Caller(app).give()
+    assert await refused.ended() == 503
     assert b"2 other large bodies wait" in refused.answers[1]["body"]
     assert (b"retry-after", b"10") in refused.answers[0]["headers"]
     waiting[0].is_gone = True
-    last = Caller(app, [])
-    last.give()
+    last = Caller(app).give()
     await waiting[0].task
     assert waiting[0].status == 400
     for caller in held:
-        await caller.task
-        assert caller.status == 408
+        assert await caller.ended() == 408
     for caller in (waiting[1], last):
-        await caller.task
-        assert caller.status == 200
+        assert await caller.ended() == 200
 
 
 def turn_of(turns, order, name, is_gone=bool):
@@ -306,10 +311,9 @@ async def test_a_turn_that_is_handed_to_a_cancelled_client_goes_on():
     assert turns.free == 1
 
 
-async def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
+async def test_clients_that_vanish_keep_nobody_waiting(limited):
     """Twenty that vanish while their body is answered or before: who stays among them is answered
     in its turn, and no work of a client that had gone begins."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     worked, gate = [], asyncio.Event()
 
     async def noted(self, name, url, body):
@@ -317,9 +321,9 @@ async def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
         await gate.wait()
         return 200, b"{}"
 
-    monkeypatch.setattr(LargeBodies, "answer", noted)
+    limited(noted)
     app = app_of()
-    callers = [Caller(app, []) for _ in range(21)]
+    callers = [Caller(app) for _ in range(21)]
     for k, caller in enumerate(callers):
         caller.give(f"[{k}]".encode())
         await asyncio.sleep(0)
@@ -329,23 +333,19 @@ async def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
     for caller in callers[MAX_LARGE:]:
         caller.is_gone = True
     gate.set()
-    await staying.task
-    assert staying.status == 200
+    assert await staying.ended() == 200
     for caller in callers:
         await caller.task
     assert worked == [b"[0]", b"[1]", b"[10]"]
 
 
-async def test_answers_that_nobody_reads(monkeypatch):
+async def test_answers_that_nobody_reads(limited):
     """A client that reads a large answer too slowly loses its connection, and its turn."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
-    monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
 
     async def large(self, name, url, body):
         return 200, b" " * 3 * champion_app.ANSWER_BYTES
 
-    monkeypatch.setattr(LargeBodies, "answer", large)
-    monkeypatch.setattr(champion_app, "MIN_RATE", 2**40)
+    limited(large, SLOW_SECONDS=0.05, MIN_RATE=2**40)
 
     class Unread(Caller):
         async def send(self, message):
@@ -360,13 +360,9 @@ async def test_answers_that_nobody_reads(monkeypatch):
             return await super().receive()
 
     app = app_of()
-    unread = [Unread(app, []) for _ in range(MAX_LARGE)]
-    for caller in unread:
-        caller.give()
-    reading = Caller(app, [])
-    reading.give()
-    await reading.task
-    assert reading.status == 200
+    unread = [Unread(app).give() for _ in range(MAX_LARGE)]
+    reading = Caller(app).give()
+    assert await reading.ended() == 200
     assert (
         len(b"".join(part["body"] for part in reading.answers[1:])) == 3 * champion_app.ANSWER_BYTES
     )
@@ -386,10 +382,8 @@ async def test_large_answers_to_small_bodies(monkeypatch):
     monkeypatch.setattr(LargeBodies, "answer", large)
     body = b'{"bags": [[[1]], [[2]], [[3]]]}'
     app = make_app(SimpleNamespace(served=Served("x", None, n_values=30_000)), TOKEN)
-    caller = Caller(app, [])
-    caller.give(body)
-    await caller.task
-    assert caller.status == 200
+    caller = Caller(app).give(body)
+    assert await caller.ended() == 200
     assert asked == [body]
 
 
@@ -402,18 +396,15 @@ def test_small_bodies_of_many_bags(n_bags, is_large, monkeypatch):
     assert len(body) < champion_app.SMALL_BODY
 
     async def ask():
-        caller = Caller(app_of(), [])
-        caller.give(body)
-        await caller.task
-        assert caller.status == 200
+        caller = Caller(app_of()).give(body)
+        assert await caller.ended() == 200
         return b"".join(message.get("body", b"") for message in caller.answers)
 
     assert json.loads(asyncio.run(ask())) == ("large" if is_large else "small")
 
 
-async def test_work_ends_with_its_client(monkeypatch):
+async def test_work_ends_with_its_client(limited):
     """A client that goes away while its body is answered: the work is cancelled."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     ended = []
 
     async def never(self, name, url, body):
@@ -422,34 +413,31 @@ async def test_work_ends_with_its_client(monkeypatch):
         finally:
             ended.append(name)
 
-    monkeypatch.setattr(LargeBodies, "answer", never)
-    caller = Caller(app_of(), [])
-    caller.give()
+    limited(never)
+    caller = Caller(app_of()).give()
     caller.leaves = True
     await caller.task
     assert ended == ["x"]
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-async def test_a_server_that_ends(is_begun, monkeypatch):
+async def test_a_server_that_ends(is_begun, limited):
     """What is cancelled at the end gets an answer, and no traceback."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
     begun = asyncio.Event()
 
     async def never(self, name, url, body):
         begun.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(LargeBodies, "answer", never)
-    caller = Caller(app_of(), [])
+    limited(never)
+    caller = Caller(app_of())
     if is_begun:
         caller.give()
         await begun.wait()
     else:
         await caller.asked.wait()
     caller.task.cancel()
-    await caller.task
-    assert caller.status == 503
+    assert await caller.ended() == 503
     assert b"the server ends" in caller.answers[1]["body"]
 
 
@@ -643,45 +631,32 @@ def test_both_readers_agree(body, encoding, piece, monkeypatch):
         np.testing.assert_array_equal(bag, np.array(points, dtype=float))
 
 
-async def test_large_bodies_that_drip_lose_their_slot(monkeypatch):
+async def test_large_bodies_that_drip_lose_their_slot(limited):
     """Each for a bounded time: a body behind them is answered."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
-    monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
-    monkeypatch.setattr(LargeBodies, "answer", answered)
+    limited(SLOW_SECONDS=0.05)
     app = app_of()
-    slow = [Caller(app, [], parts=2) for _ in range(3 * MAX_LARGE)]
+    slow = [Caller(app, parts=2).give() for _ in range(3 * MAX_LARGE)]
+    quick = Caller(app).give()
+    assert await quick.ended() == 200
     for caller in slow:
-        caller.give()
-    quick = Caller(app, [])
-    quick.give()
-    await quick.task
-    assert quick.status == 200
-    for caller in slow:
-        await caller.task
-        assert caller.status == 408
+        assert await caller.ended() == 408
         assert b"too slowly" in caller.answers[1]["body"]
 
 
-async def test_large_bodies_that_come_at_the_least_rate(monkeypatch):
+async def test_large_bodies_that_come_at_the_least_rate(limited):
     """What has arrived gives more time: the rest of a body may come later than a drip's."""
-    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
-    monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.0)
-    monkeypatch.setattr(champion_app, "MIN_RATE", 0.1)
-    monkeypatch.setattr(LargeBodies, "answer", answered)
-    caller = Caller(app_of(), [], parts=2)
-    caller.give(b"[1,2]")
+    limited(SLOW_SECONDS=0.0, MIN_RATE=0.1)
+    caller = Caller(app_of(), parts=2).give(b"[1,2]")
     await caller.asked_again.wait()
     caller.may_again.set()
-    await caller.task
-    assert caller.status == 200
+    assert await caller.ended() == 200
 
 
 async def test_a_body_that_does_not_come(monkeypatch):
     """Its client is told so, and its room is free again."""
     monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.01)
-    caller = Caller(app_of(), [])
-    await caller.task
-    assert caller.status == 408
+    caller = Caller(app_of())
+    assert await caller.ended() == 408
 
 
 def test_numbers_in_place_of_points(monkeypatch):
