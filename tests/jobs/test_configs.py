@@ -43,9 +43,14 @@ def test_one_file_a_job():
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_file_is_that_of_the_job(job):
-    """Written by ``python -m bagbasis.jobs.configs.printed configs``."""
-    assert (CONFIGS / f"{job}.yaml").read_text() == config_text(job)
+def test_file_is_that_of_the_job(job, tmp_path, monkeypatch):
+    """Written by ``python -m bagbasis.jobs.configs.printed configs``; bags config JOB prints it
+    from any folder, comments and all, and --help has a text of every key."""
+    text = (CONFIGS / f"{job}.yaml").read_text()
+    monkeypatch.chdir(tmp_path)
+    assert done("config", job) == text == config_text(job)
+    for key, about in rows_of(job):
+        assert not about.startswith(" ("), key
 
 
 def test_keys_that_shells_complete():
@@ -106,23 +111,9 @@ def test_what_is_given_is_taken(values, embedding, second):
     assert (None if second is None else type(made.random_features).__name__) == second
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_config_is_printed(job, tmp_path, monkeypatch):
-    """From any folder, bags config JOB prints the file of that job, comments and all."""
-    monkeypatch.chdir(tmp_path)
-    assert done("config", job) == (CONFIGS / f"{job}.yaml").read_text()
-
-
 def test_config_of_no_job():
     """A job that is not there is refused, and those there are are named."""
     assert "(did you mean 'fit'?); there are generate" in refused(2, "config", "fitt")
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_every_key_has_a_help_text(job):
-    """What --help prints about a key is never empty."""
-    for key, text in rows_of(job):
-        assert not text.startswith(" ("), key
 
 
 def test_keys_of_each_embedding_have_a_heading():
