@@ -13,6 +13,7 @@ from bagbasis import ClusterError
 from bagbasis.execution import waiting
 from bagbasis.execution.tasks import map_reduce, map_tasks
 from tests.execution.gated import until
+from tests.execution.test_notebook import Spoken
 
 
 class Client:
@@ -84,19 +85,6 @@ def add(a, b):
     return a + b
 
 
-class Saying:
-    """A progress that shows lines."""
-
-    def __init__(self):
-        self.said = []
-
-    def __call__(self, done, total):
-        pass
-
-    def say(self, text):
-        self.said.append(text)
-
-
 # each of the two ways to run tasks on a cluster, with the result of tasks 1, 2, 3
 WAYS = {
     "merged": (lambda **options: map_reduce(double, [1, 2, 3], add, sizes=[1] * 3, **options), 12),
@@ -122,15 +110,15 @@ def no_workers(monkeypatch):
 def test_cluster_without_workers(no_workers, way):
     """It is said; the work goes on as soon as there is one."""
     run, expected = WAYS[way]
-    progress, result = Saying(), []
+    progress, result = Spoken(), []
     thread = threading.Thread(target=lambda: result.append(run(progress=progress)))
     thread.start()
-    until(lambda: progress.said)
+    until(lambda: progress.lines)
     no_workers.scale(1)
     thread.join(60)
     assert result == [expected]
-    assert len(progress.said) == 1
-    assert progress.said[0].startswith("no workers since ")
+    assert len(progress.lines) == 1
+    assert progress.lines[0].startswith("no workers since ")
 
 
 @pytest.mark.parametrize("way", WAYS)
