@@ -12,23 +12,19 @@ from bagbasis.jobs.cli import cli
 from bagbasis.jobs.page import unbroken
 from bagbasis.jobs.shell import extra_with
 from bagbasis.jobs.terminal import column_texts
-from tests.jobs.running import settings
+from tests.jobs.running import bags, settings
 
 FIT = settings(embedding="moments", model__random_features="false", model__alpha=0.1)
-
-
-def run(*words):
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("output")
     rng = np.random.default_rng(0)
-    bags = [rng.normal(size=(9, 1)) * scale for scale in rng.uniform(0.5, 2, 60)]
+    points = [rng.normal(size=(9, 1)) * scale for scale in rng.uniform(0.5, 2, 60)]
     store = BagStore.create(folder / "s.zarr", n_dims=1, target_names=["y"])
-    store.append(bags, [bag.std() for bag in bags])
-    done = run("fit", store.url, "-o", folder / "m.zarr", *FIT, *settings(holdout=0.4))
+    store.append(points, [bag.std() for bag in points])
+    done = bags("fit", store.url, "-o", folder / "m.zarr", *FIT, *settings(holdout=0.4))
     assert done.exit_code == 0, done.output
     (folder / "fit.txt").write_text(done.stdout)
     return folder
@@ -44,7 +40,7 @@ def test_a_fit_prints_its_result_first(folder):
     assert len(more) <= 4
     assert more[-1].startswith("Next: bags predict ")
     assert "n_passes" not in "".join(more)
-    output = run(
+    output = bags(
         "fit", folder / "s.zarr", "-o", folder / "v.zarr", "-v", *FIT, *settings(holdout=0.4)
     )
     assert output.stdout.splitlines()[0] == first
@@ -54,7 +50,7 @@ def test_a_fit_prints_its_result_first(folder):
 @pytest.mark.long
 def test_quiet_prints_nothing(folder):
     """Not even progress; the work is done."""
-    output = run("predict", folder / "m.zarr", folder / "s.zarr", "-o", folder / "p.csv", "-q")
+    output = bags("predict", folder / "m.zarr", folder / "s.zarr", "-o", folder / "p.csv", "-q")
     assert (output.exit_code, output.stdout, output.stderr) == (0, "", "")
     assert len((folder / "p.csv").read_text().splitlines()) == 61
 
@@ -62,7 +58,7 @@ def test_quiet_prints_nothing(folder):
 @pytest.mark.long
 def test_arguments_stand_for_keys(folder):
     """A model, data and an output; too many of them are refused."""
-    output = run("evaluate", folder / "m.zarr", folder / "s.zarr", "-o", folder / "out")
+    output = bags("evaluate", folder / "m.zarr", folder / "s.zarr", "-o", folder / "out")
     assert output.exit_code == 0, output.output
     assert output.stdout.startswith("Predicting y: RMSE ")
     page = (folder / "out" / "report.html").read_text()
@@ -75,31 +71,31 @@ def test_arguments_stand_for_keys(folder):
     command = f"bags predict {folder / 'm.zarr'} {folder / 's.zarr'} -o predictions.parquet"
     assert f"<b>Next:</b> {command}" in following.partition("What to worry about")[0]
     assert f"Next: {command}" in output.stdout
-    output = run("predict", "a", "b", "c")
+    output = bags("predict", "a", "b", "c")
     assert output.exit_code == 2
     assert "too many arguments" in output.stderr
 
 
 def test_tables_without_a_terminal(folder):
     """Cells side by side, or with tabs in between; no line is drawn, and none ends in blanks."""
-    plain = run("info", folder / "s.zarr").stdout
+    plain = bags("info", folder / "s.zarr").stdout
     assert not set("│┃━─┏") & set(plain)
     assert all(line == line.rstrip() for line in plain.splitlines())
-    tsv = run("info", folder / "s.zarr", "--format", "tsv").stdout
+    tsv = bags("info", folder / "s.zarr", "--format", "tsv").stdout
     assert "n_bags\t60" in tsv.splitlines()
-    assert json.loads(run("info", folder / "s.zarr", "--format", "json").stdout)["n_bags"] == 60
+    assert json.loads(bags("info", folder / "s.zarr", "--format", "json").stdout)["n_bags"] == 60
 
 
 @pytest.mark.parametrize("words", [["--json"], ["--format", "json"], ["--format=json"]])
 def test_errors_are_json_where_json_is_asked_for(words, tmp_path):
     """Errors of a job, and of an unreadable command line; stderr has its line all the same."""
-    output = run("info", tmp_path / "none.zarr", *words)
+    output = bags("info", tmp_path / "none.zarr", *words)
     error = json.loads(output.stdout)["error"]
     assert error["type"] == "StoreError"
     assert output.stderr.strip() == f"bags: {error['message']}"
-    output = run("fit", "--nope", *words)
+    output = bags("fit", "--nope", *words)
     assert json.loads(output.stdout)["error"]["type"] == "UsageError"
-    assert run("fit", "--nope").stdout == ""
+    assert bags("fit", "--nope").stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -153,7 +149,7 @@ def test_no_secret_of_an_argument_is_printed(words, url, tmp_path, monkeypatch):
     """Nor of the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BAGBASIS_RUNS", url)
-    done = run(*(word.format(url=url) for word in words))
+    done = bags(*(word.format(url=url) for word in words))
     assert done.exit_code != 0
     assert SECRET not in done.output
     assert "MDENG" not in done.output
@@ -162,7 +158,7 @@ def test_no_secret_of_an_argument_is_printed(words, url, tmp_path, monkeypatch):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell, monkeypatch):
     """A script for each shell; keys, datasets and profiles are completed."""
-    assert "_BAGS_COMPLETE" in run("completion", shell).stdout
+    assert "_BAGS_COMPLETE" in bags("completion", shell).stdout
     words = {"COMP_WORDS": "bags fit --set model.al", "COMP_CWORD": "3"}
     words |= {"COMP_CWORD": "model.al"} if shell == "fish" else {}  # as each script has it
     message = CliRunner().invoke(
