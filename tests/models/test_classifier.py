@@ -15,10 +15,10 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import permutation_importance
 from bagbasis.models.fitted_model import PredictedRows
 from bagbasis.models.ridge_model import RidgeModel
+from tests.models.splits import held_out
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(200, most=150)
@@ -172,7 +172,7 @@ def test_another_store_numbers_its_classes_by_itself(tmp_path):
 
 def test_classes_of_the_holdout_are_known(tmp_path):
     """A class that only held-out bags have is a class still; it is never scored."""
-    held = Split(0.1, HOLDOUT_SEED).members(0, 200)
+    held = held_out(0.1, 200)
     codes = CODES.copy()
     codes[np.flatnonzero(held)[:2]] = 7
     store = stored(tmp_path / "s.zarr", BAGS, codes.astype(float))

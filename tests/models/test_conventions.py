@@ -24,7 +24,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
+from tests.models.splits import held_out
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(120, most=150)
@@ -170,7 +170,7 @@ def test_score_by_the_labels_of_a_store(kind, tmp_path):
     y[::7] = np.nan
     store = stored(tmp_path / "s.zarr", BAGS, y)
     model = small(kind).fit(store, target="y", holdout=0.3)
-    out, known = Split(0.3, HOLDOUT_SEED).members(0, len(BAGS)), ~np.isnan(y)
+    out, known = held_out(0.3, len(BAGS)), ~np.isnan(y)
     for url, rows in ((store.url, out & known), (tmp_path / "other.zarr", known)):
         if url != store.url:
             store = stored(url, BAGS, y)

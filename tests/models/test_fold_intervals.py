@@ -17,11 +17,11 @@ from bagbasis import (
 )
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import write_predictions
 from bagbasis.models.intervals import calibration
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
 from tests.models.predicting import BAGS, N, Y, bases, regressor
+from tests.models.splits import held_out
 from tests.oracles.conformal import intervals_by_folds
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import folds_by_content
@@ -152,7 +152,7 @@ def test_of_a_store(tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, columns, ["y", "w"], chunk_points=100)
     fit = {"target": "y", "holdout": 0.2, "sample_weight": "w"}
     model = regressor().fit(store, **fit).conformalize(store, cv=4)
-    saved = np.flatnonzero(~Split(0.2, HOLDOUT_SEED).members(0, N))
+    saved = np.flatnonzero(~held_out(0.2, N))
     folds = folds_by_content([BAGS[i] for i in saved], Y[saved], 4)
     check(model, [BAGS[i] for i in saved], Y[saved], folds, weights=weights[saved])
     model.save(tmp_path / "m.zarr")

@@ -16,17 +16,17 @@ from bagbasis import (
     load_model,
     tune,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import Search, write_predictions
 from bagbasis.models.evaluation.coverage import judge_intervals
 from bagbasis.models.intervals.calibration import SetCalibration
 from bagbasis.models.intervals.fold_calibration import FoldSetCalibration
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier, regressor
+from tests.models.splits import held_out
 from tests.oracles.labelled import stored
 from tests.oracles.planned import folds_by_content
 
 LABELS = NAMES[CODES]
-HELD_OUT = np.asarray(Split(0.4, HOLDOUT_SEED).members(0, N))
+HELD_OUT = held_out(0.4, N)
 
 
 def by_definition(probabilities, true, rank):
@@ -155,8 +155,8 @@ def test_a_tuned_head_is_calibrated():
     start = DoubleBasisClassifier(random_features=bases()[1], validation_fraction=0.3)
     result = tune(start, BAGS, LABELS, search=search, holdout=0.3)
     model = result.model
-    held = [BAGS[i] for i in np.flatnonzero(Split(0.3, HOLDOUT_SEED).members(0, N))]
-    true = LABELS[Split(0.3, HOLDOUT_SEED).members(0, N)]
+    held = [BAGS[i] for i in np.flatnonzero(held_out(0.3, N))]
+    true = LABELS[held_out(0.3, N)]
     shares = model.predict_proba(held)[np.arange(len(held)), np.searchsorted(model.classes_, true)]
     np.testing.assert_allclose(model.calibration_.errors[:, 0], np.sort(1 - shares), rtol=1e-9)
     assert evaluate(model, BAGS, LABELS).subset == "holdout"

@@ -15,7 +15,6 @@ from bagbasis import (
     ProjectionEmbedding,
     features,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import iter_predictions, write_predictions
 from tests.models.predicting import (
@@ -29,6 +28,7 @@ from tests.models.predicting import (
     fitted,
     regressor,
 )
+from tests.models.splits import held_out
 from tests.oracles.labelled import features_by_loop, stored
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
@@ -108,7 +108,7 @@ def test_features_of_no_bags(tmp_path):
 def test_subsets(store, kind):
     """ "holdout" are the bags that the fit left out, "train" the others, "all" both; rows say
     which bag a prediction is of."""
-    held = Split(0.3, HOLDOUT_SEED).members(0, N)
+    held = held_out(0.3, N)
     y = Y if kind is regressor else CODES
     model = kind().fit(BAGS, y, holdout=0.3)
     expected = model.predict(BAGS)
@@ -136,7 +136,7 @@ def test_blocks_without_members_are_left_out(store):
     """A block none of whose bags is in the subset is not yielded."""
     model = regressor().fit(BAGS, Y, holdout=0.02)
     blocks = list(iter_predictions(model, store, subset="holdout"))
-    held = Split(0.02, HOLDOUT_SEED).members(0, N)
+    held = held_out(0.02, N)
     assert sum(len(block.rows) for block in blocks) == held.sum()
     assert all(len(block.rows) for block in blocks)
 

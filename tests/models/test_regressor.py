@@ -15,8 +15,9 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.jobs.configs.model_sections import ModelSection
+from tests.models.splits import held_out, validating
 from tests.oracles import ridge
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 
@@ -121,7 +122,7 @@ def test_unlabelled_bags_are_left_out_and_counted(tmp_path, alpha, in_memory):
 
 def test_held_out_bags_are_not_seen(store):
     """Bags of the holdout change nothing, and are the same on every fit."""
-    held = Split(0.25, HOLDOUT_SEED).members(0, len(BAGS))
+    held = held_out(0.25, len(BAGS))
     model = regressor().fit(store, holdout=0.25)
     assert model.report_["n_bags_held_out"] == held.sum() > 40
     assert model.report_["n_bags_fitted"] == (~held).sum()
@@ -139,9 +140,9 @@ def test_holdout_stays_when_a_store_grows():
     members = split.members(0, 100_000)
     np.testing.assert_array_equal(members[777:1234], split.members(777, 1234))
     assert members.mean() == pytest.approx(0.2, abs=0.005)
-    both = members & Split(0.2, VALIDATION_SEED).members(0, 100_000)
+    both = members & validating(0.2, 100_000)
     assert both.mean() == pytest.approx(0.04, abs=0.004)
-    larger = Split(0.3, HOLDOUT_SEED).members(0, 100_000)
+    larger = held_out(0.3, 100_000)
     assert (larger | ~members).all()
     assert not Split(0.0, 1).members(0, 1000).any()
 

@@ -21,11 +21,11 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.data.labelled.splits import VALIDATION_SEED, Split
 from bagbasis.datasets import DensityMapping
 from bagbasis.datasets.density_mapping import mapped
 from bagbasis.densities import Densities
 from bagbasis.models import judging
+from tests.models.splits import validating
 from tests.oracles import series
 from tests.oracles.hdd import midpoints
 from tests.oracles.labelled import labelled_bags
@@ -113,7 +113,7 @@ def test_penalty_is_chosen_in_l2_of_densities():
     alphas = [1e-4, 1e-2, 1.0, 100.0]
     model = regressor("validation", alphas=alphas, validation_fraction=0.3).fit(BAGS, RESPONSES)
     targets = response_coefficients([RESPONSES[i] for i in KNOWN])
-    held = Split(0.3, VALIDATION_SEED).members(0, N)[KNOWN]
+    held = validating(0.3, N)[KNOWN]
     part = [KNOWN[j] for j in np.flatnonzero(~held)]
     for alpha, score in zip(alphas, model.alpha_scores_, strict=True):
         single = regressor(alpha).fit([BAGS[j] for j in part], [RESPONSES[j] for j in part])

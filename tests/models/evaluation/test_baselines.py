@@ -19,16 +19,16 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit
 from bagbasis.models.evaluation.baselines import judge_rivals
+from tests.models.splits import held_out
 
 N = 300
 RNG = np.random.default_rng(3)
 CENTRES = RNG.random((N, 2)) / 2 + 0.25
 BAGS = [np.clip(c + RNG.normal(0, 0.1, (RNG.integers(2, 30), 2)), 0, 1) for c in CENTRES]
-OUT = Split(0.3, HOLDOUT_SEED).members(0, N)
+OUT = held_out(0.3, N)
 BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=32)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models.evaluation.coverage import judge_intervals
 from tests.models.predicting import BAGS, N, Y, classifier, regressor
+from tests.models.splits import held_out
 from tests.oracles.labelled import stored
 
 TWO = np.stack([Y, 9 * Y**2], axis=1)
@@ -44,7 +44,7 @@ def test_of_the_bags_held_out(store):
     assert judge_intervals(model, store) == []  # made of the bags held out
     result = judge_intervals(model.conformalize(store, cv=5), store)
     assert [item["coverage"] for item in result[:4]] == [0.5, 0.8, 0.9, 0.95]
-    check(result, model, np.flatnonzero(Split(0.2, HOLDOUT_SEED).members(0, N)))
+    check(result, model, np.flatnonzero(held_out(0.2, N)))
 
 
 def test_of_another_store(store, tmp_path):

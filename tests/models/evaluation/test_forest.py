@@ -7,17 +7,17 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import judge_fit
 from bagbasis.models.bag_summaries import MomentsAndExtremes
 from bagbasis.models.evaluation import forest
+from tests.models.splits import held_out
 from tests.oracles.bag_summaries import summary_of
 
 N = 240
 RNG = np.random.default_rng(8)
 BAGS = [RNG.normal(size=(RNG.integers(1, 12), 2)).astype(np.float32) for _ in range(N)]
 Y = np.array([bag.max() for bag in BAGS])
-OUT = Split(0.3, HOLDOUT_SEED).members(0, N)
+OUT = held_out(0.3, N)
 
 
 @pytest.fixture(scope="module")

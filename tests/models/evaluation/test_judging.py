@@ -17,8 +17,8 @@ from bagbasis import (
     evaluate,
 )
 from bagbasis.data.labelled.inputs import with_targets
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models.judging import evaluate_together
+from tests.models.splits import held_out
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 from tests.workers import two_workers
@@ -56,7 +56,7 @@ def model(store):
 @pytest.mark.parametrize("subset", ["all", "holdout", "train"])
 def test_against_a_loop(store, model, subset):
     """Each sum is that of the bags of the subset that have a response, one after the other."""
-    out = Split(0.4, HOLDOUT_SEED).members(0, N)
+    out = held_out(0.4, N)
     keep = {"all": np.ones(N, dtype=bool), "holdout": out, "train": ~out}[subset]
     rows = [i for i in range(N) if keep[i] and RESPONSES[i] is not None]
     truth = project([RESPONSES[i] for i in rows])

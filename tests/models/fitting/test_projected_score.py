@@ -14,7 +14,7 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
+from tests.models.splits import held_out, validating
 from tests.oracles import series
 
 N, FRACTION = 120, 0.3
@@ -53,8 +53,8 @@ def valid(values):
 
 def scores_by_loop(bags, answers, holdout=None):
     """Fitted without the held-out bags; ∫p² − 2/m Σ p(y) of each, point by point."""
-    apart = Split(FRACTION, VALIDATION_SEED).members(0, N)
-    out = Split(holdout, HOLDOUT_SEED).members(0, N) if holdout else np.zeros(N, dtype=bool)
+    apart = validating(FRACTION, N)
+    out = held_out(holdout, N) if holdout else np.zeros(N, dtype=bool)
     value = np.array([a is not None for a in answers]) & ~out
     # the same bases as a fit to all bags decides on
     features = model(1.0).fit(bags, answers).features_
@@ -113,7 +113,7 @@ def test_store_and_memory_agree(tmp_path):
     inside, outside = (model(alphas=ALPHAS).fit(*case) for case in ((bags, answers), (store,)))
     np.testing.assert_allclose(outside.alpha_scores_, inside.alpha_scores_, rtol=1e-6)
     apart = model(alphas=ALPHAS).fit(store, holdout=0.4)
-    saved = Split(0.4, HOLDOUT_SEED).members(0, N)
+    saved = held_out(0.4, N)
     fewer = [None if out else a for out, a in zip(saved, answers, strict=True)]
     same = model(alphas=ALPHAS).fit(bags, fewer)
     np.testing.assert_allclose(apart.alpha_scores_, same.alpha_scores_, rtol=1e-6)
@@ -158,7 +158,7 @@ def test_refused():
     bags, answers = pairs()
     with pytest.raises(ParameterError, match="alpha is 'projected'; expected"):
         DoubleBasisRegressor(alpha="projected").fit(bags, np.zeros(N))
-    apart = Split(FRACTION, VALIDATION_SEED).members(0, N)
+    apart = validating(FRACTION, N)
     none = [None if out else a for out, a in zip(apart, answers, strict=True)]
     with pytest.raises(DataError, match="no bag with a response was held out"):
         model().fit(bags, none)

@@ -20,9 +20,9 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from bagbasis.models import Search
 from bagbasis.models.fitting.feature_map import FeatureMap
+from tests.models.splits import held_out, validating
 from tests.oracles import fourier, ridge, series
 from tests.oracles.labelled import labelled_bags
 
@@ -69,8 +69,8 @@ def errors_by_loop(
     y = targets.reshape(len(z), -1)
     used = ~np.isnan(y).any(axis=1)
     if holdout:
-        used &= ~Split(holdout, HOLDOUT_SEED).members(0, len(z))
-    apart = Split(SHARE, VALIDATION_SEED).members(0, len(z))
+        used &= ~held_out(holdout, len(z))
+    apart = validating(SHARE, len(z))
     train, held = used & ~apart, used & apart
     errors = []
     for alpha in alphas:
@@ -88,8 +88,8 @@ def density_errors_by_solve(
     first, _ = features.embed(bags, np.float32)
     assert features.second is not None
     z, y = fourier.features(first, features.second.frequencies()), coefficients_by_loop()
-    used = ANSWERED & ~Split(holdout, HOLDOUT_SEED).members(0, len(z))
-    apart = Split(SHARE, VALIDATION_SEED).members(0, len(z))
+    used = ANSWERED & ~held_out(holdout, len(z))
+    apart = validating(SHARE, len(z))
     train, held = used & ~apart, used & apart
     variance = y[held].var(axis=0).sum()
     errors = []

@@ -19,9 +19,9 @@ from bagbasis import (
     RandomFourierFeatures,
     StoreError,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import Search, tune
 from bagbasis.models.tuning import halving
+from tests.models.splits import held_out
 from tests.models.tuning.problems import (
     BAGS,
     SEARCH,
@@ -298,7 +298,7 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
     """They are not even embedded: a point outside the box in each of them changes nothing."""
     y, bags = Y.copy(), list(BAGS)
     y[::7] = np.nan
-    out = np.isnan(y) | Split(0.2, HOLDOUT_SEED).members(0, N)
+    out = np.isnan(y) | held_out(0.2, N)
     for i in np.flatnonzero(out):
         bags[i] = bags[i] + 5.0
     store = stored(tmp_path / "s.zarr", bags, y)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bagbasis import DataError, ParameterError, ProjectionEmbedding, TripleBasisRegressor
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import tune
 from bagbasis.models.outcomes.densities import DensityOutcome
 from bagbasis.models.tuning import halving
+from tests.models.splits import held_out
 from tests.models.tuning.problems import (
     ANSWERED,
     BAGS,
@@ -68,7 +68,7 @@ def test_one_rung_is_brute_force(store, precision, holdout, rtol):
         best.append(min(truth))
     assert result.winner == int(np.argmin(best))
     assert best[result.winner] < 0.9 < max(best), "neither all of the variance, nor all alike"
-    out = Split(holdout, HOLDOUT_SEED).members(0, N)
+    out = held_out(holdout, N)
     score = result.scores[0][result.winner]
     assert score.n_train + score.n_held_out == int((ANSWERED & ~out).sum())
     assert isinstance(result.model, TripleBasisRegressor)
@@ -84,7 +84,7 @@ def test_responses_are_projected_once(store, projected, monkeypatch):
     """Once a bag for all embeddings and rungs, once more by the last fit and by the baselines;
     those of bags in the holdout once, when the winner is judged. A kept cache spares the first,
     and a damaged block of it is made again."""
-    out = Split(0.2, HOLDOUT_SEED).members(0, N)
+    out = held_out(0.2, N)
     used = int((ANSWERED & ~out).sum())
     embedded = Embedded(monkeypatch)
     search = replace(FEW, first_bags=N)
