@@ -17,6 +17,7 @@ from bagbasis import (
     tune,
 )
 from bagbasis.core.digits import with_error
+from bagbasis.models import Search
 from bagbasis.models.verdict import RIVALS, verdict_of
 
 N = 60
@@ -108,7 +109,8 @@ def test_a_model_of_noise_is_warned_of():
     noise = np.random.default_rng(1).normal(size=N)
     model = DoubleBasisRegressor().fit(BAGS, noise)
     assert "better than a constant" in model.summary().rows["warning"]
-    tuning = tune(DoubleBasisRegressor(), BAGS, SPREADS, holdout=0.3)
+    search = Search([MomentsEmbedding()], choose=True)
+    tuning = tune(DoubleBasisRegressor(), BAGS, SPREADS, search=search, holdout=0.3)
     assert "warning" not in tuning.summary().rows
     assert repr(tuning) == str(tuning.summary())
     assert len(repr(tuning).splitlines()) < 12

@@ -13,12 +13,13 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    MomentsEmbedding,
     cross_val_score,
     evaluate,
     tune,
 )
 from bagbasis.ingest import ingest_frame
-from bagbasis.models import explain, load_model
+from bagbasis.models import Search, explain, load_model
 
 RNG = np.random.default_rng(0)
 SPREAD = RNG.uniform(0.5, 3, 40)
@@ -138,4 +139,6 @@ def test_names_change_no_number():
     np.testing.assert_array_equal(*scores)
     predictions = [KernelSmoother("moments").fit(BAGS, y).predict(BAGS[:3]) for y in (named, BOTH)]
     np.testing.assert_allclose(predictions[0], predictions[1][:, 0], rtol=0.2)
-    assert tune(model, BAGS, named).model.target_names_ == ("spread",)
+    search = Search([MomentsEmbedding()], choose=True)
+    tuning = tune(model, [bag[:, :1] for bag in BAGS], named, search=search)
+    assert tuning.model.target_names_ == ("spread",)

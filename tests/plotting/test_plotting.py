@@ -221,7 +221,8 @@ def test_the_candidates_of_a_search(ax):
 
 def test_a_search_that_is_the_choice(ax):
     """Few bags are compared by the choice of "auto" alone, whose candidates are drawn."""
-    result = tune(DoubleBasisRegressor(), BAGS, Y, search=Search.auto(2))
+    bags, search = [bag[:, :1] for bag in BAGS], Search([MomentsEmbedding()], choose=True)
+    result = tune(DoubleBasisRegressor(), bags, Y, search=search)
     assert result.plot(ax=ax) is ax
     n = len(result.model.report_["choice"]["tried"])
     assert ax.get_title() == f"Chosen from {n} candidates"

@@ -37,6 +37,11 @@ N = 400
 BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=64)
 
 
+def small(kind=DoubleBasisRegressor, **more):
+    """An estimator with a penalty that is not chosen."""
+    return kind(*BASES, alpha=0.01, **more)
+
+
 def planted(n=N, seed=0, n_points=(8, 30)):
     """Bags in R^3: y is the mean of coordinate 1 and half that of 2; 0 tells nothing."""
     rng = np.random.default_rng(seed)
@@ -81,14 +86,14 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fitted(store):
     """A model of all bags of the store."""
-    return DoubleBasisRegressor(*BASES).fit(store, target="y")
+    return small().fit(store, target="y")
 
 
 MODELS = {
-    "numbers": (DoubleBasisRegressor(*BASES), {"target": "y"}),
-    "classes": (DoubleBasisClassifier(*BASES), {"target": "kind"}),
+    "numbers": (small(), {"target": "y"}),
+    "classes": (small(DoubleBasisClassifier), {"target": "kind"}),
     "densities": (
-        TripleBasisRegressor(*BASES, response_embedding=ProjectionEmbedding(n_per_dim=4)),
+        small(TripleBasisRegressor, response_embedding=ProjectionEmbedding(n_per_dim=4)),
         {},
     ),
 }
@@ -120,10 +125,7 @@ def test_bags_in_memory_and_a_smoother(store):
     """With labels next to them, also text; the same as of a store of them."""
     bags, y = planted()
     kinds = np.where(y > 0.75, "high", "low")
-    for model, labels in (
-        (DoubleBasisRegressor(*BASES), y),
-        (DoubleBasisClassifier(*BASES), kinds),
-    ):
+    for model, labels in ((small(), y), (small(DoubleBasisClassifier), kinds)):
         model.fit(bags, labels)
         importances = permutation_importance(model, bags, labels, n_repeats=2)
         assert importances.names == ("0", "1", "2")
@@ -140,7 +142,7 @@ def test_two_targets_and_sets_of_coordinates():
     """A column per target; coordinates that go together drop as one."""
     bags, y = planted()
     both = np.stack([y, [bag[:, 0].mean() for bag in bags]], axis=1)
-    model = DoubleBasisRegressor(*BASES).fit(bags, both)
+    model = small().fit(bags, both)
     sets = {"first": [0], "others": [1, 2]}
     importances = permutation_importance(model, bags, both, coordinates=sets, n_repeats=2)
     assert importances.names == ("first", "others")
@@ -264,8 +266,7 @@ def test_a_part_of_a_large_store(store, fitted, monkeypatch):
 
 def test_groups_of_the_holdout_and_weights(store):
     """Standard errors are by the groups that the model held out; bags of weight 0 do not count."""
-    model = DoubleBasisRegressor(*BASES)
-    model.fit(store, target="y", holdout={"fraction": 0.4, "groups": "patient"})
+    model = small().fit(store, target="y", holdout={"fraction": 0.4, "groups": "patient"})
     importances = permutation_importance(model, store, n_repeats=1)
     assert importances.n_groups == importances.n / 4
     value = permutation_importance(model, store, n_repeats=1, groups=np.arange(N))
@@ -296,7 +297,7 @@ def test_what_is_refused(store, fitted, arguments, error, message):
 def test_labels_that_are_equal(store):
     """No coordinate can tell the bags apart."""
     bags, y = planted(20)
-    model = DoubleBasisRegressor(*BASES).fit(bags, y)
+    model = small().fit(bags, y)
     importances = permutation_importance(model, bags, np.full(20, 0.1))
     assert importances.score.tolist() == [0]
     assert not importances.drop.any()

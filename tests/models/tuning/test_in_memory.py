@@ -44,7 +44,9 @@ def bags(spreads):
 
 
 def stored(path, bags, targets, **options):
-    store = BagStore.create(path / "bags.zarr", n_dims=2, target_names=list(targets), **options)
+    store = BagStore.create(
+        path / "bags.zarr", n_dims=bags.n_dims, target_names=list(targets), **options
+    )
     store.append(bags, targets=targets)
     return store
 
@@ -69,7 +71,7 @@ def same(in_memory, of_store, bags):
 def test_numbers(tmp_path, bags, spreads, search):
     """Few bags by the choice of the default, and candidates of one's own by rungs."""
     if search is None:
-        bags, spreads = bags[:60], spreads[:60]
+        bags, spreads = Bags.from_list([bag[:, :1] for bag in bags[:60]]), spreads[:60]
     store = stored(tmp_path, bags, {"y": spreads})
     base = DoubleBasisRegressor() if search is None else regressor()
     ours = tune(base, bags, spreads, search=search, holdout=0.2)
