@@ -81,7 +81,6 @@ def test_responses_in_memory():
 
 
 @pytest.mark.long
-@pytest.mark.long
 @pytest.mark.usefixtures("small_blocks")
 def test_leave_one_out_bandwidth():
     """The scores are those of leaving each bag out in turn, and the least one is taken."""
