@@ -49,6 +49,26 @@ def folder(base, tmp_path):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def second(base, tmp_path_factory):
+    """A folder in which a second round is done, with metrics, 60 new bags of which 20 have no
+    label, and what killed rounds left among the reports of the first; and what the job printed."""
+    folder = tmp_path_factory.mktemp("second")
+    shutil.copytree(base, folder, dirs_exist_ok=True)
+    store = grow(BagStore.open(folder / "bags.zarr"), 40)
+    store.append(store.read(0, 20), np.full((20, 1), np.nan))
+    rounds = folder / "out" / "round-000001"
+    for path in partials(rounds):
+        path.write_text("half")
+    os.utime(partials(rounds)[0], (0, 0))
+    return folder, done("retrain", *retraining(folder, metrics_url=folder / "retrain.prom"))
+
+
+def partials(folder):
+    """An old file and a new one, as writers that were killed leave them."""
+    return [folder / f".retrain.md.{digit * 32}.partial" for digit in "01"]
+
+
 def retraining(folder, **changes):
     """``--set`` of a retraining in the folder."""
     places = {"data_url": "bags.zarr", "registry_url": "registry", "out_dir": "out"}
@@ -68,13 +88,16 @@ def hold(pipe, url):
 
 
 @pytest.mark.long
-def test_rounds_and_their_reports(folder):
-    """A round promotes, leaves JSON, Markdown and a picture; the next call has nothing to do."""
-    printed = done("retrain", *retraining(folder))
+def test_rounds_and_their_reports(second):
+    """A round promotes, leaves JSON, Markdown and a picture; the next call has nothing to do, and
+    writes the metrics again, for the file's time."""
+    folder, printed = second
     report = report_of(folder, 2)
     assert printed.startswith(f"Round 2: promoted {report['model']} instead of ")
     assert Registry(folder / "registry").current() == report["model"]
-    assert (report["n_new"], report["decision"], report["measure"]) == (40, "promoted", "RMSE")
+    assert (report["n_new"], report["n_new_labelled"]) == (60, 40)
+    assert (report["decision"], report["measure"]) == ("promoted", "RMSE")
+    assert "NaN" not in (folder / "out" / "round-000002" / "retrain.json").read_text()
     written = folder / "out" / "round-000002"
     assert {path.name for path in written.iterdir()} == {
         "retrain.html",
@@ -114,32 +137,21 @@ def test_rounds_and_their_reports(folder):
     assert "no worse than the champion" not in first.worries, "there was none"
     assert not any("decided anew" in text for text in first.texts)
     assert f"Few bags: the errors are those of {report['n_judged']}." in page.worries
-    assert "nothing new" in done("retrain", *retraining(folder))
+    metrics = folder / "retrain.prom"
+    before = metrics.read_bytes()
+    os.utime(metrics, (0, 0))
+    assert "nothing new" in done("retrain", *retraining(folder, metrics_url=metrics))
     assert not (folder / "out" / "round-000003").exists()
+    assert (metrics.read_bytes(), metrics.stat().st_mtime > 0) == (before, True)
 
 
 @pytest.mark.long
-def test_what_killed_rounds_left_is_swept(folder):
+def test_what_killed_rounds_left_is_swept(base, second):
     """What a killed round left among its reports goes with a later one, a day old; what may still
     be written stays."""
-    rounds = folder / "out" / "round-000001"
-    before = {path.name for path in rounds.iterdir()}
-    old, fresh = (rounds / f".retrain.md.{digit * 32}.partial" for digit in "01")
-    for path in (old, fresh):
-        path.write_text("half")
-    os.utime(old, (0, 0))
-    done("retrain", *retraining(folder))
-    assert {path.name for path in rounds.iterdir()} == {*before, fresh.name}
-
-
-@pytest.mark.long
-def test_reports_at_a_url(folder):
-    """The reports go wherever the registry can be."""
-    place = f"memory://{folder.name}"
-    done("retrain", *retraining(folder, out_dir=f"{place}/out"))
-    fs, root = fsspec.core.url_to_fs(f"{place}/out/round-000002")
-    assert len(fs.ls(root)) == 4
-    fs.rm(root, recursive=True)
+    rounds = second[0] / "out" / "round-000001"
+    before = {path.name for path in (base / "out" / "round-000001").iterdir()}
+    assert {path.name for path in rounds.iterdir()} == {*before, partials(rounds)[1].name}
 
 
 @pytest.mark.long
@@ -158,12 +170,17 @@ def test_kept_champion_is_exit_code_3(folder):
 
 @pytest.mark.long
 def test_two_at_once_is_exit_code_4(folder):
-    """A second retraining is one line with an exit code of its own."""
+    """A second retraining is one line with an exit code of its own; the next one does the round,
+    whose reports go wherever the registry can be."""
     with running(hold, str(folder / "registry.retrain")) as (_, pipe):
         assert pipe.poll(60)
         line = refused(4, "retrain", *retraining(folder))
     assert "registry.retrain: another retraining is running; nothing was done" in line
-    done("retrain", *retraining(folder))
+    place = f"memory://{folder.name}"
+    done("retrain", *retraining(folder, out_dir=f"{place}/out"))
+    fs, root = fsspec.core.url_to_fs(f"{place}/out/round-000002")
+    assert len(fs.ls(root)) == 4
+    fs.rm(root, recursive=True)
 
 
 @pytest.mark.long
@@ -294,25 +311,12 @@ def test_corruption_is_said_loudly():
 
 
 @pytest.mark.long
-def test_report_without_nan(folder):
-    """The JSON is one that every reader takes."""
-    store = BagStore.open(folder / "bags.zarr")
-    bags_, labels = store.read(0, 20), np.full((20, 1), np.nan)
-    store.append(list(bags_), labels)
-    done("retrain", *retraining(folder))
-    text = (folder / "out" / "round-000002" / "retrain.json").read_text()
-    assert "NaN" not in text
-    assert json.loads(text)["n_new_labelled"] == 40
-
-
-@pytest.mark.long
-def test_prometheus_reads_the_metrics_of_a_round(folder):
-    """The numbers of the report; a call without a round writes them again, for the file's time."""
-    place = folder / "retrain.prom"
-    done("retrain", *retraining(folder, metrics_url=place))
+def test_prometheus_reads_the_metrics_of_a_round(second):
+    """The numbers of the report."""
+    folder, _ = second
     report = report_of(folder, 2)
     by_name = {}
-    for family in text_string_to_metric_families(place.read_text()):
+    for family in text_string_to_metric_families((folder / "retrain.prom").read_text()):
         for sample in family.samples:
             assert sample.labels.pop("registry") == f"{folder}/registry"
             by_name[sample.name.removeprefix("bagbasis_retrain_"), *sample.labels.values()] = (
@@ -322,7 +326,7 @@ def test_prometheus_reads_the_metrics_of_a_round(folder):
     assert by_name == {
         ("round",): 2,
         ("duration_seconds",): pytest.approx(report["seconds"]),
-        ("new_bags",): 40,
+        ("new_bags",): 60,
         ("fitted_bags",): report["n_bags_fitted"],
         ("judged_bags",): report["n_judged"],
         **{("decision", item): item == "promoted" for item in ("promoted", "kept", "overtaken")},
@@ -331,10 +335,6 @@ def test_prometheus_reads_the_metrics_of_a_round(folder):
         **{("drift_p_value", name): gate["p_value"] for name, gate in gates.items()},
         **{("drift", name): gate["drifted"] for name, gate in gates.items()},
     }
-    written = place.read_bytes()
-    os.utime(place, (0, 0))
-    done("retrain", *retraining(folder, metrics_url=place))
-    assert (place.read_bytes(), place.stat().st_mtime > 0) == (written, True)
 
 
 @pytest.mark.long
