@@ -458,9 +458,19 @@ def _texts_of(owner: Any) -> dict[str, str]:  # noqa: ANN401 - a class or a func
 def _with_inherited_entries(owner: type) -> str | None:
     """Return the docstring of a class with the entries of parameters that only bases describe."""
     described, inherited = _entries_of(owner), dict[str, tuple[str, str]]()
+    annotations: dict[str, object] = {}
     for kind in reversed(owner.__mro__):
-        for name in inherited.keys() & vars(kind).get("__annotations__", {}).keys():
-            inherited[name] = "", inherited[name][1]  # this class may change type and default
+        own = vars(kind).get("__annotations__", {})
+        for name in inherited.keys() & own.keys():
+            type_text, text = inherited[name]
+            words, of_default, _ = type_text.partition(", default ")
+            if of_default and own[name] == annotations.get(name) and name in vars(kind):
+                default = vars(kind)[name]
+                literal = f'"{default}"' if isinstance(default, str) else f"{default}"
+                inherited[name] = f"{words}{of_default}{literal}", text
+            else:
+                inherited[name] = "", text  # this class may change the type
+        annotations |= own
         inherited |= _entries_of(kind)
     missing = inherited.keys() - described.keys()
     names = [item.name for item in _own_first(owner) if item.name in missing]

@@ -70,41 +70,6 @@ class BagDensity(DensityEstimator):
     max_points : int from 2 to 10,000,000, default 128
         Largest number of points of a bag, and of a response, in a minibatch; larger bags and
         responses are thinned.
-    conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
-        Model of p(z_i | z_<i); see `TANDensity`.
-    transformation : one of `transformations.CHAINS`, default "4xadd+re"
-        Transformation z = q(x); see `TANDensity`.
-    linear : bool, default True
-        Whether a linear transformation comes first; see `TANDensity`.
-    n_components : int from 1 to 10,000, default 10
-        Number of components of each mixture.
-    n_hidden : int from 2 to 100,000, default 64
-        Number of units of states and networks.
-    learning_rate : float in (0, 10], default 0.003
-        Initial size of a step.
-    optimizer : {"adam", "sgd"}, default "adam"
-        Optimisation algorithm.
-    decay : float in (0, 1], default 0.5
-        Factor by which the learning rate is multiplied every ``decay_steps``.
-    decay_steps : int from 1 to 1,000,000,000, default 1000
-        Number of minibatches between two decays.
-    clip : float > 0, default 1.0
-        Largest norm of a gradient.
-    batch_size : int from 1 to 1,000,000, default 16
-        Number of bags in a minibatch.
-    n_steps : int from 1 to 1,000,000,000, default 4000
-        Largest number of minibatches.
-    validation : float in [0, 1), default 0.1
-        Fraction of the bags that are held out; the network with the smallest loss on them is kept.
-    validate_every : int from 1 to 1,000,000,000, default 200
-        Number of steps between two evaluations on the held-out bags.
-    patience : int from 1 to 1,000,000,000, default 10
-        Number of evaluations without a smaller loss after which training ends.
-    checkpoints : str, optional
-        Folder on any storage that fsspec supports; interrupted training resumes from it, with
-        bit-identical results on the same machine.
-    seed : int from 0 to 2^64 − 1, default 0
-        Seed for drawing weights and minibatches.
 
     See Also
     --------

@@ -29,31 +29,6 @@ class SetEstimator(BagNetworkEstimator):
     max_points : int from 1 to 10,000,000, default 512
         Largest number of points of a bag in a minibatch: larger bags are thinned by evenly spread
         points. Predictions use all points.
-    learning_rate : float in (0, 10], default 0.003
-        Initial size of a step.
-    optimizer : {"adam", "sgd"}, default "adam"
-        Optimisation algorithm.
-    decay : float in (0, 1], default 0.7
-        Factor by which the learning rate is multiplied every ``decay_steps``.
-    decay_steps : int from 1 to 1,000,000,000, default 500
-        Number of minibatches between two decays.
-    clip : float > 0, default 1.0
-        Largest norm of a gradient.
-    batch_size : int from 1 to 1,000,000, default 32
-        Number of bags in a minibatch.
-    n_steps : int from 1 to 1,000,000,000, default 3000
-        Largest number of minibatches.
-    validation : float in [0, 1), default 0.1
-        Fraction of the bags that are held out; the network with the smallest loss on them is kept.
-    validate_every : int from 1 to 1,000,000,000, default 100
-        Number of steps between two evaluations on the held-out bags.
-    patience : int from 1 to 1,000,000,000, default 10
-        Number of evaluations without a smaller loss after which training ends.
-    checkpoints : str, optional
-        Folder on any storage that fsspec supports; interrupted training resumes from it, with
-        bit-identical results on the same machine.
-    seed : int from 0 to 2^64 − 1, default 0
-        Seed for drawing weights and minibatches.
     """
 
     n_pooled: LayerWidth = 64

@@ -39,7 +39,26 @@ MAX_VALIDATION = 20_000  # points that judge a step's network
 
 @component
 class DensityEstimator(NeuralEstimator):
-    """Base: a density of points by a transformation and an autoregressive network."""
+    """Base: a density of points by a transformation and an autoregressive network.
+
+    Parameters
+    ----------
+    conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
+        Model of p(z_i | z_<i): "lam" has a linear state per coordinate, "ram" a recurrent state,
+        "tied" linear states with a shared matrix, "multi_ind" mixtures that do not depend on other
+        coordinates, "single_ind" standard normal distributions.
+    transformation : one of `transformations.CHAINS`, default "4xadd+re"
+        Transformation z = q(x), by its name in the paper's tables: "none", "rnn", "2xrnn",
+        "4xadd+re", "4xsrnn+re", "rnn+4xadd+re" or "rnn+4xsrnn+re". "rnn" is a recurrent
+        transformation. "add" is an additive one and "srnn" a recurrent shift, both with reversals
+        in between. "re" is a final rescaling.
+    linear : bool, default True
+        Whether the linear transformation z = L U x + b comes first ("L" in the tables).
+    n_components : int from 1 to 10,000, default 10
+        Number of components of each mixture.
+    n_hidden : int from 2 to 100,000, default 64
+        Number of units of states and networks.
+    """
 
     conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
     transformation: Annotated[str, OneOf(*CHAINS)] = "4xadd+re"
@@ -71,47 +90,13 @@ class TANDensity(DensityEstimator):
 
     Parameters
     ----------
-    conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
-        Model of p(z_i | z_<i): "lam" has a linear state per coordinate, "ram" a recurrent state,
-        "tied" linear states with a shared matrix, "multi_ind" mixtures that do not depend on other
-        coordinates, "single_ind" standard normal distributions.
-    transformation : one of `transformations.CHAINS`, default "4xadd+re"
-        Transformation z = q(x), by its name in the paper's tables: "none", "rnn", "2xrnn",
-        "4xadd+re", "4xsrnn+re", "rnn+4xadd+re" or "rnn+4xsrnn+re". "rnn" is a recurrent
-        transformation. "add" is an additive one and "srnn" a recurrent shift, both with reversals
-        in between. "re" is a final rescaling.
-    linear : bool, default True
-        Whether the linear transformation z = L U x + b comes first ("L" in the tables).
-    n_components : int from 1 to 10,000, default 10
-        Number of components of each mixture.
-    n_hidden : int from 2 to 100,000, default 64
-        Number of units of states and networks.
-    learning_rate : float in (0, 10], default 0.005
-        Initial size of a step.
-    optimizer : {"adam", "sgd"}, default "adam"
-        Optimisation algorithm.
-    decay : float in (0, 1], default 0.5
-        Factor by which the learning rate is multiplied every ``decay_steps``.
-    decay_steps : int from 1 to 1,000,000,000, default 1000
-        Number of minibatches between two decays.
-    clip : float > 0, default 1.0
-        Largest norm of a gradient.
     batch_size : int from 1 to 1,000,000, default 256
         Number of points in a minibatch.
-    n_steps : int from 1 to 1,000,000,000, default 4000
-        Largest number of minibatches.
     validation : float in [0, 1), default 0.1
         Fraction of the points that are held out; the network with the smallest loss on these points
         is kept.
     validate_every : int from 1 to 1,000,000,000, default 200
         Number of steps between two evaluations on the held-out points.
-    patience : int from 1 to 1,000,000,000, default 10
-        Number of evaluations without a smaller loss after which training ends.
-    checkpoints : str, optional
-        Folder on any storage that fsspec supports; interrupted training resumes from it, with
-        bit-identical results on the same machine.
-    seed : int from 0 to 2^64 − 1, default 0
-        Seed for drawing weights and minibatches.
 
     Attributes
     ----------

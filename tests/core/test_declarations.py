@@ -128,6 +128,35 @@ seed
     assert parameters_of(Unknown)["seed"].text == "Seed for drawing."
 
 
+def test_an_inherited_entry_has_the_default_of_the_class():
+    """If the annotation is that of the base; else the entry has no type."""
+
+    @component
+    class Base:
+        """Base.
+
+        Parameters
+        ----------
+        n : int, default 1
+            Number of directions.
+        name : str, default "a"
+            Name of the sample.
+        """
+
+        n: int = 1
+        name: str = "a"
+
+    @component
+    class Wider(Base):
+        """Wider."""
+
+        n: int = 2
+        name: str | None = "b"
+
+    assert "\nn : int, default 2\n    Number of directions.\n" in Wider.__doc__
+    assert "\nname\n    Name of the sample." in Wider.__doc__
+
+
 def test_names_that_only_checkers_import():
     """An instance has the name of its annotated class, which need not be there at run time."""
 
