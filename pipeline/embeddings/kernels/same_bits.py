@@ -90,8 +90,8 @@ def moments_by_arrays(
             rows[:, j] = means
             columns[j] -= means[bag_of]
         if covariance:
-            for at, (left, right) in enumerate(zip(*np.triu_indices(d), strict=True), d):
-                products = columns[left] * columns[right]
+            for at, (first, second) in enumerate(zip(*np.triu_indices(d), strict=True), d):
+                products = columns[first] * columns[second]
                 rows[:, at] = np.bincount(bag_of, products, n_bags) / sizes
 
 

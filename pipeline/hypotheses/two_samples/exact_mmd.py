@@ -222,12 +222,12 @@ class PairSums:
         to_all, to_first = np.zeros(len(units)), np.zeros(len(units))
         is_first = splits[0, units].astype(np.float64)
         for i in tiles(len(units)):
-            left = vectors[:, units[i]].astype(np.float64)
+            vectors_i = vectors[:, units[i]].astype(np.float64)
             for j in tiles(i.stop):
                 values = values_of(i, j)
-                right = left if i == j else vectors[:, units[j]].astype(np.float64)
+                vectors_j = vectors_i if i == j else vectors[:, units[j]].astype(np.float64)
                 twice = 1 if i == j else 2
-                own += twice * np.einsum("ij,ij->i", left @ values, right)
+                own += twice * np.einsum("ij,ij->i", vectors_i @ values, vectors_j)
                 to_all[i] += values.sum(axis=1)
                 to_first[i] += values @ is_first[j]
                 if i != j:

@@ -68,11 +68,11 @@ def _take_out(matrix: Floats, start: int, stop: int) -> None:
 
     def take_out(part: int) -> None:
         i, j = pairs[part]
-        left, right = matrix[i, start:stop], matrix[j, start:stop]
+        rows = matrix[i, start:stop]
         if i == j:
-            add_gram(left, matrix[i, i], -1.0, 1.0)
+            add_gram(rows, matrix[i, i], -1.0, 1.0)
         else:
-            add_product(left, right.T, matrix[i, j], -1.0, 1.0)
+            add_product(rows, matrix[j, start:stop].T, matrix[i, j], -1.0, 1.0)
 
     run_parts(finish_rows, len(below))
     run_parts(take_out, len(pairs))

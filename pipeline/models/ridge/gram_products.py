@@ -53,12 +53,12 @@ class GramProducts:
         def multiply(part: int) -> None:
             chunk, pair = divmod(part, len(self._pairs))
             rows = z[chunk * self._chunk_rows : (chunk + 1) * self._chunk_rows]
-            left, right = (rows[:, self._panel(i)] for i in self._pairs[pair])
-            out = blocks[pair, chunk, : left.shape[1], : right.shape[1]].T
+            panel, other = (rows[:, self._panel(i)] for i in self._pairs[pair])
+            out = blocks[pair, chunk, : panel.shape[1], : other.shape[1]].T
             if self._pairs[pair][0] == self._pairs[pair][1]:
-                add_gram(left.T, out)
+                add_gram(panel.T, out)
             else:
-                add_product(right.T, left, out)
+                add_product(other.T, panel, out)
 
         def add_stripe(part: int) -> None:
             add_panels(packed, blocks, self._edges, n_chunks, *self._stripes[part])

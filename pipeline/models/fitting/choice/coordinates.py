@@ -109,7 +109,7 @@ def _summaries(bags: Bags) -> _Summaries:
     low, high = range_of(bags.points)
     scale = np.where(high > low, high - low, 1.0)
     pairs = np.array([*combinations(range(d), 2)] if d <= _PAIRED_DIMS else [], np.int64)
-    left, right = pairs.reshape(-1, 2).T
+    first, second = pairs.reshape(-1, 2).T
     with_quantiles = bags.points.size <= QUANTILE_NUMBERS
     rows = []
     for i in range(len(bags)):
@@ -119,15 +119,15 @@ def _summaries(bags: Bags) -> _Summaries:
         if with_quantiles:
             ordered = np.sort(spread_rows(points, MAX_POINTS_OF_BAG), axis=0)
             parts += [ordered[round(q * (len(ordered) - 1))] for q in _QUANTILES]
-        if len(left):
-            products = (points.T @ points / len(points))[left, right]
-            size = spread[left] * spread[right]
-            correlations = (products - mean[left] * mean[right]) / np.where(size > 0, size, 1.0)
+        if len(pairs):
+            products = (points.T @ points / len(points))[first, second]
+            size = spread[first] * spread[second]
+            correlations = (products - mean[first] * mean[second]) / np.where(size > 0, size, 1.0)
             parts += [products, correlations]
         rows.append(np.concatenate(parts))
     singles = np.tile(np.arange(d), 2 + len(_QUANTILES) * with_quantiles)
-    first = np.concatenate([singles, left, left])
-    return _Summaries(np.stack(rows), first, np.concatenate([singles, right, right]))
+    first, second = (np.concatenate([singles, pair, pair]) for pair in (first, second))
+    return _Summaries(np.stack(rows), first, second)
 
 
 class _Ranker:
