@@ -27,7 +27,7 @@ from .base import ArraySpec, Blocks, LabelledSums, RandomFeatures, SampleRows, c
 from .completion import COMPLETE, Completion
 from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
 from .kernels.landmark_kernels import gaussian_values
-from .landmarks import choose_by_cholesky, choose_spread
+from .landmarks import LANDMARK_METHODS, choose_by_cholesky, choose_spread
 from .registered import random_features
 
 SAMPLED_PER_LANDMARK = 2  # number of sampled rows for each landmark
@@ -315,7 +315,7 @@ class NystroemFeatures(RandomFeatures):
     n_features: Annotated[int, Integer(1)] = 1024
     kernel: Annotated[str, OneOf(*KERNELS_OF_DISTANCES)] = "gaussian"
     nu: Annotated[float, Real(ge=0.5)] = 1.5
-    landmarks: Annotated[str, OneOf("rpcholesky", "kmeans++")] = "rpcholesky"
+    landmarks: Annotated[str, OneOf(*LANDMARK_METHODS)] = "rpcholesky"
 
     def resolve(
         self,
