@@ -141,6 +141,31 @@ def component(cls: type[_T]) -> type[_T]:
     return made
 
 
+def own_first(cls: type[_T]) -> type[_T]:
+    """Put the parameters that a dataclass inherits after its own ones in signature and docstring.
+
+    Examples
+    --------
+    >>> from dataclasses import KW_ONLY, dataclass
+    >>> from inspect import signature
+    >>> from bagbasis.core.declarations import own_first
+    >>> @dataclass
+    ... class Base:
+    ...     _: KW_ONLY
+    ...     seed: int = 0
+    >>> @own_first
+    ... @dataclass
+    ... class Count(Base):
+    ...     _: KW_ONLY
+    ...     n: int
+    >>> list(signature(Count).parameters)
+    ['n', 'seed']
+    """
+    cls.__doc__ = _with_inherited_entries(cls)
+    cls.__init__.__signature__ = _signature(cls)  # type: ignore[attr-defined]  # for help
+    return cls
+
+
 def parameters_of(owner: Callable[..., Any]) -> Mapping[str, Parameter]:
     """Return the declared parameters of a class or a function, by name.
 
@@ -496,6 +521,7 @@ __all__ = [
     "constraint_of",
     "constraints_of",
     "joined_parameters",
+    "own_first",
     "parameters_of",
     "plain_signature",
     "with_fields_of",

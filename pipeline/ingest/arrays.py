@@ -42,7 +42,7 @@ from ..execution.dask_data.delayed import computed
 from ..execution.progress import Progress
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .boxes import Boxes, MeasuredBox
-from .declared import MODE, Mode, StoreSettings
+from .declared import MODE, BoxOrQuantile, Mode, StoreSettings
 from .npz import NPZ_RULES, read_npz
 from .registry import FORMATS
 
@@ -104,8 +104,8 @@ def ingest_arrays(
     ids: Annotated[Iterable[Any], Items] | None = None,
     responses: Annotated[Iterable[Any], Items] | None = None,
     response_dims: Annotated[int, Integer(1, MAX_DIMS)] | None = None,
-    box: Box | Sequence[Sequence[float]] | None = None,
-    response_box: Box | Sequence[Sequence[float]] | None = None,
+    box: BoxOrQuantile = None,
+    response_box: BoxOrQuantile = None,
     dtype: DTypeLike | None = None,
     mode: Mode = "create",
     overwrite: bool = False,
@@ -229,8 +229,8 @@ def ingest_npz(
     url: UrlOrPath,
     *,
     target_names: TextList = (),
-    box: Box | Sequence[Sequence[float]] | None = None,
-    response_box: Box | Sequence[Sequence[float]] | None = None,
+    box: BoxOrQuantile = None,
+    response_box: BoxOrQuantile = None,
     dtype: DTypeLike | None = None,
     mode: Mode = "create",
     overwrite: bool = False,
@@ -328,7 +328,7 @@ class NpzIngest(StoreSettings):
     url: UrlOrPath
     _: KW_ONLY
     targets: TextList = ()
-    response_box: Box | Sequence[Sequence[float]] | None = None
+    response_box: BoxOrQuantile = None
 
     @override
     def run(self) -> BagStore:

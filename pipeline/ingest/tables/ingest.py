@@ -22,16 +22,14 @@ from ...core import (
     Integer,
     ListOf,
     MappingOf,
-    None_,
     OneOf,
-    Open,
     Real,
     Text,
     TextMapping,
     UrlOrPath,
     checked,
 )
-from ...core.annotations import Progress
+from ...core.declarations import own_first
 from ...core.errors import DataError, ParameterError
 from ...data.bags.box import Box, box_or_quantile
 from ...data.bags.format_rules import FormatRules
@@ -45,13 +43,12 @@ from ...execution.tasks import current_client
 from ..arrays import check_mode, new_store
 from ..calls import check_known_ids, function_of
 from ..declared import (
-    BOX_OR_QUANTILE,
-    ChunkPoints,
+    BoxOrQuantile,
     Files,
     KnownIds,
-    Mode,
+    StoreSettings,
 )
-from ..registry import FORMATS, FileFormat
+from ..registry import FORMATS
 from .database import Database
 from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .files import TableFile, open_table
@@ -86,7 +83,6 @@ TABLE_RULES = FormatRules(
     },
 )
 
-BoxOrQuantile = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
 ColumnNames = Annotated[str | Sequence[str], Text | ListOf(Text)]
 ColumnsLike = Annotated[
     Sequence[str | Mapping[str, str]] | Mapping[str, str],
@@ -96,13 +92,12 @@ TargetTypes = Annotated[Mapping[str, str], MappingOf(Text, OneOf("number", "clas
 TargetRules = Annotated[Mapping[str, str], MappingOf(Text, OneOf("mean", "any", "last", "count"))]
 Missing = Annotated[str, OneOf("refuse", "drop_point", "drop_bag", MEDIAN)]
 MissingValues = Annotated[Sequence[str | float], ListOf(Text | Integer() | Real())]
-# numpy dtypes are accepted, too; `check_creation` refuses others
-DTYPE = Open("a dtype", OneOf("float32", "float64", "uint16", "uint8") | None_)
 
 
 @FORMATS.register
+@own_first
 @dataclass(frozen=True)
-class TableIngest(FileFormat):
+class TableIngest(StoreSettings):
     """Make a store from table files with one row per point, or append to one.
 
     Rows may come in any order and from any number of files. In Parquet and Arrow files, a row may
@@ -188,31 +183,18 @@ class TableIngest(FileFormat):
     missing_values : list of str or int or float, optional
         Texts and numbers that mark missing coordinates and targets, quoted or not, in any kind of
         file.
-    box : list of (lo, hi) or {"quantile": share}, optional
-        Range of each coordinate, which is scaled to [0, 1] before projection. Points may lie
-        outside. None: the range of the points, widened by 1 % on each side. So that a few outliers
-        do not stretch the box, it is cut near the quantiles .001 and .999: it ends at most a
-        quarter of their distance beyond them. {"quantile": q} cuts near the quantiles q and 1 - q.
-        {"quantile": 0} takes the whole range, with all outliers.
     response_box : list of (lo, hi) or {"quantile": share}, optional
         Range of each coordinate of the responses, given like ``box``.
-    dtype : {"float32", "float64", "uint16", "uint8"}, optional
-        Data type of the stored points, see `BagStore.create`. None: float32, or float64 if float32
-        would merge points, such as the Julian dates of one night.
     mode : {"create", "append", "overwrite"}, default "create"
         How to treat an existing store: "create" raises an error, "append" adds the bags atomically
         and keeps the box and the classes, "overwrite" replaces the store. The old store is replaced
         after all rows are checked; a later failure leaves no store.
-    overwrite : bool, default False
-        Whether to replace an existing store, like mode="overwrite".
     known_ids : {"refuse", "skip"}, default "refuse"
         How mode="append" treats a bag whose id is already in the store: "refuse" raises an error,
         "skip" keeps the stored bag and counts the new bag.
     unknown_ids : {"refuse", "skip"}, default "refuse"
         How to treat an id of the target table or of the responses that no point has: "refuse"
         raises an error, "skip" leaves out the rows with this id and counts the id.
-    chunk_points : int ≥ 1, optional
-        Number of points in a stored chunk. None: as many points as fit in 2 MiB.
     progress : callable, optional
         Function that is called with the number of points done and the number of all points. Both
         numbers include the points of responses. A point counts a third each when it is checked,
@@ -277,15 +259,9 @@ class TableIngest(FileFormat):
     missing: Missing = "refuse"
     min_points: Annotated[int, Integer(1)] = 1
     missing_values: MissingValues | None = None
-    box: Annotated[BoxOrQuantile, BOX_OR_QUANTILE] = None
-    response_box: Annotated[BoxOrQuantile, BOX_OR_QUANTILE] = None
-    dtype: Annotated[DTypeLike | None, DTYPE] = None
-    mode: Mode = "create"
-    overwrite: bool = False
+    response_box: BoxOrQuantile = None
     known_ids: KnownIds = "refuse"
     unknown_ids: KnownIds = "refuse"
-    chunk_points: ChunkPoints | None = None
-    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         """Raise ParameterError for invalid or contradictory parameters."""
