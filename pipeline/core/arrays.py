@@ -56,15 +56,8 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
     DataError
         If lists have different lengths, or values are masked, have a unit, or are not of ``dtype``.
     """
-    refuse_masked(name, value)
-    refuse_unit(name, value)
-    if hasattr(value, "toarray") and hasattr(value, "nnz"):
-        raise DataError(f"{name} is a sparse matrix; pass its .toarray()")
-    if isinstance(value, tuple) and len(value) == 2 and hasattr(value[1], "iloc"):
-        raise DataError(
-            f"{name} is a key with its group, as a groupby yields them; pass the groupby itself, "
-            "of one column groupby(...)[['column']], or the groups without their keys"
-        )
+    if type(value) is not np.ndarray:  # only a subclass is masked or has a unit
+        _refuse_lossy(name, value)
     try:
         array = np.asarray(value)
         if array.dtype.kind in "US" and isinstance(value, (list, tuple)):
@@ -77,6 +70,19 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
     except (TypeError, ValueError, OverflowError) as error:
         kind = "" if dtype is None else f" of {np.dtype(dtype)}"
         raise DataError(f"{name} is not an array{kind} ({error})") from error
+
+
+def _refuse_lossy(name: str, value: ArrayLike) -> None:
+    """Raise DataError for values of which NumPy would drop a part, such as a mask or a unit."""
+    refuse_masked(name, value)
+    refuse_unit(name, value)
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise DataError(f"{name} is a sparse matrix; pass its .toarray()")
+    if isinstance(value, tuple) and len(value) == 2 and hasattr(value[1], "iloc"):
+        raise DataError(
+            f"{name} is a key with its group, as a groupby yields them; pass the groupby itself, "
+            "of one column groupby(...)[['column']], or the groups without their keys"
+        )
 
 
 def _as_written(texts: NDArray[Any], values: ArrayLike) -> NDArray[Any]:

@@ -409,9 +409,11 @@ class Bags(Ragged):
             raise DataError(f"expected a list with one array per bag, got {shown(arrays)}{a_store}")
         dtype = None if dtype is None else check_dtype("dtype", dtype)
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
-        of_each = [names_of_table(array) for array in arrays]
-        parts, names = in_one_order(parts, of_each, lambda i: f"bag {i}")
-        check_same_times(arrays)
+        names: Names = None
+        if not all(type(array) is np.ndarray for array in arrays):  # some may have columns
+            of_each = [names_of_table(array) for array in arrays]
+            parts, names = in_one_order(parts, of_each, lambda i: f"bag {i}")
+            check_same_times(arrays)
         if not parts:
             raise DataError("no bags: the list is empty, so the dimension is not known")
         n_dims = parts[0].shape[1]

@@ -155,7 +155,7 @@ def names_of_table(table: object) -> list[str] | None:
     """Return the column names of a frame or an Arrow table; None for other data."""
     columns = getattr(table, "column_names", None)
     columns = getattr(table, "columns", None) if columns is None else columns
-    return names_of_columns([] if columns is None or isinstance(columns, str) else list(columns))
+    return None if columns is None or isinstance(columns, str) else names_of_columns(list(columns))
 
 
 def names_of_columns(columns: Sequence[object]) -> list[str] | None:

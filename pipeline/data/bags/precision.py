@@ -91,6 +91,8 @@ def check_integers_apart(
 
 def has_integers(bag: object) -> bool:
     """Return whether an array, a pandas frame or the first of nested lists has integers."""
+    if type(bag) is np.ndarray:
+        return bag.dtype.kind in "iu"
     if isinstance(bag, (list, tuple)):
         first: Any = bag
         while isinstance(first, (list, tuple)) and first:
