@@ -196,7 +196,7 @@ def model_of(estimator: FittedEstimator[_Model]) -> _Model:
 MODEL_FITTED_ON = "the model was fitted on"
 DIGEST = "data_digest"
 """In the report of a fit to bags in memory: the size and a hash of the bags."""
-POINTS_PER_DIGEST = 2**16  # points that are hashed at a time, in float64
+_BYTES_PER_DIGEST = 2**18  # bytes of float64 points that are hashed at a time
 JUDGED_ON_FITTED = "The model was fitted to bags that it is judged on: errors are too small."
 
 
@@ -306,11 +306,19 @@ def digest_of_bags(bags: LabelledBags) -> str:
 
 
 def digest_of_points(data: Bags | Responses) -> str:
-    """Return a hash of the points of bags or responses, and of their division."""
+    """Return a hash of the points of bags or responses, and of their division.
+
+    Equal numbers have equal hashes, whatever their dtype is.
+    """
     digest = hashlib.blake2b(data.sizes.astype("<i8").tobytes(), digest_size=16)
-    for start in range(0, data.n_points, POINTS_PER_DIGEST):
-        block = data.points[start : start + POINTS_PER_DIGEST]
-        digest.update(block.astype("<f8").tobytes())
+    step = max(1, _BYTES_PER_DIGEST // (8 * data.points.shape[1]))
+    # one buffer that stays in the cache: new arrays take as long as the hash
+    buffer = np.empty((min(step, data.n_points), data.points.shape[1]), "<f8")
+    for start in range(0, data.n_points, step):
+        block = data.points[start : start + step]
+        rows = buffer[: len(block)]
+        rows[:] = block
+        digest.update(rows.data)
     return digest.hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 
 import numpy as np
@@ -61,6 +62,25 @@ def test_the_same_bags_are_known_in_any_form(tmp_path):
     for known in (model, load_model(tmp_path / "m")):
         assert evaluate(known, Bags.from_list(BAGS), NOISE).subset == "holdout"
         assert evaluate(known, [bag.tolist() for bag in BAGS], NOISE).subset == "holdout"
+
+
+def test_equal_numbers_are_the_same_bags_in_any_dtype():
+    single = [bag.astype(np.float32) for bag in BAGS]
+    model = exact().fit(single, NOISE, holdout=0.25)
+    double = [bag.astype(np.float64) for bag in single]
+    assert evaluate(model, double, NOISE).subset == "holdout"
+    double[-1][0, 0] += 1e-12
+    assert evaluate(model, double, NOISE).subset == "all"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_dims", [1, 3])
+def test_the_digest_is_of_all_points_in_double_precision(dtype, n_dims):
+    points = np.random.default_rng(2).normal(size=(60_000, n_dims)).astype(dtype)
+    sizes = np.full(N, 500, "<i8")
+    report = exact().fit(Bags(points, np.arange(N + 1) * 500), NOISE).report_
+    hashed = hashlib.blake2b(sizes.tobytes() + points.astype("<f8").tobytes(), digest_size=16)
+    assert report["data_digest"]["points"] == hashed.hexdigest()
 
 
 @pytest.mark.long
