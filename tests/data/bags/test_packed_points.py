@@ -23,6 +23,7 @@ from bagbasis import (
 )
 from bagbasis.data.bags.packed_points import FRACTIONS, decode, encode
 from bagbasis.ingest import ingest_arrays, ingest_tables
+from tests.copied import copied
 from tests.jobs.running import done
 
 BOX = [(-10.0, 10.0), (0.0, 1e-3)]
@@ -32,9 +33,10 @@ BAGS = [RNG.uniform(*np.transpose(BOX), (n, 2)) for n in (3, 1, 500, 40)]
 ANSWERS = [RNG.uniform(2, 5, (n, 1)) for n in (4, 0, 7, 2)]
 
 
-def make(url, n=4, **options):
-    store = BagStore.create(url, 2, target_names=["y"], box=BOX, dtype="uint16", **options)
-    return store.append(BAGS[:n], np.arange(n), ids=np.arange(n))
+@copied
+def make(url, n=4):
+    store = BagStore.create(url, 2, target_names=["y"], box=BOX, dtype="uint16")
+    store.append(BAGS[:n], np.arange(n), ids=np.arange(n))
 
 
 @given(

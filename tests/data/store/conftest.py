@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 import tracemalloc
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from bagbasis import BagStore
 from tests.data.store.six_bags import make, six_bags
 
 
@@ -33,29 +31,25 @@ def model():
 @pytest.fixture(scope="session")
 def template(tmp_path_factory):
     """Make a local store of six bags over four objects of points."""
-    return make(tmp_path_factory.mktemp("template") / "s.zarr", six_bags())
+    return make(tmp_path_factory.mktemp("template") / "s.zarr")
 
 
 @pytest.fixture
-def store(tmp_path, template):
-    """Copy the template, to be maltreated."""
-    shutil.copytree(template.url, tmp_path / "s.zarr")
-    return BagStore.open(tmp_path / "s.zarr")
+def store(tmp_path):
+    """Make another one, to be maltreated."""
+    return make(tmp_path / "s.zarr")
 
 
 @pytest.fixture(scope="session")
 def named_template(tmp_path_factory):
     """Make a store like the template, whose ids are texts."""
-    model = six_bags()
-    model.ids = list("abcdef")
-    return make(tmp_path_factory.mktemp("template") / "s.zarr", model)
+    return make(tmp_path_factory.mktemp("template") / "s.zarr", "abcdef")
 
 
 @pytest.fixture
-def named_store(tmp_path, named_template):
-    """Copy that template, to be maltreated."""
-    shutil.copytree(named_template.url, tmp_path / "n.zarr")
-    return BagStore.open(tmp_path / "n.zarr")
+def named_store(tmp_path):
+    """Make another one of those, to be maltreated."""
+    return make(tmp_path / "n.zarr", "abcdef")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import numpy as np
 from bagbasis import Bags, BagStore
 from bagbasis.data.store.checksums import checksum_of_values
 from bagbasis.data.store.schema import STORE_CHECKSUM, STORE_KEY
+from tests.copied import copied
 from tests.oracles.ragged import StoreModel, random_bags
 
 SIZES = (5, 30, 1, 40, 16, 8)  # 100 points: an object is 32 rows, a chunk 2
@@ -25,8 +26,10 @@ def six_bags():
     return StoreModel(bags, [[float(i), np.nan] for i in range(6)], list(range(10, 16)), responses)
 
 
-def make(url, model, ids=None):
-    """Make a store of what the model holds."""
+@copied
+def make(url, ids=None):
+    """Make a store of what the model holds, or with ids that are letters."""
+    model = six_bags()
     store = BagStore.create(
         url,
         2,
@@ -35,7 +38,7 @@ def make(url, model, ids=None):
         chunk_points=2,
         class_names={"c": ["red", "blue"]},
     )
-    return store.append(model.bags, model.targets, ids=ids or model.ids, responses=model.responses)
+    store.append(model.bags, model.targets, ids=[*(ids or model.ids)], responses=model.responses)
 
 
 def two_bags(*, point=(0, 0, 0.0), n_dims=2):

@@ -14,9 +14,9 @@ from tests.data.store.six_bags import make
 
 
 @pytest.fixture
-def store(url, model):
+def store(url):
     """Make the store of six bags, locally and kept by Icechunk."""
-    return make(url, model)
+    return make(url)
 
 
 @pytest.mark.long

@@ -24,7 +24,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.data.store.chunks import MAX_UNSEEN, read_rows
-from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags
+from tests.data.store.six_bags import GOOD, edit_attributes, two_bags
 
 CHEAP = DoubleBasisRegressor("moments", RandomFourierFeatures(n_features=4), alpha=1.0)
 
@@ -64,8 +64,10 @@ ATTRIBUTES = [
     {"n_bags": True},
     {"n_bags": 101},  # 100 points
     {"n_points": None},
+    {"n_points": -1},
     {"n_points": "100"},
     {"n_dims": 0},
+    {"n_dims": 2.0},
     {"n_dims": 10**9},
     {"n_changes": 10**30},
     {"n_erased": 1},
@@ -234,12 +236,11 @@ def test_a_chunk_that_states_another_size_is_not_decompressed(store, name, bomb,
 
 
 @pytest.mark.long
-def test_a_text_chunk_that_states_too_much_is_not_decompressed(tmp_path, traced):
+def test_a_text_chunk_that_states_too_much_is_not_decompressed(named_store, traced):
     """Texts have no size of their own; so much more than was compressed is not by bagbasis."""
-    store = make(tmp_path / "s.zarr", six_bags(), list("abcdef"))
-    plant_chunk(store, "ids", blosc_bomb(2**26))
+    plant_chunk(named_store, "ids", blosc_bomb(2**26))
     with traced(2**24), pytest.raises(StoreError, match="states 67108864 bytes of text"):
-        BagStore.open(store.url).ids()
+        BagStore.open(named_store.url).ids()
 
 
 def test_a_model_of_bombs_is_not_decompressed(tmp_path, store, traced):

@@ -11,7 +11,7 @@ import pytest
 import zarr
 
 from bagbasis import BagStore, StoreError
-from tests.data.store.six_bags import GOOD, contents, edit_attributes, make, two_bags
+from tests.data.store.six_bags import GOOD, contents, edit_attributes, two_bags
 
 ARRAYS = ("points", "offsets", "ids", "targets", "responses/points", "responses/offsets")
 LARGE = ("points", "responses/points")
@@ -211,12 +211,11 @@ def test_planted_values_are_not_read(store, name, row, value, n_good, message):
 
 
 @pytest.mark.long
-def test_planted_duplicates_among_text_ids_are_found(tmp_path, model):
+def test_planted_duplicates_among_text_ids_are_found(named_store):
     """Two bags with one id are named, both of them."""
-    store = make(tmp_path / "s.zarr", model, list("abcdef"))
-    plant(store, "ids", 4, "b")
+    plant(named_store, "ids", 4, "b")
     with pytest.raises(StoreError, match="'ids', chunk 0, bag 4: id 'b' is that of bag 1"):
-        store.verify()
+        named_store.verify()
 
 
 def test_a_wrong_largest_id_is_found(store):

@@ -30,37 +30,21 @@ def chained(ranges, n_items):
 @given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
 @example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
 @example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
-def test_partitions_cover_whole_bags_within_the_limit(sizes, first, chunk_rows, max_rows):
-    """Ranges follow on each other, hold every bag once, and only a single bag may be larger."""
+def test_partitions(sizes, first, chunk_rows, max_rows):
+    """Ranges are those of a loop over bags, follow on each other and hold every bag once.
+
+    Only a single bag may be larger than the limit. A range that could take one more bag ends at a
+    chunk boundary in its second half.
+    """
     offsets = first + offsets_of(np.array(sizes, dtype=np.int64))
     ranges = plan_partitions(offsets, chunk_rows, max_rows)
+    assert ranges == partitions_by_loop(sizes, first, chunk_rows, max_rows)
     assert chained(ranges, len(sizes))
     for start, stop in ranges:
         assert offsets[stop] - offsets[start] <= max_rows or stop == start + 1
-
-
-@pytest.mark.long
-@given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
-@example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
-@example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
-def test_partitions_are_maximal_or_end_on_a_chunk(sizes, first, chunk_rows, max_rows):
-    """A range that could take one more bag ends at a chunk boundary in its second half."""
-    offsets = first + offsets_of(np.array(sizes, dtype=np.int64))
-    for start, stop in plan_partitions(offsets, chunk_rows, max_rows)[:-1]:
-        if offsets[stop + 1] - offsets[start] <= max_rows:
+        if stop < len(sizes) and offsets[stop + 1] - offsets[start] <= max_rows:
             assert offsets[stop] % chunk_rows == 0
             assert 2 * (offsets[stop] - offsets[start]) >= max_rows - max(sizes) - 1
-
-
-@pytest.mark.long
-@given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
-@example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
-@example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
-def test_partitions_equal_a_loop_over_bags(sizes, first, chunk_rows, max_rows):
-    """The vectorised planner and the rule written as a loop give the same ranges."""
-    offsets = first + offsets_of(np.array(sizes, dtype=np.int64))
-    expected = partitions_by_loop(sizes, first, chunk_rows, max_rows)
-    assert plan_partitions(offsets, chunk_rows, max_rows) == expected
 
 
 @pytest.mark.parametrize(("chunk_rows", "max_rows"), [(0, 1), (1, 0), (-1, 5)])

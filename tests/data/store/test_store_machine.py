@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from bagbasis import Bags, BagStore, DataError
 from bagbasis.data.storage.zarr_writer import WriterStore
+from tests.copied import copied
 from tests.oracles.ragged import StoreModel, random_bags, random_responses
 
 BATCH = st.lists(st.integers(1, 40), min_size=1, max_size=5)
@@ -272,6 +273,11 @@ TestIcechunkStore.__doc__ = (
 TestIcechunkStore.settings = machine_settings(4)
 
 
+@copied
+def empty(url, response_dims):
+    BagStore.create(url, 2, target_names=["y"], response_dims=response_dims, chunk_points=1)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("first", "second", "response_dims"),
@@ -284,13 +290,7 @@ def test_a_first_append_killed_before_every_write(tmp_path, first, second, respo
     model = StoreModel(bags, [[1.0], [2.0]], [0, 1] if second is None else second, [None] * 2)
     late = None if response_dims is None else [rng.random((20, 1)), None]
     for n_writes in range(WRITES):
-        store = BagStore.create(
-            tmp_path / f"{n_writes}.zarr",
-            2,
-            target_names=["y"],
-            response_dims=response_dims,
-            chunk_points=1,
-        )
+        store = empty(tmp_path / f"{n_writes}.zarr", response_dims)
         with killed_after(n_writes) as written:
             try:
                 arrays = random_bags(rng, [30, 7], 2, np.float32)

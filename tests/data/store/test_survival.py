@@ -21,6 +21,7 @@ from bagbasis import Bags, BagStore, StoreError, WriterBusyError
 from bagbasis.core import systems
 from bagbasis.data.storage.zarr_writer import WriterStore
 from bagbasis.data.store.snapshot import Snapshot
+from tests.copied import copied
 from tests.data.store.processes import (
     BATCH,
     append_batch,
@@ -33,14 +34,16 @@ from tests.data.store.processes import (
 )
 
 
+@copied
+def one_batch(url):
+    """Make a store of one batch with responses, with objects of sixteen points."""
+    append_batch(BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=1))
+
+
 @pytest.fixture
 def store(tmp_path):
-    """Make a store of one batch with responses, with objects of sixteen points."""
-    store = BagStore.create(
-        tmp_path / "s.zarr", 2, target_names=["y"], response_dims=3, chunk_points=1
-    )
-    append_batch(store)
-    return store
+    """Return such a store."""
+    return one_batch(tmp_path / "s.zarr")
 
 
 def partials(store):

@@ -32,6 +32,7 @@ from bagbasis.data.store.schema import POINTS
 from bagbasis.data.store.writer import AppendSession
 from bagbasis.models import Checkpoints
 from bagbasis.models.tuning.cache import store_identity
+from tests.copied import copied
 from tests.data.store.processes import (
     BATCH,
     append_batch,
@@ -53,10 +54,16 @@ def url(tmp_path):
     return f"icechunk+file://{tmp_path}/data/r"
 
 
+@copied
+def empty(url):
+    """Make an empty store."""
+    BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8)
+
+
 @pytest.fixture
 def store(url):
-    """Make an empty store there."""
-    return BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8)
+    """Return an empty store there."""
+    return empty(url)
 
 
 def regressor():
@@ -228,9 +235,7 @@ def test_of_two_makers_one_is_refused(url, monkeypatch, nth, message):
         vacant = look(place)
         looks.append(place)
         if len(looks) == nth:
-            append_batch(
-                BagStore.create(url, 2, target_names=["y"], response_dims=3, chunk_points=8)
-            )
+            append_batch(empty(url))
         return vacant
 
     monkeypatch.setattr(creation, "is_vacant", be_overtaken)

@@ -30,9 +30,9 @@ def test_chunks_have_as_many_rows_as_fit(tmp_path, n_targets):
 
 @pytest.mark.long
 def test_a_hundred_thousand_targets_take_four_times_their_bytes(tmp_path, resident_peak):
-    """Append and read of 200 bags with 100,000 targets."""
-    labels = np.random.default_rng(0).normal(size=(200, 100_000))
-    bags = [np.zeros((1, 2))] * 200
+    """Append and read of 60 bags with 100,000 targets."""
+    labels = np.random.default_rng(0).normal(size=(60, 100_000))
+    bags = [np.zeros((1, 2))] * 60
     small = BagStore.create(tmp_path / "small.zarr", 2, target_names=["y"])
     small.append(bags, labels[:, :1]).targets()  # what is imported and made once
     store = BagStore.create(

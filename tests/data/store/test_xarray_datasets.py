@@ -10,16 +10,18 @@ import zarr
 from bagbasis import BagStore, DataError
 from bagbasis.data.store.schema import ARRAYS, CHANGES, POINTS, RESPONSE_ARRAYS
 from bagbasis.ingest import ingest_frame
+from tests.copied import copied
 
-RNG = np.random.default_rng(0)
 N = 23
-SIZES = RNG.integers(1, 9, N)
+SIZES = np.random.default_rng(0).integers(1, 9, N)
 
 
-def make(path, dtype="float32", ids="text", responses=True, chunk_points=7):
+@copied
+def make(path, dtype="float32", ids="text", responses=True):
     """A store of uneven bags with every kind of column."""
+    rng = np.random.default_rng(1)
     lo, hi = (0, 255) if dtype == "uint8" else (-4, 4)
-    bags = [RNG.uniform(lo, hi, (n, 3)) for n in SIZES]
+    bags = [rng.uniform(lo, hi, (n, 3)) for n in SIZES]
     bags = [bag.round() if dtype == "uint8" else bag for bag in bags]
     store = BagStore.create(
         path,
@@ -28,15 +30,15 @@ def make(path, dtype="float32", ids="text", responses=True, chunk_points=7):
         box=[(lo, hi)] * 3,
         class_names={"class": ["a", "b"]},
         dtype=dtype,
-        chunk_points=chunk_points,
+        chunk_points=7,
         response_dims=2 if responses else None,
     )
-    y = RNG.normal(size=N)
+    y = rng.normal(size=N)
     y[3] = np.nan
-    answers = [RNG.random((n % 3, 2)) for n in range(N)] if responses else None
+    answers = [rng.random((n % 3, 2)) for n in range(N)] if responses else None
     names = [f"bag {i}" for i in range(N)] if ids == "text" else 7 * np.arange(N)
     classes = np.array(["a", "b"])[np.arange(N) % 2]
-    return store.append(bags, {"y": y, "class": classes}, ids=names, responses=answers)
+    store.append(bags, {"y": y, "class": classes}, ids=names, responses=answers)
 
 
 def assert_same(a, b):
