@@ -161,9 +161,9 @@ def test_densities_have_one_score():
 @pytest.mark.long
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_standard_errors_are_the_spread_over_samples(n_classes):
-    """Coverage over 200 samples of 120 bags, whose probabilities are right."""
+    """Coverage over 100 samples of 120 bags, whose probabilities are right."""
     rng, values, spreads = np.random.default_rng(3), [], []
-    for _ in range(200):
+    for _ in range(100):
         shares = rng.dirichlet([1.0] * n_classes, 120)
         true = (rng.random(120)[:, None] > shares.cumsum(axis=1)).sum(axis=1).astype(float)
         errors = class_errors(tuple(map(float, range(n_classes))), (), true, shares)
