@@ -64,6 +64,9 @@ def test_the_bags_their_points_and_the_effect_are_named(fitted):
     assert "2 of 5 bags have 60 of 80 points outside" in texts[0]
     assert "bag 3: 40 of 40, bag 4: 20 of 40" in texts[0]
     assert "may be wrong" in texts[0]
+    [text] = heard(lambda: fitted.predict([HALF, *[FAR] * 9]))[1]
+    assert "10 of 10 bags have 380 of 400 points outside" in text
+    assert "bag 1: 40 of 40, bag 2: 40 of 40, bag 3: 40 of 40, and 7 more" in text
 
 
 CALLS = {
@@ -209,52 +212,32 @@ def test_parts_of_a_call_that_are_computed_apart_warn_once(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous", "two workers"])
 def test_blocks_of_a_lazy_array_are_told_of_together(fitted, tmp_path, monkeypatch, scheduler):
-    """Each block warned of its own bags: one warning of the whole call has their number."""
+    """One warning of the whole call has their number: neither one for each block, nor lines in the
+    workers' logs that the caller does not see."""
     store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
         [*BAGS[:6], *[FAR] * 3, HALF]
     )
     cut = [(i, i + 2) for i in range(0, 10, 2)]
     monkeypatch.setattr(prediction_features, "prediction_ranges", lambda *_: cut)
-    lazy = fitted.predict(store)
+    lazy = fitted.predict(store)  # made before there is a cluster
     assert lazy.numblocks == (5,)
-    with dask.config.set(scheduler=scheduler):
-        for call in (lazy.compute, lazy.mean().compute, lambda: dask.compute(lazy, lazy + 1)):
-            _, texts = heard(call)
-            assert len(texts) == 1
-            assert "4 of 10 bags have 140 of 160 points outside" in texts[0]
-            assert "and 1 more" in texts[0]
-        _, texts = heard(lazy[4:8].compute)
-        assert "2 of 4 bags have 80 of 80" in texts[0]
-        assert heard(lazy[:4].compute)[1] == []
+    with two_workers() if scheduler == "two workers" else dask.config.set(scheduler=scheduler):
         both = fitted.predict_interval(store, 0.5)
-        _, texts = heard(lambda: dask.compute(*both))
-        assert len(texts) == 1
-        assert "4 of 10 bags" in texts[0]
-
-
-@pytest.mark.long
-def test_blocks_on_a_cluster_are_told_of_together(fitted, tmp_path, monkeypatch):
-    """The workers' logs had a line for each block, and the caller none."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
-        [*BAGS[:6], *[FAR] * 3, HALF]
-    )
-    cut = [(i, i + 2) for i in range(0, 10, 2)]
-    monkeypatch.setattr(prediction_features, "prediction_ranges", lambda *_: cut)
-    before = fitted.predict(store)  # made before there is a cluster
-    with two_workers():
         for call in (
-            before.compute,
+            lazy.compute,
             fitted.predict(store).mean().compute,
+            lambda: dask.compute(lazy, lazy + 1),
             lambda: dask.persist(fitted.predict(store) + 1)[0].compute(),
+            lambda: dask.compute(*both),
         ):
-            texts = heard(call)[1]
-            assert len(texts) == 1
-            assert "4 of 10 bags have 140 of 160 points outside" in texts[0]
-            assert "bag 6: 40 of 40" in texts[0]
-        assert "2 of 4 bags" in heard(fitted.predict(store)[4:8].compute)[1][0]
-        assert heard(fitted.predict(store)[:4].compute)[1] == []
+            [text] = heard(call)[1]
+            assert "4 of 10 bags have 140 of 160 points outside" in text
+            assert "bag 6: 40 of 40" in text
+            assert "and 1 more" in text
+        assert "2 of 4 bags have 80 of 80" in heard(lazy[4:8].compute)[1][0]
+        assert heard(lazy[:4].compute)[1] == []
         assert len(heard(lambda: fitted.score(store, np.arange(10)))[1]) == 1
 
 
@@ -280,12 +263,6 @@ def test_written_predictions_tell_once(fitted, tmp_path, format):
     assert len(texts) == 1
     assert "bag 3: 40 of 40" in texts[0]
     assert len(heard(lambda: list(iter_predictions(fitted, store)))[1]) == 1
-
-
-def test_many_far_bags_are_counted_and_the_worst_shown(fitted):
-    _, texts = heard(lambda: fitted.predict([HALF, *[FAR] * 9]))
-    assert "10 of 10 bags have 380 of 400 points outside" in texts[0]
-    assert "bag 1: 40 of 40, bag 2: 40 of 40, bag 3: 40 of 40, and 7 more" in texts[0]
 
 
 def test_an_explanation_tells_once_of_its_bag(fitted):
