@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagbasis import BagError, DataError, ModelError, ParameterError, load_model
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import write_predictions
 from bagbasis.models.intervals import calibration
 from bagbasis.models.intervals.calibration import Calibration
 from tests.models.predicting import BAGS, N, Y, classifier, fitted, regressor
+from tests.models.splits import held_out
 from tests.oracles.labelled import labelled_bags, stored
 from tests.workers import two_workers
 
@@ -81,7 +81,7 @@ def test_fit_with_a_holdout(tmp_path):
     table[::5] = np.nan
     store = stored(tmp_path / "s.zarr", BAGS, table, ["a", "b"], chunk_points=100)
     model = regressor().fit(store, target=["b", "a"], holdout=0.4)
-    out = Split(0.4, HOLDOUT_SEED).members(0, N) & ~np.isnan(table[:, 0])
+    out = held_out(0.4, N) & ~np.isnan(table[:, 0])
     errors = np.abs(model.predict(BAGS) - table[:, ::-1])[out]
     np.testing.assert_allclose(model.calibration_.errors, np.sort(errors, axis=0), rtol=1e-9)
     model.save(tmp_path / "m.zarr")
