@@ -11,7 +11,6 @@ import pytest
 from bagbasis import BagStore, evaluate, load_model
 from bagbasis.jobs.commands.serving.champion_app import Champion
 from bagbasis.jobs.commands.serving.requests import answer_request
-from bagbasis.models import stacking
 from bagbasis.operations import Registry
 from tests.jobs.running import done, refused, settings
 
@@ -33,9 +32,7 @@ def place(store, tmp_path_factory):
     """A folder with a model of ridge and trees, and what the fit reported of it."""
     folder = tmp_path_factory.mktemp("heads")
     out = settings(model_url=folder / "m.zarr", report=folder / "fit.json", holdout=0.3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stacking, "N_RANDOMISED", 20)
-        done("fit", *settings(data_url=store.url, model__head="stack"), *out, *SMALL)
+    done("fit", *settings(data_url=store.url, model__head="stack"), *out, *SMALL)
     return folder
 
 
