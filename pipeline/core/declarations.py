@@ -146,17 +146,15 @@ def own_first(cls: type[_T]) -> type[_T]:
 
     Examples
     --------
-    >>> from dataclasses import KW_ONLY, dataclass
+    >>> from dataclasses import dataclass
     >>> from inspect import signature
     >>> from bagbasis.core.declarations import own_first
-    >>> @dataclass
+    >>> @dataclass(kw_only=True)
     ... class Base:
-    ...     _: KW_ONLY
     ...     seed: int = 0
     >>> @own_first
-    ... @dataclass
+    ... @dataclass(kw_only=True)
     ... class Count(Base):
-    ...     _: KW_ONLY
     ...     n: int
     >>> list(signature(Count).parameters)
     ['n', 'seed']
