@@ -335,9 +335,10 @@ def _corruption(report: dict[str, Any]) -> str:
 
 
 def _gates(gates: dict[str, Any]) -> Table:
+    chance = gates["level_of_horizon"] if "level_of_horizon" in gates else gates["alpha"]  # before
     begun = (
         f"A gate alarms where p is at most {gates['level']:.3g} and the effect at least "
-        f"{gates['min_effect']:g}. False alarms have a chance of {gates['level_of_horizon']:g} in "
+        f"{gates['min_effect']:g}. False alarms have a chance of {chance:g} in "
     )
     if gates.get("wealth"):
         line = (

@@ -310,6 +310,14 @@ def test_corruption_is_said_loudly():
     assert "| gram | 0.25 |" in markdown(REPORT)
 
 
+def test_gates_of_an_earlier_version_are_shown():
+    """A round that it decided is reported today; the level of a horizon was its alpha."""
+    gates = {"level": 0.01, "horizon": 5, "n_tested": 1, "min_effect": 0.0, "gates": {}}
+    for name in ("level_of_horizon", "alpha"):
+        report = {**REPORT, "gates": {**gates, name: 0.04, "action": "report"}}
+        assert "a chance of 0.04 in 5 rounds" in markdown(report)
+
+
 @pytest.mark.long
 def test_prometheus_reads_the_metrics_of_a_round(second):
     """The numbers of the report."""
