@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -63,3 +64,26 @@ def test_a_name_that_never_was_is_not_found():
 def test_components_are_among_the_public_names():
     """The lists are written by ``make generated``."""
     assert missing() == {}
+
+
+IN_MEMORY = """
+import sys
+import numpy as np
+from bagbasis import DoubleBasisRegressor, evaluate
+
+rng = np.random.default_rng(0)
+spread = rng.uniform(0.5, 3, 60)
+bags = [rng.normal(0, s, (20, 2)) for s in spread]
+model = DoubleBasisRegressor().fit(bags[:50], spread[:50])
+evaluate(model, bags[50:], spread[50:]), model.predict(bags[50:])
+print(sorted({name.split(".")[0] for name in sys.modules}))
+"""
+
+
+def test_a_fit_in_memory_imports_no_package_for_stores_or_clusters():
+    run = subprocess.run(
+        [sys.executable, "-c", IN_MEMORY], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    imported = set(ast.literal_eval(run.stdout))
+    assert {"bagbasis", "numba", "sklearn"} <= imported
+    assert not imported & {"cryptography", "dask", "distributed", "numcodecs", "s3fs", "zarr"}

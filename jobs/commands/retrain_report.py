@@ -335,7 +335,7 @@ def _corruption(report: dict[str, Any]) -> str:
 
 
 def _gates(gates: dict[str, Any]) -> Table:
-    chance = gates["level_of_horizon"] if "level_of_horizon" in gates else gates["alpha"]  # before
+    chance = gates.get("level_of_horizon", gates.get("alpha"))  # alpha: of an earlier version
     begun = (
         f"A gate alarms where p is at most {gates['level']:.3g} and the effect at least "
         f"{gates['min_effect']:g}. False alarms have a chance of {chance:g} in "

@@ -23,7 +23,6 @@ from bagbasis.operations.retraining.sums import ModelSequence
 
 N = 120
 SEARCH = Search([MomentsEmbedding()], scale_multipliers=(1.4,), first_bags=N, heads=["ridge"])
-CHOICE = Search([MomentsEmbedding()], choose=True)
 
 
 def make_bags(n: int = N, seed: int = 0) -> tuple[list[Any], Any]:
@@ -182,8 +181,8 @@ def test_rounds_of_retraining_count_all_labels(tmp_path: Any) -> None:
     assert ModelSequence.of(fitted).weights.limits is None
 
 
-@pytest.mark.parametrize("search", [CHOICE, SEARCH], ids=["choice", "rungs"])
-def test_tune_ignores_the_labels_that_fit_ignores(search: Search) -> None:
+@pytest.mark.parametrize("search", [None, SEARCH])
+def test_tune_ignores_the_labels_that_fit_ignores(search: Search | None) -> None:
     """By the folds of a few bags, and by rungs: the last fit has the limits of ``fit``."""
     y = with_outliers("noise")
     with pytest.warns(BagbasisWarning, match="of 120 labels are outliers"):

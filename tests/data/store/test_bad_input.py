@@ -195,9 +195,17 @@ def test_what_is_not_a_store_is_named(tmp_path, store):
         (lambda a: a.update(response_dims=2), "damaged .*response_box has 3 dimensions"),
         (lambda a: a.update(n_response_points=1.5), "damaged .*n_response_points is 1.5"),
         (lambda a: a.pop("n_bags"), "damaged bag store attributes"),
+        (lambda a: a.update(n_points=-1), "damaged bag store attributes .*n_points is -1"),
         (lambda a: a.update(n_bags="6"), "damaged bag store attributes .*n_bags is '6'"),
         (lambda a: a.update(box=[[0, 0]]), "damaged bag store attributes"),
-        (lambda a: a.update(colour="red"), "'colour', which this version .* update"),
+        (lambda a: a.update(n_bags=True), "damaged bag store attributes .*n_bags is True"),
+        (lambda a: a.update(n_dims=2.0), "damaged bag store attributes .*n_dims is 2.0"),
+        (lambda a: a.update(max_id="5"), "damaged bag store attributes .*max_id is '5'"),
+        (lambda a: a.update(id_kind="uuid"), "damaged bag store attributes .*id_kind is 'uuid'"),
+        (
+            lambda a: a.update(colour="red"),
+            "'colour', which this version .* update",
+        ),
         (lambda a: a.clear(), "interrupted; make it again"),
     ],
 )

@@ -76,6 +76,18 @@ def test_changed_attributes_are_refused(tmp_path, change):
 
 
 @pytest.mark.long
+def test_a_bit_of_the_box_moves_no_point(tmp_path):
+    """The box of packed points is under the checksum: a flipped bit is no other point."""
+    store = store_of(tmp_path / "s.zarr", "uint16")
+    path = Path(store.url) / "zarr.json"
+    text = path.read_text()
+    at = text.index("255.0", text.index('"box"'))
+    path.write_text(f"{text[:at]}3{text[at + 1 :]}")  # "2" and "3" differ by one bit
+    with pytest.raises(StoreError, match="damaged bag store attributes"):
+        BagStore.open(store.url)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["uint16", "float32"])
 def test_no_flip_of_the_attributes_changes_anything(tmp_path, dtype):
     """Each flipped bit of the root's metadata is found, or the store is what it was."""

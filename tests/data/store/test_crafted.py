@@ -64,10 +64,8 @@ ATTRIBUTES = [
     {"n_bags": True},
     {"n_bags": 101},  # 100 points
     {"n_points": None},
-    {"n_points": -1},
     {"n_points": "100"},
     {"n_dims": 0},
-    {"n_dims": 2.0},
     {"n_dims": 10**9},
     {"n_changes": 10**30},
     {"n_erased": 1},
