@@ -248,6 +248,39 @@ def test_a_linear_model_is_taken_where_it_is_best(by_default):
     assert not by_default.report_["choice"]["chosen"].startswith("linear in means")
 
 
+def is_line(candidate):
+    return candidate["name"].startswith("linear in means")
+
+
+def grouped_bags(seed):
+    """64 bags in 8 groups, and noisy labels that are linear in the means of bags."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(8), 8)
+    centres = rng.normal(size=(64, 3)) + rng.normal(size=(8, 3))[groups]
+    bags = Bags.from_list([centre + rng.normal(size=(12, 3)) for centre in centres])
+    return bags, centres.sum(axis=1) + rng.normal(size=64), groups
+
+
+@pytest.mark.long
+def test_the_simplest_model_is_chosen_unless_it_is_behind_by_a_standard_error():
+    """By few groups, the least of many errors is a small one by chance."""
+    outcomes = set()
+    for seed in range(6):
+        bags, y, groups = grouped_bags(seed)
+        model = DoubleBasisRegressor().fit(bags, y, groups=groups)
+        best, *others = model.report_["choice"]["tried"]
+        if is_line(best):
+            assert model.features_.second is None
+            ahead = [item for item in others if item["behind"] < 0]
+            assert all(-item["behind"] <= item["standard_error_behind"] for item in ahead)
+            outcomes.add("line near" if ahead else "line best")
+        else:
+            line = min(filter(is_line, others), key=lambda item: item["error"])
+            assert line["behind"] > line["standard_error_behind"]
+            outcomes.add("line behind")
+    assert outcomes == {"line near", "line best", "line behind"}
+
+
 def families(n, seed=0):
     """Bags of a family of distributions each, all of mean 0 and variance 1; and the family."""
     rng = np.random.default_rng(seed)

@@ -5,8 +5,8 @@ by K-fold errors of kernel ridge regression (`fold_errors`), by folds of whole g
 are known. First all embeddings on one scale of the points, then, where labels depend on some
 coordinates alone, all of these coordinates, then the best two on other scales, then
 sums of the best kernel and another one, the average with a kernel of ranks, and, if bags differ
-much in size, the best embedding with shrinkage by bag size. The choice is a pure function of the
-data.
+much in size, the best embedding with shrinkage by bag size. The model that is linear in means is
+chosen unless it is behind by more than a standard error. The choice is a pure function of the data.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from .coordinates import stable_sets
 from .sample import LabelledSample, read_sample
 from .short_list import (
     AS_THEY_ARE,
+    LINEAR_IN_MEANS,
     ROOTS,
     STANDARDISED,
     Choosable,
@@ -263,6 +264,7 @@ class _Search:
             self._if_better(self._add_size)
         if self._sizes_differ:
             self._shrink(self._best)
+        self._compare_with_line()
         return self._best
 
     def _try_scales(self, candidates: Sequence[JudgedCandidate]) -> None:
@@ -375,8 +377,7 @@ class _Search:
         shrunk = self._try(best.of.shrunk(), (best.width,))
         if shrunk is None or best.of.linear:
             return
-        gaps = shrunk.errors.losses - best.errors.losses
-        if shrunk.error - best.error <= self._sample.rows.standard_error(gaps):
+        if self._is_near(shrunk, best):
             self._refine(shrunk)
 
     def _join(self) -> None:
@@ -409,11 +410,31 @@ class _Search:
         parts = *best.parts, *ranks.parts
         near = 1 / float(signals.sum())
         averaged = self._judge(best.of.plus(ranks.of, weight), best.width, parts, near)
-        gap = self._sample.rows.standard_error(averaged.errors.losses - best.errors.losses)
-        if averaged.error - best.error > gap:
+        if self._is_near(averaged, best):
+            self._put_first(averaged)
+
+    def _compare_with_line(self) -> None:
+        """Choose the model that is linear in means, if it is not behind.
+
+        The best of dozens of candidates is ahead by chance, most so if bags come in few groups. The
+        simplest model is chosen unless it is behind by more than a standard error.
+        """
+        lines = [judged for judged in self._judged if judged.of.name == LINEAR_IN_MEANS]
+        if not lines:
             return
-        self._beside += [judged for judged in self._judged if judged.error < averaged.error]
-        self._judged = [judged for judged in self._judged if judged.error >= averaged.error]
+        line = min(lines, key=lambda judged: judged.error)
+        if self._is_near(line, self._best):
+            self._put_first(line)
+
+    def _is_near(self, judged: JudgedCandidate, best: JudgedCandidate) -> bool:
+        """Return whether a candidate is behind the best by at most a standard error."""
+        gaps = judged.errors.losses - best.errors.losses
+        return judged.error - best.error <= self._sample.rows.standard_error(gaps)
+
+    def _put_first(self, chosen: JudgedCandidate) -> None:
+        """Put candidates of less error beside, so that the chosen one is the best."""
+        self._beside += [judged for judged in self._judged if judged.error < chosen.error]
+        self._judged = [judged for judged in self._judged if judged.error >= chosen.error]
 
     @property
     def _best(self) -> JudgedCandidate:
