@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from bagbasis import (
 )
 from bagbasis.neural import DeepSetsClassifier, SequenceRegressor, TANDensity
 from bagbasis.operations import log_model
+from tests.networks import compiled_soon
 
 RNG = np.random.default_rng(0)
 SPREAD = RNG.uniform(0.1, 0.4, 40)
@@ -62,6 +64,13 @@ def models():
     return [kind(embedding, alpha="gcv").fit(BAGS, y) for kind, y in LABELS.items()]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _networks_are_compiled_soon():
+    """Here and in the process that loads them: their predictions are compared."""
+    with compiled_soon():
+        yield
+
+
 @pytest.fixture(scope="module")
 def networks():
     arguments = {"n_steps": 2, "validate_every": 1, "batch_size": 8}
@@ -83,6 +92,7 @@ def logged(mlflow, models, networks):
     asked = {"uris": [*uris, "models:/spread/1"], "bags": [bag.tolist() for bag in BAGS]}
     printed = subprocess.run(
         [sys.executable, "-c", LOADED],
+        env={**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
         input=json.dumps(asked),
         capture_output=True,
         text=True,
