@@ -70,7 +70,7 @@ def test_the_recipe_has_the_floors_of_the_package():
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["tables"], *extras["plots"], *extras["cli"]]
     renamed = {"matplotlib": "matplotlib-base", "duckdb": "python-duckdb", "dask": "dask-core"}
-    renamed["prometheus-client"] = "prometheus_client"
+    renamed |= {"prometheus-client": "prometheus_client", "xxhash": "python-xxhash"}
     pairs = [item.partition(">=") for item in wanted]
     floors = {f"{renamed.get(name, name)} >={floor}" for name, _, floor in pairs}
     run = set(recipe["requirements"]["run"])

@@ -70,6 +70,16 @@ def test_a_store_says_it_too_and_rounding_is_no_change(tmp_path: Any) -> None:
     assert "constant_coordinates" not in model.fit([b[:, :1] for b in bags_of(0.1)], Y).report_
 
 
+def test_all_points_in_memory_decide_what_is_constant() -> None:
+    """Also the last of them, of a coordinate that begins like a constant one."""
+    points = np.random.default_rng(3).normal(size=(40 * 50, 3))
+    points[:, 1:] = 5.0
+    points[-1, 1] = 5.5
+    model = DoubleBasisRegressor(MomentsEmbedding(), False, alpha=0.1)
+    model.fit(Bags(points, np.arange(41) * 50), Y)
+    assert model.report_["constant_coordinates"] == [(2, 5.0)]
+
+
 def test_a_coordinate_that_fills_a_box_of_width_one_is_not_constant(tmp_path: Any) -> None:
     """Points from 0 to 1 have the box of a constant .5."""
     rng = np.random.default_rng(2)

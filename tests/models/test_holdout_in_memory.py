@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import xxhash
 
 from bagbasis import (
     BagbasisWarning,
@@ -79,8 +79,34 @@ def test_the_digest_is_of_all_points_in_double_precision(dtype, n_dims):
     points = np.random.default_rng(2).normal(size=(60_000, n_dims)).astype(dtype)
     sizes = np.full(N, 500, "<i8")
     report = exact().fit(Bags(points, np.arange(N + 1) * 500), NOISE).report_
-    hashed = hashlib.blake2b(sizes.tobytes() + points.astype("<f8").tobytes(), digest_size=16)
-    assert report["data_digest"]["points"] == hashed.hexdigest()
+    hashed = xxhash.xxh3_128_hexdigest(sizes.tobytes() + points.astype("<f8").tobytes())
+    assert report["data_digest"] == {"n_bags": N, "n_points": 60_000, "xxh3_128": hashed}
+
+
+EIGHTHS = [np.arange(6.0).reshape(3, 2) / 8 + i % 7 for i in range(N)]  # exact on any machine
+BLAKE2B_OF_EIGHTHS = "84d95decd366ce58743b096aefabca3f"  # as saved by the versions before xxh3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_model_saved_with_the_earlier_hash_knows_its_bags(dtype, tmp_path):
+    bags = [bag.astype(dtype) for bag in EIGHTHS]
+    model = exact().fit(bags, NOISE, holdout=0.25)
+    entry = model.report_["data_digest"]
+    del entry["xxh3_128"]
+    entry["points"] = BLAKE2B_OF_EIGHTHS
+    model.save(tmp_path / "m")
+    known = load_model(tmp_path / "m")
+    assert set(known.report_["data_digest"]) == {"n_bags", "n_points", "points"}
+    assert evaluate(known, bags, NOISE).subset == "holdout"
+    other = [*bags[:-1], bags[-1] + 1]
+    assert evaluate(known, other, NOISE).subset == "all"
+
+
+def test_a_hash_that_is_not_known_is_of_other_bags():
+    model = exact().fit(BAGS, NOISE, holdout=0.25)
+    entry = model.report_["data_digest"]
+    entry["of_a_later_version"] = entry.pop("xxh3_128")
+    assert evaluate(model, BAGS, NOISE).subset == "all"
 
 
 @pytest.mark.long

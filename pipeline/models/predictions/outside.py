@@ -41,6 +41,7 @@ MAX_FRACTION = 0.5  # a bag with more than half of its points outside is always 
 _N_SHOWN = 3  # bags in a message
 EFFECTS = {"drop": "these points are left out, and "}
 _MARGIN = 0.25  # fraction of a side: how far beyond the box the extremes of similar bags may lie
+_FIRST_POINTS = 1024  # a coordinate that differs among them is not constant: others are not read
 _FLOAT32_ROUNDING = 1e-6  # relative to a value: float32 rounds it
 # Fraction of the bags: with more of them outside, the data differ from those of the fit.
 _FEW_BAGS = 0.25
@@ -304,8 +305,13 @@ def constants_of(source: LabelledBags) -> list[tuple[int, float]]:
     the result is empty.
     """
     if isinstance(source.data, Bags):
-        low, high = range_of(source.ordered(source.data).points)
-        return [(int(j), float(low[j])) for j in np.flatnonzero(low == high)]
+        points = source.ordered(source.data).points
+        low, high = range_of(points[:_FIRST_POINTS])
+        places = np.flatnonzero(low == high)
+        if len(places) and len(points) > _FIRST_POINTS:  # seldom: the first points differ
+            low, high = range_of(points)
+            places = np.flatnonzero(low == high)
+        return [(int(j), float(low[j])) for j in places]
     if not source.data.meta.is_measured:
         return []
     lo, hi = np.array(source.box.bounds).T
