@@ -262,8 +262,8 @@ def grouped_bags(seed):
 
 
 @pytest.mark.long
-def test_the_simplest_model_is_chosen_unless_it_is_behind_by_a_standard_error():
-    """By few groups, the least of many errors is a small one by chance."""
+def test_the_simplest_model_is_chosen_if_its_error_is_about_as_small():
+    """By few groups, the least of many errors is so by chance."""
     outcomes = set()
     for seed in range(6):
         bags, y, groups = grouped_bags(seed)
@@ -273,10 +273,12 @@ def test_the_simplest_model_is_chosen_unless_it_is_behind_by_a_standard_error():
             assert model.features_.second is None
             ahead = [item for item in others if item["behind"] < 0]
             assert all(-item["behind"] <= item["standard_error_behind"] for item in ahead)
+            assert all(best["error"] <= 1.1 * item["error"] for item in ahead)
             outcomes.add("line near" if ahead else "line best")
         else:
             line = min(filter(is_line, others), key=lambda item: item["error"])
-            assert line["behind"] > line["standard_error_behind"]
+            far = line["error"] > 1.1 * best["error"]
+            assert far or line["behind"] > line["standard_error_behind"]
             outcomes.add("line behind")
     assert outcomes == {"line near", "line best", "line behind"}
 

@@ -6,7 +6,7 @@ are known. First all embeddings on one scale of the points, then, where labels d
 coordinates alone, all of these coordinates, then the best two on other scales, then
 sums of the best kernel and another one, the average with a kernel of ranks, and, if bags differ
 much in size, the best embedding with shrinkage by bag size. The model that is linear in means is
-chosen unless it is behind by more than a standard error. The choice is a pure function of the data.
+chosen if its error is about as small as the least. The choice is a pure function of the data.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ RANKS_SHARE = 0.3  # share of ranks in the average with the best kernel
 N_SIZED = 4  # embeddings that are joined to the number of points by one kernel
 UNEQUAL_SIZES = 3.0  # ratio of a large to a small bag from which embeddings are shrunk by size
 SIZE_QUANTILES = 0.05, 0.95  # a small and a large bag: a few bags do not count
+LINE_TOLERANCE = 0.1  # of the least error by which a model that is linear in means may be behind
 MAX_DECADES = 1.0  # normal numbers spread over .6, Cauchy's over 1.8
 _MAX_POINTS = 2**16  # points by which the decades are measured
 # Fraction of a side by which the edges of two boxes may differ that count as one.
@@ -414,16 +415,18 @@ class _Search:
             self._put_first(averaged)
 
     def _compare_with_line(self) -> None:
-        """Choose the model that is linear in means, if it is not behind.
+        """Choose the model that is linear in means, if its error is about as small as the least.
 
         The best of dozens of candidates is ahead by chance, most so if bags come in few groups. The
-        simplest model is chosen unless it is behind by more than a standard error.
+        simplest model is chosen if it is behind by at most a standard error, and by little: where a
+        few labels are extreme, standard errors are large.
         """
         lines = [judged for judged in self._judged if judged.of.name == LINEAR_IN_MEANS]
         if not lines:
             return
         line = min(lines, key=lambda judged: judged.error)
-        if self._is_near(line, self._best):
+        best = self._best
+        if line.error <= (1 + LINE_TOLERANCE) * best.error and self._is_near(line, best):
             self._put_first(line)
 
     def _is_near(self, judged: JudgedCandidate, best: JudgedCandidate) -> bool:
