@@ -83,6 +83,23 @@ def test_the_digest_is_of_all_points_in_double_precision(dtype, n_dims):
     assert report["data_digest"] == {"n_bags": N, "n_points": 60_000, "xxh3_128": hashed}
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_change_of_points_or_sizes_changes_the_digest(dtype):
+    """Also of the last point of the first block that is hashed, and of the next."""
+    points = np.random.default_rng(2).normal(size=(N * 150, 2)).astype(dtype)
+    offsets = np.arange(N + 1) * 150
+    others = [(points, offsets), (np.ascontiguousarray(points[:, ::-1]), offsets)]
+    for i, j in ((0, 0), (16_383, 1), (16_384, 0), (len(points) - 1, 1)):
+        other = points.copy()
+        other[i, j] = np.nextafter(other[i, j], dtype(9))
+        others.append((other, offsets))
+    divided = offsets.copy()
+    divided[1] += 1
+    others.append((points, divided))
+    reports = [exact().fit(Bags(*arrays), NOISE).report_ for arrays in others]
+    assert len({report["data_digest"]["xxh3_128"] for report in reports}) == len(others)
+
+
 EIGHTHS = [np.arange(6.0).reshape(3, 2) / 8 + i % 7 for i in range(N)]  # exact on any machine
 BLAKE2B_OF_EIGHTHS = "84d95decd366ce58743b096aefabca3f"  # as saved by the versions before xxh3
 

@@ -146,6 +146,20 @@ def test_records_are_of_these_labels(tmp_path, bags, spreads):
     assert other.scores != first.scores
 
 
+def test_what_was_kept_by_another_hash_is_computed_again(tmp_path, monkeypatch, bags, spreads):
+    """Rows and scores that were kept with an earlier hash of the bags are not found, and go."""
+    arguments = {"search": SEARCH, "checkpoints": tmp_path / "state", "keep_cache": True}
+    with monkeypatch.context() as patched:
+        patched.setattr("bagbasis.models.tuning.cache.digest_of_bags", lambda bags: "earlier")
+        first = tune(regressor(), bags, spreads, **arguments)
+    before = {path.name for path in (tmp_path / "state").glob("*.zarr")}
+    again = tune(regressor(), bags, spreads, **arguments)
+    after = {path.name for path in (tmp_path / "state").glob("*.zarr")}
+    assert len(before) == len(after) == 2
+    assert not before & after
+    same(again, first, bags)
+
+
 def test_the_order_of_before_is_refused(tmp_path, bags, spreads):
     """`tune(store, estimator, search)` was the order; the message has the one of today."""
     store = stored(tmp_path, bags, {"y": spreads})
