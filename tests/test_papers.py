@@ -111,12 +111,12 @@ KEPT = {
         ],
     },
     "interval-coverage": {
-        ".89 to .90 of all": [
-            (0, [300, name], "covered") for name in ("unequal noise", "unequal sizes")
+        ".90 of all": [(0, [300, "unequal sizes"], "covered")],
+        ".89 of the smallest": [(0, [300, "both"], "size 1")],
+        ".86 to .88 of the noisiest": [
+            (0, [300, name], "noise 5") for name in ("both", "unequal noise")
         ],
-        ".90 of the smallest": [(0, [300, "both"], "size 1")],
-        ".86 of the noisiest": [(0, [300, "both"], "noise 5")],
-        ".89 to .92 of all": [
+        ".89 to .91 of all": [
             (0, [30, name], "covered") for name in ("unequal noise", "unequal sizes")
         ],
     },
