@@ -25,12 +25,27 @@ def has_index(values: object) -> bool:
 
 
 def series_of(values: Any) -> Any:  # noqa: ANN401 - as given
-    """Return a mapping from ids to values as a Series; any other value unchanged."""
+    """Return a mapping from ids to values as a Series; any other value as `indexed` does."""
+    values = indexed(values)
     if not isinstance(values, Mapping) or is_table(values):
         return values
     import pandas as pd  # noqa: PLC0415 - most values are not mappings
 
     return pd.Series(list(values.values()), list(values))
+
+
+def indexed(values: Any) -> Any:  # noqa: ANN401 - as given
+    """Return values of other libraries that have an index as a Series or DataFrame with it.
+
+    These are arrays of xarray with one or two dimensions, the first of which has an index, and
+    data frames and columns of Dask, which are computed. Any other value is returned unchanged.
+    """
+    xarray, dask = sys.modules.get("xarray"), sys.modules.get("dask.dataframe")
+    if xarray and isinstance(values, xarray.DataArray) and values.ndim in (1, 2):
+        return values.to_pandas() if values.dims[0] in values.indexes else values
+    if dask and isinstance(values, (dask.Series, dask.DataFrame)):
+        return values.compute()
+    return values
 
 
 def with_id_columns_as_index(values: Any, ids: BagIds) -> Any:  # noqa: ANN401 - of pandas

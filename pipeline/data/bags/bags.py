@@ -493,7 +493,7 @@ class Bags(Ragged):
         """Make Bags from a table with a row per point.
 
         Bags are in the order of their ids, as in ``frame.groupby(id_column)`` of pandas. The bags
-        keep their ids; labels, groups and weights with a pandas index are aligned with them. For
+        keep their ids; labels, groups and weights with an index are aligned with them. For
         tables larger than memory use `bagbasis.ingest.ingest_frame`, which also stores targets.
 
         Parameters
@@ -567,12 +567,21 @@ def as_bags(data: BagsInMemory) -> Bags:
     series: Any = series_of(data)
     if has_index(series) and series.ndim == 1:
         return Bags.from_list(series.tolist()).with_ids(ids_of_index(series.index))
-    if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
+    if _is_one_array(data):
+        shape = getattr(data, "shape", ())
         raise DataError(
-            f"expected bags, got one array of shape {data.shape}; pass a list with one "
+            f"expected bags, got one array of shape {tuple(shape)}; pass a list with one "
             "(n_points, n_dims) array per bag, or Bags; for a single bag pass [bag]"
         )
     return Bags.from_list(data)
+
+
+def _is_one_array(data: Any) -> bool:  # noqa: ANN401 - anything
+    """Return whether data are an array of numbers, of any library, and no stack of bags."""
+    if not hasattr(data, "dtype") or getattr(data.dtype, "kind", "f") == "O":
+        return False
+    n_axes = getattr(data, "ndim", None)
+    return n_axes == 2 or (isinstance(data, np.ndarray) and n_axes != 3)
 
 
 def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:

@@ -152,7 +152,11 @@ def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
 
 
 def names_of_table(table: object) -> list[str] | None:
-    """Return the column names of a frame or an Arrow table; None for other data."""
+    """Return the column names of a frame, an Arrow table or a DataArray; None for other data."""
+    xarray = sys.modules.get("xarray")
+    if xarray and isinstance(table, xarray.DataArray):
+        is_named = table.ndim == 2 and table.dims[1] in table.indexes
+        return names_of_columns(table.indexes[table.dims[1]].tolist()) if is_named else None
     columns = getattr(table, "column_names", None)
     columns = getattr(table, "columns", None) if columns is None else columns
     return None if columns is None or isinstance(columns, str) else names_of_columns(list(columns))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ..bags.alignment import has_index, in_order_of, series_of, with_id_columns_as_index
+from ..bags.alignment import has_index, in_order_of, indexed, series_of, with_id_columns_as_index
 from ..bags.bags import Bags
 from ..bags.ids import BagIds
 from ..store.store import BagStore
@@ -15,9 +15,10 @@ Values = TypeVar("Values")
 def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     """Return values per bag in the order of the bags, by their ids.
 
-    The ids of the values are the index of a pandas Series or DataFrame, the columns of a table
-    (pandas, polars or Arrow) with the names of the bags' id columns, or the keys of a mapping. Any
-    other value, and any value for bags without ids, is returned unchanged.
+    The ids of the values are the index of a Series or DataFrame of pandas or Dask, or of an xarray
+    DataArray, the columns of a table (pandas, polars or Arrow) with the names of the bags' id
+    columns, or the keys of a mapping. Any other value, and any value for bags without ids, is
+    returned unchanged.
 
     Parameters
     ----------
@@ -31,6 +32,7 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     DataError
         If the values have other ids than the bags, see `in_order_of`.
     """
+    values = indexed(values)
     in_memory = data.bag_ids if isinstance(data, Bags) else None
     if in_memory is not None:
         table = with_id_columns_as_index(series_of(values), in_memory)

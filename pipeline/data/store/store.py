@@ -245,8 +245,8 @@ class BagStore(Exported):
         ----------
         bags : Bags or list of array_like (n_i, n_dims)
         targets : mapping from name to (n_bags,), or array (n_bags, n_targets), optional
-            Labels of the bags; NaN for a bag without a label. None: no labels. The index of pandas
-            values is aligned with the ids.
+            Labels of the bags; NaN for a bag without a label. None: no labels. The index of
+            values of pandas, Dask or xarray is aligned with the ids.
         ids : sequence of int or str, optional
             Ids of the bags, which are unique in the store. Default: the ids of ``bags``, if they
             have ids, else the next integers.

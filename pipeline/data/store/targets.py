@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, shown, warn
-from ..bags.alignment import has_index, in_order_of, with_id_columns_as_index
+from ..bags.alignment import has_index, in_order_of, indexed, with_id_columns_as_index
 from ..bags.ids import EXACT, BagIds, alike
 
 
@@ -35,14 +35,15 @@ _MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalar
 
 def targets_in_order(targets: TargetsLike, ids: BagIds) -> TargetsLike:
     """Return targets of tables that have ids in the order of ids; raises as `in_order_of`."""
-    targets = with_id_columns_as_index(targets, ids)
+    targets = with_id_columns_as_index(indexed(targets), ids)
     if has_index(targets):
         ordered: TargetsLike = in_order_of(targets, ids, "targets")
         return ordered
     if isinstance(targets, Mapping):
+        columns = {name: indexed(values) for name, values in targets.items()}
         return {
             name: in_order_of(values, ids, f"target {name!r}") if has_index(values) else values
-            for name, values in targets.items()
+            for name, values in columns.items()
         }
     return targets
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.bags.alignment import has_index, in_order_of
+from ...data.bags.alignment import has_index, in_order_of, indexed
 from ...data.bags.bags import Bags, as_bags
 from ...data.bags.frames import is_groups
 from ...data.bags.ids import BagIds
@@ -33,7 +33,11 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
     DataError
         If ids or an index differ from the ids of the bags; see `in_order_of`.
     """
-    made = {name: as_bags(values) if is_groups(values) else values for name, values in data.items()}
+    made = {
+        name: as_bags(values) if is_groups(values) else indexed(values)
+        for name, values in data.items()
+    }
+    labels = {name: indexed(values) for name, values in labels.items()}
     others = [*made.values(), *labels.values()]
     if not any(has_index(values) or isinstance(values, Bags) for values in others):
         return made, dict(labels)  # ids of a store are read only where something has others
