@@ -66,6 +66,8 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
             return array
         if array.dtype.kind in "USTcmM":
             raise TypeError(f"it holds {array.dtype}")
+        if array.dtype.kind == "O" and any(isinstance(v, (str, bytes)) for v in array.flat):
+            raise TypeError("it holds texts")  # NumPy would read numbers from them, 7 from "007"
         return array.astype(dtype, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         kind = "" if dtype is None else f" of {np.dtype(dtype)}"

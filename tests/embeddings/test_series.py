@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
@@ -77,3 +78,24 @@ def test_what_is_refused(series, options, error, message):
     """Names the series."""
     with pytest.raises(error, match=message):
         SeriesEmbedding(**options).fit(series)
+
+
+def test_rows_of_frames_are_time_steps():
+    """As sktime has them; the columns of all frames are put in one order."""
+    series = [RNG.normal(size=(2, 9)) for _ in range(4)]
+    frames = [pd.DataFrame(values.T, columns=["a", "b"]) for values in series]
+    turned = [frame[["b", "a"]] if i % 2 else frame for i, frame in enumerate(frames)]
+    for options in ({}, {"time": True, "lags": 2}):
+        bags, expected = bags_of_series(turned, **options), bags_of_series(series, **options)
+        np.testing.assert_array_equal(bags.points, expected.points)
+    assert bags.coordinate_names == ["time", "a", "b", "a[-1]", "b[-1]", "a[-2]", "b[-2]"]
+    fitted = SeriesEmbedding(MomentsEmbedding(), lags=1).fit(frames)
+    later = [frame[["b", "a"]] for frame in frames]
+    np.testing.assert_array_equal(fitted.transform(later), fitted.transform(frames))
+    with pytest.raises(DataError, match=r"series 1: .*'b' is missing"):
+        bags_of_series([frames[0], frames[1].rename(columns={"b": "c"})])
+
+
+def test_integers_that_float64_would_merge_are_refused():
+    with pytest.raises(DataError, match="series 0: float64 merges integers"):
+        bags_of_series([2**53 + np.arange(5)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from bagbasis import DataError
@@ -91,3 +92,16 @@ def test_detectors_refuse_missing_values_of_every_type(dtype):
     for call in (DriftDetector().fit, detector.test):
         with pytest.raises(DataError, match="row 0, column 'n' is NaN or infinite"):
             call(holed)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_texts_among_numbers_are_not_read_as_numbers(library):
+    """The codes 007 and 7 are not one number."""
+    table = library.DataFrame({"x": X, "code": ["007", "7"] * 30})
+    for call in (
+        lambda: two_sample_test(table, table),
+        lambda: independence_test(table, X),
+        lambda: DriftDetector().fit(table),
+    ):
+        with pytest.raises(DataError, match=r"it holds texts|column 'code' holds str"):
+            call()

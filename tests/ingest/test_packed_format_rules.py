@@ -257,6 +257,13 @@ def of_bytes(
     return run
 
 
+def of_panels(folder):
+    """Return a store of two files whose first detector has another marker."""
+    write(folder / "d" / "a.fcs", ["FL1-A", "FL2-A"], ["CD4", "CD8"])
+    write(folder / "d" / "b.fcs", ["FL1-A", "FL2-A"], ["CD19", "cd8 "])
+    return ingest_fcs(folder / "d", folder / "s.zarr")
+
+
 DONE = {
     HDF5_RULES: {
         **{name: (of_hdf5(values, **more), read) for name, (values, more, read) in CF.items()},
@@ -413,6 +420,7 @@ WARNED = {
             [np.eye(5)[:3, :, None] * np.ones(6)], folder / "s.zarr"
         ),
     },
+    cytometry.FCS_RULES: {"$PnS of several panels": of_panels},
 }
 ELSEWHERE = {"$COMP, $DFCnTOm": "tests/ingest/formats/test_bag_files.py"}  # needs a matrix
 

@@ -24,6 +24,9 @@ from ...core.arrays import as_array
 from ...core.errors import DataError, shown
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ...data.bags.bags import Bags
+from ...data.bags.coordinates import Names, order_of
+from ...data.bags.frames import names_of_table, numbers_of_frame
+from ...data.bags.precision import check_array_apart
 from ..base import Embedding, InnerEmbedding
 from ..mean_map import MeanMapEmbedding
 
@@ -42,7 +45,9 @@ def bags_of_series(
     ----------
     X : array or list of array
         A collection of time series in aeon's format: an array (n_series, channels, time), or
-        (n_series, time) for one channel; or a list of arrays (channels, time_i) or (time_i,).
+        (n_series, time) for one channel; or a list of arrays (channels, time_i) or (time_i,). Or a
+        list of data frames, as sktime has them: a row is a time step, and a column a channel. All
+        frames are put in the column order of the first frame.
     time : bool
         Whether to add the time as first coordinate, from 0 to 1 in each series.
     lags : int ≥ 0
@@ -58,8 +63,8 @@ def bags_of_series(
     Raises
     ------
     DataError
-        If a series has a wrong shape, another number of channels than the first one, a value that
-        is not finite, or at most ``lags`` time steps.
+        If a series has a wrong shape, another number of channels or other columns than the first
+        one, a value that is not finite, or at most ``lags`` time steps.
 
     See Also
     --------
@@ -74,14 +79,32 @@ def bags_of_series(
     >>> bags_of_series([rng.normal(size=(2, n)) for n in (30, 50)], time=True)[0].shape
     (30, 3)
     """
-    return Bags.from_list(
-        [_points(series, f"series {i}", time, lags) for i, series in enumerate(X)]
-    )
+    parts: list[NDArray[Any]] = []
+    channels: Names = None
+    for i, series in enumerate(X):
+        values, names = _channels_of(series, f"series {i}")
+        order = order_of(names, channels, f"series {i}", "an earlier series has")
+        parts.append(_points(values if order is None else values[order], f"series {i}", time, lags))
+        channels = channels or names
+    bags = Bags.from_list(parts)
+    return bags if channels is None else bags.named(_names_of_points(channels, time, lags))
 
 
-def _points(values: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]:
+def _channels_of(series: Any, name: str) -> tuple[NDArray[Any], Names]:  # noqa: ANN401 - any array
+    """Return a series, shape (channels, time), and the names of its channels if it is a table."""
+    if hasattr(series, "columns"):
+        return numbers_of_frame(series, name).T, names_of_table(series)
+    return as_array(name, series), None
+
+
+def _names_of_points(channels: Sequence[str], time: bool, lags: int) -> list[str]:
+    """Return the names of the coordinates of `bags_of_series`."""
+    late = [f"{name}[-{k}]" for k in range(1, lags + 1) for name in channels]
+    return ["time"] * time + [*channels] + late
+
+
+def _points(series: NDArray[Any], name: str, time: bool, lags: int) -> NDArray[Any]:
     """Return the points of a series, shape (n, time + channels · (lags + 1))."""
-    series = as_array(name, values)
     series = series[None] if series.ndim == 1 else series
     if series.ndim != 2 or not len(series) or series.dtype.kind not in "biuf":
         what = f"shape {series.shape} and dtype {series.dtype}"
@@ -89,6 +112,7 @@ def _points(values: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]
     n = series.shape[1] - lags
     if n < 1:
         raise DataError(f"{name} has {series.shape[1]} moments; {lags} lags need more than {lags}")
+    check_array_apart(name, series.T, is_whole=False)
     kind = np.float32 if series.dtype == np.float32 else np.float64
     if not np.isfinite(series).all():
         channel, moment = np.argwhere(~np.isfinite(series))[0].tolist()
@@ -191,8 +215,8 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
         names = [f"x{j}" for j in range(n)] if input_features is None else list(input_features)
         if len(names) != n:
             raise DataError(f"input_features is {shown(names)}; the series have {n} channels")
-        late = [f"{name}[-{k}]" for k in range(1, self.lags + 1) for name in names]
-        return self.embedding_.get_feature_names_out(["time"] * self.time + names + late)
+        named = _names_of_points(names, self.time, self.lags)
+        return self.embedding_.get_feature_names_out(named)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""

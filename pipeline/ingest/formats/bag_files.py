@@ -61,8 +61,8 @@ class FileIngest(StoreSettings):
         check_known_ids(self.known_ids, self.mode)
 
     @abstractmethod
-    def bags(self, urls: Sequence[str]) -> Iterator[NDArray[Any]]:
-        """Yield the points of each file, shape (n, n_dims)."""
+    def bags(self, urls: Sequence[str]) -> Iterator[NDArray[Any] | pd.DataFrame]:
+        """Yield the points of each file, shape (n, n_dims); columns are names of coordinates."""
 
     @override
     def run(self) -> BagStore:
@@ -96,7 +96,7 @@ class FileIngest(StoreSettings):
             chunk_points=self.chunk_points,
         )
 
-    def _counted(self, urls: Sequence[str]) -> Iterator[NDArray[Any]]:
+    def _counted(self, urls: Sequence[str]) -> Iterator[NDArray[Any] | pd.DataFrame]:
         """Yield the points of each file, and report the number of files read."""
         for n_read, points in enumerate(self.bags(urls), 1):
             yield points

@@ -10,12 +10,14 @@ from io import BytesIO
 from typing import Annotated, ClassVar
 
 import numpy as np
+import pandas as pd
 from typing_extensions import override
 
 from ...core import ListOf, MappingOf, Real, Text
 from ...core.arrays import Floats
 from ...core.errors import DataError, closest, needing_extra, shown
 from ...data.bags.format_rules import FormatRules
+from ...data.store.store import BagStore
 from ..calls import function_of
 from ..registry import FORMATS
 from .bag_files import FileIngest
@@ -56,6 +58,9 @@ FCS_RULES = FormatRules(
         "empty values": "give the keyword a value, or leave it out",
         "$NEXTDATA": "write each data set to a file of its own",
         "$COMP, $DFCnTOm": "set compensate to false, or compensate before",
+    },
+    warned={
+        "$PnS of several panels": "if the panels differ, name the markers in `coordinates`",
     },
     ignored={
         "$PnD, $PnV, $PnF, $PnL, $PnCALIBRATION": "settings of display and detectors",
@@ -105,7 +110,8 @@ class FcsIngest(FileIngest):
         Names of the channels, as in PnN or in PnS ("CD4"). Files may have the channels in different
         orders. A log line (INFO) names the channels that were used, left out and transformed. None:
         all fluorescence or metal channels of the first file. Scatter, time and bookkeeping channels
-        (event length, sort results) are then left out.
+        (event length, sort results) are then left out. With mode="append" None stands for the
+        coordinates of the store. A channel whose marker differs between files is warned about.
     cofactor : float > 0 or mapping from channel to float, optional
         Cofactor of the transform arcsinh(x / cofactor). A number applies to all channels except
         scatter and time. A mapping applies to the channels it names. Usual values are 150 for
@@ -170,8 +176,11 @@ class FcsIngest(FileIngest):
     compensate: bool = False
 
     @override
-    def bags(self, urls: Sequence[str]) -> Iterator[Floats]:
+    def bags(self, urls: Sequence[str]) -> Iterator[pd.DataFrame]:
         channels = self.coordinates
+        if channels is None and self.mode == "append":
+            channels = BagStore.open(self.url).coordinate_names
+        markers: dict[str, tuple[str, str]] = {}
         for url in urls:
             events = _read(url, self.compensate)
             first = channels is None or url == urls[0]
@@ -183,6 +192,7 @@ class FcsIngest(FileIngest):
                         "the coordinates"
                     )
             at = [events.find(name) for name in channels]
+            events.check_markers(channels, at, markers)
             events.check_linear(at)
             points = events.numbers[:, at]
             check_finite_rows(points, url, [f"channel {name!r}" for name in channels])
@@ -195,7 +205,7 @@ class FcsIngest(FileIngest):
             for j, by in enumerate(factors):
                 if by is not None:
                     points[:, j] = np.arcsinh(points[:, j] / by)
-            yield points
+            yield pd.DataFrame(points, columns=[*channels], copy=False)
 
     def _cofactor_of(self, name: str, is_stained: bool) -> float | None:
         """Return the cofactor of a channel; None where its numbers stay linear."""
@@ -237,6 +247,22 @@ class _Events:
         known = [*self.names, *filter(None, self.markers)]
         hint = closest(channel, known)
         raise DataError(f"{self.url}: no channel {channel!r}{hint}; there are {shown(known)}")
+
+    def check_markers(
+        self, channels: Sequence[str], at: Sequence[int], known: dict[str, tuple[str, str]]
+    ) -> None:
+        """Warn about a detector with another marker than in an earlier file, which ``known`` has.
+
+        ``known`` maps each channel to its marker and the URL of the first file with this channel.
+        """
+        for channel, j in zip(channels, at, strict=True):
+            marker = self.markers[j].strip()
+            if not marker or self.names[j] != channel:
+                continue
+            first, url = known.setdefault(channel, (marker, self.url))
+            if first.casefold() != marker.casefold():
+                problem = f"channel {channel!r} has the marker {marker!r}, and {first!r} in {url}"
+                FCS_RULES.warn("$PnS of several panels", self.url, problem)
 
     def check_linear(self, at: Sequence[int]) -> None:
         """Refuse floating-point channels that the file declares as logarithmic."""

@@ -79,8 +79,9 @@ def ingest_images(
     images : path, or iterable of arrays
         A local folder of image files (``pip install 'bagbasis[images]'``), or arrays of shape
         (height, width) or (height, width, channels). Unsigned integers of 8 or 16 bits are divided
-        by the largest value of their dtype, so that they lie in [0, 1]. Floats stay as they are;
-        other integers are refused. With dtype uint8, all numbers stay as they are.
+        by the largest value of their dtype, so that they lie in [0, 1]. Floats stay as they are,
+        and may be above 1 only if no array has integers. Other integers are refused. With dtype
+        uint8, all numbers stay as they are.
     url : str or path
         The store to write.
     targets : data frame, mapping, array or iterable, optional
@@ -160,8 +161,20 @@ def ingest_images(
 def _bags_of(
     images: Iterable[tuple[str, Any]], patch: int, positions: bool, whole: bool
 ) -> Iterator[NDArray[Any]]:
+    scaled: dict[bool, str] = {}  # the first image whose integers are scaled, and of floats
     for name, image in images:
-        yield _points_of(as_array(name, image), name, patch, positions, whole)
+        array = as_array(name, image)
+        if not whole and array.dtype.kind in "uf" and array.size:
+            has_levels = array.dtype.kind == "u"
+            if has_levels or array.max() > 1:  # floats from 0 to 1 have the scale of integers
+                scaled.setdefault(has_levels, name)
+            if len(scaled) > 1:
+                raise DataError(
+                    f"{scaled[True]} has integers, which are divided by their largest value, and "
+                    f"{scaled[False]} has floating-point values above 1, which are not; give all "
+                    "images as integers, or divide the floating-point values by the value of white"
+                )
+        yield _points_of(array, name, patch, positions, whole)
 
 
 def _points_of(

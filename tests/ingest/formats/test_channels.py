@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flowio import create_fcs
 
-from bagbasis import DataError
+from bagbasis import BagbasisWarning, DataError
 from bagbasis.ingest import ingest_fcs
 from bagbasis.ingest.formats.cytometry import is_stained
 
@@ -113,3 +113,20 @@ REFUSED = [
     (b"P1E/0,0/", b"P1E/4,1/", r"channel 'FL1-A' has floating-point .* logarithmic \$PnE"),
     (b"P1QATATYPE/D/", b"P1DATATYPE/D/", r"\$P1DATATYPE is 'D'"),
 ]
+
+
+def test_channels_keep_their_names(tmp_path, caplog):
+    """Files that come later have the channels in another order, and one more, and other markers."""
+    folder, url = tmp_path / "d", tmp_path / "s.zarr"
+    first = write(folder / "a.fcs", ["FL1-A", "FL2-A", "Time"], ["CD4", "CD8", ""])
+    options = {"cofactor": None, "dtype": "float64"}
+    assert ingest_fcs(first, url, **options).coordinate_names == ["FL1-A", "FL2-A"]
+    later = write(folder / "b.fcs", ["FL3-A", "FL2-A", "FL1-A"], ["CD3", "CD8", "CD4"])
+    with pytest.warns(BagbasisWarning, match="lie outside the store's box"):
+        store = ingest_fcs(later, url, mode="append", **options)
+    np.testing.assert_array_equal(store[1] - store[0], np.tile([2000.0, 0.0], (20, 1)))
+    assert "has the marker" not in caplog.text
+    write(folder / "c.fcs", ["FL1-A", "FL2-A"], ["CD19", " cd8"])
+    ingest_fcs(folder, url, mode="overwrite", **options)
+    assert caplog.text.count("has the marker") == 1
+    assert f"channel 'FL1-A' has the marker 'CD19', and 'CD4' in {first}" in caplog.text

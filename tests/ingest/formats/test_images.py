@@ -128,3 +128,18 @@ def test_what_is_refused(images, options, error, message, photos, tmp_path):
     with pytest.raises(error, match=message):
         ingest_images(images, tmp_path / "s.zarr", **options)
     assert not (tmp_path / "s.zarr").exists()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_images_of_one_store_have_one_scale(dtype, tmp_path):
+    """Integers are divided by their largest value, and floats are not."""
+    levels = np.full((2, 2), 51, np.uint8)
+    floats = levels / 255
+    store = ingest_images([levels, floats, floats > 2, floats], tmp_path / "a.zarr")
+    np.testing.assert_allclose([bag[0, 0] for bag in store.read()], [0.2, 0.2, 0, 0.2], rtol=1e-6)
+    for images in ([levels.astype(dtype), levels * 1.0], [floats, levels * 1.0, levels]):
+        message = "image . has integers, which are divided .* image 1 has floating-point values"
+        with pytest.raises(DataError, match=message):
+            ingest_images(images, tmp_path / "b.zarr")
+    whole = ingest_images([levels, levels * 1.0], tmp_path / "c.zarr", dtype="uint8")
+    assert [bag[0, 0] for bag in whole.read()] == [51, 51]
