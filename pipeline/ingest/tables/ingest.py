@@ -150,7 +150,7 @@ class TableIngest(StoreSettings):
         which are class labels and stored as their index in the sorted labels. A missing value
         leaves the bag without a label. In the table of points, a target must be equal in all rows
         of a bag, unless ``target_rules`` names a rule for it. Text in a column of mostly numbers is
-        refused.
+        refused, and so are texts that all look like numbers, such as "4,5" or "12 %".
     target_rules : mapping from target to {"mean", "any", "last", "count"}, optional
         Rule that combines the values of a target that vary within a bag: "mean"; "any", which is 1
         if any value is not 0; "last", the last value; or "count", the number of values. Rows

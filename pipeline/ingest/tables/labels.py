@@ -115,7 +115,7 @@ def _targets(table: CheckedTable, database: Database) -> dict[str, NDArray[Any]]
     [(scan, starts)] = table.scans()
     texts = table.text_targets()
     for name, labels in find_labels(scan, texts, database).items() if texts else ():
-        sort_labels(name, [labels])  # refuses too many
+        sort_labels(name, [labels], table.columns.target_types)  # refuses what is no class
     targets = [*enumerate(table.columns.targets)]
     if not targets:
         return {}

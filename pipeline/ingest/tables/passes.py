@@ -151,7 +151,10 @@ class TablePasses:
         for role, table in self.tables.items():
             names = table.text_targets()
             parts = self.engines[role].find_labels(table, names) if names else []
-            classes = {name: sort_labels(name, [part[name] for part in parts]) for name in names}
+            types = table.columns.target_types
+            classes = {
+                name: sort_labels(name, [part[name] for part in parts], types) for name in names
+            }
             for name in set(classes) & set(table.columns.target_rules):
                 if table.columns.target_rules[name] != "last":
                     raise DataError(f"target {name!r} is text; of its rows only 'last' is taken")

@@ -7,6 +7,7 @@ other files decide.
 from __future__ import annotations
 
 import logging
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,8 @@ from .values import MEDIAN, Columns, flag_of
 logger = logging.getLogger(__name__)
 
 SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a shuffle are made
+# a number as people write it, with signs that a numeral does not have
+_NUMERAL = re.compile(r"[+-]?\s*[$€£]?\s*\d+([.,'\s]\d{3})*([.,]\d+)?\s*[%$€£]?")
 _MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
 SortedLabels = dict[str, set[str]]  # the texts of each target
@@ -312,9 +315,18 @@ def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Sorte
     return labels
 
 
-def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
-    """Return the labels of a target in the order of their indices; DataError for too many."""
+def sort_labels(name: str, parts: Iterable[set[str]], types: Mapping[str, str]) -> list[str]:
+    """Return the labels of a target in the order of their indices.
+
+    DataError for too many, and for numbers such as "4,5" or "12 %" unless ``types`` has the target.
+    """
     labels: set[str] = set().union(*parts)
+    if labels and name not in types and all(map(_NUMERAL.fullmatch, labels)):
+        raise DataError(
+            f"target {name!r} is text such as {min(labels)!r}, which looks like a number; if it is "
+            "one, write it without signs, or name decimal_separator or thousands in read; if it is "
+            f"a class, set target_types: {{{name}: class}}"
+        )
     if len(labels) > _MAX_CLASSES:
         raise DataError(
             f"target {name!r} is text with more than {_MAX_CLASSES} different values, so not "

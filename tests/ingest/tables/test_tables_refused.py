@@ -253,6 +253,28 @@ def test_an_integer_that_float64_does_not_tell_from_its_neighbours(path, tmp_pat
     assert store.meta.class_names["k"] == ["1", str(2**60), str(2**60 + 1)]
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["4,5", "2", "1.234,5"],
+        ["-1,5", "0,25", "3"],
+        ["12 %", "7%", "8.5 %"],
+        ["$5", "$1,200", "3"],
+    ],
+)
+def test_numbers_with_signs_are_no_classes(texts, path, tmp_path, refused):
+    """Each would be a class of its own; they are classes if that is said."""
+    write(good(k=texts * 2), path)
+    words = "target 'k' is text such as", repr(min(texts)), "decimal_separator", "{k: class}"
+    refused(path, *words, targets=["k"])
+    options = {"targets": ["k"], "target_types": {"k": "class"}, **COLUMNS}
+    store = ingest_tables(path, tmp_path / "classes.zarr", **options)
+    assert store.meta.class_names["k"] == sorted(texts)
+    write(good(k=[*texts[:2], "about 3"] * 2), path)
+    store = ingest_tables(path, tmp_path / "texts.zarr", targets=["k"], **COLUMNS)
+    assert store.meta.class_names["k"] == sorted([*texts[:2], "about 3"])
+
+
 def test_an_infinite_target(path, refused):
     """The file and the row."""
     write(good(k=[1, np.inf, 3, 1, 2, 3]), path)
