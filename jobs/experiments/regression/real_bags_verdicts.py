@@ -18,6 +18,7 @@ CONSTANT, DEFAULT, TUNED = "constant", "default", "tune"
 _OURS = (DEFAULT, TUNED)
 COMPARED = (CONSTANT, *_OURS, *PEERS)
 _BEHIND = "{}: behind, s.e."
+_DIGITS = 9  # of a distance
 WITHIN = (1, 2, 3)  # standard errors behind the best peer
 
 
@@ -59,5 +60,6 @@ def _of_set(rows: pd.DataFrame) -> dict[str, Any]:
     behind = {}
     for ours in [name for name in _OURS if name in losses]:
         gap, error = difference(losses[best], losses[ours])
-        behind[_BEHIND.format(ours)] = gap / error if error else 0.0
+        # rounded: equal means of equal losses in another order differ in their last digits
+        behind[_BEHIND.format(ours)] = round(gap / error, _DIGITS) + 0.0 if error else 0.0
     return {**{k: first[v] for k, v in names.items()}, **errors, "best peer": best, **behind}
