@@ -276,11 +276,10 @@ class _Search:
                 if scale in worse or not self._differs((scale, judged.of.columns)):
                     continue
                 moved = self._try(judged.of.on(scale), (judged.width,))
-                if judged is candidates[0] and moved is not None:
-                    gaps = moved.errors.losses - judged.errors.losses
-                    error = self._sample.rows.standard_error(gaps)
-                    if moved.error - judged.error > ERRORS_WORSE * error:
-                        worse.add(scale)
+                if moved is None or judged is not candidates[0]:
+                    continue
+                if not self._is_near(moved, judged, ERRORS_WORSE):
+                    worse.add(scale)
 
     def _select(self, with_lines: bool) -> None:
         """Judge embeddings of the best-ranked coordinates, ever fewer while the error falls."""
@@ -429,10 +428,12 @@ class _Search:
         if line.error <= (1 + LINE_TOLERANCE) * best.error and self._is_near(line, best):
             self._put_first(line)
 
-    def _is_near(self, judged: JudgedCandidate, best: JudgedCandidate) -> bool:
-        """Return whether a candidate is behind the best by at most a standard error."""
+    def _is_near(
+        self, judged: JudgedCandidate, best: JudgedCandidate, n_errors: float = 1.0
+    ) -> bool:
+        """Return whether a candidate is behind the best by at most so many standard errors."""
         gaps = judged.errors.losses - best.errors.losses
-        return judged.error - best.error <= self._sample.rows.standard_error(gaps)
+        return judged.error - best.error <= n_errors * self._sample.rows.standard_error(gaps)
 
     def _put_first(self, chosen: JudgedCandidate) -> None:
         """Put candidates of less error beside, so that the chosen one is the best."""
