@@ -15,6 +15,8 @@ from scipy.special import ndtr, stdtrit
 
 from .arrays import Floats
 
+N_DRAWS = 500  # of units, for the error of the best candidate
+
 
 def simplest_within(
     errors: ArrayLike,
@@ -103,6 +105,51 @@ def as_good_as_best(
         spread *= (1 + n_folds / (n_folds - 1)) ** 0.5
     within: NDArray[np.bool_] = finite & (gap <= stdtrit(n - 1, ndtr(n_errors)) * spread)
     return within
+
+
+def error_of_best(
+    errors: ArrayLike, *, weights: ArrayLike | None = None, clusters: ArrayLike | None = None
+) -> float:
+    """Return the mean error of the best candidate, corrected for being the least of several.
+
+    Units are drawn with replacement, `N_DRAWS` times. Each draw takes the candidate that is best on
+    its units, and the errors of this candidate on the units that were not drawn are not the least
+    of several. Their mean is the result (bootstrap bias corrected cross-validation, Tsamardinos et
+    al. 2018), but computed as a difference to the best candidate on the same units, so that the
+    result is the mean error of a candidate which is best in all draws.
+
+    Parameters
+    ----------
+    errors : shape (n_candidates, n_units)
+        See `as_good_as_best`.
+    weights, clusters
+        See `as_good_as_best`. Clusters are drawn as wholes.
+
+    Returns
+    -------
+    float
+        At least the mean error of the best candidate; this error itself for a single cluster.
+    """
+    errors = np.asarray(errors, np.float64)
+    shares = _shares(errors.shape[1], weights)
+    means = _means(errors, shares)
+    errors = errors[np.isfinite(means)]
+    if not len(errors):
+        return float(means.min())
+    counted = shares > 0
+    places = np.arange(counted.sum())
+    if clusters is not None:
+        places = np.unique(np.asarray(clusters)[counted], return_inverse=True)[1]
+    n = int(places.max()) + 1
+    sizes = np.bincount(places, shares[counted])
+    sums = np.stack([np.bincount(places, shares[counted] * row[counted]) for row in errors])
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(n, np.full(n, 1 / n), N_DRAWS)
+    chosen = (sums @ drawn.T / (drawn @ sizes)).argmin(axis=0)
+    left_out = drawn == 0
+    gaps = (sums[chosen] - sums[means[np.isfinite(means)].argmin()])[left_out].sum()
+    weight = (left_out @ sizes).sum()
+    return float(means.min() + (max(0.0, gaps / weight) if weight else 0.0))
 
 
 def mean_and_error(

@@ -106,16 +106,25 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
     choice = report.get("choice")
     if choice is None or not choice["tried"]:
         return {}
-    best, *others = choice["tried"]
+    best, others = _of_choice(choice), choice["tried"][1:]
     means = [candidate for candidate in others if candidate["name"] == LINEAR_IN_MEANS]
     rivals = "".join(f"; {LINEAR_IN_MEANS}: {_relative_error(rival)}" for rival in means)
     worries = {"warning": worry} if (worry := _no_better(best)) else {}
     return {
         "error": f"{times_constant(_relative_error(best))}{rivals}",
         **worries,
-        "estimated by": f"{choice['n_folds']} folds of {choice['n_bags']:,} bags; the best of "
-        "several is a little optimistic",
+        "estimated by": f"{choice['n_folds']} folds of {choice['n_bags']:,} bags"
+        + (", corrected for the choice" if "error" in choice else ""),
     }
+
+
+def _of_choice(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the chosen candidate with the error of the choice.
+
+    Models that were saved before have only its error by the folds that chose it.
+    """
+    best: Mapping[str, Any] = choice["tried"][0]
+    return {**best, "error": choice.get("error", best["error"])}
 
 
 def _no_better(best: Mapping[str, Any]) -> str | None:
@@ -125,10 +134,11 @@ def _no_better(best: Mapping[str, Any]) -> str | None:
 
 def error_in_words(report: Mapping[str, Any]) -> str | None:
     """Return the error of the chosen embedding by folds; None without a choice."""
-    tried = report.get("choice", {}).get("tried")
-    if not tried:
+    choice = report.get("choice", {})
+    if not choice.get("tried"):
         return None
-    return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(_relative_error(tried[0]))}"
+    error = _relative_error(_of_choice(choice))
+    return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(error)}"
 
 
 def _relative_error(candidate: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bagbasis.core.held_out_choice import as_good_as_best, simplest_within
+from bagbasis.core import as_good_as_best, error_of_best, simplest_within
 
 
 def test_a_lead_of_less_than_one_paired_error_is_none():
@@ -94,3 +94,45 @@ def test_rank_does_not_change_with_scale(k):
     chosen = simplest_within(errors, n_folds=5)
     assert simplest_within(1e-9 * errors, n_folds=5) == chosen
     assert simplest_within(errors + 3.0, n_folds=5) == chosen
+
+
+def by_loops(errors, weights, clusters):
+    """Draw the same clusters, choose by those drawn, and take what the choice errs on the rest."""
+    labels = np.unique(clusters)
+    best = min(range(len(errors)), key=lambda j: np.average(errors[j], weights=weights))
+    rng = np.random.default_rng(0)
+    gaps = weight = 0.0
+    for counts in rng.multinomial(len(labels), np.full(len(labels), 1 / len(labels)), 500):
+        times = weights * counts[np.searchsorted(labels, clusters)]
+        chosen = min(range(len(errors)), key=lambda j: np.average(errors[j], weights=times))
+        rest = times == 0
+        gaps += ((errors[chosen] - errors[best]) * weights)[rest].sum()
+        weight += weights[rest].sum()
+    return np.average(errors[best], weights=weights) + max(0.0, gaps / weight)
+
+
+@pytest.mark.parametrize("n_clusters", [4, 30])
+def test_the_error_of_the_best_by_loops(n_clusters):
+    rng = np.random.default_rng(2)
+    errors, weights = 1 + rng.normal(size=(5, 30)), rng.uniform(0.5, 2, 30)
+    clusters = rng.permutation(np.arange(30) % n_clusters)
+    expected = by_loops(errors, weights, clusters)
+    assert error_of_best(errors, weights=weights, clusters=clusters) == pytest.approx(expected)
+    assert expected > np.average(errors, axis=1, weights=weights).min() + 0.01
+
+
+def test_the_best_of_thirty_that_are_alike_has_the_error_of_all():
+    """The least of their means is a fifth too small; without doubt about the best it is right."""
+    rng = np.random.default_rng(3)
+    draws = [1 + rng.normal(size=(30, 100)) for _ in range(50)]
+    corrected = np.array([error_of_best(errors) for errors in draws])
+    assert np.mean([errors.mean(axis=1).min() for errors in draws]) < 0.85
+    assert abs(corrected.mean() - 1) < 3 * corrected.std(ddof=1) / 50**0.5 < 0.05
+    clear = draws[0] + 10.0 * np.arange(30)[:, None]
+    alone = draws[0].mean(axis=1).min()
+    assert error_of_best(clear) == pytest.approx(clear[0].mean(), rel=1e-12)
+    assert error_of_best(clear[:1]) == pytest.approx(clear[0].mean(), rel=1e-12)
+    assert error_of_best(draws[0], clusters=np.zeros(100)) == pytest.approx(alone, rel=1e-12)
+    broken = np.where(np.arange(30)[:, None] == 7, np.nan, draws[0])
+    assert error_of_best(broken) == error_of_best(np.delete(draws[0], 7, axis=0))
+    assert error_of_best(np.full((2, 4), np.inf)) == np.inf

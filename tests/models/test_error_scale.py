@@ -58,6 +58,7 @@ SCALES = {
     "a floor and sizes": lambda z, n: (0.01 + 1 / n) ** 0.5,
     "features": lambda z, n: np.exp(z[:, 0] - 0.5 * z[:, 2]),
     "both, in small units": lambda z, n: 1e-9 * np.exp(z[:, 1]) / n**0.5,
+    "features, the more the larger": lambda z, n: np.exp(z[:, 1] * np.log(n / 2) / 3),
 }
 
 
@@ -71,6 +72,28 @@ def test_what_errors_depend_on(scale_of):
     true = np.log(scale_of(new.features, new.sizes))
     for logs in np.log(result[:, 0]).T:
         assert np.std(logs - true) < 0.45 * np.std(true)
+
+
+def test_features_may_count_more_in_large_bags(monkeypatch):
+    """Interactions are learnt and saved; a scale without them has the columns of before."""
+    learnt, new = (rows(SCALES["features, the more the larger"], seed=seed) for seed in range(2))
+    true = np.log(SCALES["features, the more the larger"](new.features, new.sizes))
+
+    def spread_of(scale):
+        logs = np.log(scale.of(new.features, new.sizes)[:, 0, 0])
+        return np.std(logs - true) / np.std(true)
+
+    scale = ErrorScale.learnt(learnt)
+    assert scale.coef.shape == (1, 1, 3 + 2 + 3)
+    part = Calibration(np.ones((9, 1)), scale=scale)
+    again = Calibration.from_state(part.state(), 1, 3).scale
+    np.testing.assert_array_equal(
+        again.of(new.features, new.sizes), scale.of(new.features, new.sizes)
+    )
+    monkeypatch.setattr(error_scale, "INTERACTION_PENALTIES", ())
+    without = ErrorScale.learnt(learnt)
+    assert without.coef.shape == (1, 1, 3 + 2)
+    assert spread_of(scale) < 0.7 * spread_of(without)
 
 
 NO_SCALES = {
@@ -149,7 +172,7 @@ def rows_near_a_threshold(seed):
     return is_loud, ErrorRows(np.arange(1000) % 5, errors[:, None], sizes, z)
 
 
-@pytest.mark.parametrize(("power", "least", "most"), [(1, 0, 0.848), (4, 0.852, 0.9)])
+@pytest.mark.parametrize(("power", "least", "most"), [(1, 0, 0.848), (6, 0.852, 0.9)])
 def test_bags_that_may_be_loud_count_as_loud(power, least, most, monkeypatch):
     """Intervals of .9 hold more labels of loud bags than if the scale were the mean error."""
     monkeypatch.setattr(error_scale, "POWER", power)

@@ -37,13 +37,19 @@ def estimator():
 
 @pytest.mark.long
 def test_the_choice(chosen):
-    """Name, width, error and its standard error, and that of means, are those of the report."""
-    tried = chosen.report_["choice"]["tried"]
+    """Name, width, error and its standard error, and that of means, are those of the report.
+
+    The error of the choice is more than that of the best, for it is the best of many.
+    """
+    choice = chosen.report_["choice"]
+    tried = choice["tried"]
     rows = chosen.summary().rows
     best, [means] = tried[0], [item for item in tried if item["name"] == "linear in means"]
     assert rows["embedding"].startswith(f"{best['name']}, width {best['width']:.3g}; ")
     assert f"chosen from {len(tried)} candidates" in rows["embedding"]
-    ratios = [item["error"] ** 0.5 for item in (best, means)]
+    assert best["error"] < choice["error"] < best["error"] + 2 * best["standard_error"]
+    assert rows["estimated by"].endswith("corrected for the choice")
+    ratios = [error**0.5 for error in (choice["error"], means["error"])]
     spreads = [
         item["standard_error"] / (2 * ratio)
         for item, ratio in zip((best, means), ratios, strict=True)

@@ -7,15 +7,16 @@ al. 2018, §5.2). The guarantee does not depend on the quality of the scale. A g
 coverage equal for different bags.
 
 The logarithm of the scale is linear in the leading principal components of a bag's features, and
-quadratic in the logarithm of its number of points. It is fitted to absolute errors by penalised
-gamma regression. Folds choose the penalties, and decide between this scale and one scale for all
-bags.
+quadratic in the logarithm of its number of points. Features of small bags tell less, so that the
+components may have other coefficients for small bags than for large bags (interactions). The scale
+is fitted to absolute errors by penalised gamma regression. Folds choose the penalties, and decide
+between this scale and one scale for all bags.
 
 Penalties shrink the scales of the noisiest and the quietest bags towards each other, most of all if
 noise has a threshold. Bags near the threshold can have large errors or small ones. Their mean error
 is moderate, and an interval that is proportional to it misses the large ones. Therefore a second
 regression adds a piecewise linear curve to the logarithm of the first scale, so that the scale is
-proportional to the mean fourth power of errors to the power 1/4. Errors of outliers are limited.
+proportional to the mean sixth power of errors to the power 1/6. Errors of outliers are limited.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ N_SIZE_COLUMNS = 2  # columns of the number of points: its logarithm and the squ
 _MIN_SIZE_SPREAD = 0.05  # standard deviation of log n above which bags count as unequally large
 FEATURE_PENALTIES = 0.1, 1.0, 10.0, 100.0, np.inf  # in bags; infinity leaves the columns out
 SIZE_PENALTIES = 1.0, np.inf
+INTERACTION_PENALTIES = 1.0, 10.0  # times the penalty of the components; or none
 MIN_ERROR = 1e-3  # fraction of the mean error, added to each error
 N_PIECES = 8  # pieces of a curve, between quantiles of the logarithms of scales
 CURVE_PENALTY = 0.5  # .1 to 2 change the coverage of the noisiest fifth of bags by .01
-POWER = 4  # of errors that a curve is fitted to: 1 covers fewer of the noisiest bags, 2 and 3 some
+POWER = 6  # of errors that a curve is fitted to: smaller powers cover fewer of the noisiest bags
 MAX_RATIO = 5.0  # to the mean of scaled errors: without it, outliers widen intervals by a half
 _MAX_STEPS = 30
 _TOLERANCE = 1e-7  # of the loss per row
@@ -84,8 +86,8 @@ class ErrorScale:
     offset : float64, shape (r,)
     directions : float64, shape (r, D)
         Components of features z: directions · z + offset.
-    coef : float64, shape (K, k, r + 2)
-        Coefficients of the components and of the size of a bag.
+    coef : float64, shape (K, k, r + 2) or (K, k, 2r + 2)
+        Coefficients of the components, of the size of a bag, and of the interactions, if any.
     intercept : float64, shape (K, k)
     limits : float64, shape (K, k, 2)
         Least and largest logarithm of a scale among the training bags. Scales of new bags are
@@ -128,10 +130,8 @@ class ErrorScale:
             return None
         offset, directions = _components(rows.features)
         sizes = _of_sizes(rows.sizes)
-        inputs = np.column_stack(
-            [_linear(rows.features, directions, offset), _size_columns(rows.sizes, sizes)]
-        )
         n_own = len(directions)
+        inputs = _inputs(_linear(rows.features, directions, offset), rows.sizes, sizes)
         parts = [np.ones(m, dtype=bool)]
         if n_folds is not None:
             parts = [rows.folds != j for j in range(n_folds)]
@@ -139,7 +139,10 @@ class ErrorScale:
         if not any(coef[:, 1:].any() for coef, *_ in fitted):
             return None
         solved, knots, bends = (np.stack(arrays, axis=1) for arrays in zip(*fitted, strict=True))
-        logs = solved[:, :, 0] + np.einsum("mj,fkj->mfk", inputs, solved[:, :, 1:])
+        if not solved[:, :, 1 + n_own + N_SIZE_COLUMNS :].any():
+            solved = solved[:, :, : 1 + n_own + N_SIZE_COLUMNS]
+        used = inputs[:, : solved.shape[2] - 1]
+        logs = solved[:, :, 0] + np.einsum("mj,fkj->mfk", used, solved[:, :, 1:])
         limits = np.stack([logs.min(axis=0), logs.max(axis=0)], axis=-1)
         coef, intercept = np.ascontiguousarray(solved[:, :, 1:]), solved[:, :, 0]
         if not bends.any():
@@ -150,9 +153,8 @@ class ErrorScale:
     def of(self, features: NDArray[Any], sizes: NDArray[Any]) -> Floats:
         """Return the scales of n bags, shape (n, k, K), for features (n, D) and sizes (n,)."""
         n_folds, k, n_columns = self.coef.shape
-        inputs = np.column_stack(
-            [_linear(features, self.directions, self.offset), _size_columns(sizes, self.sizes)]
-        )
+        components = _linear(features, self.directions, self.offset)
+        inputs = np.ascontiguousarray(_inputs(components, sizes, self.sizes)[:, :n_columns])
         logs = _linear(inputs, self.coef.reshape(-1, n_columns), self.intercept.reshape(-1))
         ends = self.limits.reshape(-1, 2)
         logs = np.clip(logs, ends[:, 0], ends[:, 1])
@@ -164,10 +166,13 @@ class ErrorScale:
     def check(self, n_folds: int, n_targets: int, n_features: int) -> None:
         """Raise ValueError unless the scales fit a model of these sizes."""
         r = len(self.offset)
+        n_columns = r + N_SIZE_COLUMNS
+        if self.coef.shape[-1] != n_columns:
+            n_columns += r
         expected = {
             "offset": (r,),
             "directions": (r, n_features),
-            "coef": (n_folds, n_targets, r + N_SIZE_COLUMNS),
+            "coef": (n_folds, n_targets, n_columns),
             "intercept": (n_folds, n_targets),
             "limits": (n_folds, n_targets, 2),
             "knots": (n_folds, n_targets, self.knots.shape[-1]),
@@ -204,11 +209,14 @@ def _of_sizes(sizes: Floats) -> tuple[float, float, float, float]:
     return float(logs.mean()), slope, float(logs.min()), float(logs.max())
 
 
-def _size_columns(sizes: NDArray[Any], known: Sequence[float]) -> Floats:
-    """Return columns of sizes (n,), clipped to the known range, shape (n, 2)."""
+def _inputs(components: Floats, sizes: NDArray[Any], known: Sequence[float]) -> Floats:
+    """Return components (n, r), columns of sizes (n,), and interactions, shape (n, 2r + 2).
+
+    Sizes are clipped to the known range.
+    """
     mean, slope, least, most = known
     logs = slope * (np.clip(np.log(np.maximum(sizes, 1)), least, most) - mean)
-    return np.column_stack([logs, logs**2])
+    return np.column_stack([components, logs, logs**2, components * logs[:, None]])
 
 
 def _linear(rows: NDArray[Any], coef: Floats, intercept: Floats) -> Floats:
@@ -238,26 +246,31 @@ def _fitted(
     if not mean > 0:
         return constant
     values = errors / (errors.max() * mean) + MIN_ERROR
-    grid = list(
-        product(FEATURE_PENALTIES[::-1], SIZE_PENALTIES[::-1])
-    )  # one scale of all bags comes first
-    if n_columns == n_components or not inputs[:, n_components:].any():
-        grid = [pair for pair in grid if pair[1] == np.inf]
-    penalties = [
-        np.repeat([of_features, of_sizes], [n_components, n_columns - n_components])
-        for of_features, of_sizes in grid
-    ]
-    logs = np.empty((len(grid), len(values)))
-    for penalty, of_rows in zip(penalties, logs, strict=True):
+    kinds = np.repeat([0, 1, 2], [n_components, N_SIZE_COLUMNS, n_components])
+
+    def judge(penalties: Sequence[float]) -> Floats:
+        """Return the loss of each row by the regression without its fold."""
+        logs = np.empty(len(values))
         for fold in np.unique(folds):
             own = folds == fold
-            coef = _gamma_regression(inputs[~own], values[~own], penalty)
-            of_rows[own] = coef[0] + inputs[own] @ coef[1:]
-    losses = logs + values * np.exp(-logs)
-    best = int(losses.mean(axis=1).argmin())
-    if simplest_within(losses[[0, best]]) == 0:
+            coef = _gamma_regression(inputs[~own], values[~own], np.take(penalties, kinds))
+            logs[own] = coef[0] + inputs[own] @ coef[1:]
+        return np.asarray(logs + values * np.exp(-logs))
+
+    sizes_differ = bool(inputs[:, n_components:].any())
+    of_sizes = SIZE_PENALTIES if sizes_differ else (np.inf,)
+    grid = [(*pair, np.inf) for pair in product(FEATURE_PENALTIES, of_sizes)]
+    losses = {penalties: judge(penalties) for penalties in grid}
+    best = min(losses, key=lambda penalties: losses[penalties].mean())
+    if sizes_differ and np.isfinite(best[0]):
+        for ratio in INTERACTION_PENALTIES:
+            tried = *best[:2], ratio * best[0]
+            losses[tried] = judge(tried)
+        best = min(losses, key=lambda penalties: losses[penalties].mean())
+    if simplest_within([losses[np.inf, np.inf, np.inf], losses[best]]) == 0:
         return constant
-    solved = np.stack([_gamma_regression(inputs[p], values[p], penalties[best]) for p in parts])
+    penalties = np.take(best, kinds)
+    solved = np.stack([_gamma_regression(inputs[p], values[p], penalties) for p in parts])
     curves = [
         _fit_curve(coef[0] + inputs[part] @ coef[1:], values[part])
         for part, coef in zip(parts, solved, strict=True)
@@ -268,7 +281,7 @@ def _fitted(
 def _fit_curve(logs: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Return knots (1, p) and bends (1, 2 + p) of a curve to add to logs, shape (n,).
 
-    The sums are the logarithms of the mean fourth power of values, to the power 1/4.
+    The sums are the logarithms of the mean sixth power of values, to the power 1/6.
     """
     knots = np.quantile(logs, np.arange(1, N_PIECES) / N_PIECES)[None]
     columns = np.column_stack([logs, np.maximum(logs[:, None] - knots, 0)])

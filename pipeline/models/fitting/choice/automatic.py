@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from ....core.arrays import Floats
 from ....core.errors import BagbasisError, BagError
-from ....core.held_out_choice import simplest_within
+from ....core.held_out_choice import error_of_best, simplest_within
 from ....data.bags.bags import Bags
 from ....data.bags.box import Box
 from ....data.labelled.splits import PlacedFolds
@@ -153,7 +153,8 @@ def choose_embedding(
     covariances, or in extremes. A ``scale_multiplier`` other than 1 and a numeric ``scale`` are
     kept. If ``random_features`` is False, embeddings are compared by ridge regression on them.
 
-    The report has ``n_bags``, ``n_folds``, ``by`` (bags or groups), ``seconds`` of CPU time, and
+    The report has ``n_bags``, ``n_folds``, ``by`` (bags or groups), ``seconds`` of CPU time,
+    ``error``, that of the chosen candidate corrected for being the least of several, and
     ``tried``, the candidates with the chosen one first. Each candidate has a ``name``, ``width``,
     ``error`` (mean squared error over the variance of the labels), ``standard_error``, ``behind``
     (difference to the error of the chosen candidate) with ``standard_error_behind``, and ``alpha``
@@ -641,8 +642,10 @@ class _Search:
                     "alpha": judged.errors.alpha,
                 }
             )
+        every_loss = [judged.errors.losses for judged in self._judged]
         report = {
             "chosen": best.of.label,
+            "error": error_of_best(every_loss, weights=rows.weights, clusters=rows.clusters),
             "n_bags": len(self._sample),
             "n_points": self._sample.bags.n_points,
             "n_folds": int(rows.folds.max()) + 1,
