@@ -12,7 +12,7 @@ from ..embeddings.registered import spec_to_dict
 from .fitting.choice.short_list import LINEAR_IN_MEANS
 from .fitting.feature_map import FeatureMap
 from .outcomes.base import Outcome
-from .verdict import NEAR_ERRORS, RELATIVE, no_better, root_spread, times_constant
+from .verdict import NEAR_ERRORS, RELATIVE, no_better, optimism_of, root_spread, times_constant
 
 BY_FOLDS = f"error by folds{RELATIVE}"
 """Measure of the choice of an embedding: a ratio of root mean squared errors, as in verdicts."""
@@ -106,7 +106,8 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
     choice = report.get("choice")
     if choice is None or not choice["tried"]:
         return {}
-    best, others = _of_choice(choice), choice["tried"][1:]
+    best, *others = choice["tried"]
+    best = {**best, "error": best["error"] + optimism_of(report)}
     means = [candidate for candidate in others if candidate["name"] == LINEAR_IN_MEANS]
     rivals = "".join(f"; {LINEAR_IN_MEANS}: {_relative_error(rival)}" for rival in means)
     worries = {"warning": worry} if (worry := _no_better(best)) else {}
@@ -118,15 +119,6 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _of_choice(choice: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the chosen candidate with the error of the choice.
-
-    Models that were saved before have only its error by the folds that chose it.
-    """
-    best: Mapping[str, Any] = choice["tried"][0]
-    return {**best, "error": choice.get("error", best["error"])}
-
-
 def _no_better(best: Mapping[str, Any]) -> str | None:
     """Return a warning if the error is that of a constant, or within two standard errors of it."""
     return no_better(best["error"], 1.0, NEAR_ERRORS * best["standard_error"], "a constant")
@@ -134,11 +126,11 @@ def _no_better(best: Mapping[str, Any]) -> str | None:
 
 def error_in_words(report: Mapping[str, Any]) -> str | None:
     """Return the error of the chosen embedding by folds; None without a choice."""
-    choice = report.get("choice", {})
-    if not choice.get("tried"):
+    tried = report.get("choice", {}).get("tried")
+    if not tried:
         return None
-    error = _relative_error(_of_choice(choice))
-    return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(error)}"
+    best = {**tried[0], "error": tried[0]["error"] + optimism_of(report)}
+    return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(_relative_error(best))}"
 
 
 def _relative_error(candidate: Mapping[str, Any]) -> str:

@@ -91,6 +91,16 @@ def root_spread(error: float, spread: float) -> float | None:
     return spread / (2 * error) if error else None
 
 
+def optimism_of(report: Mapping[str, Any]) -> float:
+    """Return by how much the error of a choice by folds is too small, being the least of several.
+
+    It is a squared error over the variance of the labels; 0 for a given embedding, and for models
+    that were saved before it was computed.
+    """
+    choice = report.get("choice", {})
+    return float(choice["error"] - choice["tried"][0]["error"]) if "error" in choice else 0.0
+
+
 def bags_in_words(n: int, are_held_out: bool) -> str:
     """Return the bags that a model was judged on, in words: "291 held-out bags"."""
     return f"{n:,} {'held-out ' if are_held_out else ''}bags"

@@ -17,7 +17,7 @@ from bagbasis import (
     tune,
 )
 from bagbasis.core.digits import with_error
-from bagbasis.models import Search
+from bagbasis.models import Search, judge_fit
 from bagbasis.models.verdict import RIVALS, verdict_of
 
 N = 60
@@ -60,6 +60,22 @@ def test_the_choice(chosen):
     assert rows["bags"] == f"{n} fitted, {N - n} held out ({12 * n} points)"
     assert rows["penalty"] == f"{chosen.alpha_:.3g} (alpha='auto')"
     assert rows["next"].startswith("evaluate(model, X, y)")
+
+
+@pytest.mark.long
+def test_all_errors_of_a_choice_are_corrected(tmp_path):
+    """`judge_fit` adds what the least of several errors lacks, as `summary` does."""
+    store = BagStore.create(tmp_path / "s.zarr", n_dims=1, target_names=["y"])
+    store = store.append(BAGS, targets={"y": SPREADS})
+    model = DoubleBasisRegressor().fit(store)
+    choice = model.report_["choice"]
+    lacking = choice["error"] - choice["tried"][0]["error"]
+    judged = judge_fit(model, store)
+    del choice["error"]  # a model that was saved before
+    before = judge_fit(model, store)
+    assert lacking > 0
+    assert judged["error"] ** 2 == pytest.approx(before["error"] ** 2 + lacking)
+    assert model.summary().rows["estimated by"] == f"5 folds of {N} bags"
 
 
 def test_a_verdict_on_bags_that_are_given(chosen, tmp_path):

@@ -34,7 +34,7 @@ from ..fitted_model import (
 from ..judging import evaluate, evaluate_together, labelled_for
 from ..outcomes.base import Outcome
 from ..outcomes.classes import Classes
-from ..verdict import HELD_OUT, RELATIVE, root_spread
+from ..verdict import HELD_OUT, RELATIVE, optimism_of, root_spread
 from .forest import MAX_LABEL_COLUMNS, ForestFeatures, MomentsForest
 from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
 
@@ -188,10 +188,11 @@ def judge_labelled(
     is_of_classes = isinstance(fitted.outcome, Classes)
     what = "error of the classes' probabilities" if is_of_classes else "error"
     kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
+    relative = score / constant + optimism_of(fitted.report)
     comparison = {
         "n": fitted.report["n_bags_fitted"],
         "measure": f"{what} by {kind}{RELATIVE}",
-        "error": (score / constant) ** 0.5,
+        "error": relative**0.5,
         "constant_error": 1.0,
         "means_error": (ridge.score / constant) ** 0.5,
     }
