@@ -143,8 +143,8 @@ def error_of_best(
     n = int(places.max()) + 1
     sizes = np.bincount(places, shares[counted])
     sums = np.stack([np.bincount(places, shares[counted] * row[counted]) for row in errors])
-    rng = np.random.default_rng(0)
-    drawn = rng.multinomial(n, np.full(n, 1 / n), N_DRAWS)
+    each = np.random.default_rng(0).integers(n, size=(N_DRAWS, n)) + n * np.arange(N_DRAWS)[:, None]
+    drawn = np.bincount(each.ravel(), minlength=n * N_DRAWS).reshape(N_DRAWS, n)
     chosen = (sums @ drawn.T / (drawn @ sizes)).argmin(axis=0)
     left_out = drawn == 0
     gaps = (sums[chosen] - sums[means[np.isfinite(means)].argmin()])[left_out].sum()

@@ -102,8 +102,8 @@ def by_loops(errors, weights, clusters):
     best = min(range(len(errors)), key=lambda j: np.average(errors[j], weights=weights))
     rng = np.random.default_rng(0)
     gaps = weight = 0.0
-    for counts in rng.multinomial(len(labels), np.full(len(labels), 1 / len(labels)), 500):
-        times = weights * counts[np.searchsorted(labels, clusters)]
+    for drawn in rng.integers(len(labels), size=(500, len(labels))):
+        times = weights * [(labels[drawn] == cluster).sum() for cluster in clusters]
         chosen = min(range(len(errors)), key=lambda j: np.average(errors[j], weights=times))
         rest = times == 0
         gaps += ((errors[chosen] - errors[best]) * weights)[rest].sum()
