@@ -209,3 +209,16 @@ def test_wide_response_of_weight_0_is_named(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(bags, responses=bags, sample_weight=zero)
+
+
+def test_a_coordinate_for_each_gene(tmp_path):
+    """Bags of more than 10,000 coordinates are fitted in memory and from a store."""
+    rng, y = np.random.default_rng(1), SPREAD[:20]
+    bags = [rng.normal(s, 1, (2, 10_001)).astype(np.float32) for s in y]
+    store = BagStore.create(tmp_path / "genes.zarr", 10_001, target_names=["y"])
+    store = store.append(bags, {"y": y})
+    model = DoubleBasisRegressor(MomentsEmbedding(covariance=False), False, alpha=1.0)
+    predicted = model.fit(bags, y).predict(bags)
+    assert np.corrcoef(predicted, y)[0, 1] > 0.9
+    of_store = model.fit(store).predict(store)
+    np.testing.assert_allclose(np.asarray(of_store).ravel(), predicted, rtol=1e-4)

@@ -14,7 +14,7 @@ from ...core.arrays import Integers, as_array
 from ...core.errors import DataError, ParameterError, shown
 
 BOUNDS = ListOf(Pair(Real(), Real()), 1)
-MAX_DIMS = 10_000  # a box then has 20,000 numbers in JSON; nothing here learns from so many
+MAX_DIMS = 100_000  # all genes of an organism; a box then has 200,000 numbers in JSON
 _MARGIN = 0.01  # fraction of the data's range, on each side of a measured box
 QUANTILE = 0.001  # fraction of the points on each side of the central range of a measured box
 MAX_REACH = 0.25  # largest reach of a box beyond the quantiles, as a fraction of their distance
