@@ -31,7 +31,7 @@ def test_points_follow_their_density(which):
     block, p = DATASET.response_block(0), DATASET.mixtures(0)
     density = p if which == "bags" else mapped(p)
     points = block.bags if which == "bags" else block.responses.present
-    at = 2 * midpoints(128, 2) - 0.5
+    at = 2 * midpoints(40, 2) - 0.5
     values = density.at(at)
     np.testing.assert_allclose(values.mean(axis=1) * 4, 1, atol=5e-3)
     for function in (
