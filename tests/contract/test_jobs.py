@@ -100,7 +100,7 @@ def test_values_that_no_key_wants(job, which, world, monkeypatch, capfd):
     """A ConfigError, or a job that works, or one that says in one line what is wrong."""
     monkeypatch.chdir(world.folder)
     config, wrong, works = import_job(job).Config, [], valid(job, world)
-    if works:
+    if works and which == "four":  # once in a run of both
         assert run_job(job, None, tuple(f"{k}={v}" for k, v in works.items())) == 0
     # a picture of each kind is drawn now; hundreds more would take most of the time
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: Path(path).touch())
