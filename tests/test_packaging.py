@@ -29,6 +29,8 @@ model.set_params(alpha=0.1).score([[[0.0, 1.0]]], [1.0])
 load_model("model.zarr").get_params()["alpha"]
 ProjectionEmbedding().fit_transform([[[0.0, 1.0]]])
 """
+# The types of what bagbasis imports are not in question, and take four fifths of the time.
+ONLY_OURS = "[mypy]\nfollow_imports = skip\n[mypy-bagbasis.*]\nfollow_imports = normal\n"
 
 
 def run(*command, **options):
@@ -67,7 +69,8 @@ def installed(built):
     (site / "shared.pth").write_text("\n".join(shared))
     [wheel] = built.glob("*.whl")
     quiet = ("--quiet", "--disable-pip-version-check", "--no-deps")
-    run(sys.executable, "-m", "pip", "--python", python, "install", *quiet, wheel)
+    # of its modules, the tests import a few
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-compile", *quiet, wheel)
     return folder / "bin", site
 
 
@@ -175,6 +178,7 @@ def test_type_checkers_see_the_package(installed, tmp_path):
     binaries, _ = installed
     # nobody would read a cache of it
     options = ["--python-executable", str(binaries / "python"), "--cache-dir", os.devnull]
+    (tmp_path / "mypy.ini").write_text(ONLY_OURS)
     (tmp_path / "good.py").write_text(TYPED)
     (tmp_path / "wrong.py").write_text(TYPED.replace("model.fit(", "model.fitt("))
     checked = subprocess.run(
