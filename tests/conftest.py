@@ -72,6 +72,14 @@ def _state_of_the_tests(tmp_path_factory):
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # which needs no database
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _small_forests():
+    """Each fit that holds bags out grows a forest to compare with; `tests.forked` has it so."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bagbasis.models.evaluation.forest._N_TREES", 20)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _figures_are_closed():
     """Matplotlib warns of more than twenty that are open, whoever opened them."""

@@ -52,11 +52,9 @@ def classification(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def _coarse_pictures_and_small_forests() -> Iterator[None]:
-    """Fewer pixels and trees: drawing, and a forest to compare each fit with, take most of the
-    time of many jobs."""
+    """Fewer pixels and trees: drawing and the trees of heads take most of the time of jobs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
-        patch.setattr("bagbasis.models.evaluation.forest._N_TREES", 20)
         patch.setattr("bagbasis.models.stacking.N_RANDOMISED", 20)
         yield
 

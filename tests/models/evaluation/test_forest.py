@@ -18,6 +18,12 @@ RNG = np.random.default_rng(8)
 BAGS = [RNG.normal(size=(RNG.integers(1, 12), 2)).astype(np.float32) for _ in range(N)]
 Y = np.array([bag.max() for bag in BAGS])
 OUT = held_out(0.3, N)
+N_TREES = forest._N_TREES  # when this is imported; while tests run, forests are smaller
+
+
+@pytest.fixture(autouse=True)
+def whole_forests(monkeypatch):
+    monkeypatch.setattr(forest, "_N_TREES", N_TREES)
 
 
 @pytest.fixture(scope="module")
