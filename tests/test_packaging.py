@@ -29,6 +29,26 @@ model.set_params(alpha=0.1).score([[[0.0, 1.0]]], [1.0])
 load_model("model.zarr").get_params()["alpha"]
 ProjectionEmbedding().fit_transform([[[0.0, 1.0]]])
 """
+# Commands in one process: info, a config, an experiment, the profiles that the wheel contains.
+INSTALLED = """
+from bagbasis.execution.clusters.profiles import load_profile
+from bagbasis.jobs.cli import cli
+from click.testing import CliRunner
+
+def bags(code, *words):
+    result = CliRunner().invoke(cli, words, prog_name="bags")
+    assert result.exit_code == code, result.output
+    return result.output
+
+assert "20" in bags(0, "info", "example-output/bags.zarr")
+assert "demo-output" in bags(0, "config", "demo")
+assert "the experiments are in the repository" in bags(2, "experiment", "js-gram")
+assert load_profile("slurm").cluster == "slurm"
+urls = ("--set", "data_url=example-output/bags.zarr", "--set", "model_url=m.zarr")
+said = bags(2, "fit", *urls, "--cluster", "slurmm")
+assert "no cluster profile 'slurmm'" in said
+assert "'slurm'" in said
+"""
 # The types of what bagbasis imports are not in question, and take four fifths of the time.
 ONLY_OURS = "[mypy]\nfollow_imports = skip\n[mypy-bagbasis.*]\nfollow_imports = normal\n"
 
@@ -122,35 +142,7 @@ def test_installed_command_runs_from_any_folder(installed, tmp_path):
     bags, where = binaries / "bags", {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": ""}}
     (tmp_path / "generate.yaml").write_text(run(bags, "config", "generate", **where))
     run(bags, "generate", "generate.yaml", "--set", "n_bags=20", **where)
-    assert "20" in run(bags, "info", "example-output/bags.zarr", **where)
-    assert "demo-output" in run(bags, "config", "demo", **where)
-    command = [str(bags), "experiment", "js-gram"]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False, **where)
-    assert refused.returncode == 2
-    assert "the experiments are in the repository" in refused.stderr
-
-
-@pytest.mark.packaging
-def test_an_installed_package_knows_its_profiles(installed, tmp_path):
-    """``--cluster slurm`` finds the profile that the wheel contains."""
-    binaries, _ = installed
-    code = (
-        "from bagbasis.execution.clusters.profiles import load_profile as p; "
-        "print(p('slurm').cluster)"
-    )
-    assert run(binaries / "python", "-c", code, cwd=tmp_path).strip() == "slurm"
-    make = (
-        "from bagbasis import BagStore; "
-        "BagStore.create('s.zarr', 1, target_names=['y']).append([[[0.5]]], [1.0])"
-    )
-    run(binaries / "python", "-c", make, cwd=tmp_path)
-    urls = ("--set", "data_url=s.zarr", "--set", "model_url=m.zarr")
-    command = [str(binaries / "bags"), "fit", *urls, "--cluster", "slurmm"]
-    where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": ""}}
-    refused = subprocess.run(command, capture_output=True, text=True, check=False, **where)
-    assert refused.returncode == 2
-    assert "no cluster profile 'slurmm'" in refused.stderr
-    assert "'slurm'" in refused.stderr
+    run(binaries / "python", "-c", INSTALLED, **where)
 
 
 @pytest.mark.packaging
