@@ -97,6 +97,40 @@ def _as_written(texts: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
     return objects
 
 
+def refuse_not_numbers(name: str, value: object) -> None:
+    """Raise DataError for values of which NumPy would make other numbers without an error.
+
+    These are masked values, values with a unit, texts ("007" would be 7), and dates, times and
+    durations (which would be counts of a unit that depends on the library). Columns of a table are
+    named in the message.
+    """
+    refuse_masked(name, value)
+    refuse_unit(name, value)
+    dtypes = getattr(value, "dtypes", None)
+    if hasattr(dtypes, "items"):  # a frame of pandas, which keeps the names of its columns
+        columns = value.items()  # type: ignore[attr-defined]
+        for label, column in columns:
+            _refuse_kind(f"{name}: column {label!r}", column.to_numpy())
+    elif hasattr(value, "__array__") or isinstance(value, (list, tuple)):
+        try:
+            array = np.asarray(value)
+        except (TypeError, ValueError):  # lists of several lengths, which the caller refuses
+            return
+        _refuse_kind(name, array)
+
+
+def _refuse_kind(name: str, array: NDArray[Any]) -> None:
+    kind = array.dtype.kind
+    is_text = kind in "UST" or (
+        kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat)
+    )
+    if is_text:
+        raise DataError(f"{name} has texts; expected numbers, such as those of astype(float)")
+    if kind in "mM":
+        what = "days since a date" if kind == "M" else "seconds"
+        raise DataError(f"{name} has dtype {array.dtype}; expected numbers, such as {what}")
+
+
 def refuse_unit(name: str, value: object) -> None:
     """Raise DataError for values with a unit, because NumPy drops units: km would equal m.
 

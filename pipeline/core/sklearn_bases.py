@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from .arrays import refuse_masked
+from .arrays import refuse_not_numbers
 from .errors import DataError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
     DataError
         If a value is refused.
     """
-    refuse_masked("X", X)
+    refuse_not_numbers("X", X)
     try:
         with np.errstate(over="ignore"):  # beyond float32 it is infinite, and refused
             return validate_data(estimator, X, **options)
@@ -112,7 +112,7 @@ def validated_pair(
     DataError
         If a value is refused.
     """
-    refuse_masked("y", y)
+    refuse_not_numbers("y", y)
     rows, targets = validated(estimator, X, y=y, **options)
     return rows, targets
 

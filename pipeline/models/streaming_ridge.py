@@ -23,7 +23,11 @@ from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, shown
 from ..core.sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
 from ..core.units import in_units, units_of
+from ..data.bags.alignment import in_order_of_rows
+from ..data.bags.frames import numbers_of_frame
 from ..data.bags.ids import EXACT
+from ..data.bags.precision import check_array_apart
+from ..data.labelled.inputs import label_names
 from .ridge.gram_products import add_upper
 from .ridge.penalties import Path, Penalties, warn_at_edge
 from .ridge.ridge import RidgeSolution, solve, solve_each, solve_gcv
@@ -149,6 +153,8 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         ----------
         X : shape (n, n_features)
         y : shape (n,) or (n, n_targets)
+            Targets. Rows of pandas are put in the order of the index of X, and named columns in the
+            order of the columns of the first batch.
         groups : shape (n,), optional
             Group of each row: a number, text or time. Rows of one group are in one fold, in all
             batches and for all types of the values: 7 and 7.0 are the same group.
@@ -156,12 +162,25 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If the shapes do not fit, values or their squares are not finite, or a group is missing.
+            If the shapes do not fit, values or their squares are not finite, or a group is missing;
+            if values are masked, have a unit, or are texts, dates or durations; if the columns of y
+            have other names than before, or an index of pandas shares some labels only with X's.
         ParameterError
             If a parameter is out of range.
         """
         check_parameters(self)
         folds = [_ShiftedStatistics.of(fold_sums) for fold_sums in getattr(self, "folds_", [])]
+        y, groups = in_order_of_rows(y, X, "y", "X"), in_order_of_rows(groups, X, "groups", "X")
+        own = label_names(y)
+        known = getattr(self, "_target_names", ()) if folds else own  # earlier versions have none
+        if len(own) > 1 and known and set(own) != set(known):
+            raise DataError(
+                f"y has the columns {shown(list(own))}, the rows before had {shown(list(known))}; "
+                "name them alike, or give y.to_numpy() in the order of the rows before"
+            )
+        if len(own) > 1 and known and own != known:
+            y = numbers_of_frame(y, "y")[:, [own.index(name) for name in known]]
+        check_array_apart("X", X, is_whole=False)
         rows, targets = validated_pair(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=not folds
         )
@@ -181,6 +200,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         self._check_sizes(rows, columns)
         new = [_sums(rows[fold == i], columns[fold == i], *origin) for i in range(self.n_folds)]
         self.folds_ = [a + b for a, b in zip(folds, new, strict=True)] if folds else new
+        self._target_names = known or own
         self._is_single = targets.ndim == 1
         vars(self).pop("solution_", None)
         return self

@@ -19,6 +19,7 @@ from bagbasis import (
 )
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
+from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.reals import Reals
@@ -60,6 +61,12 @@ def test_targets_that_are_text():
     """A regressor does not read numbers out of text."""
     with pytest.raises(DataError, match="y has dtype <U1; expected numbers"):
         small().fit(BAGS, ["1"] * 30)
+    texts = np.array(["007", 1.5, None] * 10, dtype=object)
+    for fit in (small().fit, small().fit(BAGS, Y).score):
+        with pytest.raises(DataError, match="y has dtype object; expected numbers"):
+            fit(BAGS, texts)
+    with pytest.raises(DataError, match="has texts"):
+        ExponentialFamilyDensity().fit(np.full((9, 2), "1.5", dtype=object))
 
 
 @pytest.mark.parametrize("kind", KINDS)

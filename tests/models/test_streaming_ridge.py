@@ -4,6 +4,7 @@ import datetime
 import pickle
 from decimal import Decimal
 
+import astropy.units
 import numpy as np
 import pandas as pd
 import pytest
@@ -277,3 +278,50 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_features(alpha, n):
     y = x @ rng.normal(size=100) + 5 * rng.normal(size=n)
     chosen = [StreamingRidge(alpha).fit(x * s, y).alpha_ / s**2 for s in (1e-3, 1.0, 1e3, 1e6)]
     np.testing.assert_allclose(chosen, chosen[0], rtol=1e-6)
+
+
+KILOMETRES = np.ones((9, 2)) * astropy.units.km
+REFUSED = {
+    "units": (KILOMETRES, "has the unit km"),
+    "texts": (np.full((9, 2), "007"), "has texts"),
+    "objects": (np.full((9, 2), "007", dtype=object), "has texts"),
+    "times": (np.zeros((9, 2), "M8[s]"), "days since a date"),
+    "durations": (np.zeros((9, 2), "m8[s]"), "such as seconds"),
+    "a column": (pd.DataFrame({"a": [1.0] * 9, "b": ["2"] * 9}), "column 'b' has texts"),
+    "large integers": (2**60 + np.arange(18).reshape(9, 2), "float64 merges integers"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_values_that_numpy_would_change(name):
+    """They became other numbers, or numbers of an unknown unit, without an error."""
+    values, why = REFUSED[name]
+    with pytest.raises(DataError, match=why):
+        StreamingRidge().fit(values, np.arange(9.0))
+    if name != "large integers":
+        with pytest.raises(DataError, match=why):
+            StreamingRidge().fit(np.ones((9, 2)), values)
+        with pytest.raises(DataError, match=why):
+            StreamingRidge().fit(np.eye(9)[:, :2], np.arange(9.0)).predict(values)
+
+
+def test_rows_and_targets_are_matched_by_name():
+    """Rows by their index, targets by their columns, in each batch."""
+    labels = [f"row {i}" for i in range(301)]
+    x = pd.DataFrame(X, labels, [f"f{j}" for j in range(17)])
+    y = pd.DataFrame(Y, labels, ["p", "q"])
+    order = np.random.default_rng(1).permutation(301)
+    expected = StreamingRidge().fit(X, Y).coef_
+    np.testing.assert_allclose(StreamingRidge().fit(x, y.iloc[order]).coef_, expected, rtol=1e-12)
+    batches = StreamingRidge().partial_fit(x, y).partial_fit(x, y[["q", "p"]])
+    twice = StreamingRidge().partial_fit(X, Y).partial_fit(X, Y)
+    np.testing.assert_allclose(batches.coef_, twice.coef_, rtol=1e-12)
+    with pytest.raises(DataError, match=r"y has the columns \['p', 'r'\], the rows before had"):
+        batches.partial_fit(x, y.set_axis(["p", "r"], axis=1))
+    with pytest.raises(DataError, match="some labels are in both"):
+        StreamingRidge().fit(x.iloc[:200], y.iloc[100:300])
+    grouped = StreamingRidge("folds").partial_fit(
+        x, y, groups=pd.Series(labels, labels).iloc[order]
+    )
+    by_place = StreamingRidge("folds").partial_fit(X, Y, groups=labels)
+    np.testing.assert_allclose(grouped.coef_, by_place.coef_, rtol=1e-12)

@@ -116,6 +116,41 @@ def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - o
     )
 
 
+def in_order_of_rows(values: Any, first: Any, what: str, reference: str) -> Any:  # noqa: ANN401
+    """Return rows of pandas in the order of other rows of pandas that have the same index.
+
+    Any other value is returned unchanged, and so are rows with an index that has no label in common
+    with the index of the other rows.
+
+    Parameters
+    ----------
+    values, first : Series, DataFrame, or anything else
+    what, reference : str
+        Names of ``values`` and ``first`` in messages.
+
+    Raises
+    ------
+    DataError
+        If the indices share labels, but are not the same labels, each once. A default index 0, 1, …
+        n − 1 does not name rows: with it, rows are paired by position, with a warning.
+    """
+    if not has_index(values) or not has_index(first) or len(values) != len(first):
+        return values
+    ours, theirs = first.index, values.index
+    if theirs.equals(ours) or ours.nlevels != theirs.nlevels or not theirs.isin(ours).any():
+        return values
+    if ours.is_unique and theirs.is_unique:
+        places = theirs.get_indexer(ours)
+        if (places >= 0).all():
+            return values.iloc[places]
+    labels = f"the index {_of_python(theirs[0])!r}, …, and {reference} {_of_python(ours[0])!r}, …"
+    advice = f"give both the same index, or {what}.to_numpy() for rows in the order of {reference}"
+    if _is_plain(ours, len(ours)) or _is_plain(theirs, len(theirs)):
+        warn(f"{what} has {labels}: rows are paired in their order; {advice}")
+        return values
+    raise DataError(f"{what} has {labels}: some labels are in both, others are not; {advice}")
+
+
 def responses_in_order(responses: Any, ids: BagIds | None) -> Any:  # noqa: ANN401 - as given
     """Return responses that are bags with ids in the order of the bags' ids.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import Integer, ListOf, Pair, Real, checked, keep_checked
-from ...core.arrays import Integers, as_array
+from ...core.arrays import Integers, as_array, refuse_not_numbers
 from ...core.errors import DataError, ParameterError, shown
 
 BOUNDS = ListOf(Pair(Real(), Real()), 1)
@@ -89,6 +89,7 @@ class Box:
         if box is None and n_dims is not None:
             return cls.unit(n_dims)
         if not isinstance(box, Box):
+            refuse_not_numbers(name, box)
             try:
                 bounds = np.asarray(box)
                 if np.iscomplexobj(bounds):

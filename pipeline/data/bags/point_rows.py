@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...core.arrays import Floats, Integers, as_array
+from ...core.arrays import Floats, Integers, as_array, refuse_not_numbers
 from ...core.containers import has_columns
 from ...core.errors import DataError
 from ...core.sklearn_bases import BaseEstimator, validated
@@ -96,8 +96,7 @@ def points_in_order(
 
 def _numbers(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array unchanged; DataError for texts, dates, NaN and infinities."""
-    if array.dtype.kind in "USTmM":
-        raise DataError(f"X is not an array of float64 (it holds {array.dtype})")
+    refuse_not_numbers("X", array)
     if array.dtype.kind == "f" and array.ndim in (1, 2) and not np.isfinite(array).all():
         finite = np.isfinite(array.reshape(len(array), -1)).all(axis=1)
         raise DataError(f"X, row {int(np.argmin(finite))}: it holds NaN or infinity; leave it out")

@@ -156,8 +156,10 @@ def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers")
         check_integers(array, f"{what}:")
         if array.dtype.kind == "O":
             array = np.where(np.vectorize(is_missing, otypes=[bool])(array), np.nan, array)
+        is_text = array.dtype.kind == "O" and any(isinstance(v, (str, bytes)) for v in array.flat)
         try:
-            return array.astype(np.float64)
+            if not is_text:  # NumPy would read numbers from them, 7 from "007"
+                return array.astype(np.float64)
         except (TypeError, ValueError):
             pass
     raise DataError(f"{what} has dtype {array.dtype}; {advice}")

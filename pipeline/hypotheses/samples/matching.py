@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.bags.alignment import has_index, in_order_of, indexed
+from ...data.bags.alignment import has_index, in_order_of, in_order_of_rows, indexed
 from ...data.bags.bags import Bags, as_bags
 from ...data.bags.frames import is_groups
 from ...data.bags.ids import BagIds
@@ -19,8 +19,8 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
     """Return variables and labels in the order of the first variable, by ids and indices.
 
     If bags have ids, pandas indices and the ids of other bags must be the same ids. Pandas rows
-    with the same unique index in another order are reordered. Pandas rows with different indices
-    are paired by position.
+    with the same unique index in another order are reordered. Pandas rows whose indices have no
+    label in common are paired by position.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
     Raises
     ------
     DataError
-        If ids or an index differ from the ids of the bags; see `in_order_of`.
+        If ids or an index differ from the ids of the bags, or two indices share some labels only;
+        see `in_order_of` and `in_order_of_rows`.
     """
     made = {
         name: as_bags(values) if is_groups(values) else indexed(values)
@@ -43,11 +44,15 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
         return made, dict(labels)  # ids of a store are read only where something has others
     ids = next((of_one for of_one in map(_ids, made.values()) if of_one is not None), None)
     if ids is None:
-        first: Any = next((values for values in made.values() if has_index(values)), None)
-        if first is None or first.index.has_duplicates:
+        first = next(((name, values) for name, values in made.items() if has_index(values)), None)
+        if first is None:
             return made, dict(labels)
         return tuple(
-            {name: _like(values, first) for name, values in some.items()} for some in (made, labels)
+            {
+                name: in_order_of_rows(values, first[1], name, first[0])
+                for name, values in some.items()
+            }
+            for some in (made, labels)
         )
     return tuple(
         {name: _in_order(values, ids, name) for name, values in some.items()}
@@ -80,13 +85,3 @@ def _labels_of(ids: BagIds) -> Any:  # noqa: ANN401
     import pandas as pd  # noqa: PLC0415
 
     return pd.Index(ids.values.tolist())
-
-
-def _like(rows: Any, first: Any) -> Any:  # noqa: ANN401
-    """Return rows of pandas in the order of others that have the same index."""
-    if not has_index(rows) or rows is first or rows.index.has_duplicates:
-        return rows
-    if len(rows) != len(first) or rows.index.equals(first.index):
-        return rows
-    places = rows.index.get_indexer(first.index)
-    return rows if (places < 0).any() else rows.iloc[places]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import Floats, Integers
+from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError, closest
 from ...core.sums import Sums
 from ...data.bags.bags import concatenate
@@ -201,7 +201,7 @@ class Watched:
         return WatchedRows(rows.all(), n_left_out=n_left_out)
 
     def _points(self, data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array or a frame
-        is_frame = hasattr(data, "iloc")
+        is_frame = _is_frame(data)
         names = None if is_frame else names_of_table(data)
         if self.columns and (names is not None or is_frame):
             named = {str(column): column for column in names or data.columns}
@@ -224,10 +224,16 @@ class Watched:
         return rows
 
 
+def _is_frame(data: object) -> bool:
+    """Return whether data are a frame of pandas; a Series is a list of numbers."""
+    return hasattr(data, "iloc") and hasattr(data, "columns")
+
+
 def _table(data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array, a list of rows or a frame
     """Return the rows of a frame unchanged, and of any other data as an array."""
-    if not hasattr(data, "iloc"):
-        values = np.asarray(data) if isinstance(data, np.ndarray) else as_sample_points(data, name)
+    if not _is_frame(data):
+        is_array = isinstance(data, np.ndarray)
+        values = as_array(name, data) if is_array else as_sample_points(data, name)
         if values.ndim == 1:
             values = values[:, None]
         if values.ndim != 2 or values.dtype.kind not in "fiub":

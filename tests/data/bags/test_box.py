@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import astropy.units
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -31,7 +32,10 @@ def test_a_box_is_one_pair_a_dimension():
         ([(0, np.nan)], 1, "not a finite range"),
         ([0, 1], 2, "not one .lo, hi. per dimension"),
         ([(0, 1, 2)], 1, "not one .lo, hi. per dimension"),
-        ([("a", "b")], 1, "not one .lo, hi. per dimension"),
+        ([("a", "b")], 1, "box has texts"),
+        ([("0", "1")], 1, "box has texts"),
+        (np.zeros((1, 2), "M8[s]"), 1, "box has dtype datetime64"),
+        ([[0, 1]] * astropy.units.km, 1, "box has the unit km"),
         (3.0, 1, "not one .lo, hi. per dimension"),
         ([], 1, "box has 0 lower"),
     ],

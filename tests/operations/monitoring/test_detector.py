@@ -7,6 +7,7 @@ import re
 import runpy
 from pathlib import Path
 
+import astropy.units
 import numpy as np
 import pandas as pd
 import pytest
@@ -275,3 +276,22 @@ def test_the_page_s_program_runs(tmp_path, monkeypatch, capsys):
     assert result["p"].is_drift
     assert "largest weight" in capsys.readouterr().out
     assert result["detector"].predict(result["today"]) == result["p"]
+
+
+def test_masks_and_units_are_refused():
+    """NumPy drops both: hidden values would be data, and kilometres would be metres."""
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    masked, lengths = np.ma.masked_greater(rows, 1.5), rows * astropy.units.km
+    fitted = DriftDetector().fit(rows)
+    for values, why in ((masked, "values are masked"), (lengths, "has the unit km")):
+        with pytest.raises(BagbasisError, match=f"reference.* {why}"):
+            DriftDetector().fit(values)
+        with pytest.raises(BagbasisError, match=f"new.* {why}"):
+            fitted.test(values)
+
+
+def test_a_series_is_one_coordinate():
+    rows = np.random.default_rng(0).normal(size=120)
+    series, array = pd.Series(rows), rows[:, None]
+    p_value = DriftDetector().fit(array[:60]).test(array[60:]).p_value
+    assert DriftDetector().fit(series[:60]).test(series[60:]).p_value == p_value
