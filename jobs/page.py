@@ -13,10 +13,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bagbasis.core.versions import RECORDED_PACKAGES, versions_of
+from bagbasis.core.yaml_text import yaml_text
 
 from .job import called
 from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
@@ -72,7 +72,7 @@ def render(
         answers=answers,
         steps=[*dict.fromkeys(part.next for part in parts if part.next)],
         parts=parts,
-        config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "",
+        config=yaml_text(dict(config)) if config else "",
         size=_SIZE,
     )
 

@@ -63,6 +63,8 @@ _FRACTION = replace(
 class GroupedHoldout(Section):
     """Whole groups of bags that enter no model."""
 
+    SHORT: ClassVar[str] = "fraction"
+
 
 @with_parameters(
     Retraining,

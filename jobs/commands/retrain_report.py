@@ -47,7 +47,7 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
     url = f"{normalize_url(folder)}/{NAME}"
     write_report(f"{url}.json", report)
     with writing(f"{url}.md") as path:
-        path.write_text(markdown(report))
+        path.write_text(markdown(report), encoding="utf-8")
     write_page(f"{url}.html", render(NAME, [round_part(report, rounds)], {}))
     save_figure(draw_rounds(rounds, report), f"{url}.png")
     return folder

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import yaml
 from pydantic import Field
 
 from bagbasis import tune
 from bagbasis.core.errors import ConfigError
+from bagbasis.core.yaml_text import yaml_text
 from bagbasis.data.storage.files import writing
 
 from ..cluster import running_on
@@ -230,8 +230,8 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
         "model": {**model.model_dump(), **penalty},
     }
     with writing(path) as temporary:
-        text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
-        temporary.write_text(f"# bags fit {path}\n# The best model that bags tune found.\n{text}")
+        text = f"# bags fit {path}\n# The best model that bags tune found.\n{yaml_text(values)}"
+        temporary.write_text(text, encoding="utf-8")
     return path
 
 

@@ -27,7 +27,14 @@ WeightColumn = Annotated[
 
 
 class Section(BaseModel):
-    """A part of a config: unknown keys are refused, and "5" is not accepted as a number."""
+    """A part of a config: unknown keys are refused, and "5" is not accepted as a number.
+
+    A number may stand for a section that has a key ``SHORT``: it is the value of this key. The keys
+    ``WITHOUT_SHORT`` are used without it.
+    """
+
+    SHORT: ClassVar[str] = ""
+    WITHOUT_SHORT: ClassVar[tuple[str, ...]] = ()
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=()
@@ -193,31 +200,62 @@ def parse_override(override: str) -> tuple[str, Any]:
         raise ConfigError(
             f"--set {shown(override)}: expected key=value, such as --set model.alpha=gcv"
         )
-    return key, parse_yaml(text, f"--set {key}: {shown(text)}")
+    value = parse_yaml(text, f"--set {key}: {shown(text)}")
+    if isinstance(value, str) and text.strip().partition(" #")[0].rstrip() == value != text.strip():
+        raise ConfigError(
+            f"--set {shown(override)}: ' #' begins a comment in YAML, so that {key} would be "
+            f"{shown(value)}; quote the value: --set \"{key}='{text.strip()}'\""
+        )
+    return key, value
 
 
 def _put(values: dict[str, Any], key: str, value: object, kind: type[BaseModel]) -> None:
-    *sections, last = key.split(".")
+    names = key.split(".")
     at = values
-    for depth, name in enumerate(sections):
+    for depth, name in enumerate(names[:-1]):
         inner = at.get(name)
-        is_short = isinstance(inner, (int, float)) and _takes_keys(kind, sections[: depth + 1])
-        if is_short:  # such as holdout: 0.1, which the section replaces
-            inner = None
+        kinds = _sections_at(kind, names[: depth + 1])
+        if isinstance(inner, (int, float)) and kinds:  # such as holdout: 0.1
+            inner = _in_full(kinds, inner, names[depth + 1])
         if inner is not None and not isinstance(inner, Mapping):
-            section = ".".join(sections[: depth + 1])
+            section = ".".join(names[: depth + 1])
             raise ConfigError(
                 f"--set {key}: {section!r} is {shown(inner)} and has no keys; give --set "
                 f"{section}=VALUE"
             )
         at[name] = dict(inner or {})
         at = at[name]
-    at[last] = value
+    _check_short(at.get(names[-1]), value, key, kind)
+    at[names[-1]] = value
 
 
-def _takes_keys(kind: type[BaseModel], keys: Sequence[str]) -> bool:
-    """Return whether a dotted key may be a section, whatever else it may be."""
-    kinds: Iterable[type[BaseModel]] = [kind]
+def _in_full(kinds: Iterable[type[BaseModel]], value: float, key: str) -> dict[str, float]:
+    """Return the keys that a number stands for, next to a key that is given."""
+    return {
+        kind.SHORT: value
+        for kind in kinds
+        if issubclass(kind, Section) and kind.SHORT and key not in kind.WITHOUT_SHORT
+    }
+
+
+def _check_short(before: object, value: object, key: str, kind: type[BaseModel]) -> None:
+    """Raise ConfigError for a number that would delete other keys of a section."""
+    if not isinstance(before, Mapping) or type(value) not in (int, float):
+        return
+    for section in _sections_at(kind, key.split(".")):
+        short = issubclass(section, Section) and section.SHORT
+        others = [name for name, old in before.items() if name != short and old is not None]
+        if short and others:
+            raise ConfigError(
+                f"--set {key}: the config has {', '.join(map(repr, others))} in {key!r}, which "
+                f"{shown(value)} would delete; give --set {key}.{short}={value}, and null for keys "
+                "that are not wanted"
+            )
+
+
+def _sections_at(kind: type[BaseModel], keys: Sequence[str]) -> list[type[BaseModel]]:
+    """Return the sections that a dotted key may be, whatever else it may be."""
+    kinds = [kind]
     for key in keys:
         fields = [
             section_type.model_fields[key]
@@ -225,7 +263,7 @@ def _takes_keys(kind: type[BaseModel], keys: Sequence[str]) -> bool:
             if key in section_type.model_fields
         ]
         kinds = [section for field in fields for section in _sections_in(field.annotation)]
-    return bool(kinds)
+    return kinds
 
 
 def _sections_in(annotation: object) -> Iterator[type[BaseModel]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -139,6 +139,9 @@ GROUPS = parameter_of(
 )
 class HoldoutSection(Section):
     """Whole groups of bags, or those after a time, that a fit keeps out."""
+
+    SHORT: ClassVar[str] = "fraction"
+    WITHOUT_SHORT: ClassVar[tuple[str, ...]] = ("after", "time")
 
     after: date | float | str | None = Field(
         default=None, description="date or number; bags later than it are kept out"

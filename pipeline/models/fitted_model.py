@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from ..data.labelled.holdout import Holdout
 from ..data.labelled.inputs import BagsLike
 from ..data.labelled.labelled import LabelledBags
 from ..data.storage.urls import is_same_place
+from ..data.store.schema import OFFSETS, POINTS
 from ..data.store.store import BagStore
 from ..execution.costs import Cost
 from .outcomes.base import Outcome, Prediction
@@ -197,7 +199,8 @@ def model_of(estimator: FittedEstimator[_Model]) -> _Model:
 
 MODEL_FITTED_ON = "the model was fitted on"
 DIGEST = "data_digest"
-"""In the report of a fit to bags in memory: the size and a hash of the bags."""
+"""In the report of a fit: counts and a hash of the bags."""
+STORED = "stored"  # instead of the hash of points: a hash of a store's checksums
 HASH = "xxh3_128"  # tells bags from others, and is no secret: a tenth of blake2b's time
 _HASHES: dict[str, Callable[[bytes], Any]] = {  # by their key in a report
     HASH: xxhash.xxh3_128,
@@ -287,12 +290,15 @@ def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[
 def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     """Whether the model was fitted to these data: to this store, or to bags with these points.
 
-    False for bags in memory if an earlier version fitted the model without a holdout, or a later
-    one has another hash.
+    A copy of the store is known by its checksums, as long as it has the same bags. False for bags
+    in memory if an earlier version fitted the model without a holdout, or a later one has another
+    hash.
     """
-    if data.url is not None:
-        return is_same_place(data.url, model.report.get("data_url"))
     digest = model.report.get(DIGEST)
+    if data.url is not None:
+        store: Any = data if isinstance(data, BagStore) else data.data
+        is_copy = digest is not None and digest == _digest_of_store(store)
+        return is_copy or is_same_place(data.url, model.report.get("data_url"))
     if digest is None or not isinstance(data, LabelledBags) or not isinstance(data.data, Bags):
         return False
     if (data.n_bags, data.n_points) != (digest["n_bags"], digest["n_points"]):
@@ -301,11 +307,23 @@ def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
 
 
 def digest_of_fitted(bags: LabelledBags) -> dict[str, Any]:
-    """Return the entry of a report that identifies bags in memory; empty for a store."""
-    if not bags.in_memory:
-        return {}
+    """Return the entry of a report that identifies bags; empty for a store without checksums."""
+    if isinstance(bags.data, BagStore):
+        digest = _digest_of_store(bags.data)
+        return {} if digest is None else {DIGEST: digest}
     sizes = {"n_bags": bags.n_bags, "n_points": bags.n_points}
     return {DIGEST: {**sizes, HASH: digest_of_bags(bags)}}
+
+
+def _digest_of_store(store: BagStore) -> dict[str, Any] | None:
+    """Return counts and checksums of the bags of a store, which its copies share; None without."""
+    crcs = [array.checksum(store.meta) for array in (OFFSETS, POINTS)]
+    if None in crcs:
+        return None
+    scale = store.box.bounds if store.meta.fractions else None  # the points are fractions of it
+    text = json.dumps([*crcs, store.n_dims, scale])
+    digest = xxhash.xxh3_128(text.encode()).hexdigest()
+    return {"n_bags": store.n_bags, "n_points": store.n_points, STORED: digest}
 
 
 def digest_of_bags(bags: LabelledBags, algorithm: str = HASH) -> str:

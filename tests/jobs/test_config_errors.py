@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bagbasis import ConfigError, ProjectionEmbedding
 from bagbasis.core import Integer, OneOf, Parameter, parameters_of
-from bagbasis.jobs.commands import fit
+from bagbasis.jobs.commands import fit, retrain, tune
 from bagbasis.jobs.configs.config import (
     ReportConfig,
     Section,
@@ -144,6 +144,44 @@ def test_a_section_replaces_its_short_form(tmp_path):
     assert "unknown key 'holdout.fracton' (did you mean 'fraction'?)" in line
     line = refused(2, "fit", path, "--set", "embedding.degree=2")
     assert "'embedding' is 'moments' and has no keys; give --set embedding=VALUE" in line
+
+
+def test_a_number_is_the_fraction_of_its_section(tmp_path):
+    """Neither is lost where --set gives the other one; a time is used without a fraction."""
+    path = tmp_path / "fit.yaml"
+    path.write_text("data_url: a\nmodel_url: b\nholdout: 0.4\n")
+    holdout = load_config(fit.Config, path, ["holdout.groups=patient"]).kept_out
+    assert (holdout.fraction, holdout.groups) == (0.4, "patient")
+    path.write_text("data_url: a\nregistry_url: b\nout_dir: c\nholdout: 0.4\n")
+    rounds = load_config(retrain.Config, path, ["holdout.groups=patient"]).holdout
+    assert (rounds.fraction, rounds.groups) == (0.4, "patient")
+    path.write_text("data_url: a\nmodel_url: b\nholdout: 0.4\n")
+    holdout = load_config(fit.Config, path, ["holdout.after=2026-01-10"]).kept_out
+    assert (holdout.fraction, holdout.after) == (0.0, "2026-01-10")
+    path.write_text("data_url: a\nmodel_url: b\nholdout: {fraction: 0.2, groups: patient}\n")
+    line = refused(2, "fit", path, "--set", "holdout=0.3")
+    assert "'groups' in 'holdout', which 0.3 would delete; give --set holdout.fraction=0.3" in line
+    words = ["holdout.fraction=0.3", "holdout.groups=null"]
+    assert load_config(fit.Config, path, words).kept_out.groups is None
+    path.write_text("data_url: a\nmodel_url: b\nholdout: {fraction: 0.2}\n")
+    assert load_config(fit.Config, path, ["holdout=0.3"]).holdout == 0.3
+
+
+def test_a_comment_in_an_override_is_refused():
+    """It would cut the value off; quoted and without a blank it is a part of the value."""
+    line = refused(2, "fit", "--set", "target=k #1")
+    assert "' #' begins a comment" in line
+    assert "--set \"target='k #1'\"" in line
+    assert parse_override("target='k #1'")[1] == "k #1"
+    assert parse_override("target=k#1 ")[1] == "k#1"
+
+
+def test_written_yaml_is_read_as_it_was(tmp_path):
+    """Texts stay texts, whatever number YAML 1.1 or this reader takes them for."""
+    texts = ["1e5", "-2E3", "1e-3", "012", "0x10", "1_000", "no", "1:30", "2026-01-10", "5", "~"]
+    values = {"texts": texts, "numbers": [1e5, 1e-7, 3, 1e30], **dict.fromkeys(texts, 1)}
+    (tmp_path / "best.yaml").write_text(tune.yaml_text(values))
+    assert read_yaml(tmp_path / "best.yaml") == values
 
 
 def test_missing_or_unreadable_file(tmp_path):

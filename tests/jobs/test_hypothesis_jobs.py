@@ -117,7 +117,7 @@ def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
         ({"statistic": "mmd"}, 2, "statistic is 'mmd' (did you mean 'mmd_u'?); expected one of"),
         ({"parameters": "{L: 3}"}, 2, "'fourier' has no parameter 'L'; it has"),
         ({"null": "normal"}, 2, "the statistic 'fourier' admits"),
-        ({"groups": "week"}, 1, "has the targets ['day'], and no 'week'"),
+        ({"groups": "week"}, 1, "no target 'week'; there are ['day']"),
         ({"b_bags": "[30, 60]"}, 1, "bags 30:60 of 50 do not exist"),
     ],
 )
@@ -149,6 +149,36 @@ def test_reports_are_not_written_into_a_store(store):
     arguments = settings(a_url=store.url, a_bags=[0, 9], b_bags=[9, 18], out_dir=store.url)
     line = refused(1, "test", "two-sample", *arguments)
     assert f"{store.url}: is a store or a model; give another folder for reports" in line
+
+
+def test_groups_of_two_stores_are_told_by_name(tmp_path):
+    """Codes differ between stores: equal codes are other sites, and other codes the same site."""
+
+    def made(name, sites):
+        rng = np.random.default_rng(len(name))
+        labels = [sites[i // 3] for i in range(30)]
+        store = BagStore.create(
+            tmp_path / name, 2, target_names=["site"], class_names={"site": sorted(sites)}
+        )
+        return store.append([rng.standard_normal((8, 2)) for _ in labels], {"site": labels}).url
+
+    first = made("a", [f"a{i}" for i in range(10)])
+    words = settings(a_url=first, groups="site", n_permutations=99, out_dir=tmp_path / "out")
+    second = made("bb", [f"b{i}" for i in range(10)])
+    report = json.loads(done("test", "two-sample", *words, *settings(b_url=second), "--json"))
+    assert report["n_units"] == {"a": 10, "b": 10}
+    third = made("ccc", [*(f"A{i}" for i in range(9)), "a3"])
+    line = refused(1, "test", "two-sample", *words, *settings(b_url=third))
+    assert "the group a3 is in both samples" in line
+
+
+def test_codes_of_classes_are_not_tested_as_numbers(tmp_path):
+    store = BagStore.create(
+        tmp_path / "s", 2, target_names=["site"], class_names={"site": ["a", "b"]}
+    )
+    store.append([np.eye(2)] * 20, {"site": ["a", "b"] * 10})
+    words = settings(data_url=store.url, targets="[site]", out_dir=tmp_path / "out")
+    assert "targets: 'site' has classes, ['a', 'b']" in refused(1, "test", "fit", *words)
 
 
 def test_independence(store, tmp_path):

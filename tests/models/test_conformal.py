@@ -108,7 +108,8 @@ def test_one_bag_of_each_group_held_out(tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, np.stack([Y, days], axis=1), ["y", "day"])
     model = regressor().fit(store, target="y", holdout={"fraction": 0.4, "groups": "day"})
     assert 5 * len(model.calibration_.errors) == model.report_["n_bags_held_out"]
-    other = stored(tmp_path / "o.zarr", BAGS, np.stack([Y, days], axis=1), ["y", "day"])
+    labels = np.stack([Y[::-1], days], axis=1)  # in another order: a copy would be known
+    other = stored(tmp_path / "o.zarr", BAGS[::-1], labels, ["y", "day"])
     assert len(model.conformalize(other, groups="day").calibration_.errors) == N / 5
     assert len(model.conformalize(other).calibration_.errors) == N
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 
 import numpy as np
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     BagStore,
     DataError,
     DoubleBasisRegressor,
@@ -17,6 +19,7 @@ from bagbasis import (
     RandomFourierFeatures,
     evaluate,
     load_model,
+    merge_stores,
 )
 from bagbasis.data.labelled.holdout import Holdout
 from bagbasis.data.labelled.labelled import LabelledBags
@@ -168,6 +171,73 @@ def test_memory_has_no_columns():
     """Groups of bags in memory are refused."""
     with pytest.raises(ParameterError, match="groups of holdout is a column of a BagStore"):
         small().fit(BAGS, Y, holdout=BY_GROUPS)
+
+
+CLASSES_AFTER = {
+    "years": (["8", "9", "10"], 8, [False, True, True]),
+    "days of another form": (["20251231", "20260201"], "2026-01-10", [False, True]),
+    "months": (["2025-12", "2026-01", "2026-02"], "2026-01-10", [False, False, True]),
+    "batches": (["b07", "b08"], "b07", [False, True]),
+}
+NOT_IN_TIME = {
+    "days first": (["01.02.2026", "31.01.2026"], "2026-01-10", "'01.02.2026' is not a date"),
+    "numbers as texts": (["10", "8", "9"], 8, "not in the order of time"),
+    "names": (["a", "b"], 8, "the class 'a' is not a number"),
+    "offsets": (["2026-01-01T00:00Z", "2026-02-01T00:00Z"], "2026-01-10", "is not a date without"),
+}
+
+
+def with_classes(url, names):
+    made = BagStore.create(url, 2, target_names=["y", "when"], class_names={"when": names})
+    return made.append(BAGS[: len(names)], {"y": Y[: len(names)], "when": names})
+
+
+@pytest.mark.parametrize("case", CLASSES_AFTER)
+def test_classes_are_compared_as_what_they_name(tmp_path, case):
+    names, after, late = CLASSES_AFTER[case]
+    store = with_classes(tmp_path / "s.zarr", names)
+    assert members(store, {"after": after, "time": "when"}).tolist() == late
+
+
+@pytest.mark.parametrize("case", NOT_IN_TIME)
+def test_classes_that_name_no_time_are_refused(tmp_path, case):
+    """The alphabet would put the last of January after the first of February."""
+    names, after, message = NOT_IN_TIME[case]
+    store = with_classes(tmp_path / "s.zarr", names)
+    with pytest.raises(DataError, match=message):
+        members(store, {"after": after, "time": "when"})
+
+
+def test_a_copy_of_the_store_is_judged_as_the_store(store, tmp_path):
+    """Wherever it lies, as long as it has the same bags."""
+    model = small(0.01).fit(store, target="y", holdout=0.25)
+    model.save(tmp_path / "m.zarr")
+    copy = BagStore.open(shutil.copytree(store.url, tmp_path / "elsewhere" / "copy.zarr"))
+    merged = merge_stores([store], tmp_path / "merged.zarr")
+    for known in (model, load_model(tmp_path / "m.zarr")):
+        for other in (copy, merged):
+            errors = evaluate(known, other)
+            assert (errors.subset, errors.n) == ("holdout", evaluate(known, store).n)
+    whole = small(0.01).fit(store, target="y")
+    with pytest.warns(BagbasisWarning, match="fitted to bags that it is judged on"):
+        evaluate(whole, copy)
+    more = {name: [0.0] for name in NAMES} | {"month": MONTHS[:1]}
+    assert evaluate(model, copy.append(BAGS[:1], more, ids=[N + 7])).subset == "all"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1024.0])
+def test_fractions_of_another_box_are_other_points(tmp_path, scale):
+    """Two stores of small integers may have the same bytes, in other units."""
+
+    def made(name, factor):
+        store = BagStore.create(
+            tmp_path / name, 2, target_names=["y"], dtype="uint16", box=[(0, factor)] * 2
+        )
+        return store.append([factor * bag for bag in BAGS[:60]], {"y": Y[:60]})
+
+    model = small(0.01).fit(made("first.zarr", 1.0), target="y", holdout=0.25)
+    errors = evaluate(model, made("second.zarr", scale))
+    assert errors.subset == ("holdout" if scale == 1 else "all")
 
 
 @pytest.mark.parametrize("after", ["2026-01-10T00:00+12:00", "2026-01-10T00:00Z"])

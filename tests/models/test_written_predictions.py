@@ -199,6 +199,15 @@ def test_only_predictions_are_replaced(tmp_path):
             write_predictions(fitted("one target"), store, place, format=format, overwrite=True)
     store.verify()
     assert (folder / "thesis.txt").read_text() == "years"
+    table = tmp_path / "mine.csv"
+    table.write_text("name,value\na,1\n")
+    with pytest.raises(ModelError, match="exists already and holds no predictions of bagbasis"):
+        write_predictions(fitted("one target"), store, table, overwrite=True)
+    assert table.read_text() == "name,value\na,1\n"
+    table.write_text("")
+    for _ in range(2):
+        write_predictions(fitted("one target"), store, table, overwrite=True)
+    assert len(read_predictions(table)) == N
 
 
 @pytest.mark.long

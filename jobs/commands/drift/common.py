@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from bagbasis import BagStore
 
 _TABLES = (".parquet", ".csv", ".npy")
+_UNNAMED = re.compile(r"Unnamed: \d+")  # what pandas calls a column without a name
 
 
 class WatchedConfig(ClusterConfig):
@@ -75,3 +77,13 @@ def _read_table(path: str, kind: str, columns: list[str] | None) -> Any:  # noqa
     if kind == "parquet":
         return pd.read_parquet(path, columns=columns)
     return pd.read_csv(path, usecols=columns)
+
+
+def refuse_unnamed(data: Any, url: str) -> None:  # noqa: ANN401 - a frame, or what has no columns
+    """Raise DataError for a column of a CSV file without a name, such as pandas' row numbers."""
+    for place, name in enumerate(getattr(data, "columns", ())):
+        if _UNNAMED.fullmatch(str(name)):
+            raise DataError(
+                f"{url}: column {place} has no name, like the row numbers that pandas writes; give "
+                "columns without it, or write the table with index=False"
+            )

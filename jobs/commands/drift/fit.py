@@ -14,7 +14,7 @@ from ...cluster import running_on
 from ...configs.config import ReportConfig
 from ...configs.sections import EmbeddingSection, build, parameter_of, with_parameters
 from ...terminal import Terminal
-from .common import WatchedConfig, read_watched
+from .common import WatchedConfig, read_watched, refuse_unnamed
 
 _SETTINGS = parameters_of(DriftDetector).keys() - {"embedding"}
 
@@ -38,6 +38,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save; returns the report."""
     begun = time.perf_counter()
     data, store_url = read_watched(config)
+    if config.columns is None:
+        refuse_unnamed(data, config.data_url)
     detector = DriftDetector(
         None if config.embedding is None else build(config.embedding),
         **config.model_dump(include=_SETTINGS),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from bagbasis.core.errors import ConfigError, DataError
+from bagbasis.core.errors import ConfigError
 from bagbasis.hypotheses import TWO_SAMPLE, two_sample_test
 
 from ...cluster import running_on
@@ -16,7 +16,6 @@ from ...terminal import Terminal
 from .common import BagRange, TestConfig, conclude, named_statistic, statistic_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from bagbasis import BagStore
@@ -82,7 +81,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return conclude(result, config, console)
 
 
-def _labels(name: str, store: BagStore, start: int, stop: int) -> NDArray[np.float64]:
-    if name not in store.target_names:
-        raise DataError(f"{store.url} has the targets {list(store.target_names)}, and no {name!r}")
-    return store.targets(start, stop)[:, store.target_names.index(name)]
+def _labels(name: str, store: BagStore, start: int, stop: int) -> NDArray[Any]:
+    """Return the values of a target; classes as names, whose codes differ between stores."""
+    import numpy as np
+
+    values = store.targets(start, stop, names=(name,))[:, 0]
+    classes = store.meta.class_names.get(name)
+    if classes is None or np.isnan(values).any():  # a missing label is refused by the test
+        return values
+    return np.array(classes)[values.astype(int)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.arrays import Integers, as_array
-from ...core.errors import DataError, ParameterError
+from ...core.errors import DataError, ParameterError, shown
 from ..bags.bags import Bags
 from ..store.store import BagStore
 from .alignment import aligned
@@ -109,6 +109,23 @@ class Column:
         for first in range(start, stop, _ROWS_PER_READ):
             last = min(stop, first + _ROWS_PER_READ)
             yield first, last, self.members(first, last)
+
+
+def refuse_classes(store: BagStore, names: Iterable[str], what: str) -> None:
+    """Raise DataError for a column of classes, whose codes are no numbers to compute with.
+
+    Parameters
+    ----------
+    what : str
+        Name of the columns in the message, such as "sample_weight".
+    """
+    for name in names:
+        classes = store.meta.class_names.get(name)
+        if classes is not None:
+            raise DataError(
+                f"{store.url}: {what}: {name!r} has classes, {shown(list(classes))}, and no "
+                "numbers; name a column of numbers"
+            )
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:

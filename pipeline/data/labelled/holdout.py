@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any
@@ -215,9 +218,10 @@ def _number(bags: LabelledBags, name: str, after: str | float) -> float:
     """Return ``after`` in the units of the column."""
     names = bags.class_names.get(name)
     if names is not None:
-        if list(names) != sorted(names):
+        known, limit = _comparable(f"{bags.url}: {name!r}", names, after)
+        if known != sorted(known):
             raise DataError(f"{bags.url}: the classes of {name!r} are not in the order of time")
-        return float(np.searchsorted(np.asarray(names, dtype=str), str(after), side="right")) - 0.5
+        return bisect_right(known, limit) - 0.5
     if not isinstance(after, str):
         return float(after)
     try:
@@ -227,6 +231,54 @@ def _number(bags: LabelledBags, name: str, after: str | float) -> float:
             f"after of holdout is {shown(after)}; expected a number, or a date as 2026-01-01"
         ) from None
     return (when.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
+
+
+def _comparable(
+    where: str, names: Sequence[str], after: str | float
+) -> tuple[list[Any], str | float | datetime]:
+    """Return classes and a time in one type: numbers, dates, or texts in alphabetical order.
+
+    A class stands for a year or a month if it names no day.
+
+    Raises
+    ------
+    DataError
+        If ``after`` is a number or a date, and a class is not.
+    """
+    read: Callable[[str], Any] = str
+    limit: str | float | datetime = after
+    if isinstance(after, str):
+        with suppress(ValueError):
+            limit, read = datetime.fromisoformat(after), _date_of
+    else:
+        read = _number_of
+    values = []
+    for name in names:
+        try:
+            values.append(read(name))
+            values[-1] < limit  # noqa: B015 - a date with a UTC offset does not compare
+        except (ValueError, TypeError):
+            kind = "a number" if read is _number_of else "a date without UTC offset, as 2026-01-31"
+            raise DataError(
+                f"{where}: holdout has after {after}, and the class {name!r} is not {kind}; give "
+                "after as such a class is written, or another column"
+            ) from None
+    return values, limit
+
+
+def _number_of(name: str) -> float:
+    value = float(name)
+    if not math.isfinite(value):
+        raise ValueError(name)
+    return value
+
+
+def _date_of(name: str) -> datetime:
+    """Return the date that a class names, or the first day of its month or year."""
+    for text in (name, f"{name}-01", f"{name}-01-01"):
+        with suppress(ValueError):
+            return datetime.fromisoformat(text)
+    raise ValueError(name)
 
 
 def refuse_offset(after: str | float) -> None:

@@ -15,7 +15,7 @@ from ...core.errors import DataError
 from ..bags.bags import Bags
 from ..store.changes import ListedBags
 from ..store.store import BagStore
-from .columns import Column
+from .columns import Column, refuse_classes
 
 SampleWeight = str | ArrayLike | None
 """Type of ``sample_weight=``: one number ≥ 0 per bag, or a column of a store."""
@@ -47,11 +47,17 @@ class Weights:
         Raises
         ------
         DataError
-            If the store lacks the column, the number of weights is wrong, or a weight is missing.
+            If the store lacks the column, the column has classes, the number of weights is wrong,
+            or a weight is missing.
         ParameterError
             If a column is named for bags in memory.
         """
-        return None if weights is None else cls(Column.of(data, "sample_weight", weights))
+        if weights is None:
+            return None
+        column = Column.of(data, "sample_weight", weights)
+        if column.store is not None:
+            refuse_classes(column.store, [column.name], "sample_weight")
+        return cls(column)
 
     def of(self, index: Integers, y: Floats) -> Floats:
         """Return the weights of bags by their positions, and by their encoded labels (n, k).

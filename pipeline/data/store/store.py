@@ -39,7 +39,7 @@ from .creation import check_creation, check_place, create_store, measured_arrays
 from .exchange.exports import Exported
 from .exchange.xarray_datasets import parts_of
 from .schema import StoreMeta, read_attributes
-from .targets import TargetsLike, target_column, targets_in_order
+from .targets import TargetsLike, check_codes, target_column, targets_in_order
 from .verify import verify_store
 from .writer import AppendSession
 
@@ -314,7 +314,8 @@ class BagStore(Exported):
         ------
         DataError
             If the store does not have the target, an id or a class, a bag was removed, or a value
-            is not a finite number.
+            is not a finite number. Also if a number is the code of one class and the name of
+            another class.
         WriterBusyError, StoreError
             As `append`.
         """
@@ -322,6 +323,7 @@ class BagStore(Exported):
         ids, classes = list(labels), self.meta.class_names.get(target)
         new = as_array(f"target {target!r}", list(labels.values()))
         values = target_column(new, target, classes, len(ids))
+        check_codes(new, target, classes or ())
         for row in np.flatnonzero(np.isnan(values))[:1]:
             raise DataError(f"target {target!r}: the bag with id {ids[row]!r} gets no label")
 

@@ -133,6 +133,17 @@ def target_column(
     return column
 
 
+def check_codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> None:
+    """Raise DataError for a number that is the code of one class, and the name of another class."""
+    for label in labels.tolist() if labels.dtype.kind in "biuf" else ():
+        text = f"{label:g}"
+        if text in classes and classes.index(text) != label:
+            raise DataError(
+                f"target {name!r}: {text} is the code of class {classes[int(label)]!r}, and a "
+                f"class is called {text!r}; give the name of the class as text, {text!r}"
+            )
+
+
 def check_integers(labels: NDArray[Any], what: str = "the label") -> None:
     """Raise DataError for integers that float64, the type of targets, cannot hold exactly."""
     if labels.dtype.kind in "iu":

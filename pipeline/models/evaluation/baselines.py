@@ -286,7 +286,8 @@ def judge_rivals(
     """
     fitted = model_of(model)
     try:
-        training = BagStore.open(fitted.report["data_url"])
+        is_fitted = is_fitted_to(fitted, store)  # or a copy, where the first one may be gone
+        training = store if is_fitted else BagStore.open(fitted.report["data_url"])
         bags = fitted.outcome.take_labels(training)
     except (DataError, StoreError):
         return None, None

@@ -131,7 +131,7 @@ class Checkpoints:
         text = json.dumps(description, sort_keys=True)
         url = f"{self.url}/fit-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
         with writing(f"{url}/{DESCRIPTION}") as path:
-            path.write_text(json.dumps(description, indent=1, sort_keys=True) + "\n")
+            path.write_text(json.dumps(description, indent=1, sort_keys=True) + "\n", "utf-8")
         self._used.add(url)
         return url
 

@@ -24,6 +24,7 @@ COLUMNS_KEY = "columns"  # the names of a table's columns, kept a second time in
 ID = "id"  # the column of a table with the bags' ids
 # First characters of a cell that spreadsheet programs execute.
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+_CSV_START = f'"{ID}",'.encode()
 PREDICTION_FORMATS = ("zarr", "parquet", "csv")
 _ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
@@ -80,8 +81,16 @@ def check_csv(url: str, overwrite: bool) -> None:
     fs, path = filesystem(url)
     if fs.isdir(path):
         raise ModelError(f"{url}: a folder, not a file; choose another name")
-    if not overwrite and fs.exists(path):
+    if not fs.exists(path):
+        return
+    if not overwrite:
         raise ModelError(f"{url}: exists already; choose another name, or overwrite=True")
+    with fs.open(path, "rb") as file:
+        start = file.read(len(_CSV_START))
+    if start not in (b"", _CSV_START):
+        raise ModelError(
+            f"{url}: exists already and holds no predictions of bagbasis; choose another name"
+        )
 
 
 def write_csv(url: str, blocks: Iterable[tuple[int, dict[str, Any]]]) -> None:

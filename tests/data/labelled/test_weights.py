@@ -17,6 +17,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
+    evaluate,
     load_model,
 )
 from bagbasis.execution.costs import pass_limits
@@ -192,6 +193,19 @@ def test_refused(store, weights, kind, message, solver):
     """By name, with the bag."""
     with pytest.raises(kind, match=message):
         small(solver=solver).fit(store, target="y", sample_weight=weights)
+
+
+def test_codes_of_classes_are_no_weights(tmp_path):
+    """They are refused, as numbers that nobody has chosen."""
+    made = BagStore.create(
+        tmp_path / "s.zarr", 2, target_names=["y", "site"], class_names={"site": ["a", "b", "c"]}
+    )
+    made.append(BAGS[:30], {"y": Y[:30], "site": ["a", "b", "c"] * 10})
+    with pytest.raises(DataError, match=r"sample_weight: 'site' has classes, \['a', 'b', 'c'\]"):
+        small().fit(made, target="y", sample_weight="site")
+    model = small().fit(made, target="y")
+    with pytest.raises(DataError, match="sample_weight: 'site' has classes"):
+        evaluate(model, made, sample_weight="site")
 
 
 def test_refused_where_they_can_not_count():

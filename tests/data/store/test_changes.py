@@ -109,6 +109,18 @@ def test_refused_labels_change_nothing(tmp_path, target, value, message):
     assert store.relabel("kind", {"a": "dog", "b": "cat"}).targets().tolist() == [[1, 1], [0, 2]]
 
 
+def test_a_number_that_is_another_class_is_refused(tmp_path):
+    """The code 1 stands for "2", and somebody who gives 1 means "1"."""
+    names = {"grade": ["1", "2", "3"], "rest": ["0", "1"]}
+    store = BagStore.create(tmp_path / "s", 1, target_names=["grade", "rest"], class_names=names)
+    store.append([[[0.5]]] * 2, {"grade": ["3", "3"], "rest": ["0", "0"]}, ids=["a", "b"])
+    with pytest.raises(DataError, match="1 is the code of class '2', and a class is called '1'"):
+        store.relabel("grade", {"a": 1})
+    assert store.relabel("grade", {"a": "1"}).targets()[:, 0].tolist() == [0, 2]
+    assert store.relabel("grade", {"b": 0}).targets()[:, 0].tolist() == [0, 0]
+    assert store.relabel("rest", {"a": 1}).targets()[:, 1].tolist() == [1, 0]
+
+
 def test_all_bags_may_go(store, model):
     """A store without present bags is whole, grows, and is told apart from an empty one."""
     store.remove(model.ids).verify()

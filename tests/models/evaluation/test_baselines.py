@@ -176,7 +176,7 @@ def test_bags_held_out_are_judged_by_default(store, models, tmp_path, monkeypatc
     assert (errors.subset, len(reads)) == ("holdout", 1)
     assert evaluate(model, store, subset="all").n == N - 1
     other = BagStore.create(tmp_path / "o.zarr", 2, target_names=["x"]).append(
-        BAGS, targets={"x": CENTRES[:, 0]}
+        BAGS[::-1], targets={"x": CENTRES[::-1, 0]}
     )
     assert evaluate(model, other).n == N
     few = BagStore.create(tmp_path / "few.zarr", 2, target_names=["x"]).append(

@@ -238,6 +238,25 @@ def test_references_that_are_refused(data, message):
         DriftDetector().fit(data)
 
 
+def test_row_numbers_are_no_measurement(tmp_path, warned):
+    """Later rows always differ from an id: a warning names it. A column without a name is refused,
+    where it is not asked for."""
+    rows = pd.DataFrame(np.random.default_rng(6).standard_normal((40, 2)), columns=["a", "b"])
+    DriftDetector(n_permutations=19).fit(rows.assign(age=[30, 31] * 20))
+    assert warned.text == ""
+    DriftDetector(n_permutations=19).fit(rows.assign(id=range(7, 47)))
+    assert "column 'id' numbers the rows" in warned.text
+    rows.to_csv(tmp_path / "r.csv")
+    words = settings(detector_url=tmp_path / "d.npz", data_url=tmp_path / "r.csv")
+    line = refused(1, "drift", "fit", *words)
+    assert "r.csv: column 0 has no name, like the row numbers that pandas writes" in line
+    done("drift", "fit", *words, *settings(columns="[a, b]"))
+    done("drift", "test", *words)  # the reference has no such column
+    rows[:0].to_csv(tmp_path / "empty.csv")
+    message = refused(1, "drift", "test", *words, *settings(data_url=tmp_path / "empty.csv"))
+    assert "new has 0 rows" in message
+
+
 @pytest.mark.long
 def test_command(tmp_path):
     """`bags drift fit`, then `test`: the exit code says whether there is a drift."""
