@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
@@ -99,3 +100,28 @@ def test_rows_of_frames_are_time_steps():
 def test_integers_that_float64_would_merge_are_refused():
     with pytest.raises(DataError, match="series 0: float64 merges integers"):
         bags_of_series([2**53 + np.arange(5)])
+
+
+@pytest.mark.parametrize("make", [pd.date_range, pd.period_range, pd.timedelta_range])
+def test_times_that_do_not_ascend(make):
+    """Lags and the time were those of the rows, whatever times an index gives them."""
+    index = make("2020-01-01" if make is not pd.timedelta_range else "0 days", periods=5)
+    series = pd.DataFrame({"a": np.arange(5.0)}, index=index)
+    shuffled = series.iloc[[3, 0, 1, 2, 4]]
+    for options in ({"lags": 1}, {"time": True}):
+        with pytest.raises(
+            DataError, match="series 1: its times are not in ascending order: row 1"
+        ):
+            bags_of_series([series, shuffled], **options)
+        assert len(bags_of_series([series, shuffled.sort_index()], **options)) == 2
+    assert len(bags_of_series([series, shuffled])) == 2
+
+
+def test_the_dimension_called_time_is_the_time():
+    values = RNG.normal(size=(3, 2, 7))
+    array = xr.DataArray(values, dims=("sample", "channel", "time"))
+    for order in (array.transpose("time", "sample", "channel").transpose("sample", ...), array):
+        made = bags_of_series(order, lags=1)
+        np.testing.assert_array_equal(made.points, bags_of_series(values, lags=1).points)
+    by_series = bags_of_series([item.transpose() for item in array])
+    np.testing.assert_array_equal(by_series.points, bags_of_series(values).points)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from bagbasis import DataError
+from bagbasis import BagbasisWarning, DataError
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.operations import DriftDetector
 
@@ -105,3 +107,30 @@ def test_texts_among_numbers_are_not_read_as_numbers(library):
     ):
         with pytest.raises(DataError, match=r"it holds texts|column 'code' holds str"):
             call()
+
+
+def test_numbers_written_as_text_are_no_classes():
+    """Each was a class of its own, and p was 1 whatever the dependence."""
+    x = np.random.default_rng(0).normal(size=60)
+    for texts in (x.astype(str), pd.Series(x.astype(str)), x.astype(str).astype(object)):
+        with pytest.raises(DataError, match="x has a class for each value"):
+            independence_test(texts, x)
+
+
+def test_dates_and_nanoseconds_are_times():
+    days = np.random.default_rng(0).permutation(60)
+    y = np.random.default_rng(1).normal(size=60) + days
+    expected = independence_test(days, y, n_permutations=99)
+    dates = [datetime.date(2020, 1, 1) + datetime.timedelta(int(day)) for day in days]
+    for times in (dates, pd.Series(dates), days.astype("M8[ns]"), days.astype("M8[D]")):
+        assert independence_test(times, y, n_permutations=99).p_value == expected.p_value
+
+
+def test_rows_of_pandas_that_share_some_labels():
+    """They are not paired by position in silence."""
+    x = pd.Series(np.arange(40.0), [f"a{i}" for i in range(40)])
+    y = pd.Series(np.arange(40.0), [f"a{i + 9}" for i in range(40)])
+    with pytest.raises(DataError, match="y has the index 'a9', …, and x 'a0', …: some labels"):
+        independence_test(x, y)
+    with pytest.warns(BagbasisWarning, match="rows are paired in their order"):
+        independence_test(x.reset_index(drop=True), y.set_axis(np.arange(40) + 9))

@@ -10,6 +10,7 @@ from bagbasis import (
     DataError,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
     evaluate,
@@ -205,3 +206,21 @@ def test_booleans_stay_booleans(tmp_path):
     some = [None, *labels[1:].tolist()]
     assert classifier().fit(BAGS, some).predict(BAGS).dtype == bool
     assert classifier().fit(BAGS, labels.astype(int)).predict(BAGS).dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("fitted", "labels", "message"),
+    [
+        (["b", "a", "c"], [0, 1, 2], r"y has numbers, such as 0; .*\['a', 'b', 'c'\]"),
+        ([0, 1, 2], ["0", "1", "2"], "y has texts, such as '0'"),
+        ([False, True, True], ["no", "yes", "yes"], "y has texts, such as 'no'"),
+        ([0, 1, 2], [0.4, 1.0, 2.0], "y has 0.4, which is not whole"),
+    ],
+)
+def test_labels_of_another_kind_than_the_classes(fitted, labels, message):
+    """Numbers were taken for positions of the sorted texts, and texts for unknown classes."""
+    bags = [np.random.default_rng(i).normal(i % 3, 1, (9, 1)) for i in range(30)]
+    model = DoubleBasisClassifier(MomentsEmbedding(), alpha=0.1).fit(bags, fitted * 10)
+    for judge in (model.score, lambda x, y: evaluate(model, x, y)):
+        with pytest.raises(DataError, match=message):
+            judge(bags, labels * 10)

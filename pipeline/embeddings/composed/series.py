@@ -23,6 +23,7 @@ from ...core import (
 from ...core.arrays import as_array
 from ...core.errors import DataError, shown
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
+from ...data.bags.alignment import has_index
 from ...data.bags.bags import Bags
 from ...data.bags.coordinates import Names, order_of
 from ...data.bags.frames import names_of_table, numbers_of_frame
@@ -47,7 +48,8 @@ def bags_of_series(
         A collection of time series in aeon's format: an array (n_series, channels, time), or
         (n_series, time) for one channel; or a list of arrays (channels, time_i) or (time_i,). Or a
         list of data frames, as sktime has them: a row is a time step, and a column a channel. All
-        frames are put in the column order of the first frame.
+        frames are put in the column order of the first frame. A dimension "time" of xarray may be
+        at any place.
     time : bool
         Whether to add the time as first coordinate, from 0 to 1 in each series.
     lags : int ≥ 0
@@ -64,7 +66,8 @@ def bags_of_series(
     ------
     DataError
         If a series has a wrong shape, another number of channels or other columns than the first
-        one, a value that is not finite, or at most ``lags`` time steps.
+        one, a value that is not finite, or at most ``lags`` time steps; with ``time`` or ``lags``
+        also if the times in an index of pandas do not ascend.
 
     See Also
     --------
@@ -81,13 +84,33 @@ def bags_of_series(
     """
     parts: list[NDArray[Any]] = []
     channels: Names = None
-    for i, series in enumerate(X):
+    for i, series in enumerate(map(_with_time_last, _with_time_last(X))):
+        if time or lags:
+            _check_times(series, f"series {i}")
         values, names = _channels_of(series, f"series {i}")
         order = order_of(names, channels, f"series {i}", "an earlier series has")
         parts.append(_points(values if order is None else values[order], f"series {i}", time, lags))
         channels = channels or names
     bags = Bags.from_list(parts)
     return bags if channels is None else bags.named(_names_of_points(channels, time, lags))
+
+
+def _check_times(series: object, name: str) -> None:
+    """Raise DataError for a Series or frame of pandas whose times are not in ascending order."""
+    index: Any = getattr(series, "index", None) if has_index(series) else None
+    if hasattr(index, "freqstr") and not index.is_monotonic_increasing:  # of dates or periods
+        before = np.flatnonzero(index[1:] < index[:-1])
+        moment = int(before[0]) + 1 if len(before) else int(np.argmax(index.isna()))
+        raise DataError(
+            f"{name}: its times are not in ascending order: row {moment} has {index[moment]}; sort "
+            "it by sort_index()"
+        )
+
+
+def _with_time_last(array: Any) -> Any:  # noqa: ANN401 - any array, or a list of arrays
+    """Return an array of xarray with its dimension "time" as the last one; other values as is."""
+    dims: tuple[object, ...] = getattr(array, "dims", ())
+    return array.transpose(..., "time") if "time" in dims and dims[-1] != "time" else array
 
 
 def _channels_of(series: Any, name: str) -> tuple[NDArray[Any], Names]:  # noqa: ANN401 - any array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -116,18 +116,28 @@ def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anyth
             raise DataError(f"{name}: {n_missing:,} values are missing; leave their pairs out")
         if array.ndim == 1 and len(array) and all(isinstance(v, datetime) for v in array):
             array = np.array([_utc(v) for v in array], dtype="M8[us]")
+        elif array.ndim == 1 and len(array) and all(isinstance(v, date) for v in array):
+            array = array.astype("M8[D]")
         elif array.ndim == 1 and any(isinstance(v, str) for v in array):
             for other in (v for v in array if not isinstance(v, str)):
                 raise DataError(f"{name} has texts and {shown(other)}; make all texts or numbers")
     if array.dtype.kind == "O" and array.ndim == 1 and all(isinstance(v, str) for v in array):
         array = array.astype(str)
     if array.ndim == 1 and array.dtype.kind in "UST":
-        return class_columns(*np.unique(array, return_inverse=True), name)
+        classes, codes = np.unique(array, return_inverse=True)
+        if len(classes) == len(array) >= MIN_PAIRED_ROWS:
+            raise DataError(
+                f"{name} has a class for each value, such as {shown(str(classes[0]))}, so that "
+                "nothing can depend on it; give numbers, as by astype(float), or larger classes"
+            )
+        return class_columns(classes, codes, name)
     if array.ndim == 1 and array.dtype.kind == "M":
         if np.isnat(array).any():
             raise DataError(f"{name}: time {int(np.argmax(np.isnat(array)))} is missing (NaT)")
-        passed = array.astype("M8[us]") - array.astype("M8[us]").min()
-        return (passed.astype(np.float64) / 1e6)[:, None]
+        micros = array.astype("M8[us]")
+        passed = (micros - micros.min()).astype(np.float64) / 1e6
+        finer = (array - micros).astype("m8[ns]").astype(np.float64) / 1e9  # no overflow
+        return (passed + (finer - finer[np.argmin(array)]))[:, None]
     return as_sample_points(array, name)
 
 

@@ -175,11 +175,30 @@ class Classes(Outcome):
         # text is encoded by its positions among our classes
         if labels is not None:
             names, codes = class_codes(as_targets(aligned(labels, bags, "y")))
+            self._check_kind(names, codes)
             if names is not None:
                 new_codes, is_known = self.codes_of(names.tolist()), ~np.isnan(codes)
                 codes[is_known] = new_codes[codes[is_known].astype(int)]
             labels = codes
         return super().label_again(bags, labels)
+
+    def _check_kind(self, names: NDArray[Any] | None, codes: NDArray[Any]) -> None:
+        """Raise DataError for numbers as labels of text classes, or texts as labels of numbers.
+
+        The numbers would be taken for positions of classes, and the texts for unknown classes.
+        """
+        classes = f"the model was fitted to the classes {shown(self.values.tolist())}"
+        advice = "give y as the model's classes are written"
+        are_texts = self.values.dtype.kind == "U"
+        known = codes[~np.isnan(codes.astype(np.float64))]
+        if names is None and isinstance(self.classes[0], str) and len(known):
+            raise DataError(f"y has numbers, such as {shown(known[0].item())}; {classes}: {advice}")
+        if names is not None and not are_texts and len(names):
+            raise DataError(f"y has texts, such as {shown(str(names[0]))}; {classes}: {advice}")
+        has_fractions = names is None and (known != np.round(known)).any()
+        if has_fractions and (self.codes == np.round(self.codes)).all():
+            fraction = known[known != np.round(known)][0].item()
+            raise DataError(f"y has {shown(fraction)}, which is not whole; {classes}: {advice}")
 
     @property
     def names_by_code(self) -> tuple[str, ...]:
