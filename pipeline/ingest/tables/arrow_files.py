@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import IO
@@ -23,8 +23,13 @@ COPIED = ARROW + JSON
 JSON_BYTES = 2**24  # lines read at a time
 
 
-def copy_as_parquet(file: IO[bytes], path: str, url: str, is_json: bool) -> None:
+def copy_as_parquet(
+    file: IO[bytes], path: str, url: str, is_json: bool, texts: Collection[str] = ()
+) -> None:
     """Write the batches of an Arrow file, of a stream in one, or of lines of JSON, as Parquet.
+
+    Texts of JSON that are times become times, except in the columns ``texts``, where "2020-01-01"
+    and "2020-01-01T00:00:00" stay two texts.
 
     Raises
     ------
@@ -35,7 +40,7 @@ def copy_as_parquet(file: IO[bytes], path: str, url: str, is_json: bool) -> None
         field and the lines.
     """
     if is_json:
-        write_batches(NamedBatches(_json_blocks(file, url), "lines", may_lack=True), path)
+        write_batches(NamedBatches(_json_blocks(file, url, texts), "lines", may_lack=True), path)
         return
     try:
         record_file = pa.ipc.open_file(file)
@@ -148,7 +153,9 @@ def reader_of(batches: Iterator[pa.RecordBatch], what: str) -> pa.RecordBatchRea
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], same))
 
 
-def _json_blocks(file: IO[bytes], url: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _json_blocks(
+    file: IO[bytes], url: str, texts: Collection[str]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield blocks of JSON lines, each with the types of its own lines."""
     start = 0
     while lines := file.readlines(JSON_BYTES):
@@ -161,6 +168,10 @@ def _json_blocks(file: IO[bytes], url: str) -> Iterator[tuple[str, pa.RecordBatc
         try:  # a block of its own may be as large as an int32 says
             options = pa.json.ReadOptions(block_size=max(2**20, len(text) + 1))
             table = pa.json.read_json(io.BytesIO(text), options)
+            times = [item.name for item in table.schema if pa.types.is_timestamp(item.type)]
+            if written := [(name, pa.string()) for name in times if name in texts]:
+                as_texts = pa.json.ParseOptions(explicit_schema=pa.schema(written))
+                table = pa.json.read_json(io.BytesIO(text), options, as_texts)
         except pa.ArrowException as error:
             raise DataError(f"{place}: cannot be read ({error})") from error
         for batch in table.combine_chunks().to_batches():

@@ -278,7 +278,7 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
         n_bytes = int(fs.size(path))
         if url.lower().endswith(COPIED):
             copy = f"{copies}{index}.parquet"
-            copy_as_parquet(file, copy, url, url.lower().endswith(JSON))
+            copy_as_parquet(file, copy, url, url.lower().endswith(JSON), _kept_as_texts(columns))
             with open(copy, "rb") as copied:
                 table_file = replace(_look_into_parquet(copied, url, columns), copy=copy)
         elif url.lower().endswith(PARQUET):
@@ -296,6 +296,14 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
                 table_file, n_rows=max(1, table_file.n_rows), delimiter=delimiter, can_be_cut=cut
             )
     return replace(table_file, index=index, n_bytes=n_bytes, parts=_parts_of(path))
+
+
+def _kept_as_texts(columns: Columns) -> list[str]:
+    """Return the columns of ids and targets that no coordinate or expression reads."""
+    targets = [target.text for target in columns.targets]
+    others = [coordinate.text for coordinate in columns.coordinates]
+    texts = [name for name in (*columns.ids, *targets) if not any(name in text for text in others)]
+    return [name for name in texts if not any(name in text != name for text in targets)]
 
 
 def _sample_of(file: IO[bytes], n_skipped: int) -> bytes:
@@ -426,7 +434,9 @@ def _check_types(file: TableFile, columns: Columns) -> None:
         kind = "" if column.sql else types[column.text]
         if kind and not (is_number(kind) or is_time(kind) or kind in ("bool", UNTYPED)):
             what = f"coordinate column {column.text!r} is {kind}, not numbers"
-            how = f"{{{column.text!r}: 'CAST({column.text} AS DOUBLE)'}}"
+            is_clock = kind.startswith(("time32", "time64"))
+            number = f"epoch({column.text})" if is_clock else f"CAST({column.text} AS DOUBLE)"
+            how = f"{{{column.text!r}: '{number}'}}"
             advice = "write an expression that makes numbers of it, such as coordinates="
             raise DataError(f"{file.url}: {what}; {advice}{how}")
     for column in columns.targets:

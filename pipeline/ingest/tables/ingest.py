@@ -69,12 +69,14 @@ TABLE_RULES = FormatRules(
         "dates and times": "days since 1970-01-01, in UTC",
         "times with a zone": "the instant that they name, in UTC",
         "lists of numbers": "a row is a bag (not in CSV)",
+        "times written as text in JSON": "as ids and targets texts as written; else times",
         "folders named `column=value`": "a column, whose values are texts as written",
         "empty texts as targets": "the bag has no label",
     },
     refused={
         "texts as coordinates": "write an expression that makes numbers of it",
         "two columns of one name": "rename one",
+        "times with a zone in one file, without in another": "give all times a zone",
         "lists mixed with numbers": "give all coordinates as lists, a row per bag, or as numbers",
     },
     ignored={

@@ -242,6 +242,16 @@ def _refuse_times_beside_numbers(table: CheckedTable, name: str) -> None:
             f"coordinate column {name!r} holds times in {first[True].url} and numbers in "
             f"{first[False].url}; write them alike"
         )
+    by_zone: dict[bool, TableFile] = {}
+    for survey in table.surveys:
+        kind = survey.file.type_of(name)
+        if kind.startswith("timestamp"):
+            by_zone.setdefault("tz=" in kind, survey.file)
+    if len(by_zone) > 1:
+        raise DataError(
+            f"coordinate column {name!r} holds times with a zone in {by_zone[True].url}, and times "
+            f"without in {by_zone[False].url}; give all times a zone"
+        )
 
 
 def _tell_padded(table: CheckedTable, j: int, name: str) -> None:
@@ -414,7 +424,8 @@ def _questions(scan: Scan) -> dict[str, str]:
         example = _example(kind, f"y{j}", f"z{j} IS NULL")
         is_text = text_condition(j) if kind in (UNTYPED, *TEXTS) else "false"
         padded = f"min(y{j}) FILTER (regexp_full_match(y{j}, '0[0-9]+'))"
-        counts = f"'n_texts': count_if({is_text}), 'n_numbers': count(z{j})"
+        n_texts = f"coalesce(count_if({is_text}), 0)"  # NULL for a folder without a value
+        counts = f"'n_texts': {n_texts}, 'n_numbers': count(z{j})"
         counts += f", 'padded': {padded if kind == UNTYPED and not target.sql else 'NULL'}"
         asked[f"target{j}"] = f"{{'example': {example}, {counts}}}"
         asked[f"unfit{j}"] = _count_of(unfit_numbers(scan, j))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_arrays, ingest_frame, ingest_tables
@@ -108,3 +111,39 @@ def test_constant_coordinates_are_told(tmp_path, caplog):
     assert "constant" not in caplog.text
     ingest_arrays([np.ones((3, 9))], tmp_path / "t.zarr")
     assert "9 of 9 coordinates are constant: 0, 1, 2, 3, 4, …" in caplog.text
+
+
+def test_times_with_a_zone_beside_times_without(tmp_path):
+    """The same instants were told apart by nothing: those without a zone counted as UTC."""
+    for name, zone in (("a", "Asia/Tokyo"), ("b", None)):
+        times = pa.array([0, 1], pa.timestamp("us", tz=zone))
+        parquet.write_table(pa.table({"bag": [name] * 2, "x": times}), tmp_path / f"{name}.parquet")
+    arguments = {"id_column": "bag", "coordinates": ["x"]}
+    with pytest.raises(
+        DataError, match=r"a zone in .*a\.parquet, and times without in .*b\.parquet"
+    ):
+        ingest_tables(tmp_path, tmp_path / "s.zarr", **arguments)
+    assert ingest_tables(tmp_path / "b.parquet", tmp_path / "s.zarr", **arguments).n_bags == 1
+
+
+def test_texts_of_json_that_are_times_are_ids_and_classes_as_written(tmp_path):
+    """Two ids were one bag, and times with an offset became other texts."""
+    ids = ["2020-01-01", "2020-01-01T00:00:00", "2020-01-01T00:00:00+02:00"]
+    lines = [{"bag": ids[i], "x": ids[0], "y": ids[i]} for i in range(3)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    store = ingest_tables(
+        tmp_path / "a.jsonl", tmp_path / "s.zarr", id_column="bag", coordinates=["x"], targets=["y"]
+    )
+    assert store.ids().tolist() == store.meta.class_names["y"] == sorted(ids)
+    assert store.read().points.ravel().tolist() == [18262] * 3
+
+
+def test_a_folder_without_a_value_leaves_bags_without_a_label(tmp_path):
+    for i, value in enumerate(("a", "__HIVE_DEFAULT_PARTITION__", "b")):
+        (tmp_path / "t" / f"y={value}").mkdir(parents=True)
+        table = pa.table({"bag": [i], "x": [float(i)]})
+        parquet.write_table(table, tmp_path / "t" / f"y={value}" / "p.parquet")
+    store = ingest_tables(
+        tmp_path / "t", tmp_path / "s.zarr", id_column="bag", coordinates=["x"], targets=["y"]
+    )
+    np.testing.assert_array_equal(store.targets(), [[0], [np.nan], [1]])
