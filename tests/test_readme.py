@@ -14,6 +14,7 @@ import pytest
 
 from bagbasis.jobs.experiments.kit.runner import read_report
 from bagbasis.jobs.experiments.results import RESULTS
+from bagbasis.models import stacking
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -147,6 +148,7 @@ def test_programs_run(tmp_path):
 def test_getting_started_runs(tmp_path, monkeypatch):
     """The first program of the page does, and what it learns is true."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stacking, "N_RANDOMISED", 20)  # the README's program has as many as users
     Path("example.py").write_text(programs(ROOT / "docs" / "getting-started.md")[0])
     names = runpy.run_path("example.py")
     model, bags, spread = (names[name] for name in ("model", "bags", "spread"))

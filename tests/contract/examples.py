@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,11 @@ def _tuning(w: World) -> dict[str, Any]:
     }
 
 
+@cache
+def _tuned(w: World) -> models.Tuning:
+    return models.tune(**_tuning(w))
+
+
 def _table(w: World) -> dict[str, Any]:
     return {"points": w.table, "url": w.new(), "id_column": "bag", "coordinates": ["u", "v"]}
 
@@ -56,11 +63,8 @@ def _table_ingest(**values: Any) -> BagStore:
 
 
 def _promoted(w: World) -> operations.Registry:
-    """A registry of two champions, one after the other."""
-    made = operations.Registry(w.new(""))
-    for model in (w.regressor, w.classifier):
-        made.promote(made.register(model))
-    return made
+    """A copy of a registry of two champions, one after the other."""
+    return operations.Registry(shutil.copytree(w.promoted, w.new("")))
 
 
 def _line(w: World) -> dict[str, Any]:
@@ -131,7 +135,7 @@ EXAMPLES: dict[str, Example] = {
         lambda w: models.permutation_importance(w.regressor, w.arrays, w.y, n_repeats=1),
         plot={},
     ),
-    **calls("Tuning.", lambda w: models.tune(**_tuning(w)), plot={}),
+    **calls("Tuning.", _tuned, plot={}),
     **calls(
         "HypothesisResult.",
         lambda w: hypotheses.two_sample_test(w.features, w.features + 0.1, n_permutations=9),

@@ -63,7 +63,7 @@ def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
     ],
     ids=lambda value: getattr(value, "name", value),
 )
-@pytest.mark.parametrize(("chunk_points", "commit_seconds"), [(30, 0), (1000, 30)])
+@pytest.mark.parametrize(("chunk_points", "commit_seconds"), [(90, 0), (1000, 30)])
 def test_chunks_tasks_and_commits_do_not_show(
     dataset: Dataset, n_bags: int, chunk_points: int, commit_seconds: float, tmp_path: Path
 ) -> None:
