@@ -24,6 +24,7 @@ from bagbasis.core.yaml_text import parse_yaml
 from bagbasis.jobs import shell
 from bagbasis.jobs.commands.retrain import CHAMPION_KEPT, EXIT_CODES
 from bagbasis.jobs.experiments.data.real.recipe import packaged_file
+from bagbasis.models import stacking
 from tests.benchmarks import kept
 from tests.benchmarks.pairing import Row
 from tests.ingest.formats.annotated import write_h5ad
@@ -137,6 +138,7 @@ def test_example(name, folder, monkeypatch, capsys):
     Most have an embedding instead of the choice of one: what differs is how the store is made.
     """
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(stacking, "N_RANDOMISED", 20)
     Path("example.py").write_text(EXAMPLES[NAMES.index(name)])
     for kind in () if name in DEFAULTS else (DoubleBasisRegressor, DoubleBasisClassifier):
         monkeypatch.setattr(bagbasis, kind.__name__, partial(kind, "moments", head="ridge"))
