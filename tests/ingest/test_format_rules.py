@@ -116,6 +116,22 @@ def of_twins(folder):
     ingest_tables(path, folder / "s.zarr", id_column="bag", coordinates=["x"])
 
 
+def of_json_times(folder):
+    """Return the ids of lines of JSON whose ids are days and times."""
+    lines = '{"bag": "2020-01-01", "x": 1}\n{"bag": "2020-01-01T00:00:00", "x": 2}\n'
+    (folder / "t.jsonl").write_text(lines)
+    call = {"id_column": "bag", "coordinates": ["x"]}
+    return ingest_tables(folder / "t.jsonl", folder / "s.zarr", **call).ids()
+
+
+def of_two_clocks(folder):
+    """Ingest a table with times with a zone in one file, and without in the other one."""
+    for name, zone in (("a", "UTC"), ("b", None)):
+        times = pa.array([0], pa.timestamp("us", tz=zone))
+        pa.parquet.write_table(pa.table({"bag": [name], "x": times}), folder / f"{name}.parquet")
+    ingest_tables(folder, folder / "s.zarr", id_column="bag", coordinates=["x"])
+
+
 def of_frame(values, change=lambda frame: frame, **options):
     """Return the points of a frame of pandas."""
 
@@ -207,6 +223,7 @@ DONE = {
             [DAY / pd.Timedelta("1D")] * 2,
         ),
         "lists of numbers": (of_table({"x": [[1.0, 2.0], [3.0]]}), [1, 2, 3]),
+        "times written as text in JSON": (of_json_times, ["2020-01-01", "2020-01-01T00:00:00"]),
         "folders named `column=value`": (of_folders, ["007", "7"]),
         "empty texts as targets": (of_empty_labels, [0, np.nan]),
     },
@@ -254,6 +271,7 @@ REFUSED = {
     TABLE_RULES: {
         "texts as coordinates": of_table({"x": ["a", "b"]}),
         "two columns of one name": of_twins,
+        "times with a zone in one file, without in another": of_two_clocks,
         "lists mixed with numbers": of_table({"x": [[1.0], [2.0]], "y": [1.0, 2.0]}, ("x", "y")),
     },
     frames.FRAME_RULES: {
