@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from bagbasis.core.credentials import without_credentials
-from bagbasis.core.errors import BagbasisWarning, StoreError
+from bagbasis.core.errors import BagbasisWarning, ConfigError, StoreError
 from bagbasis.data.storage.files import GROUP_FILE, read_bytes, storage_errors, write_json, writing
-from bagbasis.data.storage.urls import local_path, normalize_url
+from bagbasis.data.storage.urls import is_same_place, local_path, normalize_url
 from bagbasis.data.storage.zarr_stores import check_no_link
 
 from .job import JOBS
@@ -42,6 +42,7 @@ def run_and_report(
     if JOBS[name].draws or (path is not None and JOBS[name].page):
         importlib.import_module(".pictures.evaluation", __package__)  # is there, before any work
     if path is not None:
+        _check_other_places(config, path)
         check_report_place(path)
         if JOBS[name].page:
             check_report_place(page_url(path), is_report_page)
@@ -154,6 +155,16 @@ def check_report_place(
             if not content or is_ours(content):
                 return
     raise StoreError(f"{url}: exists and is not a report of a job; move it, or give another place")
+
+
+def _check_other_places(config: JobConfig, path: str) -> None:
+    """Raise ConfigError if the report would replace what the job reads or writes."""
+    report = normalize_url(path)
+    for key in type(config).model_fields:
+        value = getattr(config, key)
+        is_place = key == "picture" or key.endswith("url")
+        if is_place and isinstance(value, str) and is_same_place(normalize_url(value), report):
+            raise ConfigError(f"keys 'report' and {key!r} are both {value!r}; give two places")
 
 
 def write_report(path: str | os.PathLike[str], report: Mapping[str, Any]) -> None:

@@ -172,7 +172,7 @@ def _fit_and_save(
     from bagbasis.models.fitting.checkpoints import checkpoints_of
 
     def saved(make: Callable[[], JobModel]) -> JobModel:
-        model = _saved(place.url) if ours else None
+        model = _saved(place.url, store) if ours else None
         if model is None:
             model = make()
             place.save(model)
@@ -205,16 +205,21 @@ def _judged(model: JobModel, store: BagStore, console: Terminal) -> tuple[_Judge
         return None, []
 
 
-def _saved(url: str) -> JobModel | None:
-    """Load the model that this run saved before it was killed; None if there is no complete one."""
+def _saved(url: str, store: BagStore) -> JobModel | None:
+    """Load the model that this run saved before it was killed.
+
+    None if there is no complete one, or the store has other bags by now.
+    """
     from bagbasis.core.errors import ModelError
+    from bagbasis.models.fitted_model import is_of_other_bags
 
     from .model_place import open_model
 
     try:
-        return open_model(url)
+        model = open_model(url)
     except ModelError:
         return None
+    return None if is_of_other_bags(model.report_, store) else model
 
 
 def _trained(

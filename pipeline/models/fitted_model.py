@@ -306,6 +306,12 @@ def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     return any(digest_of_bags(data, key) == digest[key] for key in _HASHES if key in digest)
 
 
+def is_of_other_bags(report: Mapping[str, Any], store: BagStore) -> bool:
+    """Whether a model was fitted to other bags than a store has; False where nothing tells."""
+    digest, present = report.get(DIGEST), _digest_of_store(store)
+    return None not in (digest, present) and digest != present
+
+
 def digest_of_fitted(bags: LabelledBags) -> dict[str, Any]:
     """Return the entry of a report that identifies bags; empty for a store without checksums."""
     if isinstance(bags.data, BagStore):

@@ -15,6 +15,7 @@ from ..core.errors import DataError, ModelError, warn
 from ..core.units import in_units
 from ..data.bags.frames import is_groups
 from ..data.labelled.frame_columns import FromFrame, from_frame
+from ..data.labelled.holdout import Holdout
 from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..data.labelled.labelled import Batch, LabelledBags
 from ..data.labelled.weights import SampleWeight, Weights
@@ -161,11 +162,27 @@ def judge_model(
             raise DataError(f"{bags.url or 'bags in memory'}: the weights of all bags are 0")
         return errors if errors.n else None
 
+    if (
+        subset in ("holdout", "train")
+        and _is_by_position(fitted)
+        and not is_fitted_to(fitted, bags)
+    ):
+        warn(
+            f"{bags.url or 'these bags'}: the model was fitted to other bags, so that "
+            f"subset={subset!r} takes bags by their positions alone; judge all of them, without "
+            "subset="
+        )
     if y is not None and subset is None and not bags.in_memory:
         subset = "all"
     name, errors = find_subset(fitted, bags, subset, judge)
     errors.outside.warn(bags.data)
     return replace(errors, subset=name), bags
+
+
+def _is_by_position(model: JudgedModel) -> bool:
+    """Return whether the holdout is of no use for other bags: it has neither groups nor a time."""
+    holdout = Holdout.of(model.holdout)
+    return bool(holdout.fraction) and holdout.groups is None
 
 
 def judged_data(

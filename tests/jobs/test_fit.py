@@ -8,10 +8,11 @@ import signal
 import sys
 import time
 
+import numpy as np
 import pytest
 import zarr
 
-from bagbasis import ConfigError, ModelError, load_model
+from bagbasis import BagStore, ConfigError, DoubleBasisRegressor, ModelError, load_model
 from bagbasis.jobs.commands import fit
 from bagbasis.jobs.runs import LAUNCHERS, Status, record as states, resume, submit
 from bagbasis.jobs.runs.launchers import launch_here
@@ -27,7 +28,7 @@ def run_fit(data, model_url, run, **config):
     console = Terminal()
     console.run = run
     values = {"data_url": str(data / "bags.zarr"), "model_url": str(model_url), "model": MODEL}
-    return fit.run(fit.Config(**values, **config), console)
+    return fit.run(fit.Config(**{**values, **config}), console)
 
 
 def drive_here(command, log, run_id):
@@ -94,6 +95,26 @@ def test_found_model_and_checkpoints_elsewhere(regression, tmp_path):
         os.utime(folder / "fit.json", (time.time() - age,) * 2)
     run_fit(regression, tmp_path / "m.zarr", "a", checkpoints=str(tmp_path / "kept"))
     assert [folder.exists() for folder in folders] == [True, False]
+
+
+def test_a_model_of_other_bags_is_not_finished(tmp_path):
+    """A run that goes on after its store was made anew fits to the new bags."""
+    rng = np.random.default_rng(0)
+
+    def remade(shift):
+        spreads = rng.uniform(0.5, 2, 40)
+        bags = [rng.normal(shift, s, (12, 2)) for s in spreads]
+        store = BagStore.create(tmp_path / "bags.zarr", 2, target_names=["y"], overwrite=True)
+        return store.append(bags, {"y": spreads})
+
+    model = {"embedding": {"name": "moments"}, "random_features": False, "alpha": 0.1}
+    remade(0)
+    run_fit(tmp_path, tmp_path / "m.zarr", "a", model=model)
+    store = remade(3)
+    run_fit(tmp_path, tmp_path / "m.zarr", "a", model=model)
+    again = load_model(tmp_path / "m.zarr")
+    other = DoubleBasisRegressor("moments", random_features=False, alpha=0.1).fit(store)
+    np.testing.assert_array_equal(again.predict(store), other.predict(store))
 
 
 @pytest.mark.long

@@ -68,3 +68,15 @@ def test_a_report_is_replaced(tmp_path):
         BagStore.create(tmp_path / "s.zarr", 2, overwrite=True)
         done("info", tmp_path / "s.zarr", *settings(report=path))
         assert json.loads(path.read_text())["job"] == "info"
+
+
+def test_a_report_replaces_nothing_that_its_job_reads_or_writes(regression, tmp_path, monkeypatch):
+    """Both keys are named, before anything is done."""
+    monkeypatch.chdir(tmp_path)
+    words = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
+    line = refused(2, "predict", *words, *settings(output_url="p.csv", report=tmp_path / "p.csv"))
+    assert "keys 'report' and 'output_url' are both 'p.csv'; give two places" in line
+    assert not (tmp_path / "p.csv").exists()
+    line = refused(2, "fit", *words, *settings(model_url="m.zarr", report="m.zarr"))
+    assert "keys 'report' and 'model_url'" in line
+    assert not (tmp_path / "m.zarr").exists()

@@ -225,6 +225,29 @@ def test_a_copy_of_the_store_is_judged_as_the_store(store, tmp_path):
     assert evaluate(model, copy.append(BAGS[:1], more, ids=[N + 7])).subset == "all"
 
 
+def test_a_subset_of_other_bags_is_warned_of(store, tmp_path, warned):
+    """The hash of a position says nothing of bags that were not fitted; a group stays a group."""
+    other = BagStore.create(
+        tmp_path / "o.zarr", 2, target_names=NAMES, class_names={"month": MONTH_NAMES}
+    )
+    columns = {name: np.ones(60) for name in NAMES} | {
+        "month": MONTHS[:60],
+        "patient": PATIENT[:60],
+    }
+    other.append(BAGS[60:120], columns | {"y": Y[60:120]})
+    model = small(0.01).fit(store, target="y", holdout=0.25)
+    for subset in ("holdout", "train"):
+        evaluate(model, store, subset=subset)
+        assert "by their positions" not in warned.text
+        evaluate(model, other, subset=subset)
+        assert f"subset={subset!r} takes bags by their positions alone" in warned.text
+        warned.clear()
+    grouped = small(0.01).fit(store, target="y", holdout=BY_GROUPS)
+    evaluate(grouped, other, subset="holdout")
+    evaluate(model, other, subset="all")
+    assert "by their positions" not in warned.text
+
+
 @pytest.mark.parametrize("scale", [1.0, 1024.0])
 def test_fractions_of_another_box_are_other_points(tmp_path, scale):
     """Two stores of small integers may have the same bytes, in other units."""

@@ -10,10 +10,11 @@ import numpy as np
 
 from ...core import Instance, ListOf, Url, UrlOrPath, checked
 from ...core.arrays import Integers
-from ...core.errors import DataError, ParameterError
+from ...core.errors import DataError, ParameterError, shown
 from ..bags.bags import AnyRagged, take_rows
 from ..bags.box import Box
 from ..bags.coordinates import Names, order_of
+from ..storage.urls import is_same_place, normalize_url
 from .reading import partitions
 from .schema import MEDIANS, medians_of
 from .store import BagStore
@@ -50,7 +51,7 @@ def merge_stores(
         If the stores differ in dimensions, names of coordinates, targets, classes, responses,
         dtypes or medians of missing cells, or if two stores have the same id.
     ParameterError
-        If no store is given.
+        If no store is given, or ``url`` is the place of one of them.
     StoreError
         As `BagStore.open` and `BagStore.create`.
 
@@ -73,6 +74,12 @@ def merge_stores(
     if not opened:
         raise ParameterError("stores is empty; give the stores to merge")
     first = opened[0]
+    place = normalize_url(url)
+    for store in opened:
+        if is_same_place(store.url, place):
+            raise ParameterError(
+                f"url is {shown(url)}, which is one of the stores to merge; give another place"
+            )
     for store in opened[1:]:
         pairs = {name: (getattr(first, name), getattr(store, name)) for name in EQUAL_FIELDS}
         pairs["class_names"] = first.meta.class_names, store.meta.class_names

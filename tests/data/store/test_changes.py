@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, DataError, StoreError, merge_stores
+from bagbasis import BagStore, DataError, ParameterError, StoreError, merge_stores
 from bagbasis.data.store.schema import TARGETS, points_of
 from tests.data.store.six_bags import make
 
@@ -204,6 +204,10 @@ def test_merging_copies_what_is_there(store, model, tmp_path):
     assert all(a[0] >= b[0] and a[1] <= b[1] for a, b in pairs)
     with pytest.raises(DataError, match="duplicate bag id"):
         merge_stores([other, other], tmp_path / "twice")
+    (tmp_path / "again").symlink_to(other.url)
+    with pytest.raises(ParameterError, match="is one of the stores to merge; give another place"):
+        merge_stores([store, other], tmp_path / "again", overwrite=True)
+    assert BagStore.open(other.url).n_bags == 1
     third = BagStore.create(tmp_path / "t", store.n_dims, target_names=["z"], **options)
     with pytest.raises(DataError, match="its target_names is"):
         merge_stores([store, third], tmp_path / "n")
