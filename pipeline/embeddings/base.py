@@ -36,6 +36,7 @@ from ..core import (
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError
 from ..core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError, of_bags
+from ..data.bags.alignment import refuse_other_order
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..data.bags.box import BOUNDS, Box
 from ..data.bags.coordinates import Names
@@ -498,7 +499,13 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         X : Bags, list of arrays, or BagStore
             Bags of points, all of the same dimension.
         y : object
-            Ignored.
+            Ignored. With an index of pandas, it must be in the order of the ids of the bags,
+            because a pipeline passes it on as it is.
+
+        Raises
+        ------
+        DataError
+            If there are no bags, a value cannot be used, or y is in another order.
         """
         self._names: Names = X.coordinate_names if isinstance(X, BagStore) else None
         if isinstance(X, BagStore):
@@ -508,6 +515,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             bags = as_bags(X)
             if len(bags) == 0:
                 raise DataError("no bags to fit")
+            refuse_other_order(y, bags.bag_ids, "y")
             self._names = bags.coordinate_names
             source, box = LabelledBags(bags), box_of_bags(bags)
             self.spec_ = self.resolve(bags.n_dims, box, ChoiceSample.whole(bags))

@@ -9,6 +9,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -394,3 +395,19 @@ def test_names_say_what_a_column_is(name, arguments, expected):
     """Basis and index, or moment and coordinates."""
     names = EMBEDDINGS[name](box=BOX, **arguments).fit(UNIT).get_feature_names_out(["u", "v"])
     assert names[: len(expected)].tolist() == expected
+
+
+def test_labels_that_a_pipeline_would_pair_with_other_bags():
+    """A step passes y on in the order it has; the estimator after it knows no ids."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"id": np.repeat([f"b{i}" for i in range(20)], 5), "x": rng.normal(size=100)}
+    )
+    groups = table.groupby("id")
+    y = groups["x"].mean()
+    steps = make_pipeline(MomentsEmbedding(), Ridge(1e-9))
+    assert steps.fit(groups, y).score(groups, y) > 0.99
+    with pytest.raises(DataError, match="y: its index has the ids of the bags in another order"):
+        steps.fit(groups, y.iloc[::-1])
+    with pytest.raises(DataError, match="no bag has the id 'c'"):
+        steps.fit(groups, y.rename({"b0": "c"}))

@@ -134,3 +134,12 @@ def test_rows_of_pandas_that_share_some_labels():
         independence_test(x, y)
     with pytest.warns(BagbasisWarning, match="rows are paired in their order"):
         independence_test(x.reset_index(drop=True), y.set_axis(np.arange(40) + 9))
+
+
+def test_labels_in_floats_that_stand_for_several_numbers():
+    """Two patients were one group."""
+    groups = (2**53 + np.arange(60)).astype(float), np.arange(60)
+    with pytest.raises(DataError, match="groups of a have 9007199254740992, a float64"):
+        two_sample_test(X, X + 1, groups=groups, **FEW)
+    with pytest.raises(DataError, match="labels of within have"):
+        independence_test(X, X, within=groups[0] * 2, **FEW)

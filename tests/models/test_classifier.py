@@ -224,3 +224,17 @@ def test_labels_of_another_kind_than_the_classes(fitted, labels, message):
     for judge in (model.score, lambda x, y: evaluate(model, x, y)):
         with pytest.raises(DataError, match=message):
             judge(bags, labels * 10)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [False, True], [0.5, 1.0]])
+def test_weights_of_classes_by_equal_numbers(classes):
+    """True, 1 and 1.0 are one key of a mapping, and one class."""
+    bags = [np.random.default_rng(i).normal(i % 2, 1, (9, 1)) for i in range(30)]
+    fits = [
+        DoubleBasisClassifier(MomentsEmbedding(), alpha=0.1, class_weight=weights)
+        .fit(bags, classes * 15)
+        .predict_proba(bags)
+        for weights in (None, {classes[1]: 5.0}, {1: 5.0}, {1.0: 5.0}, {True: 5.0})
+    ]
+    assert (fits[1] == fits[1:]).all()
+    assert fits[1][:, 1].mean() > fits[0][:, 1].mean() + 0.01

@@ -116,6 +116,21 @@ def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - o
     )
 
 
+def refuse_other_order(values: object, ids: BagIds | None, what: str) -> None:
+    """Raise DataError for values of pandas whose index has the ids of bags in another order.
+
+    This is for callers that hand the values on unchanged, such as a step of a pipeline. An index
+    that does not have the ids is refused, or warned of, as by `in_order_of`.
+    """
+    if ids is None or not has_index(values):
+        return
+    if in_order_of(values, ids, what) is not values:
+        raise DataError(
+            f"{what}: its index has the ids of the bags in another order, in which the next step "
+            f"would pair it with the bags; put it in their order: {what}.reindex(as_bags(X).ids)"
+        )
+
+
 def in_order_of_rows(values: Any, first: Any, what: str, reference: str) -> Any:  # noqa: ANN401
     """Return rows of pandas in the order of other rows of pandas that have the same index.
 

@@ -151,6 +151,20 @@ def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
     return frame, list(keys) if named else None
 
 
+def key_columns(groups: Frame) -> list[str]:
+    """Return the columns of the frame that its rows are grouped by, in whatever way they are named.
+
+    These are names, for pandas also columns that are given as a Series or a `pandas.Grouper`, and
+    for polars expressions of columns; the aggregations of both libraries leave them out, too.
+    """
+    keys = split_groups(groups)[1]
+    if keys is not None:
+        return keys
+    if hasattr(groups, "by"):
+        return [key if isinstance(key, str) else key.meta.output_name() for key in groups.by]
+    return [name for name in getattr(groups, "exclusions", ()) if isinstance(name, str)]
+
+
 def names_of_table(table: object) -> list[str] | None:
     """Return the column names of a frame, an Arrow table or a DataArray; None for other data."""
     xarray = sys.modules.get("xarray")
@@ -265,7 +279,8 @@ def _of_groups(
     else:
         check_columns_apart(groups.agg([]).to_pandas())
         frames = [frame.to_pandas() for frame in frames]
-    chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
+    grouped_by = key_columns(groups)
+    chosen = list(coordinates or (name for name in frames[0].columns if name not in grouped_by))
     points = [numbers_of_frame(frame[chosen]) for frame in frames]
     sizes = np.array([len(bag) for bag in points], dtype=np.int64)
     whole = np.concatenate(points)
@@ -334,7 +349,7 @@ def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[s
         raise DataError("no bags: there are no groups")
     with needing_extra("tables", "columns of groups"):
         import pandas as pd  # noqa: PLC0415 - an extra
-    columns = [name for name in parts[0][1].columns if name not in keys]
+    columns = [name for name in parts[0][1].columns if name not in key_columns(groups)]
     whole, order = _rows_in_order(groups, [frame for _, frame in parts])
     sizes = np.array([len(frame) for _, frame in parts], dtype=np.int64)
     ends = np.cumsum(sizes)

@@ -274,6 +274,8 @@ def label_codes(
             f"{what} have shape {values.shape}; expected a label for each of the {n_given} {unit}s"
         )
     refuse_missing(what, values[where], unit)
+    if values.dtype.kind == "f":
+        _check_labels_apart(what, values)
     codes: NDArray[np.int64]
     try:
         codes = np.unique(values[where], return_inverse=True)[1]
@@ -284,6 +286,17 @@ def label_codes(
         except TypeError as error:
             raise DataError(f"{what} are not texts, numbers or times ({error})") from error
     return codes
+
+
+def _check_labels_apart(what: str, labels: NDArray[Any]) -> None:
+    """Raise DataError for a float as a label that stands for several whole numbers."""
+    first = 2 ** (np.finfo(labels.dtype).nmant + 1)
+    shared = labels[np.abs(labels) >= first]
+    if shared.size:
+        raise DataError(
+            f"{what} have {shared[0]:.0f}, a {labels.dtype}, which has no digit for every whole "
+            f"number from {first}, so that two labels may be one: give whole numbers or texts"
+        )
 
 
 def refuse_missing(what: str, labels: NDArray[Any], unit: str) -> None:

@@ -193,9 +193,10 @@ def _weights_of_classes(problem: Problem, class_weight: str | Mapping[Any, float
     known = {str(code): j for j, code in enumerate(outcome.classes)}
     known |= {name: j for j, name in enumerate(names)}
     weights = np.ones(len(names))
+    equal = {code: j for j, code in enumerate(outcome.classes)}  # 1, 1.0 and True are one class
     for name, weight in class_weight.items():
-        if str(name) not in known:
+        j = known.get(str(name), equal.get(name))
+        if j is None:
             raise ParameterError(f"class_weight has class {name!r}; there are {names}")
-        label = f"class_weight of {name!r}"
-        weights[known[str(name)]] = Real(ge=0).check(label, weight)
+        weights[j] = Real(ge=0).check(f"class_weight of {name!r}", weight)
     return weights

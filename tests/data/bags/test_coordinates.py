@@ -14,7 +14,9 @@ from bagbasis import (
     Bags,
     BagStore,
     DataError,
+    DoubleBasisRegressor,
     ModelError,
+    MomentsEmbedding,
     Responses,
     as_bags,
     as_responses,
@@ -230,3 +232,23 @@ def test_categories_that_no_row_has():
     with pytest.raises(DataError, match=r"bag with id 6 has no rows.* group with observed=True"):
         as_bags(NUMBERED.groupby(keys, observed=False)[[7, 3]])
     assert len(as_bags(NUMBERED.groupby(keys, observed=True)[[7, 3]])) == 6
+
+
+def test_the_column_that_rows_are_grouped_by_is_no_coordinate():
+    """However it is named: it was a coordinate where it has numbers or times."""
+    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(np.arange(6), "D")
+    frame = pd.DataFrame({"id": [0, 0, 1, 1, 2, 2], "x": np.arange(6.0), "day": days})
+    expected = as_bags(frame[["id", "x"]].groupby("id"))
+    for keys in (frame["id"], [frame["id"]], pd.Grouper(key="id")):
+        bags = as_bags(frame[["id", "x"]].groupby(keys))
+        assert bags.coordinate_names == ["x"]
+        np.testing.assert_array_equal(bags.points, expected.points)
+    weeks = as_bags(frame[["x", "day"]].groupby(pd.Grouper(key="day", freq="3D")))
+    assert weeks.coordinate_names == ["x"]
+    assert weeks.sizes.tolist() == [3, 3]
+    columns = pl.DataFrame(frame[["id", "x"]]).group_by(pl.col("id"), maintain_order=True)
+    assert as_bags(columns).coordinate_names == ["x"]
+    model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
+    table = pd.DataFrame({"id": np.arange(90) // 3, "x": np.arange(90.0), "y": np.arange(90) // 3})
+    model.fit(table.groupby(table["id"]), target="y")
+    assert model.feature_names_in_.tolist() == ["x"]
