@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -18,7 +19,11 @@ from .job import called, job_of
 from .shell import check_job, give_up, guarded, import_job
 
 if TYPE_CHECKING:
-    from bagbasis.operations import ModelRecord
+    from bagbasis.operations import ModelRecord, Registry
+
+    from .pictures.model_part import JobModel
+
+logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = 1.0  # interval at which an attached run is looked at
 
@@ -257,7 +262,9 @@ def add_model(url: str, model: str, promote: bool) -> dict[str, Any]:
     registry = Registry(url)
     name = registry.register(model)
     if promote:
+        before = registry.current()
         registry.promote(name)
+        _tell_other_kind(registry, before, name)
     champion = registry.current()
     if champion == name:
         print_line(f"{name} is the champion; serve it with: bags serve {url}")
@@ -302,6 +309,7 @@ def promote(url: str, name: str) -> dict[str, str | None]:
     registry = Registry(url)
     before = registry.current()
     registry.promote(name)
+    _tell_other_kind(registry, before, name)
     if before == name:
         print_line(f"{name} is the champion already; nothing changed")
     else:
@@ -341,6 +349,41 @@ def _row(record: ModelRecord) -> list[str]:
         record.estimator,
         ", ".join(shown) if record.damage is None else f"damaged: {record.damage}",
     ]
+
+
+def _tell_other_kind(registry: Registry, before: str | None, name: str) -> None:
+    """Warn if a new champion predicts something else, or from other coordinates, than the last."""
+    from bagbasis.core.errors import BagbasisError
+
+    from .commands.model_place import open_model
+
+    if before is None or before == name:
+        return
+    try:
+        models = [open_model(registry.model_url(each)) for each in (before, name)]
+    except BagbasisError:  # the last one is damaged, or a network whose packages are missing
+        return
+    compared: dict[str, list[Any]] = {
+        "is": [_kind_of(model) for model in models],
+        "takes the coordinates": [_coordinates_of(model) for model in models],
+    }
+    for what, values in compared.items():
+        if values[0] != values[1]:
+            logger.warning(
+                "%s %s %s; the champion before, %s, %s", name, what, values[1], before, values[0]
+            )
+
+
+def _kind_of(model: JobModel) -> str:
+    """Return the kind of a model and the names of its targets, which bags in memory lack."""
+    names = ", ".join(map(repr, model.target_names_))
+    return f"{type(model).__name__} of {names}" if names else type(model).__name__
+
+
+def _coordinates_of(model: JobModel) -> list[str] | int:
+    """Return the names of a model's coordinates in alphabetical order, or their number."""
+    names: list[str] | None = model.report_.get("coordinates")
+    return model.model_.features.n_dims if names is None else sorted(names)
 
 
 def _before(name: str | None) -> str:

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bagbasis import DoubleBasisRegressor
 from bagbasis.jobs.cli import cli
 from bagbasis.operations import Registry
-from tests.jobs.running import done, refused
+from tests.jobs.running import bags, done, refused
 from tests.models.predicting import fitted
 
 
@@ -60,6 +61,24 @@ def test_a_saved_model_is_added(tmp_path):
     answered = json.loads(done("models", "add", url, tmp_path / "model.zarr", "--json"))
     assert answered == {"model": record.name, "champion": record.name}
     assert "no model" in refused(1, "models", "add", url, tmp_path / "nothing.zarr")
+
+
+def test_a_champion_of_another_kind_is_warned_of(registry, names, tmp_path):
+    """What is served predicts something else from then on; one of the same kind is no matter."""
+    first, second = names
+    assert bags("models", "promote", registry.url, first).stderr == ""
+    line = bags("models", "promote", registry.url, second).stderr
+    assert f"{second} is DoubleBasisClassifier; the champion before, {first}, Double" in line
+    rng = np.random.default_rng(0)
+    points = [rng.normal(0, s, (10, 2)) for s in range(1, 41)]
+    for name, columns in (("m", ["a", "b"]), ("n", ["b", "a"]), ("o", ["a", "c"])):
+        frames = [pd.DataFrame(bag, columns=columns) for bag in points]
+        model = DoubleBasisRegressor("moments", alpha=0.1).fit(frames, np.arange(40.0))
+        model.save(tmp_path / name)
+    url = tmp_path / "other"
+    lines = [bags("models", "add", url, tmp_path / name, "--promote").stderr for name in "mno"]
+    assert lines[:2] == ["", ""]
+    assert "takes the coordinates ['a', 'c']; the champion before" in lines[2]
 
 
 @pytest.mark.long
