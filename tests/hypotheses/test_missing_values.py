@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bagbasis import BagbasisWarning, DataError
+from bagbasis import BagbasisWarning, DataError, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.operations import DriftDetector
 
@@ -143,3 +143,13 @@ def test_labels_in_floats_that_stand_for_several_numbers():
         two_sample_test(X, X + 1, groups=groups, **FEW)
     with pytest.raises(DataError, match="labels of within have"):
         independence_test(X, X, within=groups[0] * 2, **FEW)
+    bags = [np.random.default_rng(i).normal(size=(5, 1)) for i in range(60)]
+    with pytest.raises(DataError, match="groups have 9007199254740992, a float64"):
+        DoubleBasisRegressor(MomentsEmbedding()).fit(bags, X, groups=groups[0])
+
+
+def test_a_series_of_arrays_is_a_sample_of_bags():
+    bags = [np.random.default_rng(i).normal(size=(5, 2)) for i in range(20)]
+    series = pd.Series(bags, [f"b{i}" for i in range(20)])
+    expected = two_sample_test(bags[:9], bags[9:], **FEW)
+    assert two_sample_test(series[:9], series[9:], **FEW).p_value == expected.p_value

@@ -22,6 +22,7 @@ from .frames import (
     bags_of_frame,
     check_no_table,
     check_same_times,
+    in_dims_of_first,
     is_groups,
     names_of_columns,
     names_of_table,
@@ -391,7 +392,7 @@ class Bags(Ragged):
         """Make Bags from a list of arrays of shape ``(n_i, n_dims)``, one per bag.
 
         One-dimensional arrays are bags in one dimension. Frames are put in the column order of the
-        first frame.
+        first frame, and DataArrays in the order of the dimensions of the first one.
 
         Raises
         ------
@@ -408,6 +409,7 @@ class Bags(Ragged):
             a_store = OPEN_FIRST if isinstance(arrays, (str, os.PathLike)) else ""
             raise DataError(f"expected a list with one array per bag, got {shown(arrays)}{a_store}")
         dtype = None if dtype is None else check_dtype("dtype", dtype)
+        arrays = in_dims_of_first(arrays)
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
         names: Names = None
         if not all(type(array) is np.ndarray for array in arrays):  # some may have columns

@@ -176,6 +176,21 @@ def names_of_table(table: object) -> list[str] | None:
     return None if columns is None or isinstance(columns, str) else names_of_columns(list(columns))
 
 
+def in_dims_of_first(arrays: Sequence[Any] | NDArray[Any]) -> Sequence[Any] | NDArray[Any]:
+    """Return DataArrays of xarray with their two dimensions in the order of the first DataArray."""
+    xarray = sys.modules.get("xarray")
+    if xarray is None or not any(isinstance(array, xarray.DataArray) for array in arrays):
+        return arrays
+    dims: tuple[Any, ...] = ()
+    ordered = []
+    for array in arrays:
+        is_matrix = isinstance(array, xarray.DataArray) and array.ndim == 2
+        dims = array.dims if is_matrix and not dims else dims
+        is_turned = is_matrix and array.dims != dims and {*array.dims} == {*dims}
+        ordered.append(array.transpose(*dims) if is_turned else array)
+    return ordered
+
+
 def names_of_columns(columns: Sequence[object]) -> list[str] | None:
     """Return the names of columns as texts; None if they are not texts or whole numbers.
 

@@ -179,3 +179,14 @@ def too_coarse(
         f'{largest:.9g}, where float32 has steps of {step:g}; make the store with dtype="float64", '
         f"or subtract an offset such as {np.floor(lo[column]):.12g} from the coordinate"
     )
+
+
+def check_labels_apart(what: str, labels: NDArray[Any]) -> None:
+    """Raise DataError for a float as a label that stands for several whole numbers."""
+    first = 2 ** (np.finfo(labels.dtype).nmant + 1)
+    shared = labels[np.abs(labels) >= first]
+    if shared.size:
+        raise DataError(
+            f"{what} have {shared[0]:.0f}, a {labels.dtype}, which has no digit for every whole "
+            f"number from {first}, so that two labels may be one: give whole numbers or texts"
+        )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.arrays import Integers, as_array
 from ...core.errors import DataError, ParameterError, shown
 from ..bags.bags import Bags
+from ..bags.precision import check_labels_apart
 from ..store.store import BagStore
 from .alignment import aligned
 
@@ -57,6 +58,8 @@ class Column:
             values = as_array(what, aligned(column, data, what))
             if values.shape != (len(data),):
                 raise DataError(f"{what} has shape {values.shape}; expected ({len(data)},)")
+            if what == "groups" and values.dtype.kind == "f":
+                check_labels_apart(what, values)
             made = cls(what, values=values)
             made.members(0, len(data))  # none is missing
             return made

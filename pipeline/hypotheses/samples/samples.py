@@ -14,10 +14,12 @@ from scipy.sparse import csr_array
 from ...core import None_, OneOf
 from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError, ParameterError, plural, shown
+from ...data.bags.alignment import has_index
 from ...data.bags.bags import Bags, concatenate
 from ...data.bags.box import Box
 from ...data.bags.coordinates import Names, order_of
 from ...data.bags.frames import is_groups, names_of_table
+from ...data.bags.precision import check_labels_apart
 from ...data.labelled.labelled import LabelledBags, box_of_bags
 from ...data.store.sampling import CHOICE_SAMPLE, spread_rows
 from ...data.store.store import BagStore
@@ -155,6 +157,8 @@ def is_bags(data: object) -> bool:
         return data.ndim == 3
     if isinstance(data, tuple) and data and isinstance(data[0], BagStore):
         return True
+    if has_index(data) and data.ndim == 1:  # type: ignore[attr-defined]  # a Series
+        return is_bags(data.to_numpy()) if data.dtype == object else False  # type: ignore[attr-defined]
     return isinstance(data, (list, tuple)) and len(data) > 0 and np.ndim(_first(data)) == 2
 
 
@@ -275,7 +279,7 @@ def label_codes(
         )
     refuse_missing(what, values[where], unit)
     if values.dtype.kind == "f":
-        _check_labels_apart(what, values)
+        check_labels_apart(what, values)
     codes: NDArray[np.int64]
     try:
         codes = np.unique(values[where], return_inverse=True)[1]
@@ -286,17 +290,6 @@ def label_codes(
         except TypeError as error:
             raise DataError(f"{what} are not texts, numbers or times ({error})") from error
     return codes
-
-
-def _check_labels_apart(what: str, labels: NDArray[Any]) -> None:
-    """Raise DataError for a float as a label that stands for several whole numbers."""
-    first = 2 ** (np.finfo(labels.dtype).nmant + 1)
-    shared = labels[np.abs(labels) >= first]
-    if shared.size:
-        raise DataError(
-            f"{what} have {shared[0]:.0f}, a {labels.dtype}, which has no digit for every whole "
-            f"number from {first}, so that two labels may be one: give whole numbers or texts"
-        )
 
 
 def refuse_missing(what: str, labels: NDArray[Any], unit: str) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xarray as xr
 
 from bagbasis import (
     Bags,
@@ -252,3 +253,10 @@ def test_the_column_that_rows_are_grouped_by_is_no_coordinate():
     table = pd.DataFrame({"id": np.arange(90) // 3, "x": np.arange(90.0), "y": np.arange(90) // 3})
     model.fit(table.groupby(table["id"]), target="y")
     assert model.feature_names_in_.tolist() == ["x"]
+
+
+def test_arrays_of_xarray_with_their_dimensions_in_two_orders():
+    """The dimensions of the first array say what is a point and what a coordinate."""
+    square = [xr.DataArray(POINTS[:2], dims=("n", "c")), xr.DataArray(POINTS[2:], dims=("n", "c"))]
+    bags = Bags.from_list([square[0], square[1].transpose()])
+    np.testing.assert_array_equal(bags.points, POINTS)
