@@ -65,19 +65,13 @@ multiprocessing.get_context("forkserver").set_forkserver_preload(
 
 @pytest.fixture(scope="session", autouse=True)
 def _state_of_the_tests(tmp_path_factory):
-    """What runs and models tests leave behind is not in the account's or the working folder."""
+    """What runs and models tests leave behind is not in the account's or the working folder; the
+    forests that fits with a holdout are compared with are small, as in `tests.forked`."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
     os.environ["MLFLOW_TRACKING_URI"] = (tmp_path_factory.mktemp("mlflow") / "runs").as_uri()
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # which needs no database
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _small_forests():
-    """Each fit that holds bags out grows a forest to compare with; `tests.forked` has it so."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bagbasis.models.evaluation.forest._N_TREES", 20)
-        yield
+    pytest.MonkeyPatch().setattr("bagbasis.models.evaluation.forest._N_TREES", 20)
 
 
 @pytest.fixture(autouse=True)

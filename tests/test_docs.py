@@ -127,7 +127,7 @@ NAMES = (
     *("lists", "polars", "groups", "awkward", "h5ad", "csv", "hdf5", "images"),
     *("slides", "vectors", "fcs"),
 )
-DEFAULTS = ("lists", "images")  # one of numbers, one of classes; each default fit takes ten CPU s
+DEFAULTS = ("lists", "images")  # one of numbers, one of classes; the others are fitted sooner
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,6 @@ def _tuning(w: World) -> dict[str, Any]:
     }
 
 
-@cache
-def _tuned(w: World) -> models.Tuning:
-    return models.tune(**_tuning(w))
-
-
 def _table(w: World) -> dict[str, Any]:
     return {"points": w.table, "url": w.new(), "id_column": "bag", "coordinates": ["u", "v"]}
 
@@ -62,9 +58,17 @@ def _table_ingest(**values: Any) -> BagStore:
     return ingest.TableIngest(**values).run()
 
 
+@cache
+def _champions(w: World) -> Path:
+    made = operations.Registry(place := w.new(""))
+    for model in (w.regressor, w.classifier):
+        made.promote(made.register(model))
+    return place
+
+
 def _promoted(w: World) -> operations.Registry:
     """A copy of a registry of two champions, one after the other."""
-    return operations.Registry(shutil.copytree(w.promoted, w.new("")))
+    return operations.Registry(shutil.copytree(_champions(w), w.new("")))
 
 
 def _line(w: World) -> dict[str, Any]:
@@ -135,7 +139,7 @@ EXAMPLES: dict[str, Example] = {
         lambda w: models.permutation_importance(w.regressor, w.arrays, w.y, n_repeats=1),
         plot={},
     ),
-    **calls("Tuning.", _tuned, plot={}),
+    **calls("Tuning.", cache(lambda w: models.tune(**_tuning(w))), plot={}),
     **calls(
         "HypothesisResult.",
         lambda w: hypotheses.two_sample_test(w.features, w.features + 0.1, n_permutations=9),

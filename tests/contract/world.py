@@ -128,14 +128,6 @@ class World:
         return registry
 
     @cached_property
-    def promoted(self) -> Path:
-        """Where a registry of two champions is, one after the other, of which others are copies."""
-        registry = Registry(place := self.new(""))
-        for model in (self.regressor, self.classifier):
-            registry.promote(registry.register(model))
-        return place
-
-    @cached_property
     def densities(self) -> Densities:
         return Densities(
             np.add(np.eye(3, 4), [1, 0, 0, 0]), index_set(2, 2), basis="cosine", box=None
