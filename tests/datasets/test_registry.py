@@ -125,7 +125,6 @@ def test_blocks_of_large_bags_hold_fewer_bags() -> None:
         ("dirichlet", {"n_point": 5}, "no parameter 'n_point'.*'n_points'"),
         ("dirichlet", {"n_points": (5, 4)}, "n_points is 4; expected an integer from 5 to"),
         ("dirichlet", {"n_points": (1, 2, 3)}, "n_points is .*lo, hi"),
-        ("digits", {"split": "validation"}, "split is 'validation'"),
     ],
 )
 def test_wrong_parameters_are_named(name: str, params: dict, message: str) -> None:

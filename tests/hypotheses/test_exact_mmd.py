@@ -161,7 +161,6 @@ X, Y = np.random.default_rng(0).random((2, 5, 2))
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"statistic": "mmd"}, "statistic is 'mmd' .did you mean 'mmd_u'.*; expected one of"),
         ({"null": "normal"}, "null is 'normal'; the statistic 'mmd_u' admits"),
         ({"statistic": "energy", "kernel": "gaussian"}, "the statistic 'energy' has no kernel"),
         ({"statistic": "energy", "bandwidth": 1.0}, "bandwidth is 1.0; 'energy' has no kern"),

@@ -10,7 +10,6 @@ import pytest
 from bagbasis import BagbasisError, BagStore, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses import (
-    FSSD,
     INDEPENDENCE,
     KCCA,
     NFSIC,
@@ -339,10 +338,3 @@ class TestVariables:
     def test_refusals(self, x, y, more, text):
         with pytest.raises(BagbasisError, match=text):
             independence_test(x, y, **more)
-
-    @pytest.mark.parametrize("kind", [NFSIC, RDC, HSICFourier, KCCAFourier, FSSD])
-    def test_sizes(self, kind):
-        """Beyond all memory: refused before they are asked for."""
-        name = "n_locations" if kind in (NFSIC, FSSD) else "n_features"
-        with pytest.raises(ParameterError, match=f"{name} is 1000000000000; expected"):
-            kind(**{name: 10**12})

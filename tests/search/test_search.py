@@ -247,7 +247,6 @@ PLACES = np.zeros((4, 1))
     [
         (lambda m: Field(PLACES[:, 0], RBF()), "places have shape"),
         (lambda m: Field([[np.nan]], RBF()), "place 0 has a coordinate"),
-        (lambda m: Field(PLACES, RBF(), noise=0.0), "noise is 0.0; expected a number > 0"),
         (lambda m: Field(PLACES, lambda a, b: np.eye(3)), r"kernel gives shape \(3, 3\)"),
         (lambda m: Field(PLACES, lambda a, b: np.eye(4, k=1)), "not symmetric"),
         (lambda m: Field(PLACES, lambda a, b: -np.eye(4)), "not positive semi-definite"),
