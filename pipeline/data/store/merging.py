@@ -86,6 +86,7 @@ def merge_stores(
         for name, (ours, theirs) in pairs.items():
             if ours != theirs:
                 raise DataError(f"{store.url}: its {name} is {theirs}, that of {first.url} {ours}")
+    _check_ids(opened)  # before a store that is there is replaced
     names, orders = _one_order(opened, "coordinate_names")
     medians = medians_of(first.meta, first.url)
     for store in opened[1:]:
@@ -131,6 +132,30 @@ def merge_stores(
                     ),
                 )
     return merged
+
+
+def _check_ids(stores: Sequence[BagStore]) -> None:
+    """Raise DataError for an id that two bags have, or for numbers and texts as ids."""
+    parts = [(store.url, store.ids()[store.present()]) for store in stores]
+    parts = [(url, ids) for url, ids in parts if len(ids)]
+    for url, ids in parts[1:]:
+        if ids.dtype != parts[0][1].dtype:
+            raise DataError(
+                f"{url}: its ids are {ids.dtype}, those of {parts[0][0]} {parts[0][1].dtype}"
+            )
+    if not parts:
+        return
+    every = np.concatenate([ids for _, ids in parts])
+    order = np.argsort(every, kind="stable")
+    repeated = np.flatnonzero(every[order][1:] == every[order][:-1])[:1]
+    for place in repeated:
+        ends = np.cumsum([len(ids) for _, ids in parts])
+        owners = np.searchsorted(ends, order[place : place + 2], side="right")
+        first, second = (parts[owner][0] for owner in owners)
+        raise DataError(
+            f"duplicate bag id {every[order[place]]!s}: {first} and {second} have it; remove it "
+            "from one of them"
+        )
 
 
 def _one_order(

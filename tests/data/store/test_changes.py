@@ -204,6 +204,10 @@ def test_merging_copies_what_is_there(store, model, tmp_path):
     assert all(a[0] >= b[0] and a[1] <= b[1] for a, b in pairs)
     with pytest.raises(DataError, match="duplicate bag id"):
         merge_stores([other, other], tmp_path / "twice")
+    target = merge_stores([other], tmp_path / "kept")
+    with pytest.raises(DataError, match=f"{store.url} and {store.url} have it; remove it from one"):
+        merge_stores([store, store], target.url, overwrite=True)
+    assert BagStore.open(target.url).n_bags == 1  # nothing is replaced by a merge that fails
     (tmp_path / "again").symlink_to(other.url)
     with pytest.raises(ParameterError, match="is one of the stores to merge; give another place"):
         merge_stores([store, other], tmp_path / "again", overwrite=True)
