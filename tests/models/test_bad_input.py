@@ -61,6 +61,10 @@ def test_targets_that_are_text():
     """A regressor does not read numbers out of text."""
     with pytest.raises(DataError, match="y has dtype <U1; expected numbers"):
         small().fit(BAGS, ["1"] * 30)
+    fitted = small().fit(BAGS, Y)
+    for labels in (Y.astype(str), Y.astype("M8[s]"), Y + 1j):
+        with pytest.raises(DataError, match="y has dtype .*; expected numbers"):
+            fitted.conformalize(BAGS, labels, cv=3)
     texts = np.array(["007", 1.5, None] * 10, dtype=object)
     for fit in (small().fit, small().fit(BAGS, Y).score):
         with pytest.raises(DataError, match="y has dtype object; expected numbers"):

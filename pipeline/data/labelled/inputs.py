@@ -81,8 +81,18 @@ def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, boo
         warn_of_blank(texts, "y")
     if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
         raise DataError(f"{unequal('y', values, len(data))}; give one label for each bag")
+    check_numbers(values)
     labels = Targets(label_names(y), values.reshape(len(data), -1))
     return LabelledBags(data, labels), values.ndim == 1
+
+
+def check_numbers(targets: NDArray[Any]) -> None:
+    """Raise DataError for targets that are texts, times or complex numbers."""
+    kind = targets.dtype.kind
+    if kind not in "iufb":
+        hint = "; for classes use DoubleBasisClassifier" if kind in "OUST" else ""
+        hint = ", such as the days since a date" if kind in "mM" else hint
+        raise DataError(f"y has dtype {targets.dtype}; expected numbers{hint}")
 
 
 def label_names(y: LabelsLike) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Floats
 from ...core.errors import DataError
+from ...data.labelled.inputs import check_numbers
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.labels import Targets
 from ...data.store.targets import EXACT, check_integers, is_missing, warn_of_blank
@@ -45,12 +46,7 @@ def n_targets_of(source: LabelledBags) -> int:
     """Return the number of targets; DataError if the labels of bags in memory are not targets."""
     targets = source.labels.values if isinstance(source.labels, Targets) else None
     if targets is not None:
-        if targets.dtype.kind not in "iufb":
-            kind = targets.dtype.kind
-            hint = "; for classes use DoubleBasisClassifier" if kind in "OUST" else ""
-            if kind in "mM":
-                hint = ", such as the days since a date"
-            raise DataError(f"y has dtype {targets.dtype}; expected numbers{hint}")
+        check_numbers(targets)
         if np.isinf(targets.astype(np.float64)).any():
             raise DataError("y has an infinite value; use NaN for bags without a label")
         return int(targets.shape[1])
