@@ -63,7 +63,7 @@ def test_targets_that_are_text():
         small().fit(BAGS, ["1"] * 30)
     fitted = small().fit(BAGS, Y)
     for labels in (Y.astype(str), Y.astype("M8[s]"), Y + 1j):
-        with pytest.raises(DataError, match="y has dtype .*; expected numbers"):
+        with pytest.raises(DataError, match=r"y has dtype .*; expected numbers"):
             fitted.conformalize(BAGS, labels, cv=3)
     texts = np.array(["007", 1.5, None] * 10, dtype=object)
     for fit in (small().fit, small().fit(BAGS, Y).score):
