@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
 from ..core.errors import ParameterError
+from ..core.wrong_calls import wrong_call
 from ..data.store.store import BagStore
 
 _P = ParamSpec("_P")
@@ -23,8 +25,12 @@ class Runs(Protocol):
 def function_of(ingest: Callable[_P, Runs], name: str) -> Callable[_P, BagStore]:
     """Return a function that runs an ingest class; its parameters are the fields of the class."""
 
+    signature = inspect.signature(ingest)
+
     @wraps(ingest, assigned=("__doc__", "__module__"), updated=())
     def run(*args: _P.args, **kwargs: _P.kwargs) -> BagStore:
+        if wrong := wrong_call(name, signature, args, kwargs):
+            raise wrong
         return ingest(*args, **kwargs).run()
 
     run.__name__ = run.__qualname__ = name  # for help, and so that it can be pickled

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, islice
 from math import inf
 from typing import Any, NamedTuple
@@ -39,6 +39,8 @@ from .values import MEDIAN, Columns, flag_of
 
 logger = logging.getLogger(__name__)
 
+MAX_COLUMNS = 1_024  # coordinates that one query surveys
+N_HASHED = 8  # coordinates by whose values rows of wider tables are sampled
 SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a shuffle are made
 # a number as people write it, with signs that a numeral does not have
 _NUMERAL = re.compile(r"[+-]?\s*[$€£]?\s*\d+([.,'\s]\d{3})*([.,]\d+)?\s*[%$€£]?")
@@ -81,6 +83,28 @@ class Survey:
     n_missing: tuple[int, ...] = ()
     problem: BadRow | None = None
     sample: tuple[Any, ...] = ()
+
+    def without(self, n: int) -> Survey:
+        """Return the survey without the first ``n`` coordinates."""
+        return replace(
+            self,
+            lo=self.lo[n:],
+            hi=self.hi[n:],
+            points=self.points[:, n:],
+            n_missing=self.n_missing[n:],
+        )
+
+    def beside(self, other: Survey) -> Survey:
+        """Return the survey of the coordinates of both, of the same rows of a file."""
+        problems = [survey.problem for survey in (self, other) if survey.problem is not None]
+        return replace(
+            other,
+            lo=np.concatenate([self.lo, other.lo]),
+            hi=np.concatenate([self.hi, other.hi]),
+            points=np.hstack([self.points, other.points]),
+            n_missing=(*self.n_missing, *other.n_missing),
+            problem=min(problems, key=lambda problem: problem.row, default=None),
+        )
 
 
 @dataclass(frozen=True)
@@ -349,7 +373,8 @@ def survey_scan(scan: Scan, database: Database, report: QueryReport | None = Non
     """Check and measure every value of each file.
 
     The sampled rows are chosen by a hash of their values, so that the sample does not depend on how
-    the files are cut.
+    the files are cut. A query surveys at most `MAX_COLUMNS` coordinates: with some thousands the
+    results of a file do not fit in a block of DuckDB, which then ends the process.
 
     Raises
     ------
@@ -362,7 +387,30 @@ def survey_scan(scan: Scan, database: Database, report: QueryReport | None = Non
     for file in scan.files:
         check_pages(file, scan.columns)
     check_expressions(scan, database)
-    asked = ", ".join(f"{question} AS {name}" for name, question in _questions(scan).items())
+    n_columns, made = len(scan.columns.coordinates), []
+    starts = range(0, max(1, n_columns), MAX_COLUMNS)
+    n_hashed = n_columns if len(starts) == 1 else N_HASHED
+    for k, start in enumerate(starts):
+        hashed = scan.columns.coordinates[: n_hashed if k else 0]
+        part = (*hashed, *scan.columns.coordinates[start : start + MAX_COLUMNS])
+        targets = scan.columns.targets if k == len(starts) - 1 else ()
+        of_part = replace(scan, columns=replace(scan.columns, coordinates=part, targets=targets))
+
+        def report_part(share: float, k: int = k) -> None:
+            if report is not None:
+                report((k + share) / len(starts))
+
+        surveys = _survey_part(of_part, n_hashed, database, report_part if report else None)
+        made.append([survey.without(len(hashed)) for survey in surveys])
+    return [reduce(Survey.beside, of_file) for of_file in zip(*made, strict=True)]
+
+
+def _survey_part(
+    scan: Scan, n_hashed: int, database: Database, report: QueryReport | None
+) -> list[Survey]:
+    """Survey each file by one query; sampled rows are chosen by the first ``n_hashed`` columns."""
+    questions = _questions(scan, n_hashed)
+    asked = ", ".join(f"{question} AS {name}" for name, question in questions.items())
     values = scan.values([0] * len(scan.files))
     try:
         rows = database.fetch(f"SELECT file, {asked} FROM ({values}) GROUP BY file", report)
@@ -372,7 +420,7 @@ def survey_scan(scan: Scan, database: Database, report: QueryReport | None = Non
     except DataError:
         if len(scan.files) > 1:  # DuckDB does not always say which of them it is
             for file in scan.files:
-                survey_scan(Scan(scan.columns, (file,)), database)
+                _survey_part(Scan(scan.columns, (file,)), n_hashed, database, None)
         raise
     row_of_file = {row["file"]: row for row in rows}
     surveys = [
@@ -398,7 +446,7 @@ def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
     return tuple(row["id"] for row in database.fetch(f"{query} LIMIT {n_rows}"))
 
 
-def _questions(scan: Scan) -> dict[str, str]:
+def _questions(scan: Scan, n_hashed: int) -> dict[str, str]:
     """Return the SQL aggregates over the rows of each file, by the name of the result."""
     columns, id_type = scan.columns, scan.id_type
     numeral = "TRY_CAST(id AS BIGINT)"
@@ -417,7 +465,7 @@ def _questions(scan: Scan) -> dict[str, str]:
     if numbers and columns.missing == MEDIAN:
         asked["n_missing"] = f"[{', '.join(f'count_if({null_condition(x)})' for x in numbers)}]"
     if numbers and columns.share:
-        row = f"hash({', '.join(['id', *numbers])}) < {int(columns.share * 2**64)}::UHUGEINT"
+        row = f"hash({', '.join(['id', *numbers[:n_hashed]])}) < {int(columns.share * 2**64)}::UHUGEINT"
         asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"
     for j, target in enumerate(columns.targets):
         kind = scan.kind_of(target)

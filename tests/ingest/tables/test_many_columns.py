@@ -6,7 +6,7 @@ import pytest
 
 from bagbasis import BagStore, DataError
 from bagbasis.ingest import ingest_tables
-from bagbasis.ingest.tables import Database, files
+from bagbasis.ingest.tables import Database, files, surveys
 from bagbasis.ingest.tables.files import TableFile
 
 
@@ -46,6 +46,47 @@ def test_no_column_is_copied_for_another(tmp_path, queries):
         assert points.tolist() == [[i + j / 2 for j in range(n_columns)] for i in range(4)]
     assert n_filters[0] == n_filters[1]
     assert n_characters[1] < 11 * n_characters[0]
+
+
+@pytest.mark.parametrize("n_columns", [6, 7])
+def test_many_columns_are_surveyed_in_parts(n_columns, tmp_path, monkeypatch, queries):
+    """By queries of three columns the store is the same, and so is what is told of a bad row.
+
+    The results of 10,000 columns do not fit in a block of DuckDB, which ended the process.
+    """
+    names = table(path := tmp_path / "f.csv", n_columns)
+    header, *rows = [line.split(",") for line in path.read_text().split("\n")]
+    rows[1][3] = rows[2][n_columns] = rows[0][n_columns] = ""
+    label = [["y"], ["1"], ["1"], ["2"], ["2"]]
+
+    def ingest(url, **cells):
+        lines = [header, *([cells.get(f"r{i}", {}).get(j, c) for j, c in enumerate(r)]
+                           for i, r in enumerate(rows))]  # fmt: skip
+        path.write_text("\n".join(",".join([*a, *b]) for a, b in zip(lines, label, strict=True)))
+        asked = {
+            "coordinates": names,
+            "targets": ["y"],
+            "missing": "median",
+            "box": {"quantile": 0.1},
+        }
+        return ingest_tables(path, tmp_path / url, id_column="bag", **asked)
+
+    def told(url):
+        with pytest.raises(DataError) as caught:
+            ingest(url, r3={2: "b"}, r1={n_columns: "a"})
+        return str(caught.value)
+
+    whole, message = ingest("whole.zarr"), told("a.zarr")
+    monkeypatch.setattr(surveys, "MAX_COLUMNS", 3)
+    queries.clear()
+    parts = ingest("parts.zarr")
+    assert len([query for query in queries if "count(*)" in query]) == -(-n_columns // 3)
+    assert parts.box == whole.box
+    assert parts.coordinate_names == whole.coordinate_names
+    assert parts.read().points.tolist() == whole.read().points.tolist()
+    assert parts.targets().tolist() == whole.targets().tolist()
+    assert told("b.zarr") == message
+    assert f"'g{n_columns - 1}' is 'a', not a number" in message
 
 
 def test_missing_cells_do_not_count_for_the_range(tmp_path):
