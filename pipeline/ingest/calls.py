@@ -24,7 +24,6 @@ class Runs(Protocol):
 
 def function_of(ingest: Callable[_P, Runs], name: str) -> Callable[_P, BagStore]:
     """Return a function that runs an ingest class; its parameters are the fields of the class."""
-
     signature = inspect.signature(ingest)
 
     @wraps(ingest, assigned=("__doc__", "__module__"), updated=())

@@ -465,7 +465,8 @@ def _questions(scan: Scan, n_hashed: int) -> dict[str, str]:
     if numbers and columns.missing == MEDIAN:
         asked["n_missing"] = f"[{', '.join(f'count_if({null_condition(x)})' for x in numbers)}]"
     if numbers and columns.share:
-        row = f"hash({', '.join(['id', *numbers[:n_hashed]])}) < {int(columns.share * 2**64)}::UHUGEINT"
+        hashed = ", ".join(["id", *numbers[:n_hashed]])
+        row = f"hash({hashed}) < {int(columns.share * 2**64)}::UHUGEINT"
         asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"
     for j, target in enumerate(columns.targets):
         kind = scan.kind_of(target)

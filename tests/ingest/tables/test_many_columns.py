@@ -71,12 +71,12 @@ def test_many_columns_are_surveyed_in_parts(n_columns, tmp_path, monkeypatch, qu
         }
         return ingest_tables(path, tmp_path / url, id_column="bag", **asked)
 
-    def told(url):
+    def message_of(url):
         with pytest.raises(DataError) as caught:
             ingest(url, r3={2: "b"}, r1={n_columns: "a"})
         return str(caught.value)
 
-    whole, message = ingest("whole.zarr"), told("a.zarr")
+    whole, message = ingest("whole.zarr"), message_of("a.zarr")
     monkeypatch.setattr(surveys, "MAX_COLUMNS", 3)
     queries.clear()
     parts = ingest("parts.zarr")
@@ -85,7 +85,7 @@ def test_many_columns_are_surveyed_in_parts(n_columns, tmp_path, monkeypatch, qu
     assert parts.coordinate_names == whole.coordinate_names
     assert parts.read().points.tolist() == whole.read().points.tolist()
     assert parts.targets().tolist() == whole.targets().tolist()
-    assert told("b.zarr") == message
+    assert message_of("b.zarr") == message
     assert f"'g{n_columns - 1}' is 'a', not a number" in message
 
 
