@@ -19,8 +19,7 @@ demo: venv
 TESTS := test test-fresh test-dates test-long test-experiments test-all test-portable
 $(TESTS): export OMP_WAIT_POLICY = passive
 $(TESTS): export OPENBLAS_THREAD_TIMEOUT = 4
-# Small networks are compiled for longer than they run: these take a half of that time. The tutorials of
-# make docs run networks as users compile them.
+# Small networks are compiled for longer than they run: these take 40 % of that time.
 $(TESTS): export XLA_FLAGS = --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 # Freed memory stays for the next arrays: half of the page faults of tests that fit models.
 $(TESTS): export MALLOC_TOP_PAD_ = 16777216

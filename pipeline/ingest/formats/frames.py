@@ -163,7 +163,8 @@ def ingest_rows(
             with arrow_errors(role):
                 write = write_batches if isinstance(rows, NamedBatches) else write_parquet
                 parameters[role] = write(rows, path)
-        with Database(memory, folder) as database:  # workers elsewhere do not see the folder
+        with Database(memory, folder, len(coordinates)) as database:
+            # workers elsewhere do not see the folder
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
 
 

@@ -21,6 +21,7 @@ from .values import LOCKED
 QueryReport = Callable[[float], None]  # the fraction of a query that is done
 
 BATCH_ROWS = 2**17  # rows fetched from DuckDB at once: some MiB
+VECTOR_ROWS, VECTORS = 2048, 4  # rows that DuckDB computes at once, and how often it holds them
 _SECONDS_BETWEEN_REPORTS = 0.5
 MIN_BYTES = 2**28  # memory of DuckDB, however little is free: each thread needs some to sort
 NO_MEMORY = "bad allocation"  # the system's message; beyond its own limit DuckDB spills, or says so
@@ -34,12 +35,13 @@ class Database:
     """DuckDB with a memory limit of ``memory`` bytes or half the free memory; a context manager.
 
     Rows that do not fit go to files in the folder ``spill``. Without a folder, all rows have to fit
-    in memory.
+    in memory. Wide tables take more: `VECTOR_ROWS` rows of all ``n_columns`` are computed at once.
     """
 
-    def __init__(self, memory: int, spill: str = "") -> None:
+    def __init__(self, memory: int, spill: str = "", n_columns: int = 0) -> None:
         self.files = DuckFiles()
         self._spill = spill
+        memory = max(memory, VECTORS * 8 * VECTOR_ROWS * n_columns)
         memory = min(memory, max(MIN_BYTES, available_memory() // 2))
         limits = {"memory_limit": f"{memory}B", "temp_directory": spill}
         config = {**LOCKED, **limits, "threads": worker_cores()}

@@ -331,7 +331,8 @@ class TableIngest(StoreSettings):
         files: dict[str, tuple[TableFile, ...]] = {}
         with ExitStack() as stack:
             spill = stack.enter_context(spill_folder())
-            database = stack.enter_context(Database(SORT_BYTES, spill))
+            n_columns = len(columns["points"].coordinates)
+            database = stack.enter_context(Database(SORT_BYTES, spill, n_columns))
             for role, of in columns.items():
                 columns_read, files[role] = open_table(self._sources[role], of, f"{spill}/{role}")
                 columns[role] = guess_types(columns_read, files[role], database)
