@@ -37,7 +37,6 @@ from .declarations import (
     parameters_of,
     plain_signature,
 )
-from .held_out_choice import as_good_as_best, error_of_best, simplest_within
 from .registries import ChoiceOf, ComponentRegistry, NameIn
 
 __all__ = [
@@ -74,17 +73,14 @@ __all__ = [
     "TextOrList",
     "Url",
     "UrlOrPath",
-    "as_good_as_best",
     "check_parameters",
     "checked",
     "component",
     "constraint_of",
     "constraints_of",
     "decided",
-    "error_of_best",
     "is_iterable",
     "keep_checked",
     "parameters_of",
     "plain_signature",
-    "simplest_within",
 ]

@@ -41,7 +41,7 @@ def simplest_within(
 
     Examples
     --------
-    >>> from bagbasis.core import simplest_within
+    >>> from bagbasis.core.held_out_choice import simplest_within
     >>> simplest_within([[0.5, 0.1, 0.4, 0.3], [0.4, 0.2, 0.3, 0.3]])
     0
     """
@@ -94,7 +94,7 @@ def as_good_as_best(
 
     Examples
     --------
-    >>> from bagbasis.core import as_good_as_best
+    >>> from bagbasis.core.held_out_choice import as_good_as_best
     >>> as_good_as_best([[0.5, 0.1, 0.4, 0.3], [0.4, 0.2, 0.3, 0.3], [0.9, 0.8, 0.7, 0.9]])
     array([ True,  True, False])
     """
@@ -145,7 +145,7 @@ def error_of_best(
     Examples
     --------
     >>> import numpy as np
-    >>> from bagbasis.core import error_of_best
+    >>> from bagbasis.core.held_out_choice import error_of_best
     >>> errors = np.random.default_rng(0).normal(1, 1, (30, 100))  # of candidates that are alike
     >>> f'{errors.mean(axis=1).min():.2f} {error_of_best(errors):.2f}'
     '0.74 0.97'

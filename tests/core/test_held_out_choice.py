@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bagbasis.core import as_good_as_best, error_of_best, simplest_within
+from bagbasis.core.held_out_choice import as_good_as_best, error_of_best, simplest_within
 
 
 def test_a_lead_of_less_than_one_paired_error_is_none():

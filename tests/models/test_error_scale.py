@@ -11,7 +11,7 @@ import pytest
 from bagbasis import DoubleBasisRegressor, as_bags, load_model
 from bagbasis.models.intervals import error_scale, fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
-from bagbasis.models.intervals.error_scale import MAX_SCALED_TARGETS, ErrorRows, ErrorScale
+from bagbasis.models.intervals.error_scale import ErrorRows, ErrorScale
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
 from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.ridge_model import RidgeModel
@@ -101,7 +101,7 @@ NO_SCALES = {
     "few errors": rows(SCALES["sizes"], 99),
     "no errors": rows(lambda z, n: np.zeros(len(n))),
     "infinite errors": rows(lambda z, n: np.full(len(n), np.inf)),
-    "many targets": rows(SCALES["sizes"], n_targets=MAX_SCALED_TARGETS + 1),
+    "many targets": rows(SCALES["sizes"], n_targets=error_scale.MAX_SCALED_TARGETS + 1),
     "nothing to depend on": ErrorRows(
         np.arange(200) % 5, np.arange(200.0)[:, None], np.full(200, 7.0), np.ones((200, 4))
     ),

@@ -118,7 +118,7 @@ def test_frames_are_read_by_their_columns():
         (new.assign(age=new["age"].where(new["age"] > 25)), "column 'age' is NaN or infinite"),
         (new.assign(age="old"), "column 'age' holds"),
         (new.to_numpy(float)[:, :3], "new has 3 columns, the reference 4"),
-        (new[:1], "new has 1 rows"),
+        (new[:1], "new has 1 row; a comparison takes two"),
         ([new.to_numpy(float)] * 2, "new is not points"),
     ):
         with pytest.raises(BagbasisError, match=message):
