@@ -22,6 +22,7 @@ QueryReport = Callable[[float], None]  # the fraction of a query that is done
 
 BATCH_ROWS = 2**17  # rows fetched from DuckDB at once: some MiB
 VECTOR_ROWS, VECTORS = 2048, 4  # rows that DuckDB computes at once, and how often it holds them
+MANY_COLUMNS = 500  # up to these, all optimizers save time
 _SECONDS_BETWEEN_REPORTS = 0.5
 MIN_BYTES = 2**28  # memory of DuckDB, however little is free: each thread needs some to sort
 NO_MEMORY = "bad allocation"  # the system's message; beyond its own limit DuckDB spills, or says so
@@ -51,9 +52,10 @@ class Database:
         self._connection.execute("SET enable_external_access = false")
         for setting, value in CLOCK.items():
             self._connection.execute(f"SET GLOBAL {setting} = '{value}'")
-        # Of two TRY the first would take out what they share, and fail there. The second takes time
-        # by the square of the number of columns: 10 s of 12 for 6,000.
-        disabled = "common_subexpressions, statistics_propagation"
+        # of two TRY it would take out what they share, and fail there
+        disabled = "common_subexpressions"
+        if n_columns > MANY_COLUMNS:  # takes time by the square of them: 10 s of 12 for 6,000
+            disabled += ", statistics_propagation"
         self._connection.execute(f"SET disabled_optimizers = '{disabled}'")
 
     def __enter__(self) -> Database:

@@ -191,7 +191,7 @@ def _in_database(
 ) -> _R | DataError:
     """Return a DataError instead of raising it, so that Dask does not run the task again."""
     try:
-        with Database(SORT_BYTES) as database:
+        with Database(SORT_BYTES, n_columns=len(task[0].columns.coordinates)) as database:
             return function(*task, database)
     except DataError as error:
         return error
@@ -218,7 +218,7 @@ def _survey_piece(scan: Scan, database: Database) -> Survey | None:
 
 def _read_piece(piece: tuple[Scan, Sequence[int]], coding: Coding) -> pd.DataFrame:
     scan, starts = piece
-    with Database(SORT_BYTES) as database:
+    with Database(SORT_BYTES, n_columns=len(scan.columns.coordinates)) as database:
         batches = list(database.stream(scan.coded(starts, coding)))
     schema = _schema_of(scan.columns, coding)
     return _to_frame(
