@@ -66,8 +66,8 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
             return array
         if array.dtype.kind in "USTcmM":
             raise TypeError(f"it holds {array.dtype}")
-        if array.dtype.kind == "O" and any(isinstance(v, (str, bytes)) for v in array.flat):
-            raise TypeError("it holds texts")  # NumPy would read numbers from them, 7 from "007"
+        if has_texts(array):
+            raise TypeError("it holds texts")
         return array.astype(dtype, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         kind = "" if dtype is None else f" of {np.dtype(dtype)}"
@@ -97,6 +97,11 @@ def _as_written(texts: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
     return objects
 
 
+def has_texts(array: NDArray[Any]) -> bool:
+    """Return whether an array of objects has a text: NumPy would read 7 from "007"."""
+    return array.dtype.kind == "O" and any(isinstance(v, (str, bytes)) for v in array.flat)
+
+
 def refuse_not_numbers(name: str, value: object) -> None:
     """Raise DataError for values of which NumPy would make other numbers without an error.
 
@@ -121,10 +126,7 @@ def refuse_not_numbers(name: str, value: object) -> None:
 
 def _refuse_kind(name: str, array: NDArray[Any]) -> None:
     kind = array.dtype.kind
-    is_text = kind in "UST" or (
-        kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat)
-    )
-    if is_text:
+    if kind in "UST" or has_texts(array):
         raise DataError(f"{name} has texts; expected numbers, such as those of astype(float)")
     if kind in "mM":
         what = "days since a date" if kind == "M" else "seconds"

@@ -153,9 +153,10 @@ def error_of_best(
     errors = np.asarray(errors, np.float64)
     shares = _shares(errors.shape[1], weights)
     means = _means(errors, shares)
-    errors = errors[np.isfinite(means)]
-    if not len(errors):
+    finite = np.isfinite(means)
+    if not finite.any():
         return float(means.min())
+    errors, means = errors[finite], means[finite]
     counted = shares > 0
     places = np.arange(counted.sum())
     if clusters is not None:
@@ -167,7 +168,7 @@ def error_of_best(
     drawn = np.bincount(each.ravel(), minlength=n * N_DRAWS).reshape(N_DRAWS, n)
     chosen = (sums @ drawn.T / (drawn @ sizes)).argmin(axis=0)
     left_out = drawn == 0
-    gaps = (sums[chosen] - sums[means[np.isfinite(means)].argmin()])[left_out].sum()
+    gaps = (sums[chosen] - sums[means.argmin()])[left_out].sum()
     weight = (left_out @ sizes).sum()
     return float(means.min() + (max(0.0, gaps / weight) if weight else 0.0))
 

@@ -106,8 +106,7 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
     choice = report.get("choice")
     if choice is None or not choice["tried"]:
         return {}
-    best, *others = choice["tried"]
-    best = {**best, "error": best["error"] + optimism_of(report)}
+    best, others = _chosen(report), choice["tried"][1:]
     means = [candidate for candidate in others if candidate["name"] == LINEAR_IN_MEANS]
     rivals = "".join(f"; {LINEAR_IN_MEANS}: {_relative_error(rival)}" for rival in means)
     worries = {"warning": worry} if (worry := _no_better(best)) else {}
@@ -126,11 +125,16 @@ def _no_better(best: Mapping[str, Any]) -> str | None:
 
 def error_in_words(report: Mapping[str, Any]) -> str | None:
     """Return the error of the chosen embedding by folds; None without a choice."""
-    tried = report.get("choice", {}).get("tried")
-    if not tried:
+    if not report.get("choice", {}).get("tried"):
         return None
-    best = {**tried[0], "error": tried[0]["error"] + optimism_of(report)}
-    return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(_relative_error(best))}"
+    error = _relative_error(_chosen(report))
+    return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(error)}"
+
+
+def _chosen(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the chosen candidate with its error corrected for being the least of several."""
+    best = report["choice"]["tried"][0]
+    return {**best, "error": best["error"] + optimism_of(report)}
 
 
 def _relative_error(candidate: Mapping[str, Any]) -> str:

@@ -364,7 +364,8 @@ def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[s
         raise DataError("no bags: there are no groups")
     with needing_extra("tables", "columns of groups"):
         import pandas as pd  # noqa: PLC0415 - an extra
-    columns = [name for name in parts[0][1].columns if name not in key_columns(groups)]
+    grouped_by = key_columns(groups)
+    columns = [name for name in parts[0][1].columns if name not in grouped_by]
     whole, order = _rows_in_order(groups, [frame for _, frame in parts])
     sizes = np.array([len(frame) for _, frame in parts], dtype=np.int64)
     ends = np.cumsum(sizes)

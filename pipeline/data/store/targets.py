@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Floats, as_array
+from ...core.arrays import Floats, as_array, has_texts
 from ...core.errors import DataError, shown, warn
 from ..bags.alignment import has_index, in_order_of, indexed, with_id_columns_as_index
 from ..bags.ids import EXACT, BagIds, alike
@@ -167,9 +167,8 @@ def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers")
         check_integers(array, f"{what}:")
         if array.dtype.kind == "O":
             array = np.where(np.vectorize(is_missing, otypes=[bool])(array), np.nan, array)
-        is_text = array.dtype.kind == "O" and any(isinstance(v, (str, bytes)) for v in array.flat)
         try:
-            if not is_text:  # NumPy would read numbers from them, 7 from "007"
+            if not has_texts(array):
                 return array.astype(np.float64)
         except (TypeError, ValueError):
             pass

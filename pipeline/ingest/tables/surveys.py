@@ -247,34 +247,32 @@ def check_table(columns: Columns, surveys: Iterable[Survey], database: Database)
             raise DataError(f"{file}: coordinate {column.name!r} is missing in all rows")
     for column in columns.coordinates:
         if not column.sql:
-            _refuse_times_beside_numbers(table, column.text)
+            _refuse_mixed_times(table, column.text)
     for j, column in enumerate(columns.targets):
         _refuse_stray_texts(table, j, column.name, database)
         _tell_padded(table, j, column.name)
     return table
 
 
-def _refuse_times_beside_numbers(table: CheckedTable, name: str) -> None:
-    """Refuse a coordinate with times in one file, which become days, and numbers in another."""
-    first: dict[bool, TableFile] = {}
+def _refuse_mixed_times(table: CheckedTable, name: str) -> None:
+    """Refuse a coordinate with times in one file and numbers in another, or of unlike zones."""
+    of_kind: dict[bool, TableFile] = {}  # the first file with times, and with numbers
+    of_zone: dict[bool, TableFile] = {}  # the first file with a zone, and without
     for survey in table.surveys:
         kind = survey.file.type_of(name)
         if is_time(kind) or is_number(kind):
-            first.setdefault(is_time(kind), survey.file)
-    if len(first) > 1:
-        raise DataError(
-            f"coordinate column {name!r} holds times in {first[True].url} and numbers in "
-            f"{first[False].url}; write them alike"
-        )
-    by_zone: dict[bool, TableFile] = {}
-    for survey in table.surveys:
-        kind = survey.file.type_of(name)
+            of_kind.setdefault(is_time(kind), survey.file)
         if kind.startswith("timestamp"):
-            by_zone.setdefault("tz=" in kind, survey.file)
-    if len(by_zone) > 1:
+            of_zone.setdefault("tz=" in kind, survey.file)
+    if len(of_kind) > 1:
         raise DataError(
-            f"coordinate column {name!r} holds times with a zone in {by_zone[True].url}, and times "
-            f"without in {by_zone[False].url}; give all times a zone"
+            f"coordinate column {name!r} holds times in {of_kind[True].url} and numbers in "
+            f"{of_kind[False].url}; write them alike"
+        )
+    if len(of_zone) > 1:
+        raise DataError(
+            f"coordinate column {name!r} holds times with a zone in {of_zone[True].url}, and times "
+            f"without in {of_zone[False].url}; give all times a zone"
         )
 
 
