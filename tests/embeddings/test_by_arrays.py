@@ -124,13 +124,13 @@ def test_tables_are_of_the_coordinates_that_are_taken(monkeypatch):
     arguments = bags, np.arange(4)[:, None], np.array([[5], [2]]), "cosine", box
     rows, result = np.empty((2, len(bags), 8))
     outside = project(*arguments, rows, drop=False)
-    compute, n_numbers = arrays._sine_cosine, []
+    compute, n_numbers = arrays.sine_cosine, []
 
     def counted(turns):
         n_numbers.append(turns.size)
         return compute(turns)
 
-    monkeypatch.setattr(arrays, "_sine_cosine", counted)
+    monkeypatch.setattr(arrays, "sine_cosine", counted)
     with by_arrays(True):
         beyond = project(*arguments, result, drop=False)
     np.testing.assert_allclose(result, rows, rtol=1e-9, atol=1e-12)
@@ -145,5 +145,5 @@ def test_sums_of_many_cosines(n_functions, squared):
     unit = np.concatenate([np.random.default_rng(0).random((3, 2000)), [[0.0], [0.5], [1.0]]], 1)
     tables = np.cos(np.pi * np.arange(n_functions)[:, None, None] * unit)
     expected = (tables**2 if squared else tables).sum(axis=2).T
-    sums = arrays._cosine_sums(unit, n_functions, squared)
+    sums = arrays.cosine_sums(unit, n_functions, squared)
     np.testing.assert_allclose(sums, expected, rtol=0, atol=1e-9)

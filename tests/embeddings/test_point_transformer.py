@@ -237,10 +237,13 @@ def test_scales_are_those_of_transformers(dtype, monkeypatch):
     """Bits of steps, box and points; what two transformers begin with is measured once."""
     points = 3 + np.random.default_rng(2).normal(size=(60, 3)) * [1, 10, 100]
     bags = Bags(points.astype(dtype), np.arange(0, 61, 6))
-    passes, measure = [], point_transformer._measure
-    monkeypatch.setattr(
-        point_transformer, "_measure", lambda *arguments: passes.append(1) or measure(*arguments)
-    )
+    passes, measure = [], point_transformer.measure_moments
+
+    def counted(*arguments, **options):
+        passes.append(1)
+        return measure(*arguments, **options)
+
+    monkeypatch.setattr(point_transformer, "measure_moments", counted)
     scales = point_transformer.PointScales(bags)
     drawn_in = make_pipeline(StandardScaler(), FunctionTransformer(np.arcsinh))
     values = [scales.put(first) for first in (StandardScaler(), drawn_in)]

@@ -57,7 +57,15 @@ def embed_at(spec: HDDSpec, bags: Bags, at: NDArray[np.float64], out: NDArray[An
 def _powers(spec: HDDSpec, density: NDArray[Any]) -> NDArray[Any]:
     """√w p^{α/2+iλ} of density values (n, m) that are floored first, (n, n_parts, m)."""
     parts = np.empty((len(density), spec.n_parts, density.shape[1]), dtype=density.dtype)
-    powers(0, len(density), density, *spec._pointwise(density.dtype), parts)
+    dtype = density.dtype.type
+    powers(
+        *(0, len(density), density),
+        dtype(-np.inf if spec.is_linear else spec.floor),
+        dtype(spec.order / 2),
+        np.array(spec.lambdas, dtype),
+        np.sqrt(spec.weights).astype(dtype),
+        parts,
+    )
     return parts
 
 

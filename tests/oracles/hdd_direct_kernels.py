@@ -139,6 +139,6 @@ def powers(begin, end, density, floor, exponent, rates, weights, out):
     """
     for i in range(begin, end):
         if density.itemsize == 4:
-            hdd_kernels._powers_float32(density[i], floor, exponent, rates, weights, out[i])
+            hdd_kernels.powers_float32(density[i], floor, exponent, rates, weights, out[i])
         else:
-            hdd_kernels._powers_float64(density[i], floor, exponent, rates, weights, out[i])
+            hdd_kernels.powers_float64(density[i], floor, exponent, rates, weights, out[i])

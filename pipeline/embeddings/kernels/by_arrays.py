@@ -75,7 +75,7 @@ def _mean_map(
     for i, (start, stop) in enumerate(pairwise(edges), begin):
         sums = np.zeros((2, n_frequencies))
         for first, last in _blocks(start, stop, n_frequencies):
-            sine, cosine = _sine_cosine(unit[first:last] @ rates)
+            sine, cosine = sine_cosine(unit[first:last] @ rates)
             sums[0] += sine.sum(axis=0)
             sums[1] += cosine.sum(axis=0)
         out[i] = sums.ravel() / ((stop - start) * np.sqrt(n_frequencies))
@@ -107,7 +107,7 @@ def _cosine_projection(
     if groups.shape[1] == 1:
         columns = groups[:, 0]
         for i, (start, stop) in enumerate(pairwise(edges), begin):
-            sums = _cosine_sums(unit[start:stop].T, n_functions, squared)
+            sums = cosine_sums(unit[start:stop].T, n_functions, squared)
             out[i] = (sums[columns] * (scales / (stop - start))).ravel()
         return
     half_turns = np.arange(n_functions)[:, None, None] / 2
@@ -134,7 +134,7 @@ def _cosine_projection(
         out[i] = (sums * (scales / (stop - start))).ravel()
 
 
-def _cosine_sums(unit: Floats, n_functions: int, squared: bool) -> Floats:
+def cosine_sums(unit: Floats, n_functions: int, squared: bool) -> Floats:
     """Return sums of cos(kπx), or of its square, over points (d, n), for each k: shape (d, K).
 
     With k = ua + b, cos kθ = cos uaθ cos bθ − sin uaθ sin bθ: sums over points are products of
@@ -146,8 +146,8 @@ def _cosine_sums(unit: Floats, n_functions: int, squared: bool) -> Floats:
     sums = np.zeros((len(unit), len(coarse), n_fine))
     for first, last in _blocks(0, unit.shape[1], 4 * n_fine * len(unit)):
         turns = half_turns[:, None, first:last]
-        sine, cosine = _sine_cosine(fine[:, None] * turns)
-        coarse_sine, coarse_cosine = _sine_cosine(coarse[:, None] * turns)
+        sine, cosine = sine_cosine(fine[:, None] * turns)
+        coarse_sine, coarse_cosine = sine_cosine(coarse[:, None] * turns)
         sums += coarse_cosine @ cosine.swapaxes(1, 2) - coarse_sine @ sine.swapaxes(1, 2)
     of_all: Floats = sums.reshape(len(unit), -1)[:, :n_functions]
     return (unit.shape[1] + of_all) / 2 if squared else of_all
@@ -237,7 +237,7 @@ def _powers(
             if rate == 0:
                 parts.append(weight * roots)
             else:
-                sine, cosine = _sine_cosine(rate * turns)
+                sine, cosine = sine_cosine(rate * turns)
                 parts += [weight * roots * cosine, weight * roots * sine]
         projected = [_separable(part, back).reshape(last - first, -1) for part in parts]
         out[first:last] = np.concatenate([row[:, chosen] for row in projected], axis=1)
@@ -268,7 +268,7 @@ def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + step, stop)
 
 
-def _sine_cosine(turns: Floats) -> tuple[Floats, Floats]:
+def sine_cosine(turns: Floats) -> tuple[Floats, Floats]:
     """Return sin(2πt) and cos(2πt): one sine, of a quarter of the angle, and a root.
 
     A quarter is at most π/4, where the root of 1 − sin² has as many digits as the sine. There its

@@ -60,7 +60,7 @@ def _powers_row(root, log, rate, weight, cosine, sine):
 
 
 @subkernel(fastmath=FAST)
-def _powers_float32(density, floor, exponent, rates, weights, parts):
+def powers_float32(density, floor, exponent, rates, weights, parts):
     """Write rows of ``parts``: weights[m] · p^{exponent + i·rates[m]}, real and imaginary.
 
     A rate of 0 has no imaginary part.
@@ -80,8 +80,8 @@ def _powers_float32(density, floor, exponent, rates, weights, parts):
 
 
 @subkernel()
-def _powers_float64(density, floor, exponent, rates, weights, parts):
-    """`_powers_float32` in double precision."""
+def powers_float64(density, floor, exponent, rates, weights, parts):
+    """`powers_float32` in double precision."""
     part = 0
     for m in range(len(rates)):
         for j in range(parts.shape[1]):
@@ -210,9 +210,9 @@ def _make_powers(single: bool) -> Callable[..., Any]:
                     for v in range(len(chosen)):
                         out[i, part * len(chosen) + v] = values[chosen[v]]
                 elif single:
-                    _powers_float32(values, floor, exponent, rates, weights, parts)
+                    powers_float32(values, floor, exponent, rates, weights, parts)
                 else:
-                    _powers_float64(values, floor, exponent, rates, weights, parts)
+                    powers_float64(values, floor, exponent, rates, weights, parts)
 
     return project_powers
 

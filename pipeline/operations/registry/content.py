@@ -19,15 +19,15 @@ PLACES = ("checkpoints", "checkpoint")  # the latter in models of before 1.0
 
 def content_name(group: zarr.Group) -> str:
     """Return a hash of the saved content, without the time and package versions of saving."""
-    return _names(group)[0]
+    return content_names(group)[0]
 
 
 def is_content(group: zarr.Group, name: str) -> bool:
     """Return whether a name is the hash of the saved content, by this or an earlier version."""
-    return name in _names(group)
+    return name in content_names(group)
 
 
-def _names(group: zarr.Group) -> list[str]:
+def content_names(group: zarr.Group) -> list[str]:
     """Return the name, and the name by earlier versions, which hashed the seconds of a choice."""
     state: Any = group.attrs[MODEL_KEY]
     content = {key: value for key, value in state.items() if key != "versions"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor, NystroemFeatures, ProjectionEmbedding
-from bagbasis.embeddings.random_features import nystroem
+from bagbasis.embeddings import NystroemSpec
 from bagbasis.embeddings.random_features.completion import COMPLETE
 from bagbasis.models.ridge.sums import StatisticsBuilder
 from tests.oracles.labelled import labelled_bags
@@ -74,22 +74,6 @@ def test_where_nothing_is_put_off(n_features, n_varied):
     np.testing.assert_array_equal(begun, whole)
 
 
-@pytest.fixture
-def nothing_put_off(monkeypatch):
-    """Return what makes all features whole from the start, until the test ends."""
-
-    def switch():
-        monkeypatch.setattr(nystroem, "FIRST_FRACTIONS", ())
-        forget()
-
-    def forget():
-        nystroem._split.cache_clear()
-        nystroem._typed.cache_clear()
-
-    yield switch
-    forget()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     "params",
@@ -101,7 +85,7 @@ def nothing_put_off(monkeypatch):
         {"alpha": "validation", "alphas": [1.0, 10.0], "solver": "cg"},
     ],
 )
-def test_every_fit_is_that_of_whole_features(params, nothing_put_off):
+def test_every_fit_is_that_of_whole_features(params, monkeypatch):
     """Whichever way it is solved."""
     bags, _ = labelled_bags(900, most=12)
     y = np.array([bag[:, 0].mean() for bag in bags])
@@ -112,7 +96,7 @@ def test_every_fit_is_that_of_whole_features(params, nothing_put_off):
     put_off = model.fit(bags, y)
     assert put_off.features_.completion
     predicted = put_off.predict(bags)
-    nothing_put_off()
+    monkeypatch.setattr(NystroemSpec, "completion", COMPLETE)
     whole = model.fit(bags, y)
     assert not whole.features_.completion
     np.testing.assert_allclose(predicted, whole.predict(bags), atol=1e-6)

@@ -6,7 +6,6 @@ import pickle
 from contextlib import nullcontext
 from itertools import product
 
-import duckdb
 import fsspec
 import pandas as pd
 import pyarrow.parquet as pq
@@ -200,13 +199,11 @@ def test_sorting_without_room_is_one_clear_error(tmp_path):
 
 def test_no_memory_says_nothing_of_a_file():
     """DuckDB got none from the system; of a file that cannot be read there is no word."""
-    error = duckdb.OutOfMemoryException("Failed to allocate block of 2 bytes (bad allocation)")
     with (
         pytest.raises(ExhaustedError, match=r"^tables: this process gets no more memory"),
         Database(2**24) as database,
-        database._running("SELECT 1"),
     ):
-        raise error
+        database.fetch("SELECT error('Failed to allocate block of 2 bytes (bad allocation)')")
 
 
 def test_the_function_has_a_name():

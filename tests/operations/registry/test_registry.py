@@ -114,7 +114,9 @@ def test_what_a_choice_took_is_not_in_the_name(registry, monkeypatch):
 
     name = registry.register(chosen(1.5))
     assert registry.register(chosen(2.5)) == name
-    monkeypatch.setattr(registry_module, "content_name", lambda group: content._names(group)[1])
+    monkeypatch.setattr(
+        registry_module, "content_name", lambda group: content.content_names(group)[1]
+    )
     earlier = registry.register(chosen(2.5))
     assert earlier != name
     registry.promote(earlier)  # which refuses a model that is not what its name says
@@ -266,14 +268,14 @@ def test_a_rollback_of_another_champion(registry, monkeypatch):
     names = [registry.register(fitted(k)) for k in ("one target", "two targets", "classes")]
     for name in names[:2]:
         registry.promote(name)
-    check = Registry._check
+    is_content = registry_module.is_content
 
-    def promoted_meanwhile(self, name):
-        check(self, name)
+    def promoted_meanwhile(group, name):
         monkeypatch.undo()
-        Registry(registry.url).promote(names[2])
+        registry.promote(names[2])
+        return is_content(group, name)
 
-    monkeypatch.setattr(Registry, "_check", promoted_meanwhile)
+    monkeypatch.setattr(registry_module, "is_content", promoted_meanwhile)
     with pytest.raises(ModelError, match=f"meanwhile .* made {names[2]} the champion"):
         registry.rollback()
     assert registry.current() == names[2]

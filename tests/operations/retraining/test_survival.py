@@ -14,6 +14,7 @@ from bagbasis import BagStore, BusyError, StoreError
 from bagbasis.jobs.commands.retrain import exit_code
 from bagbasis.jobs.commands.retrain_report import round_lines
 from bagbasis.operations import Registry, retrain
+from bagbasis.operations.registry import registry as registry_module
 from bagbasis.operations.registry.registry import POINTER
 from bagbasis.operations.retraining import state
 from tests.data.store.processes import running
@@ -256,15 +257,15 @@ def test_champion_changed_while_the_round_ran(decided):
 @pytest.mark.long
 def test_champion_changed_right_before_the_promotion(decided, monkeypatch):
     """Between the look at the registry and the promotion: it does not replace another's, either."""
-    registry, check = Registry(decided.registry_url), Registry._check
+    registry, is_content = Registry(decided.registry_url), registry_module.is_content
     other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
 
-    def be_overtaken(ours, name):
-        monkeypatch.setattr(Registry, "_check", check)
+    def be_overtaken(group, name):
+        monkeypatch.undo()
         registry.promote(other)
-        check(ours, name)
+        return is_content(group, name)
 
-    monkeypatch.setattr(Registry, "_check", be_overtaken)
+    monkeypatch.setattr(registry_module, "is_content", be_overtaken)
     assert retrain(decided).decision == "overtaken"
     assert registry.current() == other
 
