@@ -146,9 +146,9 @@ def test_models_of_earlier_versions_go_on():
     assert type(sums[0]) is RidgeStatistics
     before = old.predict(X)
     old.folds_ = sums
-    kept = {name: value for name, value in vars(old).items() if name != "_intercept"}
+    state = {name: value for name, value in vars(old).items() if name != "_intercept"}
     old = StreamingRidge()
-    old.__setstate__(pickle.loads(pickle.dumps(kept)))
+    old.__setstate__(pickle.loads(pickle.dumps(state)))
     np.testing.assert_allclose(old.predict(X), before, rtol=1e-12)
     old.partial_fit(X[200:], Y[200:])
     np.testing.assert_allclose(old.coef_, Ridge(2.0).fit(X, Y).coef_, atol=1e-10)
