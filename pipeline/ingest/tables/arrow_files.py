@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -113,7 +114,7 @@ def write_batches(named: NamedBatches, path: str) -> str:
     try:
         for place, raw in named.batches:
             batch = pa.RecordBatch.from_arrays([*map(plain_column, raw.columns)], raw.schema.names)
-            common = batch.schema if schema is None else _common(schema, batch.schema, place, named)
+            common = _common(schema or batch.schema, batch.schema, place, named)
             if writer is None or common != schema:
                 if writer is not None:
                     writer.close()
@@ -180,22 +181,24 @@ def _json_blocks(
 
 def _common(schema: pa.Schema, other: pa.Schema, place: str, named: NamedBatches) -> pa.Schema:
     """Return the columns with types that hold the values of two batches."""
-    types = {field.name: field.type for field in schema}
-    for name in [*schema.names, *other.names]:
-        if schema.names.count(name) > 1 or other.names.count(name) > 1:
+    types_before, types_here = ({field.name: field.type for field in of} for of in (schema, other))
+    for of, types in ((schema, types_before), (other, types_here)):
+        if len(types) < len(of):
+            name = next(name for name, n in Counter(of.names).items() if n > 1)
             raise DataError(f"{place}: two columns are called {name!r}; rename one")
-        if name not in other.names or name not in schema.names:
+    types = types_before | types_here | types_before  # in the order in which they came
+    for name in types:
+        if name not in types_here or name not in types_before:
             if named.may_lack:
-                types.setdefault(name, other.field(name).type if name in other.names else None)
                 continue
-            where = "here" if name not in other.names else "before"
+            where = "here" if name not in types_here else "before"
             raise DataError(
                 f"{place}: column {name!r} is missing {where}; all parts of a table need the same "
                 "columns"
             )
-        before, here = (_decoded(of.field(name).type) for of in (schema, other))
-        if schema.field(name).type == other.field(name).type:
+        if types_before[name] == types_here[name]:
             continue
+        before, here = _decoded(types_before[name]), _decoded(types_here[name])
         fields = [pa.schema([(name, kind)]) for kind in (before, here)]
         try:
             types[name] = pa.unify_schemas(fields, promote_options="permissive").field(0).type
@@ -213,11 +216,12 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
 def _with_types(batch: pa.RecordBatch, schema: pa.Schema, place: str) -> pa.RecordBatch:
     """Return a batch with the columns of a schema; DataError for a value that its type lacks."""
     columns = []
+    present = dict(zip(batch.schema.names, batch.columns, strict=True))
     for field in schema:
-        if field.name not in batch.schema.names:
+        column = present.get(field.name)
+        if column is None:
             columns.append(pa.nulls(len(batch), field.type))
             continue
-        column = batch.column(batch.schema.names.index(field.name))
         try:
             columns.append(column if column.type == field.type else column.cast(field.type))
         except pa.ArrowException as error:
