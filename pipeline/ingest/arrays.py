@@ -135,8 +135,8 @@ def ingest_arrays(
         Names of the targets. Default: the keys of a mapping. Otherwise the target names of the
         store that is appended to, or "target", or "target_0", … for several targets.
     class_names : mapping from target name to sequence of str, optional
-        Class names of the targets that are text. Required if targets come bag by bag. Default: the
-        sorted labels.
+        Class names of the targets that are text. Required if targets come bag by bag, and for
+        labels that are texts of numbers, such as "1" or "007". Default: the sorted labels.
     ids : iterable of int or str, optional
         Unique id of each bag. Default: 0, 1, ….
     responses : iterable, optional
@@ -242,7 +242,7 @@ def ingest_npz(
     The file holds ``points``, shape (n_points, n_dims), and either ``offsets``, shape (n_bags +
     1,), from 0 to n_points, or ``sizes``, shape (n_bags,). It may also hold ``ids``, shape
     (n_bags,), integers or text, and ``targets``, shape (n_bags,) or (n_bags, n_targets), numbers or
-    class labels.
+    class labels that are not texts of numbers.
 
     Responses are read from ``response_points``, shape (n_response_points, response_dims), with
     ``response_offsets`` or ``response_sizes``. A bag whose response has no points has no response.

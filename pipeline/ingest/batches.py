@@ -18,7 +18,7 @@ from ..data.bags.frames import names_of_table
 from ..data.bags.precision import IntegerRange, check_array_apart
 from ..data.bags.responses import Responses, as_response, as_responses
 from ..data.store.plan import plan_partitions
-from ..data.store.targets import targets_matrix
+from ..data.store.targets import refuse_numerals, targets_matrix
 
 BATCH_BYTES = 2**25  # points written at once
 BATCH_BAGS = 2**16  # so that the objects of many tiny bags do not fill the memory
@@ -163,7 +163,8 @@ def columns_of(
     names : sequence of str
         Names of the columns of an array. If empty, `default_names` are used.
     classes : dict
-        Given classes of targets. Other targets of text get their own sorted labels.
+        Given classes of targets. Other targets of text get their own sorted labels, unless these
+        are texts of numbers.
     n_bags : int, optional
         Number of bags. Default: the number of values of the first target.
 
@@ -189,11 +190,11 @@ def columns_of(
                 f"of {list(names) or 'the targets'}"
             )
         values_by_name = dict(zip(names or default_names(matrix.shape[1]), matrix.T, strict=True))
-    classes = classes | {
-        name: labels
-        for name, values in values_by_name.items()
-        if name not in classes and (labels := _labels(values))
-    }
+    for name, values in values_by_name.items():
+        if name not in classes and (labels := _labels(values)):
+            advice = f"class_names={{{name!r}: [...]}} of ingest_arrays if they are classes"
+            refuse_numerals(values.tolist(), f"target {name!r}", advice)
+            classes = classes | {name: labels}
     n_bags = max(map(len, values_by_name.values()), default=0) if n_bags is None else n_bags
     floats = targets_matrix(values_by_name, names or list(values_by_name), classes, n_bags)
     # one column without targets

@@ -12,7 +12,7 @@ from bagbasis import BagStore, Box, DataError, ParameterError, StoreError
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.execution.dask_data import delayed
-from bagbasis.ingest import batches as ingest_batches, ingest_arrays
+from bagbasis.ingest import batches as ingest_batches, ingest_arrays, ingest_npz
 from tests.ingest.stored_arrays import assert_holds, assert_holds_responses
 from tests.oracles.ragged import random_bags
 
@@ -177,6 +177,32 @@ def test_arrays_that_can_not_be_used(items, options, words, place, batches):
         ingest_arrays(iter(items), place, **options)
     assert words in str(caught.value)
     assert not exists(normalize_url(place))
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["1", "7", "007", ""], "such as '1'"),
+        (["1e3", "-.5", "2", None], "such as '1e3'"),
+        (["4,5", "12 %", "1'000", "3"], "such as '4,5'"),
+        (["1", "2", "n/a", "4"], "'n/a' for bag 2, but 3 of 4"),
+    ],
+)
+def test_texts_of_numbers_are_not_classes_in_silence(labels, words, tmp_path, place):
+    """As in tables: they may be numbers of another program, or names of classes."""
+    bags = [np.zeros((2, 1))] * 4
+    kinds = {"y": labels}, labels, np.array(labels, dtype=object)
+    for targets in kinds:
+        with pytest.raises(DataError, match=rf"target '\w+' is .*{words}.*class_names="):
+            ingest_arrays(bags, place, targets=targets)
+    if None not in labels:  # as an object it would be pickled
+        sizes = {"points": np.zeros((8, 1)), "sizes": [2] * 4}
+        np.savez(tmp_path / "a.npz", **sizes, targets=np.array(labels))
+        with pytest.raises(DataError, match=rf"a\.npz: target 'target' is .*{words}"):
+            ingest_npz(tmp_path / "a.npz", place)
+    classes = [label for label in labels if label]
+    store = ingest_arrays(bags, place, targets={"y": labels}, class_names={"y": classes})
+    assert store.targets()[: len(classes), 0].tolist() == [*range(len(classes))]
 
 
 @pytest.mark.parametrize("options", [{"targets": {"": [1.0]}}, {"target_names": [""]}])

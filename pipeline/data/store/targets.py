@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
@@ -28,6 +29,11 @@ class DataFrame(Protocol):
         """Return the values of a column."""
         ...
 
+
+# a number as people write it, with signs that a numeral does not have
+NUMERAL = re.compile(r"[+-]?\s*[$€£]?\s*\d+([.,'\s]\d{3})*([.,]\d+)?\s*[%$€£]?")
+# one as programs write it
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
 _MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
@@ -221,6 +227,38 @@ def warn_of_alike_names(names: Sequence[str], what: str) -> None:
             f"{what}: the classes {pair[0]!r} and {pair[1]!r} differ only in blanks or in the code "
             "of their letters, and count as two; write one name if they are one class"
         )
+
+
+def refuse_numerals(labels: Iterable[Any], what: str, advice: str) -> None:
+    """Raise DataError for texts that are or look like numbers in most places.
+
+    Parameters
+    ----------
+    labels : iterable
+        Labels, in the order of the bags. Only texts are looked at.
+    what : str
+        Name of the labels in the message.
+    advice : str
+        How classes are declared.
+    """
+    texts = {bag: label for bag, label in enumerate(labels) if isinstance(label, str) and label}
+    others = [bag for bag, text in texts.items() if not _is_numeral(text)]
+    if not texts or len(others) > len(texts) - len(others):
+        return
+    if others:
+        text, n = texts[others[0]], len(texts) - len(others)
+        raise DataError(
+            f"{what} is {text!r} for bag {others[0]}, but {n} of {len(texts)} labels are texts of "
+            f"numbers; give numbers, with NaN for a missing one, or {advice}"
+        )
+    raise DataError(
+        f"{what} is text, but all its values look like numbers, such as {texts[min(texts)]!r}; "
+        f"give numbers, or {advice}"
+    )
+
+
+def _is_numeral(text: str) -> bool:
+    return any(kind.fullmatch(text.strip()) for kind in (NUMERAL, _FLOAT))
 
 
 def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> Floats:

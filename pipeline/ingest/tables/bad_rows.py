@@ -11,7 +11,16 @@ from ...core.errors import ParameterError
 from ...data.store.targets import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
-from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, null_condition
+from .scans import (
+    CLAIM,
+    FOLDER,
+    ITEMS,
+    SQL_TYPES,
+    UNLIKE,
+    WRITTEN,
+    Scan,
+    null_condition,
+)
 from .values import MEDIAN, Value, alias, inputs_of
 
 INTEGER = "[+-]?[0-9]+"
@@ -96,6 +105,7 @@ def problems_of(scan: Scan) -> list[RowProblem]:
     problems: list[RowProblem] = [(no_id if scan.columns.ids else "false", lambda *_: no_id_text)]
     if scan.files[0].lists and scan.columns.missing in ("refuse", MEDIAN):
         problems.append((f"{ITEMS} = 0", lambda *_: _EMPTY))
+    problems += [_of_folder(j, name) for j, (name, _) in enumerate(scan.files[0].claims)]
     for j, column in enumerate(scan.columns.coordinates):
         problems += _of_cells(scan, column, f"coordinate {column.name!r}")
         problems += _of_coordinate(scan, j, column, f"coordinate {column.name!r}")
@@ -122,6 +132,21 @@ def unfit_numbers(scan: Scan, j: int) -> list[RowProblem]:
 
     is_infinite = f"isinf(z{j})"
     return [(is_infinite, lambda *_: f"target {target.name!r} is infinite"), (is_beyond, message)]
+
+
+def _of_folder(j: int, name: str) -> RowProblem:
+    """Return the problem of a cell unlike the value that a folder such as st=JFK gives its column.
+
+    One of the two is wrong, and nothing tells which.
+    """
+
+    def message(row: Mapping[str, Any], _: BadCells) -> str:
+        return (
+            f"column {name!r} is {row[f'{CLAIM}{j}']!r}, but the file is in a folder "
+            f"{name}={row[f'{FOLDER}{j}']}; correct one of them, or rename the column or the folder"
+        )
+
+    return f"{UNLIKE}{j}", message
 
 
 def _of_cells(scan: Scan, value: Value, what: str) -> list[RowProblem]:

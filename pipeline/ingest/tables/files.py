@@ -87,6 +87,8 @@ class TableFile:
     parts : tuple of (str, str or None)
         Columns made from the names of folders, such as st=JFK, and their value, which holds for all
         rows; None if the value is missing.
+    claims : tuple of (str, str or None)
+        As ``parts``, for columns that the file has, too: every row must have the folder's value.
     copy : str
         Parquet file with the rows of an Arrow file; empty for other files.
     start, stop : int
@@ -107,6 +109,7 @@ class TableFile:
     can_be_cut: bool = True
     vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parts: tuple[tuple[str, str | None], ...] = ()
+    claims: tuple[tuple[str, str | None], ...] = ()
     copy: str = ""
     start: int = 0
     stop: int | None = None
@@ -369,7 +372,11 @@ def _fit(file: TableFile, columns: Columns) -> TableFile:
             raise no_column(file.url, name, file.names)
         if n_columns[name] > 1:
             raise DataError(f"{file.url}: two columns are called {name!r}; rename one")
-    folder_values = tuple((n, v) for n, v in file.parts if n in used and n not in n_columns)
+        if len({value for folder, value in file.parts if folder == name}) > 1:
+            raise DataError(f"{file.url}: two folders give {name!r} a value; rename one")
+    of_folders = [(name, value) for name, value in parts.items() if name in used]
+    folder_values = tuple((n, v) for n, v in of_folders if n not in n_columns)
+    claims = tuple((n, v) for n, v in of_folders if n in n_columns)
     of_coordinates = inputs_of(columns.coordinates)
     lists = {name: file.lists[name] for name in of_coordinates if name in file.lists}
     plain = [coordinate.text for coordinate in columns.coordinates if not coordinate.sql]
@@ -380,9 +387,8 @@ def _fit(file: TableFile, columns: Columns) -> TableFile:
             "give all coordinates as lists, a row per bag, or as numbers, a row per point"
         )
     _check_types(file, columns)
-    return replace(
-        file, parts=folder_values, lists=lists, n_rows=next(iter(lists.values()), file.n_rows)
-    )
+    n_rows = next(iter(lists.values()), file.n_rows)
+    return replace(file, parts=folder_values, claims=claims, lists=lists, n_rows=n_rows)
 
 
 def _parts_of(path: str) -> tuple[tuple[str, str | None], ...]:

@@ -22,6 +22,8 @@ FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2
 ROWS_TO_GUESS = 20_480
 ROW = "file_row_number"
 WRITTEN, ITEMS = "written", "items"  # for lists: the row of the file, and the length of its lists
+# for columns that folders name, too: their cell, the folder's value, and whether they differ
+CLAIM, FOLDER, UNLIKE = "claim", "folder", "unlike"
 SECONDS_PER_DAY = 86400.0
 SQL_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "number": "BIGINT", "text": "VARCHAR"}
 # of text in CSV: the first that all cells fit
@@ -91,6 +93,7 @@ class Scan:
                     f"{self._cell(target.text)} AS y{j}",
                     f"{self._number(target.text)} AS z{j}",
                 ]
+        cells += self._claims()
         cells += [WRITTEN, ITEMS] if self.files[0].lists else []
         return f"SELECT {', '.join(dict.fromkeys(cells))} FROM {self._source()}"
 
@@ -187,9 +190,26 @@ class Scan:
             column = f"c{self.files[0].positions[name]}"
             is_fine = self._is_fine(name)  # few functions take these
             return f"CAST({column} AS TIMESTAMP WITH TIME ZONE)" if is_fine else column
-        values = [dict(file.parts)[name] for file in self.files]
-        texts = ", ".join("NULL" if value is None else quoted(value) for value in values)
-        return f"CAST([{texts}] AS VARCHAR[])[CAST(file_index AS BIGINT) + 1]"
+        return _by_file([dict(file.parts)[name] for file in self.files])
+
+    def _claims(self) -> list[str]:
+        """Return, for each column that folders name, too, its value there and whether both differ.
+
+        They agree as texts, numbers or times: "True" is true, "01" is 1.
+        """
+        selected = []
+        for j, (name, _) in enumerate(self.files[0].claims):
+            folder = _by_file([file.claims[j][1] for file in self.files])
+            cell = f"CAST({self._column(name)} AS VARCHAR)"
+            same = [f"lower({cell}) = lower({folder})"] + [
+                f"TRY_CAST({cell} AS {kind}) = TRY_CAST({folder} AS {kind})"
+                for kind in ("DOUBLE", "TIMESTAMP")
+            ]
+            both_missing = f"(nullif({cell}, '') IS NULL AND {folder} IS NULL)"
+            are_same = " OR ".join(f"coalesce({condition}, false)" for condition in same)
+            selected += [f"{cell} AS {CLAIM}{j}", f"{folder} AS {FOLDER}{j}"]
+            selected.append(f"NOT ({are_same} OR {both_missing}) AS {UNLIKE}{j}")
+        return selected
 
     def _cell(self, name: str) -> str:
         """Return a column without the values that count as missing."""
@@ -299,6 +319,7 @@ def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
 
     def layout(file: TableFile) -> tuple[object, ...]:
         of_folders = tuple(name for name, _ in file.parts)
+        of_folders += ("", *(name for name, _ in file.claims))
         kind = file.names, file.types, [*file.lists], file.delimiter, of_folders
         piece = file.start, file.stop, file.index // FILES_PER_SCAN
         return (file.is_parquet, file.is_gzip, *kind, *piece)
@@ -321,6 +342,12 @@ def guess_types(columns: Columns, files: Sequence[TableFile], database: Database
             [answer] = database.fetch(f"SELECT {guesses} FROM ({rows})")
             types |= zip(asked, answer.values(), strict=True)
     return replace(columns, types=types)
+
+
+def _by_file(values: Sequence[str | None]) -> str:
+    """Return the SQL of a text that each file of a scan has, or NULL."""
+    texts = ", ".join("NULL" if value is None else quoted(value) for value in values)
+    return f"CAST([{texts}] AS VARCHAR[])[CAST(file_index AS BIGINT) + 1]"
 
 
 def _guess(scan: Scan, cell: str) -> str:

@@ -7,7 +7,6 @@ other files decide.
 from __future__ import annotations
 
 import logging
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.bags.box import Box
 from ...data.bags.precision import check_integers_apart
+from ...data.store.targets import NUMERAL
 from .bad_rows import (
     BadRow,
     RowProblem,
@@ -42,8 +42,6 @@ logger = logging.getLogger(__name__)
 MAX_COLUMNS = 1_024  # coordinates that one query surveys
 N_HASHED = 8  # coordinates by whose values rows of wider tables are sampled
 SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a shuffle are made
-# a number as people write it, with signs that a numeral does not have
-_NUMERAL = re.compile(r"[+-]?\s*[$€£]?\s*\d+([.,'\s]\d{3})*([.,]\d+)?\s*[%$€£]?")
 _MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
 SortedLabels = dict[str, set[str]]  # the texts of each target
@@ -353,7 +351,7 @@ def sort_labels(name: str, parts: Iterable[set[str]], types: Mapping[str, str]) 
     DataError for too many, and for numbers such as "4,5" or "12 %" unless ``types`` has the target.
     """
     labels: set[str] = set().union(*parts)
-    if labels and name not in types and all(map(_NUMERAL.fullmatch, labels)):
+    if labels and name not in types and all(map(NUMERAL.fullmatch, labels)):
         raise DataError(
             f"target {name!r} is text such as {min(labels)!r}, which looks like a number; if it is "
             "one, write it without signs, or name decimal_separator or thousands in read; if it is "

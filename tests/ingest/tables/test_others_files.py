@@ -66,7 +66,7 @@ def test_columns_that_folders_tell(ending, tmp_path, client, ingest_cut):
 
 @pytest.mark.long
 def test_folders_beside_lists_and_what_they_do_not_tell(tmp_path):
-    """A coordinate of all points of a file; a missing value; a column of the file comes first."""
+    """A coordinate of all points of a file; a missing value; a folder not of a column in use."""
     table = ragged()
     for name, rows in (("d=1.5", slice(0, 20)), ("d=__HIVE_DEFAULT_PARTITION__", slice(20, 30))):
         (tmp_path / name).mkdir()
@@ -78,12 +78,54 @@ def test_folders_beside_lists_and_what_they_do_not_tell(tmp_path):
     store = ingest_tables(tmp_path, tmp_path / "s.zarr", missing="drop_bag", **arguments)
     assert store.n_bags == 20
     assert (store.read().points[:, 1] == 1.5).all()
-    (tmp_path / "x=7").mkdir()
-    pa.parquet.write_table(table, tmp_path / "x=7" / "p.parquet")
+    (tmp_path / "z=7").mkdir()
+    pa.parquet.write_table(table, tmp_path / "z=7" / "p.parquet")
     arguments["coordinates"] = ["x", "y"]
-    assert_is_ragged(ingest_tables(tmp_path / "x=7", tmp_path / "own.zarr", **arguments))
+    assert_is_ragged(ingest_tables(tmp_path / "z=7", tmp_path / "own.zarr", **arguments))
     with pytest.raises(DataError, match="no column 'e'"):
         ingest_tables(tmp_path, tmp_path / "e.zarr", **arguments | {"coordinates": ["x", "e"]})
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_folders_that_say_otherwise_than_a_column_of_the_file(ending, tmp_path):
+    """One of the two is wrong. Values that are written otherwise agree."""
+    folder = tmp_path / "label=True" / "level=01"
+    columns = {"bag": [1, 2], "x": [0.5, 1.5], "level": [1, 1], "label": [True, True]}
+    arguments = {"id_column": "bag", "coordinates": ["x"], "targets": ["level", "label"]}
+    source = str(tmp_path / "label=True" / "level=*" / f"p.{ending}")
+
+    def write(frame):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"p.{ending}"
+        if ending == "parquet":
+            frame.to_parquet(path)
+        elif ending == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_json(path, orient="records", lines=True)
+
+    write(pd.DataFrame(columns))
+    assert ingest_tables(source, tmp_path / "s.zarr", **arguments).targets()[:, 0].tolist() == [
+        1,
+        1,
+    ]
+    write(pd.DataFrame(columns | {"level": [1, 3]}))
+    with pytest.raises(DataError, match=r"row 1.*'level' is '3', but .* folder level=01"):
+        ingest_tables(source, tmp_path / "o.zarr", **arguments)
+    write(pd.DataFrame(columns | {"level": [1, None]}))
+    with pytest.raises(DataError, match=r"row 1.*'level' is None, but .* folder level=01"):
+        ingest_tables(source, tmp_path / "o.zarr", **arguments)
+    expressions = arguments | {"targets": {"high": "level > 2"}}
+    with pytest.raises(DataError, match=r"'level' is None, but .* folder level=01"):
+        ingest_tables(source, tmp_path / "o.zarr", **expressions)
+    assert (
+        len(ingest_tables(source, tmp_path / "o.zarr", **arguments | {"targets": ["label"]})) == 2
+    )
+    twice = tmp_path / "level=1" / folder.relative_to(tmp_path)
+    twice.parent.mkdir(parents=True)
+    folder.rename(twice)
+    with pytest.raises(DataError, match="two folders give 'level' a value"):
+        ingest_tables(twice / f"p.{ending}", tmp_path / "t.zarr", **arguments)
 
 
 @pytest.mark.parametrize("kind", ["feather", "arrow", "ipc", "folder"])
