@@ -295,7 +295,9 @@ def constraint_of(annotation: object) -> Constraint[Any] | None:
         named = next((member for member in more if isinstance(member, Constraint)), None)
         if isinstance(named, Instance) and not named.name:
             return replace(named, name=(get_origin(inner) or inner).__name__)
-        return constraint_of(inner) if named is None else named
+        if named is None:
+            return constraint_of(inner)
+        return named | None_ if NoneType in get_args(inner) else named
     if origin in (Union, UnionType):
         members = [constraint_of(member) for member in get_args(annotation)]
         return None if None in members else reduce(or_, cast("list[Constraint[Any]]", members))

@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from .constraints import Constraint, UnfitError
 from .errors import ParameterError, closest, shown, warn
+from .saved import UnknownComponentError
 
 _T = TypeVar("_T")
 K = TypeVar("K")
@@ -145,6 +146,20 @@ class ComponentRegistry(Mapping[str, type[_T]], Generic[_T]):
             return self[name]
         hint = closest(name, list(self)) if isinstance(name, str) else ""
         raise ParameterError(f"{parameter} is {shown(name)}{hint}; expected one of {list(self)}")
+
+    def saved(self, name: str) -> type[_T]:
+        """Return the class of a name or short name in saved data.
+
+        Raises
+        ------
+        UnknownComponentError
+            If nothing registers the name: another package did, or a newer version.
+        """
+        self._find(name)
+        kind, _ = self._short.get(name, (name, {}))
+        if kind not in self:
+            raise UnknownComponentError(self.kind, name)
+        return self[kind]
 
     def __getitem__(self, name: str) -> type[_T]:
         self._find(name)

@@ -91,6 +91,24 @@ class NewerError(TypeError, ValueError):
         super().__init__(f"{head}{author} of bagbasis wrote it{tail}; update bagbasis")
 
 
+class UnknownComponentError(NewerError):
+    """Saved data that need a component which nothing here registers.
+
+    Parameters
+    ----------
+    kind, name : str
+        The kind and the name of the component: "embedding", "wavelets".
+    """
+
+    def __init__(self, kind: str, name: object) -> None:
+        self.kind, self.name = kind, name
+        Exception.__init__(
+            self,
+            f"it needs the {kind} {name!r}, which is not registered here: install the package that "
+            "adds it, or update bagbasis",
+        )
+
+
 def newer_error(error: Exception, values: Mapping[str, Any]) -> NewerError | None:
     """Return the error for saved values that a newer version wrote; None for damaged values.
 
@@ -107,6 +125,8 @@ def newer_error(error: Exception, values: Mapping[str, Any]) -> NewerError | Non
     saved_by = _author_of(values)
     if isinstance(error.__cause__, NewerError):
         error = error.__cause__
+    if isinstance(error, UnknownComponentError):
+        return error
     if isinstance(error, NewerError):
         return error if error.saved_by else NewerError(error.unknown, saved_by, error.reason)
     keyword = UNEXPECTED.search(str(error)) if isinstance(error, TypeError) else None

@@ -71,16 +71,17 @@ def from_name(
 
     Raises
     ------
+    UnknownComponentError
+        If the name is not registered.
     ModelError
-        If the name is not registered, or the embedding of this name cannot be inside an embedding
-        of level ``nesting``.
+        If the embedding of this name cannot be inside an embedding of level ``nesting``.
     """
     fields = dict(values)
     name = fields.pop("name", None)
-    known = name in EMBEDDINGS and (nesting is None or EMBEDDINGS[name].nesting < nesting)
-    if not known:
-        raise ModelError(f"unknown embedding {name!r}; this version knows {list(EMBEDDINGS)}")
-    kind = EMBEDDINGS[name].spec_kind
+    embedding_kind = EMBEDDINGS.saved(name)
+    if nesting is not None and embedding_kind.nesting >= nesting:
+        raise ModelError(f"{name!r} cannot be the inner embedding of another one")
+    kind = embedding_kind.spec_kind
     if isinstance(fields.get(INNER), Mapping):
         fields[INNER] = from_name(fields[INNER], arrays, kind.nesting)
     return kind.from_dict(fields, arrays)
@@ -115,4 +116,6 @@ def check_inner(inner: Embedding[Any] | None, owner: Embedding[Any]) -> Embeddin
 
 def from_params(values: Mapping[str, Any] | None) -> Embedding[Any] | None:
     """Return the embedding of {name, params} from a saved model; None for None."""
-    return None if values is None else EMBEDDINGS[values["name"]].from_params(values["params"])
+    return (
+        None if values is None else EMBEDDINGS.saved(values["name"]).from_params(values["params"])
+    )

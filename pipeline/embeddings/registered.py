@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from numpy.typing import NDArray
 
 from ..core import Instance, MappingOf, NameIn, Open, Text, checked
+from ..core.errors import ModelError
+from ..core.saved import UnknownComponentError
 from .base import Embedding, EmbeddingSpec
 from .kinds import EMBEDDINGS, from_name, with_name
 from .transforms import NO_ARRAYS
@@ -57,7 +59,7 @@ def spec_from_dict(
     Raises
     ------
     ModelError
-        If this version has no embedding of this name.
+        If no embedding of this name is registered.
 
     See Also
     --------
@@ -76,4 +78,7 @@ def spec_from_dict(
     >>> spec_from_dict(spec_to_dict(spec)) == spec
     True
     """
-    return from_name(values, arrays or NO_ARRAYS)
+    try:
+        return from_name(values, arrays or NO_ARRAYS)
+    except UnknownComponentError as error:
+        raise ModelError(str(error)) from error

@@ -34,7 +34,7 @@ from ..data.storage.zarr_stores import (
 from ..data.store.checksums import checksum_of_values
 from ..embeddings.base import Embedding
 from ..embeddings.composed.point_maps import transformer_to_list
-from ..embeddings.kinds import EMBEDDINGS
+from ..embeddings.kinds import EMBEDDINGS, from_params
 from ..embeddings.random_features.base import RandomFeatures
 from ..embeddings.random_features.registered import DEFAULT_FEATURES, RANDOM_FEATURES
 from .fitting.feature_map import SECOND_BASIS
@@ -226,7 +226,7 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     }
     if second is not None and second is not False and not isinstance(second, str):
         second = dict(second)
-        second = RANDOM_FEATURES[second.pop("name", DEFAULT_FEATURES)](**second)
+        second = RANDOM_FEATURES.saved(second.pop("name", DEFAULT_FEATURES))(**second)
     return {**values["params"], **nested, SECOND_BASIS: second}
 
 
@@ -282,9 +282,9 @@ def _second_to_dict(second: RandomFeatures | str) -> dict[str, Any] | str:
 
 
 def _embedding_from_dict(values: dict[str, Any] | str | None) -> Embedding | str | None:
-    if values is None or isinstance(values, str):
-        return values
-    return EMBEDDINGS[values["name"]].from_params(values["params"])
+    if isinstance(values, str) and values != "auto":
+        EMBEDDINGS.saved(values)
+    return values if isinstance(values, str) else from_params(values)
 
 
 def _plain_params(estimator: HasParams) -> dict[str, Any]:

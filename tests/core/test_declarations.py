@@ -202,6 +202,7 @@ def test_people_read_types():
         (Annotated[int, Integer(1)] | bool, Integer(1) | Boolean),
         (Annotated[str, "words that are no constraint"], Text),
         (Tail | Annotated[str, OneOf("auto")] | None, Real(gt=0, lt=0.5) | OneOf("auto") | None_),
+        (Annotated[int | None, Integer(1)], Integer(1) | None_),
         (list[int], None),
         (int | list[int], None),
         (inspect.Signature, None),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bagbasis import ModelError, load_model
 from tests.core.recipes import MODULES, blocks_of, write_package
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +44,9 @@ def test_every_recipe_has_a_module():
 @pytest.mark.long
 def test_components_of_another_package(package):
     """They are used by name, saved, configured and checked as ours; a broken one is left out, and
-    the contract tests ask for no example of a statistic's methods: a fifth file."""
+    the contract tests ask for no example of a statistic's methods: a fifth file. Without their
+    package, a saved model says what it needs."""
+    saved = str(package / "model.zarr")
     run(
         package,
         f"""
@@ -66,9 +69,8 @@ assert build(section).power == 1.0
 bags = list(np.random.default_rng(0).random((30, 5, 2)))
 y = np.array([bag.mean() for bag in bags])
 model = DoubleBasisRegressor("centre", alpha=1e-3).fit(bags, y)
-with tempfile.TemporaryDirectory() as place:
-    model.save(place + "/m.zarr")
-    again = load_model(place + "/m.zarr")
+model.save({saved!r})
+again = load_model({saved!r})
 assert (again.predict(bags) == model.predict(bags)).all()
 wide = DoubleBasisRegressor("centre", "wide", alpha=1e-3).fit(bags, y).features_.second
 assert wide.scale == 3 * model.features_.second.scale
@@ -124,6 +126,8 @@ calls = [method for method in methods if callable(method)]
 assert not [call for call in calls if PublicCallable(call, MeanGap).needs_example]
 """,
     )
+    with pytest.raises(ModelError, match="embedding 'centre', which is not registered here"):
+        load_model(saved)
 
 
 @pytest.mark.long

@@ -201,7 +201,7 @@ Learn = Callable[[RandomFeatures, FeatureMap, SampleRows], FeatureSpec]
 
 
 def _spec_kind(values: dict[str, Any]) -> type[FeatureSpec]:
-    return RANDOM_FEATURES[values.get("name", DEFAULT_FEATURES)].spec_kind
+    return RANDOM_FEATURES.saved(values.get("name", DEFAULT_FEATURES)).spec_kind
 
 
 def in_embedded_order(source: LabelledBags, embedding: object) -> LabelledBags:
