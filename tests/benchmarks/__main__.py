@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from bagbasis.core.compiling import compiling_at_once
+from tests.passes import compiling_at_once
 
 from .kept import keep
 from .pairing import Row

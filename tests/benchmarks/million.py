@@ -28,16 +28,14 @@ from bagbasis import (
     RandomFourierFeatures,
     connect as open_cluster,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
 from bagbasis.datasets import generate, make_dataset
-from bagbasis.execution.tasks import current_client
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.configs.sections import build, embedding_section
 from bagbasis.models import write_predictions
-from bagbasis.models.fitting.plan import FitPlan
-from bagbasis.models.outcomes.reals import Reals
 from bagbasis.operations import DriftDetector
+from tests.oracles.labelled import labelled
+from tests.oracles.planned import plan_of
+from tests.passes import current_client
 
 from .data import OUTPUT, mixture_store, peak_mib
 
@@ -186,8 +184,7 @@ def seconds_of(what: str) -> Iterator[None]:
 
 def tasks(store, model):
     """The ranges of the fit's tasks."""
-    bags = LabelledBags(store, Targets(store.target_names))
-    return FitPlan(bags, model.features_, Reals(1), None, "float32").ranges
+    return plan_of(labelled(store, names=store.target_names), model.features_).ranges
 
 
 if __name__ == "__main__":

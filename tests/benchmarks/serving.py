@@ -17,9 +17,9 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.operations import Registry
 from tests.jobs.serving import serving as server_of
+from tests.passes import kernel_threads
 
 from .data import OUTPUT
 from .pairing import Row, pair

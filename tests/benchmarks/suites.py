@@ -34,16 +34,15 @@ from bagbasis import (
     connect,
     cross_val_score,
 )
-from bagbasis.core.compiling import compiling_at_once
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.store.reading import partitions
 from bagbasis.datasets import BLOCK, Digits
-from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.jobs.experiments.speed.peers_regression import fit_dask, fit_sklearn
 from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import solve, solve_gcv
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles.table import TIMED
+from tests.passes import compiling_at_once, kernel_threads
 
 from .data import OUTPUT, mixture_store
 from .hdd import hdd

@@ -20,7 +20,6 @@ import pandas as pd
 
 from bagbasis import BagStore, StoreError, merge_stores
 from bagbasis.datasets import generate
-from bagbasis.execution.costs import pass_limits
 from bagbasis.jobs.commands.retrain import CHAMPION_KEPT
 from bagbasis.operations import Registry
 from tests.chaos.children import tell
@@ -38,6 +37,7 @@ from tests.datasets.generating import SHIFTED
 from tests.jobs.running import bags, settings
 from tests.operations.retraining.problems import create, estimator, grow
 from tests.oracles.labelled import labelled_bags
+from tests.passes import pass_limits
 
 N_BAGS = 120
 N_BATCHES = 4

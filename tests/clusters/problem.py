@@ -12,12 +12,9 @@ import numpy as np
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
-from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.tasks import map_tasks
-from bagbasis.execution.worker_threads import kernel_threads
 from tests.execution.gated import Gate
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled, labelled_bags, stored
+from tests.passes import kernel_threads, map_tasks, pass_limits
 
 ROOT = Path(__file__).parents[2]
 BAGS, Y = labelled_bags(160, most=40)
@@ -35,7 +32,7 @@ class HeldBags(LabelledBags):
 def fitted(url, *, held=False):
     """The model of the store, by tasks that wait at the gate if they are held."""
     store = stored(url, BAGS, Y) if not Path(url).exists() else _opened(url)
-    bags = (HeldBags if held else LabelledBags)(store, Targets(("y",)))
+    bags = labelled(store, kind=HeldBags if held else LabelledBags)
     model = DoubleBasisRegressor(
         ProjectionEmbedding(n_per_dim=4),
         RandomFourierFeatures(n_features=64),

@@ -32,11 +32,11 @@ from bagbasis.execution.clusters import cluster_checks
 from bagbasis.execution.clusters.cluster_checks import check_store, check_versions
 from bagbasis.execution.clusters.profiles import LocalProfile, load_profile, walltime_seconds
 from bagbasis.execution.clusters.tls import check_address
-from bagbasis.execution.tasks import current_client, map_reduce, map_tasks
-from bagbasis.execution.worker_threads import kernel_threads
+from bagbasis.execution.tasks import map_reduce
 from tests.data.storage.objects import among_objects
 from tests.execution.gated import until
 from tests.oracles.labelled import labelled_bags, stored
+from tests.passes import current_client, kernel_threads, map_tasks
 
 BAGS, Y = labelled_bags(30, most=9)
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ import dask
 import pytest
 
 from bagbasis import ClusterError, ConfigError, connect
-from bagbasis.execution.tasks import current_client
 from tests.clusters.problem import ROOT, assert_same, cores_of_lanes, fitted, process
 from tests.execution.gated import until
+from tests.passes import current_client
 
 pytestmark = pytest.mark.gateway
 

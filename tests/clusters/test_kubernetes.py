@@ -20,8 +20,8 @@ import yaml
 from bagbasis import ClusterError, ConfigError, connect
 from bagbasis.execution.clusters.kubernetes import manifest_of
 from bagbasis.execution.clusters.profiles import load_profile
-from bagbasis.execution.tasks import current_client
 from tests.clusters.problem import ROOT, assert_same, fitted
+from tests.passes import current_client
 
 pytestmark = pytest.mark.kubernetes
 

@@ -14,10 +14,10 @@ import pytest
 from bagbasis import ClusterError, ConfigError, connect
 from bagbasis.execution.clusters.job_queue import job_queue_cluster
 from bagbasis.execution.clusters.profiles import load_profile
-from bagbasis.execution.tasks import current_client
 from tests.clusters.intruder import open_to_others, ports_of, ports_told
 from tests.clusters.problem import assert_same, cores_of_lanes, fitted
 from tests.execution.gated import Gate, until
+from tests.passes import current_client
 
 pytestmark = pytest.mark.slurm
 

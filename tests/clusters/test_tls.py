@@ -9,10 +9,10 @@ import ssl
 import pytest
 
 from bagbasis import ClusterError, ConfigError, ParameterError, connect
-from bagbasis.execution.tasks import current_client
 from tests.clusters.encrypted import certificates, free_port, listens, profile, scheduler
 from tests.clusters.problem import assert_same, fitted
 from tests.execution.gated import until
+from tests.passes import current_client
 
 pytestmark = pytest.mark.tls
 

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from bagbasis.core.compiling import EarlyKernel, compiling_at_once
+from bagbasis.core.compiling import EarlyKernel
+from tests.passes import compiling_at_once
 
 
 class Compiled:

@@ -9,9 +9,9 @@ from bagbasis import BagError, Bags, BagStore, Box, DataError, ParameterError, P
 from bagbasis.densities import Densities, Smoothness, choose_smoothness, estimate_densities
 from bagbasis.embeddings import BASES, index_set
 from bagbasis.embeddings.bases.smoothness import choose_bandwidth
-from bagbasis.execution.costs import pass_limits
 from tests.oracles.densities import kernel_score_by_loop
 from tests.oracles.series import index_set_by_loop, leave_one_out_score
+from tests.passes import pass_limits
 from tests.workers import two_workers
 
 

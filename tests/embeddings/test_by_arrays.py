@@ -20,12 +20,12 @@ from bagbasis import (
     SlicedWassersteinEmbedding,
     as_bags,
 )
-from bagbasis.core.compiling import compiling_at_once
 from bagbasis.embeddings import launching as module
 from bagbasis.embeddings.bases.coefficients import project
 from bagbasis.embeddings.kernels import by_arrays as arrays
 from bagbasis.embeddings.kernels.by_arrays import by_arrays, is_small
 from bagbasis.models.fitting.choice.automatic import choose_embedding
+from tests.passes import compiling_at_once
 
 SIZES = (1, 2, 7, 300, 33)
 CASES = {

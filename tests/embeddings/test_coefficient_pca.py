@@ -20,9 +20,9 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.embeddings.composed.row_moments import LANCZOS, RowMoments, principal_axes, signed
-from bagbasis.execution.costs import pass_limits
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.principal import components_by_svd
+from tests.passes import pass_limits
 
 BAGS, Y = labelled_bags(150)
 S = 25  # coefficients of `inner`

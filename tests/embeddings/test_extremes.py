@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 
 from bagbasis import ExtremesEmbedding, as_bags
-from bagbasis.core.compiling import compiling_at_once
+from tests.passes import compiling_at_once
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.random((size, 3)) for size in (1, 30, 257, 1000)]

@@ -26,9 +26,9 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.embeddings.composed import point_transformer
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models.fitting.feature_map import warn_of_outside
 from tests.oracles.labelled import labelled_bags, stored
+from tests.passes import pass_limits
 
 BAGS, Y = labelled_bags(120, 3)
 RNG = np.random.default_rng(1)

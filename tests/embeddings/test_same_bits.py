@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bagbasis import ExtremesEmbedding, MomentsEmbedding, SlicedWassersteinEmbedding, as_bags
-from bagbasis.core.compiling import compiling_at_once
 from bagbasis.embeddings.kernels.same_bits import are_few_points, are_few_values
 from bagbasis.models.ridge.gram_products import GramProducts, add_upper, unpack_products
 from tests.early import never_compiled
+from tests.passes import compiling_at_once
 
 EMBEDDINGS = {
     "moments": MomentsEmbedding(),

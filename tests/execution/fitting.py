@@ -17,8 +17,8 @@ from bagbasis import (
     RandomFourierFeatures,
     connect as connected,
 )
-from bagbasis.data.labelled.labels import Targets
 from tests.execution.logged import LoggedBags, checkpoints, many_tasks
+from tests.oracles.labelled import labelled
 from tests.oracles.planned import chosen_features, posed
 
 
@@ -32,7 +32,7 @@ def regressor() -> DoubleBasisRegressor:
 
 def fitted(url, folder):
     """The model of a store, with checkpoints every four of 32 logged tasks."""
-    bags = LoggedBags(BagStore.open(url), Targets(("y",)))
+    bags = labelled(BagStore.open(url), kind=LoggedBags)
     model = regressor()
     features = chosen_features(model, posed(model, bags))
     with many_tasks(), checkpoints(folder, bags.data, features) as saved:

@@ -9,13 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
-from bagbasis.models.fitting.plan import FitPlan
-from bagbasis.models.outcomes.reals import Reals
 from tests.data.store.processes import context
 from tests.execution.gated import Gate, alive, until
+from tests.oracles.labelled import labelled
+from tests.oracles.planned import plan_of
+from tests.passes import pass_limits
 
 N_TASKS, EVERY, FREE = 32, 4, 14
 
@@ -85,8 +84,7 @@ def many_tasks():
 
 def checkpoints(url, store, features, every=EVERY) -> Checkpoints:
     """Checkpoints every few tasks of such a fit."""
-    bags = LabelledBags(store, Targets(("y",)))
-    seconds = FitPlan(bags, features, Reals(1), None, "float32").seconds
+    seconds = plan_of(labelled(store), features).seconds
     return Checkpoints(url, (every + 0.5) * seconds / N_TASKS)
 
 

@@ -19,16 +19,13 @@ from bagbasis import (
     features,
 )
 from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
-from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.tasks import current_client, map_reduce, map_tasks
-from bagbasis.execution.worker_threads import kernel_threads
-from bagbasis.models.fitting.plan import FitPlan
-from bagbasis.models.outcomes.reals import Reals
+from bagbasis.execution.tasks import map_reduce
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled, labelled_bags, stored
+from tests.oracles.planned import plan_of
 from tests.oracles.ridge_entries import unpacked
+from tests.passes import current_client, kernel_threads, map_tasks, pass_limits
 
 pytestmark = pytest.mark.long
 
@@ -55,7 +52,7 @@ def many_tasks():
 
 
 def bags_of(store):
-    return LabelledBags(store, Targets(("y",)))
+    return labelled(store)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +72,7 @@ def alone(stores):
     result, store = {}, stores[None]
     for precision in ("float64", "float32"):
         model = regressor(precision).fit(store, holdout=0.1)
-        fit = FitPlan(bags_of(store), model.features_, Reals(1), None, precision)
+        fit = plan_of(bags_of(store), model.features_, precision=precision)
         result[precision] = (model, fit.run().train)
     return result
 
@@ -102,7 +99,7 @@ def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
     in double to 1e-12, in float32 to its rounding."""
     store = stores[chunk_points]
     model, statistics = alone[precision]
-    fit = FitPlan(bags_of(store), model.features_, Reals(1), None, precision)
+    fit = plan_of(bags_of(store), model.features_, precision=precision)
     close(fit.run().train, statistics, 1e-12 if precision == "float64" else 2e-7)
     seen = []
     fitted = regressor(precision).fit(
@@ -159,7 +156,7 @@ def test_bags_in_memory_stay_here(cluster):
             seen.append(os.getpid())
             yield from super().batches(*bag_range, **limits)
 
-    regressor(alpha=1.0).fit(Noted(Bags.from_list(BAGS), Targets((), Y[:, None])))
+    regressor(alpha=1.0).fit(labelled(Bags.from_list(BAGS), Y, kind=Noted))
     assert set(seen) == {os.getpid()}
 
 
@@ -276,7 +273,7 @@ def test_progress_comes_while_tasks_run(cluster, stores, tmp_path):
         if done > 0:
             moved.set()
 
-    bags = GatedBags(store, Targets(("y",)))
+    bags = labelled(store, kind=GatedBags)
     fit = threading.Thread(target=lambda: regressor(alpha=1.0).fit(bags, progress=progress))
     fit.start()
     until(lambda: len(gate.waiting()) == workers)
@@ -294,7 +291,7 @@ def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     gate = Gate(f"{store.url}.gate").arm()
     fitted = regressor()
-    bags = GatedBags(store, Targets(("y",)))
+    bags = labelled(store, kind=GatedBags)
     kill_a_worker(cluster, gate, lambda: fitted.fit(bags, holdout=0.1))
     model, _ = alone["float64"]
     np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=0, atol=1e-9)

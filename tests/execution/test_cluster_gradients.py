@@ -15,12 +15,11 @@ from bagbasis import (
     connect,
 )
 from bagbasis.execution.affinity import WorkerAffinity
-from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.fitting import feature_rows
 from tests.data.store.processes import loaded
 from tests.execution.gated import kill
 from tests.oracles.labelled import labelled_bags, stored
+from tests.passes import pass_limits, use_cores
 
 ALPHAS = 0.1, "validation"
 

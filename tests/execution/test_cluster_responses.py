@@ -17,9 +17,9 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.data.labelled.labels import ResponseBags
-from bagbasis.execution.costs import pass_limits
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags
+from tests.passes import pass_limits
 from tests.workers import two_workers
 
 N = 160

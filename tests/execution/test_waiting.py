@@ -11,9 +11,10 @@ from distributed import Client as DaskClient, LocalCluster
 
 from bagbasis import ClusterError
 from bagbasis.execution import waiting
-from bagbasis.execution.tasks import map_reduce, map_tasks
+from bagbasis.execution.tasks import map_reduce
 from tests.execution.gated import until
 from tests.execution.test_notebook import Spoken
+from tests.passes import map_tasks
 
 
 class Client:

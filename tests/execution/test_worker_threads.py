@@ -16,12 +16,12 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from bagbasis import BagStore, DoubleBasisRegressor, ParameterError, ProjectionEmbedding
 from bagbasis.execution.worker_threads import (
     CORES_VARIABLE,
-    kernel_threads,
     one_blas_thread,
     task_threads,
     worker_cores,
 )
 from bagbasis.hypotheses import fit_test, two_sample_test
+from tests.passes import kernel_threads
 
 pytestmark = pytest.mark.portable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bagbasis.execution.worker_threads import use_cores
+from tests.passes import use_cores
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,6 @@ from scipy.linalg import hadamard as hadamard_matrix
 
 from bagbasis import BagbasisError, BagStore, MomentsEmbedding
 from bagbasis.embeddings.random_features.kernels.hadamard_kernels import walsh_hadamard_rows
-from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses import (
     BlockMMD,
     FastfoodMMD,
@@ -35,6 +34,7 @@ from tests.oracles.hypotheses import (
     mmd_by_loop,
 )
 from tests.oracles.mean_map import check_samples
+from tests.passes import pass_limits
 
 
 def test_fourier_is_the_sum_of_circular_discrepancies():

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from bagbasis import BagbasisError, BagStore, MomentsEmbedding
-from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.worker_threads import kernel_threads, use_cores
 from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.kernels.scales import Scales
@@ -21,6 +19,7 @@ from bagbasis.hypotheses.two_samples.fused import BOTH, EXACT_SECONDS
 from bagbasis.hypotheses.two_samples.unit_grams import seconds_of_pairs
 from bagbasis.hypotheses.two_samples.unit_sums import bucket_labels, plan_units
 from tests.oracles.fused import fuse_by_matrices, perturbed_uniforms, two_mixtures
+from tests.passes import kernel_threads, pass_limits, use_cores
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((40, 3)), 0.4 + RNG.standard_normal((31, 3))

@@ -10,7 +10,6 @@ from scipy.special import eval_legendre, logsumexp
 from scipy.stats import rankdata
 
 from bagbasis import Bags
-from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.hypotheses import Fuse, FuseRanks, two_sample_test
 from bagbasis.hypotheses.nulls.distributions import permutation_null
 from bagbasis.hypotheses.nulls.permutation import draw_splits
@@ -23,6 +22,7 @@ from bagbasis.hypotheses.two_samples.fused_ranks import (
 )
 from bagbasis.hypotheses.two_samples.marginals import MarginalDifferences, RankPolynomials
 from tests.oracles.fused import harmonic_means_by_loops
+from tests.passes import kernel_threads
 
 
 def samples_of(x, y, n_permutations=59, seed=5, groups=(None, None)):

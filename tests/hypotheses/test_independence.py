@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bagbasis import BagbasisError, BagStore, DataError, ParameterError
-from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses import (
     INDEPENDENCE,
     KCCA,
@@ -22,6 +21,7 @@ from bagbasis.hypotheses import (
 )
 from bagbasis.hypotheses.kernels.kernels import resolve_kernel
 from tests.oracles import dependence
+from tests.passes import pass_limits
 
 OF_THREE = "lancaster", "dhsic"
 CASES = [(name, null) for name, kind in INDEPENDENCE.items() for null in kind.nulls]

@@ -10,7 +10,6 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from bagbasis import BagbasisError
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import UnbiasedMMD, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.samples.samples import read_samples
@@ -18,6 +17,7 @@ from bagbasis.hypotheses.two_samples.comparison import TwoSamples
 from bagbasis.hypotheses.two_samples.exact_mmd import PairSums
 from bagbasis.hypotheses.two_samples.kernel_choice import KERNEL_CRITERIA, MEDIAN_FACTORS
 from bagbasis.jobs.experiments.data.samples import blobs
+from tests.passes import use_cores
 
 
 @pytest.mark.long

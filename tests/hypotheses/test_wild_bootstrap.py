@@ -10,7 +10,6 @@ from scipy.signal import lfilter
 from scipy.stats import chi2
 
 from bagbasis import BagbasisError
-from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.hypotheses import TWO_SAMPLE, FourierMMD, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.wild_bootstrap import (
@@ -25,6 +24,7 @@ from bagbasis.hypotheses.two_samples import comparison
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
 from bagbasis.hypotheses.two_samples.fused import BOTH, series_sums
 from tests.oracles.fused import mmd_of_gram, mmd_of_groups, wild_mmd_by_loops
+from tests.passes import kernel_threads
 
 X, Y = np.random.default_rng(0).standard_normal((2, 24, 2))
 GIVEN = {"null": "wild_bootstrap", "correlation_length": 3.0, "n_permutations": 20, "seed": 4}

@@ -7,9 +7,9 @@ import pytest
 from distributed import LocalCluster
 
 from bagbasis import BagStore
-from bagbasis.execution.tasks import current_client
 from tests.data.storage.objects import among_objects
 from tests.jobs.running import done, refused, settings
+from tests.passes import current_client
 
 pytestmark = pytest.mark.long
 

@@ -7,9 +7,9 @@ import uuid
 import fsspec
 import pytest
 
-from bagbasis.execution.costs import pass_limits
 from tests.models.predicting import BAGS, IDS, N, Y, fitted
 from tests.oracles.labelled import stored
+from tests.passes import pass_limits
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.embeddings import FourierSpec, NystroemSpec
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models import judge_fit
 from bagbasis.models.fitting.choice.short_list import short_list
+from tests.passes import use_cores
 
 SMALL = RandomFourierFeatures(n_features=64)
 

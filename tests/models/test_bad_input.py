@@ -17,13 +17,10 @@ from bagbasis import (
     RandomFourierFeatures,
     features,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
 from bagbasis.densities import ExponentialFamilyDensity
-from bagbasis.execution.costs import pass_limits
-from bagbasis.models.fitting.plan import FitPlan
-from bagbasis.models.outcomes.reals import Reals
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled, labelled_bags, stored
+from tests.oracles.planned import plan_of
+from tests.passes import pass_limits
 
 BAGS, Y = labelled_bags(30, most=9)
 KINDS = (DoubleBasisRegressor, DoubleBasisClassifier)
@@ -172,8 +169,7 @@ def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     bags.points[bags.offsets[19]] = np.nan
     with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
         model.predict(bags)
-    labelled = LabelledBags(bags, Targets((), Y[:, None]))
-    fit = FitPlan(labelled, model.features_, Reals(1), None, precision)
+    fit = plan_of(labelled(bags, Y), model.features_, precision=precision)
     with (
         pass_limits(rows_per_block=8),
         pytest.raises(DataError, match="bag 19: its embedding is not finite"),

@@ -21,8 +21,6 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.models import permutation_importance, save_model
 from bagbasis.models.fitting.accumulate import FitStatistics
@@ -30,7 +28,7 @@ from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.posterior import Posterior
 from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import solve, solve_gcv, solve_validation
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled, labelled_bags, stored
 from tests.oracles.ridge_entries import collected, feature_rows
 
 BAGS, _ = labelled_bags(60, most=9)
@@ -136,9 +134,9 @@ def test_a_solution_that_is_not_finite_is_refused(tmp_path):
     with pytest.raises(DataError, match="a prediction of target 2 is not finite"):
         model.predict(BAGS)
     model = small(alpha=0.1).fit(BAGS, NOISE * 1e200)
-    labelled = LabelledBags(Bags.from_list(BAGS), Targets((), NOISE[:, None]))
+    source = labelled(Bags.from_list(BAGS), NOISE)
     with pytest.raises(DataError, match="the squared error of y is not finite"):
-        evaluate(model, labelled)
+        evaluate(model, source)
 
 
 def test_features_that_are_not_finite_are_refused():
@@ -207,7 +205,7 @@ def pairs():
 
 
 def errors_of(bags, y, model):
-    errors = evaluate(model, LabelledBags(Bags.from_list(bags), Targets((), y)))
+    errors = evaluate(model, labelled(Bags.from_list(bags), y))
     values = errors.values()["y"]
     names = "rmse", "mae", "bias", "constant_rmse"
     return [values["r2"]], [errors.error, errors.constant_error, *(values[name] for name in names)]

@@ -30,13 +30,13 @@ from bagbasis import (
 )
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit, stacking
 from bagbasis.models.heads.linear import HEAD_PENALTIES, SPREAD, LinearHead, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.operations import Retraining
 from tests.oracles.bag_summaries import summary_of
 from tests.oracles.labelled import stored
+from tests.passes import pass_limits
 
 N = 150
 RNG = np.random.default_rng(3)

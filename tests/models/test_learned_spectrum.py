@@ -26,13 +26,13 @@ from bagbasis import (
 from bagbasis.data.labelled.holdout import Holdout
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.embeddings import LearnedSpec
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints, Search, tune
 from bagbasis.models.evaluation.cross_validation import choose_folds
 from bagbasis.models.fitting import learning_passes
 from tests.models.edited import edit_state
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import posed
+from tests.passes import pass_limits
 
 N = 120
 BAGS, Y = labelled_bags(N, most=30)

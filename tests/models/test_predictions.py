@@ -15,7 +15,6 @@ from bagbasis import (
     ProjectionEmbedding,
     features,
 )
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import iter_predictions, write_predictions
 from tests.models.predicting import (
     BAGS,
@@ -30,6 +29,7 @@ from tests.models.predicting import (
 )
 from tests.models.splits import held_out
 from tests.oracles.labelled import features_by_loop, stored
+from tests.passes import pass_limits
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
 

@@ -20,11 +20,11 @@ from bagbasis import (
     StoreError,
 )
 from bagbasis.embeddings import ProjectionSpec
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, SmootherSums
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.smoother import leave_one_out_errors, smooth
+from tests.passes import pass_limits
 from tests.workers import two_workers
 
 N = 90

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import BagStore
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
 
 from . import fourier, series
 
@@ -41,6 +43,19 @@ def stored(
     n_dims = bags[0].shape[1]
     store = BagStore.create(url, n_dims, target_names=names, **{"dtype": np.float64, **options})
     return store.append(bags, targets, ids=ids)
+
+
+def labelled(
+    data: Any,
+    y: Any = None,
+    names: Sequence[str] = ("y",),
+    *,
+    kind: type[LabelledBags] = LabelledBags,
+    **options: Any,
+) -> LabelledBags:
+    """Bags in memory with targets, or those of a store with the targets of these names."""
+    labels = Targets(tuple(names)) if y is None else Targets((), np.reshape(y, (len(y), -1)))
+    return kind(data, labels, **options)
 
 
 def features_by_loop(model: Any, bags: Sequence[NDArray[Any]]) -> NDArray[np.float64]:

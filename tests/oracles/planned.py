@@ -14,6 +14,7 @@ from bagbasis.models.fitting.feature_map import FeatureMap
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.planning import choose_features, plan_fit
 from bagbasis.models.fitting.problem import Problem, pose_problem
+from bagbasis.models.outcomes.reals import Reals
 
 
 def posed(model: Any, X: Any, labels: Any = None, target: Any = None, **arguments: Any) -> Problem:
@@ -29,6 +30,13 @@ def chosen_features(model: Any, problem: Problem) -> FeatureMap:
 def planned(model: Any, problem: Problem) -> FitPlan:
     """Return the plan of a fit of the estimator to a problem."""
     return plan_fit(problem, fit_parameters_of(model))
+
+
+def plan_of(
+    bags: Any, features: FeatureMap, validation: Any = None, precision: str = "float32"
+) -> FitPlan:
+    """Return the plan of a fit of one number with both bases."""
+    return FitPlan(bags, features, Reals(1), validation, precision)
 
 
 def folds_by_content(bags: Any, labels: Any, n_folds: int, model: Any = None) -> np.ndarray:

@@ -14,8 +14,9 @@ from hypothesis import given, settings, strategies as st
 from numba.core.dispatcher import Dispatcher
 
 import bagbasis
-from bagbasis.core.compiling import EarlyKernel, compiling_at_once
+from bagbasis.core.compiling import EarlyKernel
 from bagbasis.embeddings.kernels.by_arrays import by_arrays
+from tests.passes import compiling_at_once
 
 from .embedding_entries import embeddings
 from .fourier_entries import random_features

@@ -20,9 +20,9 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.execution.costs import pass_limits
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
+from tests.passes import pass_limits
 from tests.workers import two_workers
 
 N = 150

@@ -12,9 +12,9 @@ from scipy.integrate import quad
 from bagbasis import BagError, Bags, DataError
 from bagbasis.densities import divergence_matrix
 from bagbasis.densities.divergences.resources import BLOCK_POINTS
-from bagbasis.execution.worker_threads import use_cores
 from tests.oracles.divergences import PAIRWISE, matrix_by_loop
 from tests.oracles.ragged import random_bags
+from tests.passes import use_cores
 
 NAMES = tuple(PAIRWISE)
 SYMMETRIC = ("symmetric_kl", "hellinger", "l2", "js")

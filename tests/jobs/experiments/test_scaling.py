@@ -5,8 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from bagbasis.execution.tasks import current_client
 from bagbasis.jobs.experiments.speed.simulated_cluster import PROCESSES, simulated_cluster
+from tests.passes import current_client
 
 
 @pytest.mark.long

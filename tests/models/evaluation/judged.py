@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import Bags
-from bagbasis.data.labelled.labelled import Batch, LabelledBags
-from bagbasis.data.labelled.labels import Targets
+from bagbasis.data.labelled.labelled import Batch
 from bagbasis.models import Errors
 from bagbasis.models.judging import Judge
 from bagbasis.models.outcomes.classes import Classes
 from bagbasis.models.outcomes.reals import Reals
+from tests.oracles.labelled import labelled
 
 
 def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> Errors:
@@ -43,7 +43,7 @@ def _judged(
     model: Any = SimpleNamespace(
         outcome=outcome, mean_targets=None, decision_rows=lambda bags: scores
     )
-    judge = Judge(model, LabelledBags(bags, Targets((), true)))
+    judge = Judge(model, labelled(bags, true))
     judge.class_names = class_names
     batch = Batch(first + np.arange(len(true)), bags, true, len(true))
     return judge.judge(batch, outcome.encode(true)[0])

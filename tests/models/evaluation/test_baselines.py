@@ -19,10 +19,10 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit
 from bagbasis.models.evaluation.baselines import judge_rivals
 from tests.models.splits import held_out
+from tests.passes import pass_limits
 
 N = 300
 RNG = np.random.default_rng(3)

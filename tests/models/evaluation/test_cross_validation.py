@@ -19,11 +19,11 @@ from bagbasis import (
     TripleBasisRegressor,
     cross_val_score,
 )
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models.evaluation import cross_validation
 from bagbasis.models.fitting.feature_map import FeatureMap
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
+from tests.passes import pass_limits
 from tests.workers import two_workers
 
 N, CV = 230, 4

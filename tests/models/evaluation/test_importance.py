@@ -25,13 +25,12 @@ from bagbasis import (
     evaluate,
 )
 from bagbasis.core.digits import with_error
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import Cost
 from bagbasis.models import permutation_importance
 from bagbasis.models.evaluation import importance
 from bagbasis.models.evaluation.exchanges import draw_donors, drop_of_score, exchange_coordinates
 from bagbasis.models.outcomes.reals import Reals
+from tests.oracles.labelled import labelled
 
 N = 400
 BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=64)
@@ -238,7 +237,7 @@ def test_standard_errors_are_those_of_other_samples(per_group):
         centres = rng.normal(size=(60, 2))[patients] + 0.1 * rng.normal(size=(len(patients), 2))
         bags = Bags(np.repeat(centres, 5, axis=0), np.arange(len(patients) + 1) * 5)
         y = centres.mean(axis=1) + 0.3 * rng.normal(size=len(patients))
-        data = LabelledBags(bags, Targets((), y[:, None]))
+        data = labelled(bags, y)
         importances = permutation_importance(Means(), data, groups=patients, n_repeats=3)
         assert importances.n_groups == 60
         drops.append(importances.drop[0, 0])

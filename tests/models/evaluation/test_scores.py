@@ -20,11 +20,9 @@ from bagbasis import (
     cross_val_score,
     evaluate,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
 from bagbasis.models import permutation_importance
 from bagbasis.models.outcomes.details import determination
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled, labelled_bags, stored
 
 BAGS, Y = labelled_bags(90, most=30)
 NEW, NEW_Y = labelled_bags(40, seed=1, most=30)
@@ -160,9 +158,7 @@ def test_what_does_not_fit_is_refused(models, tmp_path):
     with pytest.raises(ParameterError, match="pass the store alone"):
         evaluate(models["densities"], store, list(NEW))
     with pytest.raises(ParameterError, match="y is given"):
-        evaluate(
-            models["one"], LabelledBags(Bags.from_list(NEW), Targets((), NEW_Y[:, None])), NEW_Y
-        )
+        evaluate(models["one"], labelled(Bags.from_list(NEW), NEW_Y), NEW_Y)
 
 
 @pytest.mark.parametrize("name", ["one", "two", "classes"])

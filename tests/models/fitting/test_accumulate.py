@@ -18,19 +18,19 @@ from bagbasis import (
     RandomFourierFeatures,
 )
 from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split
 from bagbasis.data.store import reading
 from bagbasis.embeddings import FourierSpec, ProjectionSpec
-from bagbasis.execution.costs import PassLimits, pass_limits, plan_tasks
+from bagbasis.execution.costs import PassLimits, plan_tasks
 from bagbasis.execution.passes import RangeTask
 from bagbasis.models.fitting.feature_map import FeatureMap
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.classes import Classes
-from bagbasis.models.outcomes.reals import Reals
-from tests.oracles.labelled import features_by_loop, labelled_bags, stored
+from tests.oracles.labelled import features_by_loop, labelled, labelled_bags, stored
+from tests.oracles.planned import plan_of
 from tests.oracles.ridge import statistics
 from tests.oracles.ridge_entries import unpacked
+from tests.passes import pass_limits
 
 N = 120
 BAGS, Y = labelled_bags(N, most=20)
@@ -43,17 +43,17 @@ def feature_map(n_features=64, n_per_dim=4):
 
 
 def pass_over(bags, precision="float64", validation=None):
-    return FitPlan(bags, feature_map(), Reals(1), validation, precision)
+    return plan_of(bags, feature_map(), validation, precision)
 
 
 def bags_of(store, **options):
-    return LabelledBags(store, Targets(("y",)), **options)
+    return labelled(store, **options)
 
 
 def ranges(n_bags, n_points, features):
     """The plan of a fit to so many bags, which there are not."""
     nothing = LabelledBags(Bags(np.zeros((1, features.n_dims)), [0, 1]))
-    cost = FitPlan(nothing, features, Reals(1), None, "float32").cost
+    cost = plan_of(nothing, features).cost
     return plan_tasks(n_bags, n_points, features.n_dims, cost)
 
 
@@ -151,7 +151,7 @@ def test_against_the_matrix(tmp_path, rows):
 def test_memory_and_store_are_cut_alike(tmp_path):
     """Bags in memory and in a store go through the same blocks: the same bits."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    sources = (bags_of(store), LabelledBags(store.read(), Targets((), Y[:, None])))
+    sources = (bags_of(store), labelled(store.read(), Y))
     results = [pass_over(source, "float32").run().train for source in sources]
     for ours, truth in zip(unpacked(results[0]), unpacked(results[1]), strict=True):
         np.testing.assert_array_equal(ours, truth)
@@ -161,7 +161,7 @@ def test_one_hot(tmp_path):
     """Classes become columns; an unlabelled bag has none."""
     codes = np.where(np.isnan(Y), np.nan, np.digitize(Y, [0.0]) * 2.0)
     bags = stored(tmp_path / "s.zarr", BAGS, codes).read()
-    source = LabelledBags(bags, Targets((), codes[:, None]))
+    source = labelled(bags, codes)
     result = FitPlan(source, feature_map(), Classes((0.0, 2.0)), None, "float64").run().train
     np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
 
@@ -207,7 +207,7 @@ def test_progress(tmp_path, in_memory):
     """Progress is in bags, never goes back, moves within tasks and ends at the total."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     in_store = bags_of(store)
-    source = LabelledBags(store.read(), Targets((), Y[:, None])) if in_memory else in_store
+    source = labelled(store.read(), Y) if in_memory else in_store
     seen = []
     with pass_limits(rows_per_block=3):
         pass_over(source).run(lambda done, total: seen.append((done, total)))

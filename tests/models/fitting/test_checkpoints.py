@@ -26,18 +26,17 @@ from bagbasis.core.saved import NewerError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
 from bagbasis.models.fitting import partials
 from bagbasis.models.fitting.checkpoints import FitCheckpointStore, describe_fit
 from bagbasis.models.fitting.partials import read_partial, write_partial
-from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.problem import Problem
 from bagbasis.models.outcomes.classes import Classes
 from bagbasis.models.outcomes.reals import Reals
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
-from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.planned import chosen_features
+from tests.oracles.labelled import labelled, labelled_bags, stored
+from tests.oracles.planned import chosen_features, plan_of
+from tests.passes import pass_limits
 
 N = 96
 BAGS, Y = labelled_bags(N, most=12)
@@ -63,9 +62,9 @@ def regressor(**params):
 
 
 def task_of(store, **changes):
-    bags = LabelledBags(store, Targets(("y",)), left_out=Split(0.2, 1))
+    bags = labelled(store, left_out=Split(0.2, 1))
     features = chosen_features(regressor(), Problem(bags, Reals(1)))
-    return replace(FitPlan(bags, features, Reals(1), Split(0.3, 2), "float32"), **changes)
+    return replace(plan_of(bags, features, Split(0.3, 2)), **changes)
 
 
 def same(a, b):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.ridge import cholesky as module
 from bagbasis.models.ridge.cholesky import cholesky, inverse_squares, solve_by_factor
+from tests.passes import use_cores
 
 pytestmark = pytest.mark.portable
 

@@ -16,7 +16,6 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
 from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting import feature_rows, matrix_free
@@ -33,6 +32,7 @@ from tests.models.ridge.test_rows import problems
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
+from tests.passes import pass_limits
 
 N = 150
 BAGS, Y = labelled_bags(N, most=12)

@@ -21,7 +21,6 @@ from bagbasis import (
     cross_val_score,
     load_model,
 )
-from bagbasis.execution.costs import pass_limits
 from bagbasis.jobs.commands.stores.info import describe_model
 from bagbasis.jobs.pictures.model_part import card_of
 from bagbasis.models import Search, tune
@@ -37,6 +36,7 @@ from tests.models.edited import edit_state
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import collected, feature_rows, ridge_rows
+from tests.passes import pass_limits
 
 N = 240
 BAGS, SMOOTH = labelled_bags(N, most=25)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagbasis.execution.pool import run_kernel
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.ridge.product_kernels import N_STRIPES, row_products
+from tests.passes import use_cores
 
 pytestmark = pytest.mark.portable
 

@@ -18,7 +18,6 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.data.store.plan import split_evenly
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting.fit_parameters import FitParameters
 from bagbasis.models.fitting.planning import plan_of
@@ -29,6 +28,7 @@ from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
 from tests.oracles.ridge_entries import collected, ridge_rows
+from tests.passes import pass_limits
 
 BAGS, Y = labelled_bags(40, most=12)
 D = 64

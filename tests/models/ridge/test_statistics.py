@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.models.ridge.gram_products import PANEL_FEATURES
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, unpacked
+from tests.passes import use_cores
 
 pytestmark = pytest.mark.portable
 

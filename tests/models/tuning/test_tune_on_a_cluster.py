@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.execution.costs import pass_limits
 from bagbasis.models import tune
 from tests.models.tuning.problems import (
     BAGS,
@@ -21,6 +20,7 @@ from tests.models.tuning.problems import (
     stored_pairs,
 )
 from tests.oracles.labelled import stored
+from tests.passes import pass_limits
 from tests.workers import two_workers
 
 pytestmark = pytest.mark.long

@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 from bagbasis import BagbasisError, BagStore, ModelError, MomentsEmbedding
-from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.models.fitting.partials import read_arrays, write_arrays
 from bagbasis.operations import DriftDetector
 from bagbasis.operations.monitoring import detector, watched
 from bagbasis.operations.monitoring.random_buckets import SMALL_ROWS, RandomBuckets
 from tests.jobs.running import assert_picture, bags, done, refused, settings
 from tests.oracles.fused import fuse_by_matrices
+from tests.passes import kernel_threads
 
 
 @pytest.fixture(autouse=True)

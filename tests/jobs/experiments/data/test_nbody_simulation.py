@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import fft
 
-from bagbasis.execution.worker_threads import use_cores
 from bagbasis.jobs.experiments.data.nbody import (
     Cosmology,
     Displacements,
@@ -20,6 +19,7 @@ from bagbasis.jobs.experiments.data.nbody import (
 )
 from bagbasis.jobs.experiments.data.nbody.initial_conditions import wrap
 from tests.oracles import nbody as oracle
+from tests.passes import use_cores
 
 UNIVERSE = Cosmology()
 GROWTH = UNIVERSE.growth
