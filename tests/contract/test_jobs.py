@@ -16,11 +16,11 @@ from pydantic import BaseModel
 from bagbasis import ConfigError
 from bagbasis.core.errors import MAX_CHARACTERS
 from bagbasis.jobs.cli import run_job
-from bagbasis.jobs.configs.config import JobConfig, load_config
-from bagbasis.jobs.shell import JOBS, import_job
+from bagbasis.jobs.configs.config import JobConfig
 from tests.contract.test_public_callables import REFUSAL_SECONDS, guarded
 from tests.contract.values import WHICH, drawn_of
 from tests.contract.world import World
+from tests.jobs.running import JOBS, import_job, load_config
 
 JUNK = (
     "null", "true", "no such thing", "'1'", '"a\\0b"', "1.5", ".nan", "-1", "1000000000",

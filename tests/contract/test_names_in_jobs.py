@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from bagbasis import BagbasisError, BagStore, DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.jobs.cli import cli
 from bagbasis.neural.examples import blocks_of
 from bagbasis.neural.tan import named_points
 from tests.contract.test_coordinate_names import FRAMES, RENAMED, TURNED, Y, read_only, stored
-from tests.jobs.running import bags, settings
+from tests.jobs.running import bags, cli, settings
 
 
 @pytest.fixture(scope="module")

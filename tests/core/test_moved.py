@@ -13,11 +13,11 @@ from bagbasis.core.saved import read_saved
 from bagbasis.hypotheses import FIT, two_sample_test
 from bagbasis.jobs.commands import fit, retrain, tune
 from bagbasis.jobs.commands.hypotheses.two_sample import Config
-from bagbasis.jobs.configs.config import load_config
 from bagbasis.models import tune as tune_models
 from bagbasis.neural import SequenceRegressor
 from bagbasis.operations import DriftDetector, DriftGate, DriftResult
 from bagbasis.singlecell import BagbasisSamples, divergence_blocks
+from tests.jobs.running import load_config
 
 SERIES = np.random.default_rng(0).standard_normal((2, 40, 1))
 GIVEN = {"null": "wild_bootstrap", "n_permutations": 9, "statistic": "mmd_u"}

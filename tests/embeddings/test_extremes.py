@@ -41,12 +41,6 @@ def test_more_directions_keep_the_coordinates():
     assert fitted(32, [RNG.random((4, 1))]).spec_.n_features == 4
 
 
-def test_repeated_points_change_nothing():
-    """A bag and its repetition have the same embedding."""
-    rows = fitted(8, tail=0.1).transform([BAGS[1], np.repeat(BAGS[1], 7, axis=0)])
-    np.testing.assert_array_equal(rows[0], rows[1])
-
-
 def test_axes_take_no_matrix():
     """Extremes of many coordinates take no products with all axes, and no memory for them."""
     rng, d = np.random.default_rng(1), 3000

@@ -161,19 +161,6 @@ def test_against_direct_integration(distance, n_dims, n_per_dim):
         np.testing.assert_allclose(out, direct, atol=atol)
 
 
-@pytest.mark.long
-def test_against_monte_carlo():
-    """Uniform random integration points, as in 001, eq. 9, give the same within their noise."""
-    rng = np.random.default_rng(2)
-    bag, at = rng.beta(2, 3, (50, 2)), rng.random((20_000, 2))
-    made = spec("js", 2, n_per_dim=4, bandwidth=0.1)
-    out = np.empty((1, made.n_features))
-    made.embed(Bags.from_list([bag]), out)
-    indices = index_set_by_loop(2, 4, None, "cosine")
-    direct = direct_embedding(bag, 0.1, 1e-3, (made.lambdas, made.weights), indices, at)
-    np.testing.assert_allclose(out[0], direct, atol=0.03)
-
-
 @pytest.mark.parametrize(("distance", "rtol"), [("js", 0.02), ("hellinger", 0.04)])
 @pytest.mark.parametrize(("bandwidth", "k", "grid"), [(0.03, 26, 20), (0.02, 39, 22)])
 def test_coarse_default_grid(distance, rtol, bandwidth, k, grid):

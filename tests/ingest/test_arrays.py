@@ -176,7 +176,7 @@ def test_arrays_that_can_not_be_used(items, options, words, place, batches):
     with pytest.raises(DataError) as caught:
         ingest_arrays(iter(items), place, **options)
     assert words in str(caught.value)
-    assert not exists(normalize_url(place))
+    assert not place.exists()
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_target_without_a_name_is_refused(options, place):
     """Nobody could ask for it by name; nothing is left behind."""
     with pytest.raises(ParameterError, match=r"a target name is empty: \[''\]; name each"):
         ingest_arrays([([[1.0]], 1.0) if "target_names" in options else [[1.0]]], place, **options)
-    assert not exists(normalize_url(place))
+    assert not place.exists()
 
 
 def test_a_target_that_is_nan_has_no_label(place):

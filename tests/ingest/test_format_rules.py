@@ -32,6 +32,7 @@ from bagbasis.ingest.formats import anndata_cells, catalogues, cytometry, frames
 from bagbasis.ingest.npz import NPZ_RULES
 from bagbasis.ingest.registry import FORMATS
 from bagbasis.ingest.tables.ingest import TABLE_RULES
+from tests.ingest.packed_rules import ELSEWHERE, PACKED_DONE, PACKED_REFUSED, WARNED
 
 INSTANT = pd.Timestamp("2024-07-01T12:00", tz="America/New_York")
 DAY = pd.Timestamp("2024-07-01T16:00") - pd.Timestamp(0)
@@ -302,38 +303,49 @@ REFUSED = {
 }
 
 
+DONE |= PACKED_DONE
+REFUSED |= PACKED_REFUSED
+
+
+def cases(table):
+    """Return every declaration of a table with its case."""
+    return [
+        pytest.param(rules, name, case, id=f"{rules.calls[-1]}-{name}")
+        for rules, of_rules in table.items()
+        for name, case in of_rules.items()
+    ]
+
+
 @pytest.mark.parametrize("rules", DONE, ids=lambda rules: rules.calls[-1])
 def test_each_declared_attribute_has_a_case(rules):
-    """A declaration without a case here is a claim that nothing checks."""
+    """A declaration without a case is a claim that nothing checks."""
     assert DONE[rules].keys() == rules.honoured.keys()
-    assert REFUSED[rules].keys() == rules.refused.keys()
-    assert not rules.warned
+    assert REFUSED[rules].keys() | (ELSEWHERE.keys() & rules.refused.keys()) == rules.refused.keys()
+    assert WARNED.get(rules, {}).keys() == rules.warned.keys()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("run", "expected"),
-    [
-        pytest.param(*case, id=f"{rules.calls[-1]}-{name}")
-        for rules, cases in DONE.items()
-        for name, case in cases.items()
-    ],
-)
-def test_what_is_honoured(run, expected, tmp_path):
+@pytest.mark.parametrize(("rules", "name", "case"), cases(DONE))
+def test_what_is_honoured(rules, name, case, tmp_path):
     """The right values."""
-    np.testing.assert_array_equal(np.asarray(run(tmp_path)), expected)
+    run, expected = case
+    result = np.asarray(run(tmp_path))
+    if result.dtype.kind in "iuf":
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
+    else:
+        assert result.tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("rules", "name"),
-    [
-        pytest.param(rules, name, id=f"{rules.calls[-1]}-{name}")
-        for rules, cases in REFUSED.items()
-        for name in cases
-    ],
-)
-def test_what_is_refused(rules, name, tmp_path):
+@pytest.mark.parametrize(("rules", "name", "run"), cases(REFUSED))
+def test_what_is_refused(rules, name, run, tmp_path):
     """By an error of ours that says what the declaration says."""
     with pytest.raises((DataError, ParameterError)) as error:
-        REFUSED[rules][name](tmp_path)
+        run(tmp_path)
     assert rules.refused[name] in str(error.value)
+
+
+@pytest.mark.parametrize(("rules", "name", "run"), cases(WARNED))
+def test_what_is_warned_of(rules, name, run, tmp_path, caplog):
+    """In the log."""
+    run(tmp_path)
+    assert rules.warned[name] in caplog.text

@@ -11,8 +11,6 @@ import pytest
 
 from bagbasis import BagbasisError, BagStore, Box, DataError
 from bagbasis.data.bags.bags import offsets_of
-from bagbasis.data.storage.urls import normalize_url
-from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.ingest import ingest_npz
 from tests.ingest.stored_arrays import SIZES, assert_holds, assert_holds_responses
 
@@ -131,7 +129,7 @@ def test_npz_that_can_not_be_used(changes, options, words, npz, place):
         ingest_npz(path, place, **options)
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
-    assert not exists(normalize_url(place))
+    assert not place.exists()
 
 
 def test_files_that_are_no_npz(tmp_path, npz, place):
@@ -144,7 +142,7 @@ def test_files_that_are_no_npz(tmp_path, npz, place):
     for name in ("none.npz", "one.npy", "text.npz", "cut.npz", "bits.npz"):
         with pytest.raises(DataError, match=name):
             ingest_npz(tmp_path / name, place)
-        assert not exists(normalize_url(place))
+        assert not place.exists()
 
 
 def lying(path, shape):
@@ -169,7 +167,7 @@ def test_npz_that_says_more_than_memory_holds(tmp_path, place, monkeypatch):
     monkeypatch.setattr("bagbasis.ingest.npz.available_memory", lambda: 10**7)
     with pytest.raises(DataError, match=r"large.npz: array 'points' is of shape .*`bags merge`"):
         ingest_npz(path, place)
-    assert not exists(normalize_url(place))
+    assert not place.exists()
 
 
 def test_npz_that_memory_has_no_room_for(npz, place, monkeypatch):

@@ -11,6 +11,21 @@ from click.testing import CliRunner, Result
 from matplotlib.image import imread
 
 from bagbasis.jobs.cli import cli
+from bagbasis.jobs.configs.config import load_config
+from bagbasis.jobs.shell import JOBS, import_job
+
+__all__ = [
+    "CONFIGS",
+    "JOBS",
+    "assert_picture",
+    "bags",
+    "cli",
+    "done",
+    "import_job",
+    "load_config",
+    "refused",
+    "settings",
+]
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

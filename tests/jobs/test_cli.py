@@ -15,10 +15,8 @@ import click
 import pytest
 
 from bagbasis import BagStore, StoreError
-from bagbasis.jobs.cli import cli
 from bagbasis.jobs.job import headings
-from bagbasis.jobs.shell import JOBS
-from tests.jobs.running import CONFIGS, bags, done, refused, settings
+from tests.jobs.running import CONFIGS, JOBS, bags, cli, done, refused, settings
 
 ROOT = CONFIGS.parent
 

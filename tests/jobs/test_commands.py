@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from bagbasis import DoubleBasisRegressor
-from bagbasis.jobs.cli import cli
 from bagbasis.operations import Registry
-from tests.jobs.running import bags, done, refused
+from tests.jobs.running import bags, cli, done, refused
 from tests.models.predicting import fitted
 
 

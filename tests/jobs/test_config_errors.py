@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic import Field
 
-from bagbasis import ConfigError, ProjectionEmbedding
-from bagbasis.core import Integer, OneOf, Parameter, parameters_of
 from bagbasis.jobs.commands import fit, retrain, tune
-from bagbasis.jobs.configs.config import (
-    ReportConfig,
-    Section,
-    load_config,
-    parse_override,
-    read_yaml,
-)
-from bagbasis.jobs.configs.sections import named_section, union_of
-from tests.jobs.running import CONFIGS, refused, settings
+from bagbasis.jobs.configs.config import ReportConfig, parse_override, read_yaml
+from tests.jobs.running import CONFIGS, load_config, refused, settings
 
 FIT = CONFIGS / "fit.yaml"
 
@@ -48,6 +37,10 @@ FIT = CONFIGS / "fit.yaml"
         ({"cluster": "''"}, ["'cluster' is ''; expected a string that is not empty"]),
         ({"model__embedding__name": "projecton"}, ["'model.embedding.name'", "'projection'"]),
         ({"model__embedding__n_per_dim": 2.5}, ["'model.embedding.n_per_dim' is 2.5"]),
+        # errors are about the keys of the embedding that is named
+        ({"model__embedding": "{name: moments, basis: cosine}"}, ["key 'model.embedding.basis'"]),
+        ({"model__embedding": "{name: hdd, distanse: tv}"}, ["did you mean 'distance'?"]),
+        ({"model__embedding": "{name: hdd, distance: tw}"}, ["'model.embedding.distance' is 'tw'"]),
         ({"model__alpha__x": 1}, ["'model.alpha' is 'auto' and has no keys"]),
     ],
 )
@@ -232,53 +225,6 @@ def test_empty_file_is_an_empty_config(tmp_path):
     """A file with comments alone has no keys."""
     (tmp_path / "empty.yaml").write_text("# nothing\n")
     assert read_yaml(tmp_path / "empty.yaml") == {}
-
-
-def config_with_two_embeddings() -> type[ReportConfig]:
-    """A config whose embedding is one of two registered ones."""
-    other = {
-        "size": Parameter("size", Integer(1), 3, "How large it is."),
-        "kind": Parameter("kind", OneOf("a", "b"), "a", "Which of the two."),
-    }
-    projection = parameters_of(ProjectionEmbedding)
-    registry = {"projection": projection, "other": other}
-    sections = {name: named_section(name, p, "embedding") for name, p in registry.items()}
-    section: Any = union_of(sections, "projection")
-
-    class Model(Section):
-        embedding: section = Field(description="either")
-
-    class Config(ReportConfig):
-        model: Model
-
-    return Config
-
-
-def test_a_registered_embedding_can_be_configured():
-    """Keys, types, defaults and texts come from the constructor; ``name`` says which it is."""
-    config = config_with_two_embeddings()
-    loaded = load_config(config, None, ["model.embedding={name: other, size: 4}"])
-    assert loaded.model.embedding.model_dump() == {"name": "other", "size": 4, "kind": "a"}
-    fields = type(loaded.model.embedding).model_fields
-    assert fields["size"].description == "How large it is"
-    loaded = load_config(config, None, ["model.embedding.max_norm=2.5"])
-    assert loaded.model.embedding.name == "projection"
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("{name: othr}", "'model.embedding.name' is 'othr'; expected 'projection' or 'other'"),
-        ("{name: other, sise: 1}", "'model.embedding.sise' (did you mean 'size'?)"),
-        ("{name: other, kind: c}", "'model.embedding.kind' is 'c'; expected 'a' or 'b'"),
-        ("{name: other, basis: cosine}", "unknown key 'model.embedding.basis'"),
-    ],
-)
-def test_errors_name_the_key_of_the_chosen_embedding(value, message):
-    """With several embeddings, an error is about the one that is named."""
-    with pytest.raises(ConfigError) as raised:
-        load_config(config_with_two_embeddings(), None, [f"model.embedding={value}"])
-    assert message in str(raised.value)
 
 
 def test_overrides_win_over_arguments_and_file(tmp_path):

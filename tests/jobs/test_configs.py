@@ -19,12 +19,11 @@ from bagbasis import (
 from bagbasis.core.config_errors import key_sections
 from bagbasis.execution.clusters.profiles import Profile, load_profile
 from bagbasis.jobs.completions import KEYS_FILE
-from bagbasis.jobs.configs.config import ClusterConfig, load_config
+from bagbasis.jobs.configs.config import ClusterConfig
 from bagbasis.jobs.configs.model_sections import ModelSection
 from bagbasis.jobs.configs.printed import config_text, keys_text
 from bagbasis.jobs.configs.sections import build_features, section_of_features
-from bagbasis.jobs.shell import JOBS, import_job
-from tests.jobs.running import CONFIGS, done, refused
+from tests.jobs.running import CONFIGS, JOBS, done, import_job, load_config, refused
 
 
 def config_of(job):

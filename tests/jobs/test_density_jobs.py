@@ -10,8 +10,8 @@ import pytest
 import zarr
 
 from bagbasis import BagStore, TripleBasisRegressor, evaluate, load_model
-from bagbasis.core.digits import rounded
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
+from tests.shown import rounded
 
 MODEL = {
     "model__task": "densities",

@@ -12,9 +12,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from bagbasis import ConfigError, HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.jobs.commands import fit
-from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.sections import NAMED, build, section_of
-from tests.jobs.running import CONFIGS
+from tests.jobs.running import CONFIGS, load_config
 
 
 def fit_config(*overrides):

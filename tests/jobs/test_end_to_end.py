@@ -15,9 +15,9 @@ from flowio import create_fcs
 from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
 
 from bagbasis import BagStore, load_model
-from bagbasis.core.digits import rounded
 from tests.data.store.six_bags import edit_attributes
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
+from tests.shown import rounded
 
 
 @pytest.mark.long

@@ -8,11 +8,10 @@ from click.testing import CliRunner
 
 from bagbasis import BagStore
 from bagbasis.jobs import doctor
-from bagbasis.jobs.cli import cli
 from bagbasis.jobs.page import unbroken
 from bagbasis.jobs.shell import extra_with
 from bagbasis.jobs.terminal import column_texts
-from tests.jobs.running import bags, settings
+from tests.jobs.running import bags, cli, settings
 
 FIT = settings(embedding="moments", model__random_features="false", model__alpha=0.1)
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding, evaluate
-from bagbasis.core.digits import rounded, with_error
 from bagbasis.jobs.page import is_numeric, unbroken
 from bagbasis.jobs.pictures import bag_dots, errors_page
 from bagbasis.jobs.pictures.charts import AxisScale, Chart, Series, thin
@@ -20,6 +19,7 @@ from bagbasis.jobs.pictures.model_part import compare
 from bagbasis.models import explain
 from tests.jobs.pages import EVIL, Page
 from tests.jobs.running import done, refused, settings
+from tests.shown import rounded, with_error
 
 SMALL = settings(model__random_features__n_features=32, model__embedding__n_per_dim=3)
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, Box, ConfigError
-from bagbasis.core.digits import rounded, with_error
 from bagbasis.embeddings import SeriesShape
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.pictures import densities, evaluation, scales, tuning
@@ -26,6 +25,7 @@ from bagbasis.jobs.pictures.tuning import draw_tuning
 from bagbasis.models import Rung, Score
 from tests.jobs.running import assert_picture
 from tests.models.evaluation.judged import class_errors, real_errors
+from tests.shown import rounded, with_error
 
 
 @pytest.mark.long

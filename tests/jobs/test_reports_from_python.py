@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from bagbasis import StoreError, evaluate, load_model
-from bagbasis.core.digits import rounded
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.models.verdict import percent
 from tests.jobs.pages import Page
 from tests.jobs.running import done, settings
 from tests.models.predicting import BAGS, CODES, NAMES, Y, classifier, regressor
 from tests.oracles.labelled import stored
+from tests.shown import rounded
 
 
 def answer_of(url):

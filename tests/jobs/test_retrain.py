@@ -12,7 +12,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bagbasis import BagStore, load_model
-from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.lock import writer_lock
 from bagbasis.jobs.commands.retrain_report import markdown, round_lines
 from bagbasis.models.verdict import RIVALS
@@ -21,6 +20,7 @@ from tests.data.store.processes import running
 from tests.jobs.pages import Page
 from tests.jobs.running import assert_picture, bags, done, refused, settings
 from tests.operations.retraining.problems import create, difference, grow
+from tests.shown import rounded, with_error
 
 MODEL = {
     "model__embedding__n_per_dim": 3,

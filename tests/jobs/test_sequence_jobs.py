@@ -21,13 +21,12 @@ from bagbasis.jobs.commands.serving.requests import answer_request
 from bagbasis.jobs.configs.sequence_section import SequenceSection
 from bagbasis.jobs.runs import LAUNCHERS, submit
 from bagbasis.jobs.runs.launchers import launch_here
-from bagbasis.jobs.shell import import_job
 from bagbasis.models import save_model
 from bagbasis.neural import SequenceClassifier, SequenceRegressor, load_network
 from bagbasis.operations import Registry
 from tests.execution import gated
 from tests.execution.gated import Gate, until
-from tests.jobs.running import done, refused, settings
+from tests.jobs.running import done, import_job, refused, settings
 from tests.jobs.test_fit import killed
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"

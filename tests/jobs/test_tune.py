@@ -12,10 +12,8 @@ import pytest
 import yaml
 
 from bagbasis import BagStore, ConfigError, DoubleBasisRegressor, ModelError, load_model
-from bagbasis.core.digits import rounded, with_error
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.jobs.commands import tune
-from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of
 from bagbasis.jobs.configs.sections import embedding_section
 from bagbasis.jobs.pictures.model_part import compare_judged
@@ -24,7 +22,8 @@ from bagbasis.models import judge_fit
 from tests.data.store.processes import running
 from tests.execution.gated import until
 from tests.jobs.pages import Page
-from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
+from tests.jobs.running import CONFIGS, assert_picture, done, load_config, refused, settings
+from tests.shown import rounded, with_error
 
 SMALL = settings(
     model__random_features__n_features=64,

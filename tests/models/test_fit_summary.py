@@ -16,9 +16,9 @@ from bagbasis import (
     load_model,
     tune,
 )
-from bagbasis.core.digits import with_error
 from bagbasis.models import Search, judge_fit
 from bagbasis.models.verdict import RIVALS, verdict_of
+from tests.shown import with_error
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -46,22 +46,29 @@ def test_the_bags_held_out_are_judged():
     assert evaluate(model, BAGS, NOISE, subset="train").n == N - errors.n
 
 
-def test_of_a_classifier_and_of_densities():
-    classes = np.where(NOISE > 0, "a", "b")
-    model = exact(DoubleBasisClassifier).fit(BAGS, classes, holdout=0.25)
-    assert evaluate(model, BAGS, classes).subset == "holdout"
-    densities = TripleBasisRegressor(SMALL, response_embedding=SMALL).fit(BAGS, BAGS, holdout=0.25)
-    assert evaluate(densities, BAGS, BAGS).subset == "holdout"
-    smoother = KernelSmoother(SMALL).fit(BAGS, Y, holdout=0.25)
-    assert evaluate(smoother, BAGS, Y).subset == "holdout"
+EACH_KIND = pytest.mark.parametrize(
+    ("make", "labels"),
+    [
+        (exact, NOISE),
+        (lambda: exact(DoubleBasisClassifier), np.where(NOISE > 0, "a", "b")),
+        (lambda: TripleBasisRegressor(SMALL, response_embedding=SMALL), BAGS),
+        (lambda: KernelSmoother(SMALL), Y),
+    ],
+    ids=["regressor", "classifier", "densities", "smoother"],
+)
 
 
-def test_the_same_bags_are_known_in_any_form(tmp_path):
-    model = exact().fit(BAGS, NOISE, holdout=0.25)
-    model.save(tmp_path / "m")
-    for known in (model, load_model(tmp_path / "m")):
-        assert evaluate(known, Bags.from_list(BAGS), NOISE).subset == "holdout"
-        assert evaluate(known, [bag.tolist() for bag in BAGS], NOISE).subset == "holdout"
+@EACH_KIND
+def test_the_same_bags_are_known_in_any_form(make, labels, tmp_path):
+    """The bags held out are judged, of every kind of model, loaded ones too."""
+    model = make().fit(BAGS, labels, holdout=0.25)
+    known = [model]
+    if not isinstance(model, KernelSmoother):  # which is not saved
+        model.save(tmp_path / "m")
+        known.append(load_model(tmp_path / "m"))
+    for fitted in known:
+        for bags in (BAGS, Bags.from_list(BAGS), [bag.tolist() for bag in BAGS]):
+            assert evaluate(fitted, bags, labels).subset == "holdout"
 
 
 def test_equal_numbers_are_the_same_bags_in_any_dtype():
@@ -140,16 +147,7 @@ def test_other_bags_are_judged_whole():
         assert evaluate(model, others, NOISE[: len(others)]).subset == "all"
 
 
-@pytest.mark.parametrize(
-    ("make", "labels"),
-    [
-        (exact, NOISE),
-        (lambda: exact(DoubleBasisClassifier), np.where(NOISE > 0, "a", "b")),
-        (lambda: TripleBasisRegressor(SMALL, response_embedding=SMALL), BAGS),
-        (lambda: KernelSmoother(SMALL), Y),
-    ],
-    ids=["regressor", "classifier", "densities", "smoother"],
-)
+@EACH_KIND
 def test_the_bags_fitted_are_told_where_none_was_held_out(make, labels, tmp_path):
     """Their errors are too small; other bags and a ``subset`` that is asked for have no warning."""
     model = make().fit(BAGS, labels)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, evaluate
-from bagbasis.core.digits import rounded, with_error
 from bagbasis.models.verdict import (
     RIVALS,
     share_error,
@@ -13,6 +12,7 @@ from bagbasis.models.verdict import (
     verdict_of,
 )
 from tests.models.evaluation.judged import class_errors
+from tests.shown import rounded, with_error
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.normal(size=(8, 1)) * scale for scale in RNG.uniform(0.5, 2, 60)]

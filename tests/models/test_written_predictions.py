@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import zarr
 
 from bagbasis import BagStore, DoubleBasisClassifier, ModelError, ParameterError, StoreError
 from bagbasis.models import iter_predictions, read_predictions, write_predictions
@@ -25,68 +24,30 @@ EACH_FIT = pytest.mark.parametrize(
 
 @pytest.mark.long
 @EACH_FIT
-def test_written_as_zarr(store, tmp_path, name):
-    """Arrays of predictions, probabilities and ids, and names in the attributes."""
+def test_as_other_programs_read_them(store, tmp_path, name):
+    """Arrays with names in the attributes, or one table: ids, a column per target, p_<class>."""
     model = fitted(name)
     write_predictions(model, store, tmp_path / "p.zarr")
+    write_predictions(model, store, tmp_path / "p", format="parquet")
     arrays, attributes = read_zarr(tmp_path / "p.zarr")
-    assert arrays["ids"].tolist() == ids_of(store)
+    table = pd.read_parquet(tmp_path / "p")
+    assert (attributes["data_url"], attributes["target_names"]) == (store.url, [])
+    assert arrays["ids"].tolist() == table["id"].tolist() == ids_of(store)
     expected = model.predict(BAGS)
-    if expected.dtype.kind == "f":
-        np.testing.assert_allclose(arrays["predictions"], expected, atol=1e-12)
-    else:
-        assert arrays["predictions"].tolist() == expected.tolist()
-    assert attributes["data_url"] == store.url
-    assert attributes["target_names"] == []
+    columns = ["prediction_0", "prediction_1"] if name == "two targets" else "prediction"
+    for values in (arrays["predictions"], table[columns].to_numpy()):
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(values, expected, atol=1e-12)
+        else:
+            assert values.tolist() == expected.tolist()
     if isinstance(model, DoubleBasisClassifier):
-        np.testing.assert_allclose(arrays["probabilities"], model.predict_proba(BAGS), atol=1e-12)
         assert attributes["classes"] == model.classes_.tolist()
+        columns = [f"p_{label}" for label in model.classes_.tolist()]
+        for values in (arrays["probabilities"], table[columns]):
+            np.testing.assert_allclose(values, model.predict_proba(BAGS), atol=1e-12)
     else:
         assert set(arrays) == {"ids", "predictions"}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.zarr"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["one target", "class names"])
-def test_a_damaged_chunk_is_found(store, tmp_path, name):
-    """A flipped bit in any chunk of ids, predictions or probabilities is an error for readers."""
-    place = tmp_path / "p.zarr"
-    write_predictions(fitted(name), store, place)
-    chunks = [path for path in place.rglob("*") if path.is_file() and path.name != "zarr.json"]
-    assert {path.relative_to(place).parts[0] for path in chunks} == {*read_zarr(place)[0]}
-    for chunk in chunks:
-        whole = chunk.read_bytes()
-        array = zarr.open_array(place / chunk.relative_to(place).parts[0], mode="r")
-        for at in (0, len(whole) // 2, len(whole) - 1):
-            damaged = bytearray(whole)
-            damaged[at] ^= 4
-            chunk.write_bytes(damaged)
-            with pytest.raises(ValueError, match="checksum"):
-                array[:]
-        chunk.write_bytes(whole)
-        array[:]
-
-
-@pytest.mark.long
-@EACH_FIT
-def test_written_as_parquet(store, tmp_path, name):
-    """One table in the order of the store: id, a column per target, and p_<class>."""
-    model = fitted(name)
-    write_predictions(model, store, tmp_path / "p", format="parquet")
-    table = pd.read_parquet(tmp_path / "p")
-    assert table["id"].tolist() == ids_of(store)
-    expected = model.predict(BAGS)
-    if name == "two targets":
-        values = table[["prediction_0", "prediction_1"]].to_numpy()
-    else:
-        values = table["prediction"].to_numpy()
-    if expected.dtype.kind == "f":
-        np.testing.assert_allclose(values, expected, atol=1e-12)
-    else:
-        assert values.tolist() == expected.tolist()
-    if isinstance(model, DoubleBasisClassifier):
-        columns = [f"p_{label}" for label in model.classes_.tolist()]
-        np.testing.assert_allclose(table[columns], model.predict_proba(BAGS), atol=1e-12)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "p.zarr"]
     assert len(list((tmp_path / "p").iterdir())) == len(model.predict(store).chunks[0])
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor
-from bagbasis.core.digits import with_error
 from bagbasis.operations import DriftDetector, Registry, Retraining, drift_test, retrain
 from tests.oracles.labelled import labelled_bags, stored
+from tests.shown import with_error
 
 RNG = np.random.default_rng(0)
 OLD, NEW = ([RNG.normal(m, 1, (12, 2)) for _ in range(40)] for m in (0.0, 1.0))

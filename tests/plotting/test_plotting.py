@@ -21,12 +21,12 @@ from bagbasis import (
     plotting,
     tune,
 )
-from bagbasis.core.digits import rounded, with_error
 from bagbasis.densities import estimate_densities
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.models import Search, explain, permutation_importance
 from bagbasis.operations import DriftDetector, drift_test
 from bagbasis.plotting.calibration import groups_of, wilson
+from tests.shown import rounded, with_error
 
 mpl.use("agg")
 RNG = np.random.default_rng(1)

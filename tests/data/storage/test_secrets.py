@@ -24,9 +24,8 @@ from bagbasis.execution.clusters.profiles import load_profile
 from bagbasis.jobs.commands.serving.large_bodies import LargeBodies
 from bagbasis.jobs.other_commands import COMMANDS
 from bagbasis.jobs.runs import submit
-from bagbasis.jobs.shell import JOBS, import_job
 from tests.data.storage.secret_urls import OPTIONS, PLACES, Case, cases, leaks
-from tests.jobs.running import bags, settings
+from tests.jobs.running import JOBS, bags, import_job, settings
 
 N_URLS, N_PER_JOB = 40 * len(PLACES), 3 * len(PLACES)
 JOB = settings(data_url="a", model_url="b")

@@ -66,6 +66,7 @@ ATTRIBUTES = [
     {"n_points": None},
     {"n_points": "100"},
     {"n_dims": 0},
+    {"n_dims": 2.0},
     {"n_dims": 10**9},
     {"n_changes": 10**30},
     {"n_erased": 1},

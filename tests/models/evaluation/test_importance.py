@@ -24,13 +24,13 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.core.digits import with_error
 from bagbasis.execution.costs import Cost
 from bagbasis.models import permutation_importance
 from bagbasis.models.evaluation import importance
 from bagbasis.models.evaluation.exchanges import draw_donors, drop_of_score, exchange_coordinates
 from bagbasis.models.outcomes.reals import Reals
 from tests.oracles.labelled import labelled
+from tests.shown import with_error
 
 N = 400
 BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=64)

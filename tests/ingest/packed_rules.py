@@ -1,15 +1,14 @@
-"""Each declared attribute of HDF5, FITS, xarray, FCS and images has a case: a value, or a text."""
+"""Cases of the declared attributes of HDF5, FITS, xarray, FCS and images: a value, or a text."""
 
 from __future__ import annotations
 
 import h5py
 import numpy as np
-import pytest
 import xarray as xr
 from astropy.io import fits
 from PIL import Image
 
-from bagbasis import BagStore, DataError
+from bagbasis import BagStore
 from bagbasis.data.bags.packed_attributes import XARRAY_RULES
 from bagbasis.ingest import (
     ingest_catalogue,
@@ -264,7 +263,7 @@ def of_panels(folder):
     return ingest_fcs(folder / "d", folder / "s.zarr")
 
 
-DONE = {
+PACKED_DONE = {
     HDF5_RULES: {
         **{name: (of_hdf5(values, **more), read) for name, (values, more, read) in CF.items()},
         "fill value of netCDF": (of_unwritten(9.969209968386869e36), [5, 5]),
@@ -355,7 +354,7 @@ DONE = {
         "$MODE": (of_bytes(EVENTS, _MODE="l"), [[100], [200]]),
     },
 }
-REFUSED = {
+PACKED_REFUSED = {
     HDF5_RULES: {
         **{name: of_hdf5(I2 * 1.0, **attributes) for name, attributes in CF_REFUSED.items()},
         "complex numbers": of_hdf5(np.ones(3, complex)),
@@ -423,44 +422,3 @@ WARNED = {
     cytometry.FCS_RULES: {"$PnS of several panels": of_panels},
 }
 ELSEWHERE = {"$COMP, $DFCnTOm": "tests/ingest/formats/test_bag_files.py"}  # needs a matrix
-
-
-@pytest.mark.parametrize("rules", REFUSED, ids=lambda rules: rules.name)
-def test_each_declared_attribute_has_a_case(rules):
-    """A declaration without a case is a claim that nothing checks."""
-    assert DONE[rules].keys() == rules.honoured.keys()
-    assert REFUSED[rules].keys() | (ELSEWHERE.keys() & rules.refused.keys()) == rules.refused.keys()
-    assert WARNED.get(rules, {}).keys() == rules.warned.keys()
-
-
-def cases(table):
-    """Return every declaration of a table with its case."""
-    return [
-        pytest.param(rules, name, case, id=f"{rules.name.split()[0]}-{name}")
-        for rules, of_rules in table.items()
-        for name, case in of_rules.items()
-    ]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("rules", "name", "case"), cases(DONE))
-def test_what_is_honoured(rules, name, case, tmp_path):
-    run, expected = case
-    result = np.asarray(run(tmp_path))
-    if result.dtype.kind in "iuf":
-        np.testing.assert_allclose(result, expected, rtol=1e-12)
-    else:
-        assert result.tolist() == expected
-
-
-@pytest.mark.parametrize(("rules", "name", "run"), cases(REFUSED))
-def test_what_is_refused(rules, name, run, tmp_path):
-    with pytest.raises(DataError) as error:
-        run(tmp_path)
-    assert rules.refused[name] in str(error.value)
-
-
-@pytest.mark.parametrize(("rules", "name", "run"), cases(WARNED))
-def test_what_is_warned_of(rules, name, run, tmp_path, caplog):
-    run(tmp_path)
-    assert rules.warned[name] in caplog.text
