@@ -14,10 +14,10 @@ from ..data.store.changes import ListedBags
 from ..data.store.sampling import spread_rows
 from ..execution.passes import rows_of, run_pass
 from ..execution.worker_threads import kernel_threads
-from .fitting.accumulate import FitStatistics
+from .fitting.accumulate import FitStatistics, without_each
 from .fitting.fit_parameters import FitParameters
 from .fitting.plan import FitPlan
-from .intervals.fold_calibration import FoldCalibration, without_each
+from .intervals.fold_calibration import FoldCalibration
 from .outcomes.class_probabilities import MAX_CALIBRATION_ROWS, ProbabilityMap
 from .outcomes.classes import Classes
 from .ridge.ridge import RidgeSolution, solve
@@ -72,10 +72,7 @@ def _of_pass(
     """Return scores, targets and weights of some bags, from a pass over them."""
     assert sums.folds is not None
     known = np.flatnonzero([part.weight > 0 for part in sums.folds.parts])
-    coef = np.array([solution.coef for solution in solutions])
-    made = FoldCalibration(
-        coef, np.array([solution.intercept for solution in solutions]), np.empty(0)
-    )
+    made = FoldCalibration.of(solutions)
     k = model.outcome.n_targets
     scoring = rows_of(
         "probabilities",

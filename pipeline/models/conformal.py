@@ -18,12 +18,12 @@ from ..data.store.store import BagStore
 from ..execution.progress import Progress
 from .base import DoubleBasis, fit_parameters_of
 from .fit import fit_ridge, learn_scale
-from .fitted_model import MODEL_FITTED_ON, is_fitted_to, names_fitted, take_subset
+from .fitted_model import is_fitted_to, take_subset
 from .fitting.fit_parameters import FitParameters
 from .fitting.problem import Problem, TrainingBags
 from .intervals.calibration import calibration_of
 from .intervals.fold_calibration import MAX_RECHOSEN, FoldCalibration
-from .judging import judged_data
+from .judging import in_order, judged_data
 from .outcomes.base import Outcome
 from .outcomes.reals import Reals
 
@@ -50,7 +50,7 @@ def conformalized(
         source = model.outcome.take_labelled(X, y)
     else:
         source = Reals.label(X, y, None)
-    source = source.in_order_of(names_fitted(model.report), MODEL_FITTED_ON, error=ModelError)
+    source = in_order(source, model.report)
     is_fitted = is_fitted_to(model, source)
     if cv is not None:
         if model.trees is not None:

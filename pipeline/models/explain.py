@@ -16,7 +16,7 @@ from ..core.digits import rounded
 from ..core.errors import BagbasisWarning, DataError, needing_extra
 from ..data.bags.bags import Bags, as_bags
 from ..data.bags.frames import is_groups
-from ..data.bags.html import html_table
+from ..data.bags.html import html_table, text_table
 from ..data.store.store import BagStore
 from .fitted_model import in_fitted_order, model_of, names_fitted
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _BLOCK_VALUES = 2**23  # values (points times coordinates) of the bags that are predicted at a time
 # How far a coordinate is moved to either side, as a fraction of its spread in the bag.
 STEP_FRACTION = 0.1
+_TITLE = "Explanation: what moves the prediction most"
 _N_SHOWN = 3  # points and coordinates in a printed explanation
 N_SHOWN_TARGETS = 8  # four lines each
 
@@ -158,14 +159,11 @@ class Explanation:
 
     def __repr__(self) -> str:
         """Return the prediction and the points and coordinates that move it most, as text."""
-        lines = self._lines()
-        width = max(map(len, lines))
-        rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
-        return "\n".join(["Explanation: what moves the prediction most", *rows])
+        return text_table(_TITLE, self._lines())
 
     def _repr_html_(self) -> str:
         """Show the same as a table in a notebook."""
-        return html_table("Explanation: what moves the prediction most", self._lines())
+        return html_table(_TITLE, self._lines())
 
 
 def coordinate_in_words(name: str) -> str:

@@ -84,7 +84,7 @@ def fit_ridge(
 
 def warn_of_labels(problem: Problem, sums: FitStatistics) -> None:
     """Warn if nothing can be learnt from the labels: one or two bags, or all labels equal."""
-    whole = sums.train if sums.validation is None else sums.train + sums.validation
+    whole = sums.whole
     n = int(whole.n)
     if warn_of_few(n, problem.source.url):
         return
@@ -123,9 +123,7 @@ def make_model(
     posterior = None
     if parameters.uncertainty:
         with kernel_threads():
-            held = sums.validation
-            whole = sums.train if held is None else sums.train + held
-            posterior = Posterior.of(whole, solution, parameters.rounding)
+            posterior = Posterior.of(sums.whole, solution, parameters.rounding)
     model = RidgeModel(
         plan.features,
         plan.outcome,

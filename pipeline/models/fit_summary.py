@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from ..core.digits import with_error
-from ..data.bags.html import html_table
+from ..data.bags.html import html_table, text_table
 from ..embeddings.registered import spec_to_dict
 from .fitting.choice.short_list import LINEAR_IN_MEANS
 from .fitting.feature_map import FeatureMap
@@ -39,10 +39,7 @@ class FitSummary:
 
     def __str__(self) -> str:
         """Return a line for each row."""
-        width = max(map(len, self.rows))
-        return "\n".join(
-            [self.title, *(f"  {label:<{width}}  {text}" for label, text in self.rows.items())]
-        )
+        return text_table(self.title, self.rows)
 
     def __repr__(self) -> str:
         """Return the text, which a prompt shows."""

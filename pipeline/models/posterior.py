@@ -102,8 +102,7 @@ class Posterior(OptionalPart):
         With λ = 0, eigenvalues up to the fraction ``rounding`` of the trace count as zero.
         Directions without bags then have no leverage.
         """
-        psi = np.ldexp(solution.coef.T, -summary.exponents)
-        squares = summary.judge()(psi, np.ldexp(solution.intercept, -summary.exponents))
+        squares = summary.judge()(*solution.in_units(summary.exponents))
         values, vectors = scipy.linalg.eigh(
             summary.matrix(), lower=True, overwrite_a=True, check_finite=False, driver="evd"
         )

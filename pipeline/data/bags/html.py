@@ -1,9 +1,15 @@
-"""HTML tables that notebooks show for bags and stores."""
+"""Tables of results and data: as text, and in HTML for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+
+
+def text_table(title: str, rows: Mapping[str, str]) -> str:
+    """Return a title and a line for each row, whose values begin in one column."""
+    width = max(map(len, rows), default=0)
+    return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in rows.items())])
 
 
 def html_table(title: str, rows: Mapping[str, object]) -> str:

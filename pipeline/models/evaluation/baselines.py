@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ...core import Instance, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, StoreError
-from ...data.bags.bags import Bags
 from ...data.labelled.holdout import Holdout
 from ...data.labelled.inputs import BagsLike, LabelsLike
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.weights import SampleWeight, Weights
 from ...data.store.store import BagStore
-from ...execution.costs import Cost
 from ...execution.progress import Progress
 from ..base import DoubleBasis
 from ..errors import Errors
@@ -36,67 +34,37 @@ from ..outcomes.base import Outcome
 from ..outcomes.classes import Classes
 from ..verdict import HELD_OUT, RELATIVE, optimism_of, root_spread
 from .forest import MAX_LABEL_COLUMNS, ForestFeatures, MomentsForest
-from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
+from .summaries import MeanFeatures, Rival, SampledRows, Summaries, sample_rows
 
 # For standardised means; GCV chooses one.
 BASELINE_PENALTIES = tuple(np.logspace(-4, 4, 17).tolist())
 
 
 @dataclass(frozen=True)
-class MeansRidge:
-    """Ridge regression on the means of bags; a `ScoringModel`.
+class MeansRidge(Rival):
+    """Ridge regression on the means of bags.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Outcome of the model that is compared with this baseline.
-    features : MeanFeatures
-    ridge : Pipeline
-        Ridge regression on means, shape (n_bags, d), of encoded labels, shape (n_bags, k), in
-        ``units``.
-    mean_targets, variances : float64, shape (k,)
-        Means and variances of these labels.
-    units : float64, shape (k,)
-        Divisor of the errors when the penalty is chosen.
+    ``model`` has learnt from the means, shape (n_bags, d). ``variances`` are those of the encoded
+    labels, float64, shape (k,).
     """
 
-    outcome: Outcome
-    features: MeanFeatures
-    ridge: Pipeline
-    mean_targets: Floats
     variances: Floats
-    units: Floats
 
     @classmethod
     def of_sample(
         cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool
-    ) -> MeansRidge:
+    ) -> Self:
         """Return ridge regression fitted to the summaries "means" of a sample."""
         ridge = make_pipeline(StandardScaler(), RidgeCV(BASELINE_PENALTIES))
-        mean, variances = sample.mean_and_variance()
-        units = outcome.units()
-        if units is None:
-            units = np.where(variances > 0, variances, 1.0)
+        mean, variances, units = sample.moments_and_units(outcome)
         options = {"ridgecv__sample_weight": sample.weights} if is_weighed else {}
         ridge.fit(sample.summaries["means"], sample.labels / np.sqrt(units), **options)
-        return cls(outcome, MeanFeatures(n_dims), ridge, mean, variances, units)
+        return cls(outcome, MeanFeatures(n_dims), ridge, mean, units, variances)
 
     @property
     def score(self) -> float:
         """Squared error of predictions of bags that were left out one by one, in ``units``."""
-        return -float(self.ridge[-1].best_score_)
-
-    @property
-    def prediction_cost(self) -> Cost:
-        """What predictions take: `features`, and what else a model sees of a bag."""
-        return self.features.cost
-
-    def decision_rows(self, bags: Bags) -> Floats:
-        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
-        if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
-            return np.empty((0, len(self.units)))
-        rows: Floats = self.ridge.predict(bags.means)
-        return rows.reshape(len(bags), -1) * np.sqrt(self.units)
+        return -float(self.model[-1].best_score_)
 
 
 @checked

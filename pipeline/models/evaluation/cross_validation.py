@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import accumulate
 from typing import Annotated, Any
 
@@ -28,7 +27,7 @@ from ...execution.passes import Reduction, run_pass
 from ...execution.progress import Progress
 from ..base import DoubleBasis, fit_parameters_of
 from ..fit import fit_ridge, make_model
-from ..fitting.accumulate import FitStatistics, FoldSums
+from ..fitting.accumulate import FitStatistics, without_each
 from ..fitting.fit_parameters import FitParameters
 from ..fitting.label_limits import ignoring_outliers
 from ..fitting.plan import FitPlan, FitSums
@@ -39,7 +38,6 @@ from ..judging import JUDGED_ROWS, ErrorTotals, Judge, add_each, judging_cost
 from ..outcomes.base import Target
 from ..outcomes.details import determination
 from ..ridge.summary import Summary
-from ..ridge.sums import RidgeStatistics
 from ..ridge_model import RidgeModel
 from .scoring import OF_PROBABILITIES, Scorer, scorer_of
 
@@ -161,9 +159,10 @@ def cross_val_score(
     check_summable(plan, parameters)
     parts = _sum_folds(plan, folds, progress)
     models, scores, near = [], [], None
-    for j, train in enumerate(_training_sums(parts, time is not None)):
-        test = parts[j - cv]
-        rows: Summary = test.train + test.validation if test.validation else test.train
+    # a fold is predicted from all other folds, in time from all earlier ones
+    training = without_each(parts) if time is None else accumulate(parts[:-1])
+    for j, train in enumerate(training):
+        rows = parts[j - cv].whole
         if not rows.weight:
             raise DataError(f"fold {j} has no labelled bag; take fewer folds (cv=)")
         models.append(make_model(plan, train, parameters, near=near, for_scores=True))
@@ -240,26 +239,11 @@ class _FoldSums(FitSums):
             rows = np.flatnonzero(folds == j)
             of_validation = None if apart is None else apart[rows]
             weighed = None if weights is None else weights[rows]
-            if isinstance(sums, FoldSums):
-                self.add_folds(sums, index[rows], embeddings[rows], y[rows], weighed)
-            else:
-                sums.add(embeddings[rows], y[rows], of_validation, weighed)
+            sums.add(index[rows], embeddings[rows], y[rows], of_validation, weighed)
 
     def finish(self) -> list[FitStatistics]:  # type: ignore[override]  # one of each fold
         """Return the statistics of each fold, in their order, without counts of points."""
         return [sums.finish() for sums in self._of_folds.values()]
-
-
-def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[FitStatistics]:
-    """Yield the sums from which each fold is predicted: all other folds, or all earlier ones."""
-    if in_time:
-        yield from accumulate(parts[:-1])
-    elif isinstance(parts[0].train, RidgeStatistics):
-        whole = reduce(operator.add, parts)
-        yield from (whole - part for part in parts)
-    else:  # rows cannot be subtracted
-        for j in range(len(parts)):
-            yield reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
 
 
 def _fit_folds(
@@ -281,10 +265,9 @@ def _fit_folds(
 
 def _score_of_sums(model: RidgeModel, rows: Summary) -> float:
     """Return the score of a model whose losses are squared, from the sums of the bags judged."""
-    coef, intercept = model.solution.coef, model.solution.intercept
-    rows = rows.in_units(np.maximum(rows.exponents, units_of(intercept[None])))
-    psi = np.ldexp(coef.T, -rows.exponents)
-    squares = rows.judge()(psi, np.ldexp(intercept, -rows.exponents))
+    solution = model.solution
+    rows = rows.in_units(np.maximum(rows.exponents, units_of(solution.intercept[None])))
+    squares = rows.judge()(*solution.in_units(rows.exponents))
     mean, variances = rows.sum_y / rows.weight, rows.centred_yy() / rows.weight
     rounding = _SQUARES_ROUNDING * (mean**2 + variances)  # of differences of sums
     return float(np.mean(determination(squares, variances, rounding)))

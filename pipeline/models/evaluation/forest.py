@@ -9,14 +9,12 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 from typing_extensions import override
 
-from ...core.arrays import Floats
-from ...data.bags.bags import Bags
 from ...data.store.sampling import spread_rows
 from ...execution.costs import Cost
 from ...execution.worker_threads import kernel_threads
 from ..bag_summaries import MomentsAndExtremes
 from ..outcomes.base import Outcome
-from .summaries import SampledRows
+from .summaries import Rival, SampledRows
 
 _N_TREES = 100
 # size of all trees, which travel to the workers: leaves grow until they fit
@@ -43,29 +41,13 @@ class ForestFeatures(MomentsAndExtremes):
 
 
 @dataclass(frozen=True)
-class MomentsForest:
-    """A random forest on means, covariances, minima, maxima and sizes; a `ScoringModel`.
+class MomentsForest(Rival):
+    """A random forest on means, covariances, minima, maxima and sizes of bags.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Outcome of the model that is compared with this baseline.
-    features : ForestFeatures
-    forest : RandomForestRegressor
-        Forest that was fitted to encoded labels, shape (n_bags, k), in ``units``.
-    mean_targets : float64, shape (k,)
-        Means of these labels.
-    units : float64, shape (k,)
-        Divisors of the labels, so that no target alone decides the splits of the trees.
-    n_bags : int
-        Number of bags that the forest was fitted to.
+    ``model`` has learnt from `ForestFeatures` of ``n_bags`` bags. Because labels are in ``units``,
+    no target alone decides the splits of the trees.
     """
 
-    outcome: Outcome
-    features: ForestFeatures
-    forest: RandomForestRegressor
-    mean_targets: Floats
-    units: Floats
     n_bags: int
 
     @classmethod
@@ -76,10 +58,7 @@ class MomentsForest:
         """
         sample = _thinned(sample)
         rows, labels = sample.summaries["moments"], sample.labels
-        mean, variances = sample.mean_and_variance()
-        units = outcome.units()
-        if units is None:
-            units = np.where(variances > 0, variances, 1.0)
+        mean, _, units = sample.moments_and_units(outcome)
         node = _NODE_BYTES + 8 * labels.shape[1]
         y = labels / np.sqrt(units)
         with kernel_threads() as n_cores:
@@ -94,18 +73,6 @@ class MomentsForest:
             forest.fit(rows, y[:, 0] if y.shape[1] == 1 else y, weights)
         forest.set_params(n_jobs=1)  # several threads would add the trees in any order
         return cls(outcome, ForestFeatures(n_dims), forest, mean, units, len(rows))
-
-    @property
-    def prediction_cost(self) -> Cost:
-        """What predictions take: `features`, and what else a model sees of a bag."""
-        return self.features.cost
-
-    def decision_rows(self, bags: Bags) -> Floats:
-        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
-        if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
-            return np.empty((0, len(self.units)))
-        rows: Floats = self.forest.predict(self.features.of(bags))
-        return rows.reshape(len(bags), -1) * np.sqrt(self.units)
 
 
 def _thinned(sample: SampledRows) -> SampledRows:

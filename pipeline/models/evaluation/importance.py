@@ -16,7 +16,7 @@ from ...core.digits import rounded, with_error
 from ...core.errors import DataError, ParameterError, shown
 from ...core.units import in_units
 from ...data.bags.bags import Bags, concatenate
-from ...data.bags.html import html_table
+from ...data.bags.html import html_table, text_table
 from ...data.labelled.columns import Column
 from ...data.labelled.holdout import Holdout
 from ...data.labelled.inputs import LabelsLike
@@ -126,10 +126,7 @@ class Importance:
 
     def __repr__(self) -> str:
         """Return a line for each coordinate, the most important first."""
-        lines = self._lines()
-        width = max(map(len, lines), default=0)
-        rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
-        return "\n".join([self._title, *rows])
+        return text_table(self._title, self._lines())
 
     def _repr_html_(self) -> str:
         """Show the same as a table in a notebook."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -49,10 +49,54 @@ class SampledRows(NamedTuple):
     labels: Floats
     weights: Floats
 
-    def mean_and_variance(self) -> tuple[Floats, Floats]:
-        """Return mean and variance of the labels, each of shape (k,)."""
+    def moments_and_units(self, outcome: Outcome) -> tuple[Floats, Floats, Floats]:
+        """Return mean, variance and units of the labels, each of shape (k,).
+
+        Without units of the outcome, these are the variances.
+        """
         mean = np.average(self.labels, axis=0, weights=self.weights)
-        return mean, np.average((self.labels - mean) ** 2, axis=0, weights=self.weights)
+        variances = np.average((self.labels - mean) ** 2, axis=0, weights=self.weights)
+        units = outcome.units()
+        if units is None:
+            units = np.where(variances > 0, variances, 1.0)
+        return mean, variances, units
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A model of scikit-learn on summaries of bags; a `ScoringModel`.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Outcome of the model that is compared with this baseline.
+    features : Summaries
+        The inputs of ``model``.
+    model : regressor of scikit-learn
+        Model that was fitted to encoded labels, shape (n_bags, k), in ``units``.
+    mean_targets : float64, shape (k,)
+        Means of these labels.
+    units : float64, shape (k,)
+        Divisors of the squared errors of these labels.
+    """
+
+    outcome: Outcome
+    features: Summaries
+    model: Any
+    mean_targets: Floats
+    units: Floats
+
+    @property
+    def prediction_cost(self) -> Cost:
+        """What predictions take: `features`, and what else a model sees of a bag."""
+        return self.features.cost
+
+    def decision_rows(self, bags: Bags) -> Floats:
+        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
+        if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
+            return np.empty((0, len(self.units)))
+        rows: Floats = self.model.predict(self.features.of(bags))
+        return rows.reshape(len(bags), -1) * np.sqrt(self.units)
 
 
 def sample_rows(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
+from ...data.labelled.splits import Folds
 from ..ridge.rows import RowsBuilder
 from ..ridge.summary import Summary
-from ..ridge.sums import StatisticsBuilder
+from ..ridge.sums import RidgeStatistics, StatisticsBuilder
 from .feature_map import FeatureMap
 
 
@@ -56,13 +58,28 @@ class FitStatistics(Sums):
     folds: FoldStatistics | None = field(default=None, kw_only=True)
 
     @property
+    def parts(self) -> list[Summary]:
+        """The statistics of the fit, and those of held-out bags, if there are any."""
+        return [self.train] if self.validation is None else [self.train, self.validation]
+
+    @property
+    def largest_exponents(self) -> Integers:
+        """Exponents of units that all `parts` can take, shape (k,)."""
+        exponents: Integers = np.max([part.exponents for part in self.parts], axis=0)
+        return exponents
+
+    @property
     def mean_targets(self) -> Floats:
         """Mean targets of the bags fitted, including validation bags; shape (k,)."""
-        parts = [part for part in (self.train, self.validation) if part is not None]
-        exponents = np.max([part.exponents for part in parts], axis=0)
-        total = np.sum([part.in_units(exponents).sum_y for part in parts], axis=0)
+        exponents = self.largest_exponents
+        total = np.sum([part.in_units(exponents).sum_y for part in self.parts], axis=0)
         mean: Floats = np.ldexp(total / self.weight, exponents)
         return mean
+
+    @property
+    def whole(self) -> Summary:
+        """The statistics of the bags fitted, including validation bags."""
+        return self.train if self.validation is None else self.train + self.validation
 
     @property
     def weight(self) -> float:
@@ -72,8 +89,7 @@ class FitStatistics(Sums):
     @property
     def n_bytes(self) -> int:
         """Bytes of the large arrays."""
-        parts = [part for part in (self.train, self.validation) if part is not None]
-        return sum(part.n_bytes for part in parts) + (self.folds.n_bytes if self.folds else 0)
+        return sum(part.n_bytes for part in self.parts) + (self.folds.n_bytes if self.folds else 0)
 
     @property
     def n_bags(self) -> int:
@@ -115,14 +131,15 @@ class SplitSums:
 
     def add(
         self,
+        index: Integers,
         embeddings: NDArray[Any],
         y: Floats,
         apart: NDArray[np.bool_] | None,
-        weights: Floats | None = None,
+        weights: Floats | None,
     ) -> None:
-        """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are for validation.
+        """Count bags by positions (n,), embeddings (n, s), targets (n, k) and weights (n,).
 
-        ``weights`` (n,) are given for all batches or for no batch.
+        Bags ``apart`` are for validation. ``weights`` are given for all batches or for no batch.
         """
         if self._held is None or apart is None:
             self._fill(self._train, embeddings, y, weights)
@@ -132,17 +149,14 @@ class SplitSums:
 
     def share_products(self, other: SplitSums) -> None:
         """Share the memory of products with other sums."""
-        if isinstance(self._train, StatisticsBuilder) and isinstance(
-            other._train, StatisticsBuilder
-        ):
-            self._train.products = other._train.products
+        mine, theirs = self._train, other._train
+        if isinstance(mine, StatisticsBuilder) and isinstance(theirs, StatisticsBuilder):
+            mine.products = theirs.products
 
     def finish(self, *counts: int) -> FitStatistics:
         """Return the statistics of all bags, with the counts of `FitStatistics`."""
-        train, held = self._finished(self._train), None
-        if self._held is not None:
-            held = self._finished(self._held)
-        return FitStatistics(train, held, *counts)
+        held = None if self._held is None else self._finished(self._held)
+        return FitStatistics(self._finished(self._train), held, *counts)
 
     def _finished(self, builder: StatisticsBuilder | RowsBuilder) -> Summary:
         if isinstance(builder, RowsBuilder):
@@ -169,27 +183,49 @@ class FoldSums:
     """The statistics of bags by folds; the model is fitted to their sum."""
 
     def __init__(
-        self, features: FeatureMap, n_targets: int, precision: str, n_folds: int, keeps_rows: bool
+        self, features: FeatureMap, n_targets: int, precision: str, folds: Folds, keeps_rows: bool
     ) -> None:
-        first = SplitSums(features, n_targets, precision, has_held=False, keeps_rows=keeps_rows)
-        self._folds = [first]
-        for _ in range(n_folds - 1):
-            more = SplitSums(features, n_targets, precision, has_held=False, keeps_rows=keeps_rows)
-            more.share_products(first)
-            self._folds.append(more)
+        self._folds = folds
+        self._sums = [
+            SplitSums(features, n_targets, precision, has_held=False, keeps_rows=keeps_rows)
+            for _ in range(folds.n_folds)
+        ]
+        for more in self._sums[1:]:
+            more.share_products(self._sums[0])
 
-    def add_to(
-        self, folds: Integers, embeddings: NDArray[Any], y: Floats, weights: Floats | None
+    def add(
+        self,
+        index: Integers,
+        embeddings: NDArray[Any],
+        y: Floats,
+        apart: NDArray[np.bool_] | None,
+        weights: Floats | None,
     ) -> None:
-        """Count bags by their folds (n,), embeddings (n, s) and targets (n, k)."""
-        for j, sums in enumerate(self._folds):
+        """Count bags by the folds of their positions (n,); see `SplitSums.add`."""
+        folds = self._folds.of(index)
+        for j, sums in enumerate(self._sums):
             rows = np.flatnonzero(folds == j)
             if len(rows):
                 of_fold = None if weights is None else weights[rows]
-                sums.add(embeddings[rows], y[rows], None, of_fold)
+                sums.add(index[rows], embeddings[rows], y[rows], None, of_fold)
 
     def finish(self, *counts: int) -> FitStatistics:
         """Return the statistics of all bags, with the counts of `FitStatistics`."""
-        parts = tuple(sums.finish().train for sums in self._folds)
+        parts = tuple(sums.finish().train for sums in self._sums)
         whole = FitStatistics(reduce(operator.add, parts), None, *counts)
         return replace(whole, folds=FoldStatistics(parts))
+
+
+_Sum = TypeVar("_Sum", bound=Summary | FitStatistics)
+
+
+def without_each(parts: Sequence[_Sum]) -> Iterator[_Sum]:
+    """Yield the sums without each part: by subtraction, unless rows were kept."""
+    every: list[Any] = list(parts)  # of one kind
+    first = every[0].train if isinstance(every[0], FitStatistics) else every[0]
+    if isinstance(first, RidgeStatistics):
+        whole = reduce(operator.add, every)
+        yield from (whole - part for part in every)
+        return
+    for j in range(len(every)):
+        yield reduce(operator.add, every[:j] + every[j + 1 :])

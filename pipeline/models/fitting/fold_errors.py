@@ -290,8 +290,11 @@ class FoldJudge:
         ``rival``. Other repeats are not judged if the first repeat cannot beat the ``rival``.
         """
         rows, s = self._rows, z.shape[1]
-        first, *others = self._repeats_of(s)
-        factor = self.factor if s == len(self.factor) else np.empty((s, s), order="F")
+        repeats, factor = self.repeats, self.factor
+        if s != len(factor):
+            repeats = [Repeat(rows, folds, s) for folds in rows.folds]
+            factor = np.empty((s, s), order="F")
+        first, *others = repeats
         start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
 
         @cache
@@ -308,11 +311,11 @@ class FoldJudge:
         if rival is not None:
             losses, slopes = first_at(start)
             hoped = losses - np.log(10.0) * abs(rows.mean(slopes))
-            if self._are_behind(hoped, rival):
+            if self.is_behind(hoped, rival):
                 return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[start]))
         best = _downhill(first_at, rows.mean, start)
         losses = first_at(best).losses
-        if others and not (rival is not None and self._are_behind(losses, rival)):
+        if others and not (rival is not None and self.is_behind(losses, rival)):
             for repeat in others:
                 repeat.take(z)
             best = _downhill(losses_at, rows.mean, best)
@@ -320,11 +323,6 @@ class FoldJudge:
                 best = self._smoothest(losses_at, best)
             losses = losses_at(best).losses
         return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
-
-    def _repeats_of(self, s: int) -> list[Repeat]:
-        if s == len(self.factor):
-            return self.repeats
-        return [Repeat(self._rows, folds, s) for folds in self._rows.folds]
 
     def _smoothest(self, losses_at: Callable[[int], LossesAt], best: int) -> int:
         """Return the largest penalty within one standard error of the best."""
@@ -335,11 +333,8 @@ class FoldJudge:
                 return i - 1
         return len(EXPONENTS) - 1
 
-    def is_behind(self, errors: FoldErrors, rival: FoldErrors) -> bool:
-        """Return whether errors are so far behind that similar kernels cannot win."""
-        return self._are_behind(errors.losses, rival)
-
-    def _are_behind(self, losses: Floats, rival: FoldErrors) -> bool:
+    def is_behind(self, losses: Floats, rival: FoldErrors) -> bool:
+        """Return whether losses are so far behind that similar kernels cannot win."""
         gaps, rows = losses - rival.losses, self._rows
         spread = rows.standard_error(gaps)
         return rows.mean(gaps) > max((_BEHIND - 1) * rival.error, ERRORS_BEHIND * spread)

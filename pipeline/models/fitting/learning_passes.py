@@ -39,7 +39,7 @@ class LearningSums:
         """Count the rows of a block."""
         if n := block.n_fitted:
             weights = None if block.weights is None else block.weights[:n]
-            self._sums.add(block.embeddings[:n], block.y[:n], None, weights)
+            self._sums.add(block.index[:n], block.embeddings[:n], block.y[:n], None, weights)
 
     def finish(self) -> RidgeSums:
         """Return the sums of all blocks."""

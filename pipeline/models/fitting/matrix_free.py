@@ -14,7 +14,7 @@ import operator
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from ...core.arrays import Floats
 from ...core.errors import ParameterError, warn
 from ...data.labelled.splits import Split
-from ...data.store.plan import Range
 from ...execution.affinity import WorkerAffinity
 from ...execution.checkpoint_stores import StateCheckpoints
 from ...execution.passes import FEWER_FEATURES, Collector, Reduction, check_memory, run_pass
@@ -96,7 +95,7 @@ class MatrixFreeFit:
         try:
             self._check_memory()
             first = self._first()
-            statistics = self._in_one_unit(first.statistics)
+            statistics = _in_one_unit(first.statistics)
             return self._solve(statistics, first.sample), statistics
         finally:
             discard_everywhere(self._token, self.plan.bags.in_memory)
@@ -213,10 +212,6 @@ class MatrixFreeFit:
         keeping = Keeping.of(self._token, plan.bags.n_bags, wide, narrow, here)
         return FeatureRows.of(plan, keeping)
 
-    @cached_property
-    def _ranges(self) -> list[Range]:
-        return self.plan.ranges
-
     @property
     def _block_rows(self) -> int:
         return block_rows(self.plan.features.n_features, self.plan.precision)
@@ -261,12 +256,13 @@ class MatrixFreeFit:
         reduction: Reduction[_R] = Reduction(
             collector, operator.add, cost, self._block_rows, "first" if rank else "product"
         )
-        preferred_workers = [] if self.plan.bags.in_memory else self._affinity(len(self._ranges))
+        ranges = self.plan.ranges
+        preferred_workers = [] if self.plan.bags.in_memory else self._affinity(len(ranges))
         self.n_passes += 1
         return run_pass(
             self.rows,
             reduction,
-            ranges=self._ranges,
+            ranges=ranges,
             progress=self.progress,
             preferred_workers=preferred_workers,
         )
@@ -283,13 +279,12 @@ class MatrixFreeFit:
         needed = cg_bytes(d, self._rank, self.plan.outcome.n_targets)
         check_memory(f"conjugate gradients for {d:,} features", needed, FEWER_FEATURES)
 
-    @staticmethod
-    def _in_one_unit(statistics: FitStatistics) -> FitStatistics:
-        parts = [p for p in (statistics.train, statistics.validation) if p is not None]
-        exponents = np.max([part.exponents for part in parts], axis=0)
-        train, held = statistics.train.in_units(exponents), statistics.validation
-        values = {**vars(statistics), "train": train}
-        return FitStatistics(**{**values, "validation": held and held.in_units(exponents)})
+
+def _in_one_unit(statistics: FitStatistics) -> FitStatistics:
+    exponents = statistics.largest_exponents
+    train, held = statistics.train.in_units(exponents), statistics.validation
+    held = None if held is None else held.in_units(exponents)
+    return replace(statistics, train=train, validation=held)
 
 
 def cg_bytes(n_features: int, rank: int, n_targets: int) -> int:

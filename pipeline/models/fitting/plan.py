@@ -151,7 +151,7 @@ class FitSums:
         plan = self._plan
         if plan.folds is not None:
             sizes = plan.outcome.n_targets, plan.precision
-            return FoldSums(plan.features, *sizes, plan.folds.n_folds, plan.keeps_rows)
+            return FoldSums(plan.features, *sizes, plan.folds, plan.keeps_rows)
         return SplitSums(
             plan.features,
             plan.outcome.n_targets,
@@ -168,24 +168,8 @@ class FitSums:
         apart: NDArray[np.bool_] | None,
         weights: Floats | None,
     ) -> None:
-        """Count bags by their positions; other arguments are those of `SplitSums.add`."""
-        if isinstance(self._sums, FoldSums):
-            self.add_folds(self._sums, index, embeddings, y, weights)
-        else:
-            self._sums.add(embeddings, y, apart, weights)
-
-    def add_folds(
-        self,
-        sums: FoldSums,
-        index: Integers,
-        embeddings: NDArray[Any],
-        y: Floats,
-        weights: Floats | None,
-    ) -> None:
-        """Add bags to sums by folds."""
-        folds = self._plan.folds
-        assert folds is not None
-        sums.add_to(folds.of(index), embeddings, y, weights)
+        """Count bags; the arguments are those of `SplitSums.add`."""
+        self._sums.add(index, embeddings, y, apart, weights)
 
     def finish(self) -> FitStatistics:
         """Return the statistics of all batches."""

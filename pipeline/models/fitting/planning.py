@@ -61,7 +61,10 @@ def decide_automatic(
 ) -> tuple[FitParameters, Choice | None]:
     """Return the parameters without "auto", and the choice of the embedding, if there was one."""
     if not parameters.is_automatic:
-        return decide_penalty(problem, parameters), None
+        if parameters.has_automatic_penalty:
+            n_labelled = count_labelled(problem.fitted)
+            parameters = replace(parameters, alpha=parameters.alpha_for(n_labelled))
+        return parameters, None
     choice = choose_embedding(problem, parameters.random_features, progress)
     decided = replace(
         parameters,
@@ -70,13 +73,6 @@ def decide_automatic(
         alpha=parameters.alpha_for(choice.n_labelled),
     )
     return decided, choice
-
-
-def decide_penalty(problem: Problem, parameters: FitParameters) -> FitParameters:
-    """Return the parameters with ``alpha="auto"`` decided by the number of labelled bags."""
-    if not parameters.has_automatic_penalty:
-        return parameters
-    return replace(parameters, alpha=parameters.alpha_for(count_labelled(problem.fitted)))
 
 
 def plan_of(problem: Problem, parameters: FitParameters, features: FeatureMap) -> FitPlan:

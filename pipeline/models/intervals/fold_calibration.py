@@ -13,12 +13,11 @@ by the scale of its own bag, and multiplied by that of the new bag (Gupta et al.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +39,7 @@ from ...execution.pool import even_edges, run_kernel
 from ...execution.progress import Progress
 from ...execution.worker_threads import kernel_threads
 from ..fitted_model import ScoringModel
+from ..fitting.accumulate import without_each
 from ..fitting.choice.placing import place_folds
 from ..fitting.feature_map import FeatureMap
 from ..fitting.plan import FitPlan
@@ -48,7 +48,6 @@ from ..ridge.partial_regression import RidgeSums, beside_linear
 from ..ridge.ridge import RidgeSolution, rows_serve, solve, solve_bytes, targets_bytes
 from ..ridge.statistics_kernels import linear_predictions
 from ..ridge.summary import Summary
-from ..ridge.sums import RidgeStatistics
 from .calibration import ScaledPart, can_have_scale, choose_calibrating, count_below, rank_of
 from .error_scale import MIN_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
 from .interval_kernels import interval_ends
@@ -88,20 +87,22 @@ class FoldCalibration(ScaledPart):
     key: ClassVar[str] = "fold_calibration"
     arrays: ClassVar[tuple[str, ...]] = ("coef", "intercept", "errors")
     uses_fitted: ClassVar[bool] = True
+    is_of_sets: ClassVar[bool] = False  # then a bag has one error, whatever the number of classes
+
+    @classmethod
+    def of(cls, solutions: Sequence[RidgeSolution]) -> Self:
+        """Return the coefficients of solutions without each fold, and no errors."""
+        intercept = np.array([solution.intercept for solution in solutions])
+        return cls(np.array([solution.coef for solution in solutions]), intercept, np.empty(0))
 
     @override
     def check(self, n_targets: int, n_features: int) -> None:
-        n = len(self.sizes)
-        self.check_folds(n_targets, n_features)
-        if self.errors.shape != (sum(self.sizes), n_targets) or not len(self.errors):
-            raise ValueError(f"errors of {n} folds have shape {self.errors.shape}")
-
-    def check_folds(self, n_targets: int, n_features: int) -> None:
-        """Raise ValueError unless the coefficients fit a model of these sizes."""
         shapes = self.coef.shape, self.intercept.shape
-        n = len(self.sizes)
+        n, n_errors = len(self.sizes), 1 if self.is_of_sets else n_targets
         if n < 2 or shapes != ((n, n_targets, n_features), (n, n_targets)):
             raise ValueError(f"the coefficients of {n} folds have shapes {shapes}")
+        if self.errors.shape != (sum(self.sizes), n_errors) or not len(self.errors):
+            raise ValueError(f"errors of {n} folds have shape {self.errors.shape}")
 
     @property
     @override
@@ -169,13 +170,7 @@ class FoldSetCalibration(FoldCalibration):
     """
 
     key: ClassVar[str] = "fold_set_calibration"
-
-    @override
-    def check(self, n_targets: int, n_features: int) -> None:
-        n = len(self.sizes)
-        self.check_folds(n_targets, n_features)
-        if self.errors.shape != (sum(self.sizes), 1) or not len(self.errors):
-            raise ValueError(f"errors of {n} folds have shape {self.errors.shape}")
+    is_of_sets: ClassVar[bool] = True
 
     def sets(self, unlikely: Floats, of_folds: Floats, coverage: float) -> Bools:
         """Return which classes are in the set of each bag, shape (n, n_classes).
@@ -363,11 +358,7 @@ class FoldedModel:
             where = bags.url or "bags in memory"
             raise DataError(f"{where}: all labelled bags are in one fold: there is one group")
         solved = list(self._solve([fold_sums.parts[j] for j in known]))
-        coef = np.array([solution.coef for solution in solved])
-        made = FoldCalibration(
-            coef, np.array([solution.intercept for solution in solved]), np.empty(0)
-        )
-        return made, folds, np.array(known)
+        return FoldCalibration.of(solved), folds, np.array(known)
 
     def _plan(self, bags: LabelledBags, folds: Folds, weights: Weights | None) -> FitPlan:
         n, d = bags.n_bags, self.features.n_features
@@ -392,17 +383,6 @@ class FoldedModel:
                         cast(RidgeSums, rows), self.features.n_penalized, alpha
                     )
                 yield solve(residual, self.alpha * rows.weight, self.rounding)
-
-
-def without_each(parts: Sequence[Summary]) -> Iterator[Summary]:
-    """Yield the sums over all rows except each part, by subtraction."""
-    if isinstance(parts[0], RidgeStatistics):
-        sums = cast(Sequence[RidgeStatistics], parts)
-        whole = reduce(operator.add, sums)
-        yield from (whole - part for part in sums)
-        return
-    for j in range(len(parts)):
-        yield reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
 
 
 def _few_points(bags: LabelledBags) -> LabelledBags:

@@ -288,9 +288,14 @@ class Outcome(ABC):
             if values.ndim == 1:
                 columns[name] = values
             else:
-                names = self.names or range(self.n_targets)
-                columns |= {f"{name}_{t}": v for t, v in zip(names, values.T, strict=True)}
+                each = zip(self.columns_in_words, values.T, strict=True)
+                columns |= {f"{name}_{t}": v for t, v in each}
         return columns
+
+    @property
+    def columns_in_words(self) -> Sequence[object]:
+        """Names, or numbers, of the columns that are regressed, for columns of tables."""
+        return self.names or range(self.n_targets)
 
     @property
     def target_labels(self) -> tuple[str, ...]:

@@ -131,12 +131,12 @@ class Classes(Outcome):
 
     @override
     def call(self, j: int) -> str:
-        return f"class {(self.class_names or self.classes)[j]!r}"
+        return f"class {self.columns_in_words[j]!r}"
 
     @property
     def values(self) -> NDArray[Any]:
         """The classes in the form of predictions, shape (n_classes,)."""
-        return np.array(self.class_names or self.classes)
+        return np.array(self.columns_in_words)
 
     @property
     def codes(self) -> Rows:
@@ -231,7 +231,7 @@ class Classes(Outcome):
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         assert prediction.probabilities is not None
         columns = {self.names[0] if self.names else "prediction": prediction.values}
-        for j, name in enumerate(self.class_names or self.classes):
+        for j, name in enumerate(self.columns_in_words):
             if f"p_{name}" in columns:
                 raise ParameterError(
                     f"target {self.names[0]!r} has the name of the column with the probabilities "
@@ -240,16 +240,10 @@ class Classes(Outcome):
             columns[f"p_{name}"] = prediction.probabilities[:, j]
         return columns
 
+    @property
     @override
-    def more_columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
-        columns: dict[str, NDArray[Any]] = {}
-        for name, values in prediction.more.items():
-            if values.ndim == 1:
-                columns[name] = values
-            else:
-                classes = self.class_names or self.classes
-                columns |= {f"{name}_{c}": v for c, v in zip(classes, values.T, strict=True)}
-        return columns
+    def columns_in_words(self) -> Sequence[object]:
+        return self.class_names or self.classes
 
     def probabilities(self, scores: Rows) -> Rows:
         """Return probabilities, shape (n, n_classes), from the regression's raw rows."""
@@ -299,7 +293,7 @@ class Classes(Outcome):
 
     @override
     def describe(self) -> dict[str, Any]:
-        return {self.key: list(self.class_names or self.classes)}
+        return {self.key: list(self.columns_in_words)}
 
     @override
     def identify(self) -> dict[str, Any]:

@@ -40,6 +40,8 @@ from .sums import RidgeStatistics
 RidgeSums = RidgeStatistics | RidgeRows
 # Columns with a lesser fraction of variance in their squares are constant, in float32.
 _MIN_RELATIVE_VARIANCE = 1e-6
+# Attributes of a `Summary` that describe the matrix M which is solved.
+_OF_MATRIX = ("size", "trace", "part", "matrix", "sizes", "is_graded", "significant")
 
 
 class Beside(NamedTuple):
@@ -53,7 +55,7 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialSummary:
-    """A `Summary` of z and a baseline's columns; other attributes are those of ``whole``.
+    """A `Summary` of z and a baseline's columns; its M is that of ``remainder``.
 
     Attributes
     ----------
@@ -78,9 +80,9 @@ class PartialSummary:
     beside: Beside | None = None
     is_scored: bool = False
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is of the whole
-        """Return what the rows are, whatever is solved."""
-        return getattr(self.whole, name)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as `Summary` has it
+        """Return what describes M from the remainder, and what the rows are from the whole."""
+        return getattr(self.remainder if name in _OF_MATRIX else self.whole, name)
 
     def __add__(self, other: RidgeSums) -> PartialSummary:
         """Return the same of more rows."""
@@ -90,37 +92,6 @@ class PartialSummary:
     def alpha(self) -> float:
         """λ₀."""
         return 0.0 if self.beside is None else self.beside.alpha
-
-    @property
-    def size(self) -> int:
-        """Order of M."""
-        return self.remainder.size
-
-    @property
-    def trace(self) -> float:
-        """Trace of ZᵀZ."""
-        return self.remainder.trace
-
-    def part(self, size: int) -> RidgeSums:
-        """Return a part of order ``size``: evenly spaced rows, or features."""
-        return self.remainder.part(size)
-
-    def matrix(self, shift: float = 0.0) -> Floats:
-        """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
-        return self.remainder.matrix(shift)
-
-    def sizes(self) -> Floats:
-        """Return s, shape (size,): entry (i, j) of M is rounded in proportion to s_i s_j."""
-        return self.remainder.sizes()
-
-    @property
-    def is_graded(self) -> bool:
-        """Whether features are of so different sizes that one bound of rounding hides some."""
-        return self.remainder.is_graded
-
-    def significant(self, noise: float) -> tuple[Floats, Floats, float]:
-        """Return eigenvalues of M, shape (r,), eigenvectors, shape (size, r), and a bound."""
-        return self.remainder.significant(noise)
 
     def right_side(self) -> Floats:
         """Return b, shape (size, k)."""

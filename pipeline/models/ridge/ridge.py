@@ -14,7 +14,7 @@ from functools import cache, cached_property, reduce
 import numpy as np
 import scipy.linalg
 
-from ...core.arrays import Floats
+from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, warn
 from ...execution.worker_threads import one_blas_thread
 from .cholesky import cholesky, solve_by_factor
@@ -53,6 +53,10 @@ class RidgeSolution:
     alphas: Floats
     scores: Floats
     baseline_alpha: float | None = None
+
+    def in_units(self, exponents: Integers) -> tuple[Floats, Floats]:
+        """Return ψ (D, k) and the intercept (k,) for targets in units 2^exponents, shape (k,)."""
+        return np.ldexp(self.coef.T, -exponents), np.ldexp(self.intercept, -exponents)
 
 
 def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> int:
@@ -129,9 +133,7 @@ def solve_gcv(
             return _gcv_score(summary, solvers.at(alpha), alpha, units)
 
         path = _path(summary, penalties, solvers.usual, score)
-        solver = solvers.at(path.best)
-        best = solver.back(solver.solve(path.best))
-        return as_solution(summary, best, path.best, path)
+        return solvers.solution(path.best, path)
 
 
 def solve_validation(
@@ -163,8 +165,7 @@ def score_validation(
     mean_squared_error = held_out.judge()
 
     def error(fitted: RidgeSolution) -> float:
-        psi = np.ldexp(fitted.coef.T, -held_out.exponents)
-        squares = mean_squared_error(psi, np.ldexp(fitted.intercept, -held_out.exponents))
+        squares = mean_squared_error(*fitted.in_units(held_out.exponents))
         return float(np.mean(relative_error(held_out, squares, units)))
 
     return _errors(train, penalties, noise, error)
@@ -247,11 +248,8 @@ class _Fold:
         if self.solvers is None:
             fitted = solve(self.train, penalty, noise)
         else:
-            solver = self.solvers.at(penalty)
-            solved = solver.back(solver.solve(penalty))
-            fitted = as_solution(self.train, solved, penalty)
-        psi = np.ldexp(fitted.coef.T, -self.held.exponents)
-        squares = self.held.judge()(psi, np.ldexp(fitted.intercept, -self.held.exponents))
+            fitted = self.solvers.solution(penalty)
+        squares = self.held.judge()(*fitted.in_units(self.held.exponents))
         return float(np.mean(relative_error(self.held, squares, units))) * self.held.weight
 
 
@@ -278,13 +276,7 @@ def _errors(
         return try_all(penalties, lambda alpha: error(solve(train, alpha, noise)))
     with one_blas_thread():
         solvers = _Solvers(train, _solver(train, penalties), noise)
-
-        def score(alpha: float) -> float:
-            solver = solvers.at(alpha)
-            solved = solver.back(solver.solve(alpha))
-            return error(as_solution(train, solved, alpha))
-
-        return _path(train, penalties, solvers.usual, score)
+        return _path(train, penalties, solvers.usual, lambda alpha: error(solvers.solution(alpha)))
 
 
 def _refitted(train: Summary, held_out: Summary, noise: float, path: Path) -> RidgeSolution:
@@ -306,6 +298,11 @@ class _Solvers:
         if self.summary.n_weighted <= self.summary.size or bound > FLOAT32_NOISE:
             bound = _sure(self.summary, self.noise)  # some eigenvalues are surely 0
         return self.usual if alpha >= bound * self.summary.trace else self._truncated
+
+    def solution(self, alpha: float, path: Path | None = None) -> RidgeSolution:
+        """Return the solution of a penalty, with the scores of the penalties tried."""
+        solver = self.at(alpha)
+        return as_solution(self.summary, solver.back(solver.solve(alpha)), alpha, path)
 
     @cached_property
     def _truncated(self) -> ShiftedSystem:

@@ -151,7 +151,7 @@ class ScoreSums:
         apart, weights = self._validation.of(batch.index), None
         if self._weights is not None:
             weights = self._weights.of(batch.index, batch.targets)
-        self._sums.add(batch.coefficients, batch.targets, apart, weights)
+        self._sums.add(batch.index, batch.coefficients, batch.targets, apart, weights)
 
     def finish(self) -> FitStatistics:
         """Return the statistics of all blocks."""

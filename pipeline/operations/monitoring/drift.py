@@ -15,7 +15,7 @@ from ...core.digits import rounded
 from ...core.errors import BagError, DataError
 from ...core.moved import renamed_fields
 from ...core.saved import Saved
-from ...data.bags.html import html_table
+from ...data.bags.html import html_table, text_table
 from ...data.store.sampling import spread_rows
 from ...embeddings.base import Embedding, EmbeddingSpec
 from ...embeddings.random_features.fourier import RandomFourierFeatures
@@ -117,10 +117,7 @@ class DriftResult(Saved):
 
     def __str__(self) -> str:
         """Return the conclusion, the compared sets, and the coordinates that differ most."""
-        lines = self._lines()
-        width = max(map(len, lines))
-        rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
-        return "\n".join([self.verdict(), *rows])
+        return text_table(self.verdict(), self._lines())
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Plot the p-value and the level; `plot_drift` plots several results over time.

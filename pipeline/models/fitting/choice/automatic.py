@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -245,8 +245,8 @@ class _Search:
 
     def run(self, candidates: Sequence[Choosable]) -> JudgedCandidate:
         """Judge the candidates and the variants of the best ones; return the best candidate."""
-        tried = [judged for judged in map(self._try, map(self._on_own_scale, candidates)) if judged]
-        if not tried:
+        self._try_each(candidates)
+        if not self._judged:
             assert self._error is not None
             raise self._error
         self._select(with_lines=any(candidate.linear for candidate in candidates))
@@ -255,7 +255,8 @@ class _Search:
         if _decades(self._sample.bags) > MAX_DECADES:
             for scale in ROOTS:
                 before = self._best
-                self._if_better(partial(self._put_each, (*kernels[:BEST], *lines[:1]), scale))
+                moved = [judged.of.on(scale) for judged in (*kernels[:BEST], *lines[:1])]
+                self._if_better(partial(self._try_each, moved))
                 if self._best is before:
                     break
         if kernels:
@@ -307,19 +308,9 @@ class _Search:
         self, columns: tuple[int, ...] | None
     ) -> tuple[Sequence[JudgedCandidate], Sequence[JudgedCandidate]]:
         """Return the best kernel and the best line of each name on coordinates, the best first."""
-        firsts: dict[str, JudgedCandidate] = {}
-        for judged in sorted(self._judged, key=lambda judged: judged.error):
-            if judged.of.columns == columns:
-                firsts.setdefault(judged.of.name, judged)
-        each = firsts.values()
-        return [judged for judged in each if not judged.of.linear], [
-            judged for judged in each if judged.of.linear
-        ]
-
-    def _put_each(self, judged: Sequence[JudgedCandidate], scale: str) -> None:
-        """Judge candidates on another scale."""
-        for former in judged:
-            self._try(former.of.on(scale))
+        each = _best_of_each_name(j for j in self._judged if j.of.columns == columns)
+        kernels = [judged for judged in each if not judged.of.linear]
+        return kernels, [judged for judged in each if judged.of.linear]
 
     def _if_better(self, step: Callable[[], None]) -> None:
         """Judge more candidates, and keep them if the best is better by over a standard error."""
@@ -355,11 +346,7 @@ class _Search:
         size = self._try(size_beside(best.of), (best.width,))
         if size is None:
             return
-        singles: dict[str, JudgedCandidate] = {}
-        for judged in sorted(self._judged[:n], key=lambda judged: judged.error):
-            if _is_single(judged):
-                singles.setdefault(judged.of.name, judged)
-        first, *others = [*singles.values()][:N_SIZED]
+        first, *others = _best_of_each_name(filter(_is_single, self._judged[:n]))[:N_SIZED]
         joined = self._sum(best, size), self._try(first.of.times(size.of), (first.width,))
         helps = [j.error < alone.error for j, alone in zip(joined, (best, first), strict=True) if j]
         if not any(helps):
@@ -384,11 +371,8 @@ class _Search:
     def _join(self) -> None:
         """Judge sums of the best kernel and other kernels, and widths next to the best width."""
         best = self._best_kernel
-        rest: dict[str, JudgedCandidate] = {}
-        for judged in sorted(self._judged, key=lambda judged: judged.error):
-            if judged.of.name != best.of.name and not judged.of.linear:
-                rest.setdefault(judged.of.name, judged)
-        for other in [*rest.values()][:N_SUMMED]:
+        rest = [j for j in self._judged if j.of.name != best.of.name and not j.of.linear]
+        for other in _best_of_each_name(rest)[:N_SUMMED]:
             self._sum(best, other)
         self._refine(self._best_kernel)
 
@@ -542,7 +526,7 @@ class _Search:
         if rival is not None and rival.width in widths:
             at = widths.index(rival.width)
         best = self._judge(candidate, widths[at], parts)
-        if rival is not None and self._judge_of.is_behind(best.errors, rival.errors):
+        if rival is not None and self._judge_of.is_behind(best.errors.losses, rival.errors):
             return best
         for step in (1, -1):
             following = widths[at + 1 :] if step > 0 else widths[:at][::-1]
@@ -668,6 +652,14 @@ def _decades(bags: Bags) -> float:
     rows = [column[column > 0] for column in sizes.T]
     ends = [np.quantile(row, (0.5, 0.99)) for row in rows if len(row)]
     return max((float(np.log10(high) - np.log10(low)) for low, high in ends), default=0.0)
+
+
+def _best_of_each_name(judged: Iterable[JudgedCandidate]) -> list[JudgedCandidate]:
+    """Return the candidate of each name with the least error, the best first."""
+    firsts: dict[str, JudgedCandidate] = {}
+    for candidate in sorted(judged, key=lambda candidate: candidate.error):
+        firsts.setdefault(candidate.of.name, candidate)
+    return [*firsts.values()]
 
 
 def _is_single(judged: JudgedCandidate) -> bool:

@@ -98,19 +98,14 @@ def read_sample(problem: Problem) -> LabelledSample:
             bags.append(batch.bags)
     if not bags:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
-    points, offsets = _ragged(bags)
-    joined, encoded = Bags.trusted(points, offsets), np.concatenate(labels)
+    joined, encoded = concatenate(bags), np.concatenate(labels)
+    joined = Bags.trusted(joined.points, joined.offsets)  # without ids and names
     order = order_by_content(joined.means)
     joined, encoded, at = take_rows(joined, order), encoded[order], np.concatenate(index)[order]
     copies = copies_among(joined.sizes, joined.means, encoded)
     rows, grouped = fold_rows(problem, at, encoded, copies)
     named = Bags.trusted(joined.points, joined.offsets, names=source.coordinate_names)
     return LabelledSample(named, rows.of_components(), grouped, len(places), at)
-
-
-def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
-    joined = concatenate(parts)
-    return joined.points, joined.offsets
 
 
 def order_by_content(means: Floats) -> Integers:
