@@ -19,7 +19,7 @@ from ...data.labelled.holdout import NO_HOLDOUT, Holdout, HoldoutLike
 from ...data.labelled.inputs import BagsLike, LabelsLike
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.labels import Targets
-from ...data.labelled.leaks import warn_of_leaks
+from ...data.labelled.leaks import warn_of_copies_held_out, warn_of_leaks
 from ...data.labelled.splits import N_FOLDS, VALIDATION_SEED, Folds, IndexFolds, Membership
 from ...data.labelled.weights import SampleWeight, Weights
 from ...data.labelled.wide_bags import warn_of_wide_response
@@ -159,6 +159,8 @@ def pose_problem(
             )
         held = held.with_groups(column, source)
     out = held.resolve(source)
+    if (held_out := out.split(source)) is not None:
+        warn_of_copies_held_out(source, held_out)
     weights = Weights.of_bags(source.data, sample_weight)
     if weights is not None:
         source = replace(source, weightless=weights.without_weight(source.start, source.end))
