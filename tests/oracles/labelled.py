@@ -54,8 +54,10 @@ def labelled(
     **options: Any,
 ) -> LabelledBags:
     """Bags in memory with targets, or those of a store with the targets of these names."""
-    labels = Targets(tuple(names)) if y is None else Targets((), np.reshape(y, (len(y), -1)))
-    return kind(data, labels, **options)
+    if y is None:
+        return kind(data, Targets(tuple(names)), **options)
+    y = np.asarray(y)  # of no bags, too
+    return kind(data, Targets((), y if y.ndim == 2 else y[:, None]), **options)
 
 
 def features_by_loop(model: Any, bags: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
