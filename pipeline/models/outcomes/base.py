@@ -22,7 +22,10 @@ from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...embeddings.base import Embedding
 from ..ridge.linear_columns import LINEAR
-from .details import ErrorSums, Found, Judged, Rows, determination
+from .details import Found, Judged, Rows, determination
+
+if TYPE_CHECKING:
+    from ..errors import Errors
 
 FLOAT = np.dtype(np.float64)
 UNNAMED = "y"  # the one target of labels without a name
@@ -375,10 +378,10 @@ class Outcome(ABC):
         """
 
     @abstractmethod
-    def sum_references(self, errors: ErrorSums) -> Rows:
+    def sum_references(self, errors: Errors) -> Rows:
         """Return the weighted sum of `references` over the bags of ``errors``, shape (m,)."""
 
-    def score(self, errors: ErrorSums) -> Rows:
+    def score(self, errors: Errors) -> Rows:
         """Return the score of each scored quantity, shape (m,); see `determination`."""
         return determination(self.scored(errors.losses), self.sum_references(errors))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from .details import (
     MIN_PROBABILITY,
     SAMPLED_CLASSES,
     ClassDetails,
-    ErrorSums,
     Found,
     Judged,
 )
@@ -40,6 +39,9 @@ from .training_labels import (
     n_targets_of,
     refuse_numbers,
 )
+
+if TYPE_CHECKING:
+    from ..errors import Errors
 
 PROBABILITIES = "probabilities"  # the key of the map of a saved model
 
@@ -264,7 +266,7 @@ class Classes(Outcome):
         return np.ones((len(targets), 1))
 
     @override
-    def sum_references(self, errors: ErrorSums) -> Rows:
+    def sum_references(self, errors: Errors) -> Rows:
         return np.array([errors.weight], dtype=np.float64)
 
     @override

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,15 @@ from ..ridge.linear_columns import OWN
 from .base import Outcome, Prediction, Rows, Target
 from .details import (
     DensityDetails,
-    ErrorSums,
     Found,
     Judged,
     project_bags,
     sampling_noise,
     weighted_sum,
 )
+
+if TYPE_CHECKING:
+    from ..errors import Errors
 
 _NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
 
@@ -142,7 +144,7 @@ class DensityOutcome(Outcome):
         return ((targets - _known(mean_targets)) ** 2).sum(axis=1, keepdims=True)
 
     @override
-    def sum_references(self, errors: ErrorSums) -> Rows:
+    def sum_references(self, errors: Errors) -> Rows:
         assert isinstance(errors.details, DensityDetails)
         return np.array([errors.details.average])
 

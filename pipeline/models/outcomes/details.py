@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
-from ...core.arrays import Floats, Integers
+from ...core.arrays import Floats
 from ...core.sums import Sums
 from ...data.bags.bags import Bags
 from ...data.bags.box import Box
@@ -18,6 +18,9 @@ from ...data.labelled.labelled import Batch
 from ...embeddings.bases.coefficients import project
 from ...embeddings.projection import ProjectionSpec
 from ..verdict import r2_error, share_error
+
+if TYPE_CHECKING:
+    from ..errors import Errors, ErrorSample
 
 Rows = Floats
 
@@ -75,79 +78,6 @@ class Found:
     predicted: Rows
 
 
-class _ErrorRows(Protocol):
-    """`ErrorSample`: see its attributes."""
-
-    @property
-    def true(self) -> Rows:
-        """True values of some bags."""
-        ...
-
-    @property
-    def predicted(self) -> Rows:
-        """Predicted values of these bags."""
-        ...
-
-
-class ErrorSums(Protocol):
-    """`Errors`: see its attributes."""
-
-    @property
-    def sample(self) -> _ErrorRows:
-        """Labels and predictions of some of the bags."""
-        ...
-
-    @property
-    def rmse_errors(self) -> Rows:
-        """Standard errors of the RMSE of each target of the sample."""
-        ...
-
-    @property
-    def n(self) -> int:
-        """Labelled bags."""
-        ...
-
-    @property
-    def losses(self) -> Rows:
-        """Sums of `Outcome.losses`."""
-        ...
-
-    @property
-    def mean(self) -> Rows:
-        """Mean of the encoded labels."""
-        ...
-
-    @property
-    def scatter(self) -> Rows:
-        """Sums of squares about the mean."""
-        ...
-
-    @property
-    def exponents(self) -> Integers:
-        """Exponents of the units of losses, mean and scatter."""
-        ...
-
-    @property
-    def details(self) -> Details:
-        """Sums in addition to the losses."""
-        ...
-
-    @property
-    def weight(self) -> float:
-        """Total weight of the bags."""
-        ...
-
-    @property
-    def references(self) -> Rows:
-        """Sums of the reference losses, with which the losses are compared."""
-        ...
-
-    @property
-    def scores(self) -> Rows:
-        """Score of each scored quantity."""
-        ...
-
-
 class Details(Protocol):
     """Sums for one kind of outcome, in addition to the losses."""
 
@@ -155,11 +85,11 @@ class Details(Protocol):
         """Return the details of both sets of bags."""
         ...
 
-    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
         """Return the result of `Errors.values`."""
         ...
 
-    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+    def spreads(self, errors: Errors) -> dict[str, dict[str, float]]:
         """Return the result of `Errors.spreads`."""
         ...
 
@@ -173,7 +103,7 @@ class RealDetails(Sums):
     absolute: Rows
     signed: Rows
 
-    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
         """Return all errors by the name of the target, in types that JSON knows."""
         errors_by_target, scores, references = {}, errors.scores, errors.references
         for j, name in enumerate(self.names):
@@ -190,7 +120,7 @@ class RealDetails(Sums):
             }
         return errors_by_target
 
-    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+    def spreads(self, errors: Errors) -> dict[str, dict[str, float]]:
         """Return standard errors of `values` by the name of the target, from the sample of bags."""
         gaps, root = errors.sample.predicted - errors.sample.true, errors.n**0.5
         values, spreads = self.values(errors), {}
@@ -274,7 +204,7 @@ class ClassDetails:
             return self.labels[int(code)]
         return f"{code:g}"
 
-    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
         """Return all errors by the name of the target, in types that JSON knows."""
         hits = np.diag(self.matrix).astype(np.float64)
         true, predicted = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
@@ -302,7 +232,7 @@ class ClassDetails:
             }
         }
 
-    def auc(self, sample: _ErrorRows) -> float | None:
+    def auc(self, sample: ErrorSample) -> float | None:
         """Return the area under the ROC curve, from the sample of bags.
 
         With more than two classes, it is the mean over classes of the area of one class against the
@@ -326,12 +256,12 @@ class ClassDetails:
         return float(np.mean(areas)) if areas else None
 
     @staticmethod
-    def brier(sample: _ErrorRows) -> float:
+    def brier(sample: ErrorSample) -> float:
         """Return the mean of Σ (probability − truth)² over classes, from the sample of bags."""
         columns = sample.predicted
         return float(np.average(columns[:, BRIER], weights=columns[:, WEIGHT]))
 
-    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+    def spreads(self, errors: Errors) -> dict[str, dict[str, float]]:
         """Return standard errors of some of `values`, and of the Brier score, by the target's name.
 
         They come from the sample of bags; the mapping is empty for weighted bags. The standard
@@ -339,7 +269,7 @@ class ClassDetails:
         """
         return {self.name: self._spreads(errors)}
 
-    def _spreads(self, errors: ErrorSums) -> dict[str, float]:
+    def _spreads(self, errors: Errors) -> dict[str, float]:
         sample, n = errors.sample, errors.n
         weights = sample.predicted[:, WEIGHT]
         if not n or (weights != 1).any():
@@ -417,7 +347,7 @@ class DensityDetails(Sums):
     own: float
     noise: float
 
-    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
         """Return all errors by the name of the target, in types that JSON knows."""
         n, model = errors.weight, float(errors.losses.sum())
         comparable = bool(np.isfinite(self.own))
@@ -433,7 +363,7 @@ class DensityDetails(Sums):
             }
         }
 
-    def spreads(self, errors: ErrorSums) -> dict[str, dict[str, float]]:
+    def spreads(self, errors: Errors) -> dict[str, dict[str, float]]:
         """Return standard errors of the mean squared distances, from the sample of bags."""
         sample, root = errors.sample, errors.n**0.5
         named = {"mse": sample.predicted, "average_mse": sample.true}

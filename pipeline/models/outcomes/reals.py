@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from ...embeddings.base import Embedding
 from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
 from .details import (
     SAMPLED_TARGETS,
-    ErrorSums,
     Found,
     Judged,
     RealDetails,
@@ -32,6 +31,9 @@ from .details import (
     weighted_sum,
 )
 from .training_labels import n_targets_of
+
+if TYPE_CHECKING:
+    from ..errors import Errors
 
 _MIN_RELATIVE_SPREAD = 1e-14  # a smaller spread of targets, relative to their mean, counts as zero
 
@@ -139,11 +141,11 @@ class Reals(Outcome):
         return np.where(np.abs(gaps) > _MIN_RELATIVE_SPREAD * np.abs(mean), gaps, 0.0) ** 2
 
     @override
-    def sum_references(self, errors: ErrorSums) -> Rows:
+    def sum_references(self, errors: Errors) -> Rows:
         return np.where(errors.scatter <= rounding_of(errors), 0.0, errors.scatter)
 
     @override
-    def score(self, errors: ErrorSums) -> Rows:
+    def score(self, errors: Errors) -> Rows:
         return determination(errors.losses, errors.scatter, rounding_of(errors))
 
     @override
@@ -172,7 +174,7 @@ class Reals(Outcome):
         return cls(k, values[cls.key], names)
 
 
-def rounding_of(errors: ErrorSums) -> Rows:
+def rounding_of(errors: Errors) -> Rows:
     """Return the largest sum of squared errors to equal labels that is due to rounding alone."""
     return errors.weight * (_MIN_RELATIVE_SPREAD * errors.mean) ** 2
 

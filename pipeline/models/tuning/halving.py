@@ -192,7 +192,7 @@ def tune_in(
         tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)
         search = replace(search, embeddings=tried, scale_multipliers=widths)
     with _cache_folder(source, folder) as place:
-        tuner = _Tuner(problem, estimator, search, scores, place)
+        tuner = Tuner(problem, estimator, search, scores, place)
         result = tuner.run(seen)
         tuner.clean(result.winner if keep_cache else None)
     return result
@@ -216,7 +216,7 @@ def _cache_folder(source: LabelledBags, cache: str | None) -> Iterator[str]:
             yield folder
 
 
-class _Tuner:
+class Tuner:
     """State of one search: choices before the first pass, and statistics held between passes."""
 
     def __init__(
@@ -254,6 +254,7 @@ class _Tuner:
         self._held: dict[int, tuple[int, FitStatistics]] = {}  # by candidate: rung, statistics
 
     def run(self, progress: Progress) -> Tuning:
+        """Return the result of the search, with the last fit of the winner."""
         discard_others(self.folder, self.identity)
         surviving = list(range(len(self.candidates)))
         scores: list[dict[int, Score]] = []

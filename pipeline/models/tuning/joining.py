@@ -4,51 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from ...data.labelled.columns import Column
 from ...embeddings.base import Embedding
 from ...embeddings.composed.union import JOINS, EmbeddingUnion, name_parts
 from ...execution.progress import Progress
-from ..base import DoubleBasis, fit_parameters_of
-from ..fitting.problem import Problem
-from .candidates import Candidate, resolve_widths
+from ..base import fit_parameters_of
+from .candidates import resolve_widths
 from .leads import Losses, difference
 from .records import Lead, Score
-from .search import Search
+
+if TYPE_CHECKING:
+    from .halving import Tuner
 
 _WEIGHTS = (1.0, 0.3)  # weights of an added part, relative to the parts of weight 1
 _MIN_LEAD = 1.0  # standard errors by which a union has to lead; a smaller lead is often chance
 _MAX_COMPARED = 3  # unions with one part more, compared on as many bags as the last rung has
 
 
-class Tune(Protocol):
-    """A search after its rungs."""
-
-    search: Search
-    estimator: DoubleBasis
-    compared: Problem
-    groups: Column | None
-    embeddings: list[Embedding[Any]]
-    candidates: list[Candidate]
-
-    def score(self, c: int, r: int, progress: Progress) -> Score:
-        """Compare a candidate on the bags of a rung."""
-        ...
-
-    def losses(self, c: int, score: Score) -> Losses:
-        """Return the losses whose mean is the score of the last rung."""
-        ...
-
-    def check_memory(self, candidate: Candidate) -> None:
-        """Refuse a candidate that this process cannot solve for."""
-        ...
-
-
 class Joining:
     """The comparison of unions; their scores are added to ``found``, the scores of the rungs."""
 
-    def __init__(self, tune: Tune, scores: list[dict[int, Score]], progress: Progress) -> None:
+    def __init__(self, tune: Tuner, scores: list[dict[int, Score]], progress: Progress) -> None:
         self._tune, self._scores, self._progress = tune, scores, progress
         self._losses: dict[int, Losses] = {}
         self._groups = None if tune.groups is None else tune.groups.held()
