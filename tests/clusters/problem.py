@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.data.labelled.labelled import LabelledBags
 from tests.execution.gated import Gate
-from tests.oracles.labelled import labelled, labelled_bags, stored
+from tests.oracles.labelled import LabelledBags, labelled, labelled_bags, stored
 from tests.passes import kernel_threads, map_tasks, pass_limits
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from bagbasis import Bags, Responses
-from bagbasis.data.bags.bags import offsets_of
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
 
@@ -33,9 +32,13 @@ class Shifted(ResponseDataset):
         rng = block_rng(self.seed, index)
         n_bags = self.block_bags - (self.short and index == 2)
         sizes = rng.integers(1, 9, n_bags)
-        bags = Bags.trusted(rng.random((sizes.sum(), 2), np.float32), offsets_of(sizes))
+        bags = Bags.trusted(
+            rng.random((sizes.sum(), 2), np.float32), np.append(0, np.cumsum(sizes))
+        )
         lengths = np.maximum(sizes - 2, 0)
-        responses = Responses(2 * rng.random((lengths.sum(), 3), np.float32), offsets_of(lengths))
+        responses = Responses(
+            2 * rng.random((lengths.sum(), 3), np.float32), np.append(0, np.cumsum(lengths))
+        )
         return ResponseBlock(bags, sizes[:, None].astype(float), responses)
 
 

@@ -25,8 +25,8 @@ from bagbasis import (
 )
 from bagbasis.embeddings.composed.shrunk import SEED
 from bagbasis.models.fitting.bag_noise import N_DRAWS, bag_variances
-from bagbasis.models.fitting.feature_map import FeatureMap
 from tests.oracles.labelled import stored
+from tests.oracles.planned import FeatureMap
 from tests.oracles.shrunk import shrink, variances_of_means
 
 RNG = np.random.default_rng(7)

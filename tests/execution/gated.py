@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bagbasis.data.labelled.labelled import LabelledBags
+from tests.oracles.labelled import LabelledBags
 
 PATIENCE = 60.0  # seconds until a test that waits for nothing fails
 

@@ -8,11 +8,10 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.models import Checkpoints
 from tests.data.store.processes import context
 from tests.execution.gated import Gate, alive, until
-from tests.oracles.labelled import labelled
+from tests.oracles.labelled import LabelledBags, labelled
 from tests.oracles.planned import plan_of
 from tests.passes import pass_limits
 

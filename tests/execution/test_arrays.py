@@ -18,9 +18,9 @@ from bagbasis import (
     RandomFourierFeatures,
     features,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.execution.costs import Cost
 from bagbasis.execution.passes import lazy_pass, rows_of
+from tests.oracles.labelled import LabelledBags
 
 RANGES = [(0, 3), (3, 4), (4, 9)]
 BAGS = LabelledBags(Bags(np.arange(9.0)[:, None], np.arange(10)))

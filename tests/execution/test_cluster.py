@@ -18,11 +18,10 @@ from bagbasis import (
     connect,
     features,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.execution.tasks import map_reduce
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
-from tests.oracles.labelled import labelled, labelled_bags, stored
+from tests.oracles.labelled import LabelledBags, labelled, labelled_bags, stored
 from tests.oracles.planned import plan_of
 from tests.oracles.ridge_entries import unpacked
 from tests.passes import current_client, kernel_threads, map_tasks, pass_limits

@@ -22,8 +22,6 @@ from bagbasis import (
     RandomFourierFeatures,
     SlicedWassersteinEmbedding,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.splits import Split
 from bagbasis.embeddings import EMBEDDINGS, FourierSpec, base
 from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.embeddings.kernels.same_bits import INTERMEDIATE_NUMBERS
@@ -33,11 +31,11 @@ from bagbasis.execution.costs import Cost
 from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
 from bagbasis.execution.tasks import lane_memory
 from bagbasis.models import stacking
-from bagbasis.models.fitting.feature_map import FeatureMap
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
 from tests.early import never_compiled
-from tests.oracles.labelled import labelled, labelled_bags, stored
-from tests.oracles.planned import plan_of
+from tests.models.splits import Split
+from tests.oracles.labelled import LabelledBags, labelled, labelled_bags, stored
+from tests.oracles.planned import FeatureMap, plan_of
 from tests.passes import pass_limits
 from tests.traced import peak_of
 

@@ -1,4 +1,4 @@
-"""A process of ``bags serve``, as a client sees it."""
+"""A process of ``bags serve``, as a client sees it; what it answers with, for this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 
+from bagbasis.jobs.commands.serving.requests import Served, answer_request
 from tests.jobs.running import CONFIGS
+
+__all__ = ["Served", "Server", "answer_request", "serving"]
 
 
 class Server:

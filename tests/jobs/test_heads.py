@@ -10,9 +10,9 @@ import pytest
 
 from bagbasis import BagStore, evaluate, load_model
 from bagbasis.jobs.commands.serving.champion_app import Champion
-from bagbasis.jobs.commands.serving.requests import answer_request
 from bagbasis.operations import Registry
 from tests.jobs.running import done, refused, settings
+from tests.jobs.serving import answer_request
 
 SMALL = settings(model__embedding="moments", model__random_features__n_features=32)
 

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 
 from bagbasis import Bags, BagStore, ModelError, evaluate, load_model, neural
 from bagbasis.jobs.commands.serving.champion_app import Champion
-from bagbasis.jobs.commands.serving.requests import answer_request
 from bagbasis.jobs.configs.sequence_section import SequenceSection
 from bagbasis.jobs.runs import LAUNCHERS, submit
 from bagbasis.jobs.runs.launchers import launch_here
@@ -27,6 +26,7 @@ from bagbasis.operations import Registry
 from tests.execution import gated
 from tests.execution.gated import Gate, until
 from tests.jobs.running import done, import_job, refused, settings
+from tests.jobs.serving import answer_request
 from tests.jobs.test_fit import killed
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"

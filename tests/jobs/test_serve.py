@@ -19,12 +19,11 @@ from bagbasis import (
     MomentsEmbedding,
     load_model,
 )
-from bagbasis.jobs.commands.serving.requests import Served, answer_request
 from bagbasis.jobs.commands.serving.serve import own_token
 from bagbasis.operations import Registry
 from tests.execution.gated import until
 from tests.jobs.running import refused
-from tests.jobs.serving import serving
+from tests.jobs.serving import Served, answer_request, serving
 
 CLIENTS, REQUESTS, ROUNDS = 8, 1000, 5
 RNG = np.random.default_rng(0)

@@ -10,7 +10,8 @@ import pytest
 
 from bagbasis import DoubleBasisRegressor, ModelError, MomentsEmbedding
 from bagbasis.jobs.commands.serving.body_parsing import parsed
-from bagbasis.jobs.commands.serving.requests import Served, answer_request, response
+from bagbasis.jobs.commands.serving.requests import response
+from tests.jobs.serving import Served, answer_request
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.normal(0, (1 + i, 10), (9, 2)) for i in range(12)]

@@ -25,8 +25,9 @@ from bagbasis.jobs.commands.serving import body_parsing, champion_app, limits as
 from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import make_app
 from bagbasis.jobs.commands.serving.large_bodies import LargeBodies
-from bagbasis.jobs.commands.serving.requests import Served, answer_request, response, warm
+from bagbasis.jobs.commands.serving.requests import response, warm
 from bagbasis.jobs.commands.serving.serve import server_config
+from tests.jobs.serving import Served, answer_request
 
 TOKEN = "0123456789abcdef"
 HEAD = f"POST /predict HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n".encode()

@@ -28,8 +28,8 @@ from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import MAX_LARGE, make_app
 from bagbasis.jobs.commands.serving.large_bodies import Forks, LargeBodies
 from bagbasis.jobs.commands.serving.limits import MemoryLimit, PromptProtocol, Turns
-from bagbasis.jobs.commands.serving.requests import Served, answer_request
 from tests.execution.gated import until
+from tests.jobs.serving import Served, answer_request
 
 TOKEN = "0123456789abcdef"
 HEADERS = [(b"authorization", f"Bearer {TOKEN}".encode())]

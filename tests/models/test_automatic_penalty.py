@@ -12,9 +12,9 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.models.base import fit_parameters_of
 from bagbasis.operations import Retraining
 from bagbasis.operations.retraining.sums import ModelSequence
+from tests.oracles.planned import fit_parameters_of
 
 SECOND = RandomFourierFeatures(n_features=64, seed=1)
 FOLDED_BAGS = "bagbasis.models.fitting.{}.FOLDED_BAGS"

@@ -13,12 +13,11 @@ from bagbasis.models.intervals import error_scale, fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
 from bagbasis.models.intervals.error_scale import ErrorRows, ErrorScale
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
-from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.ridge_model import RidgeModel
 from tests.models.predicting import bases, regressor
 from tests.oracles.conformal import intervals_by_folds
 from tests.oracles.labelled import stored
-from tests.oracles.planned import folds_by_content
+from tests.oracles.planned import Reals, folds_by_content
 
 N = 160
 

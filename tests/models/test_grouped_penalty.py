@@ -19,13 +19,11 @@ from bagbasis import (
 )
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
-from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting.partials import read_partial, write_partial
-from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.planning import plan_fit
 from bagbasis.models.fitting.problem import pose_problem
 from tests.oracles import ridge
-from tests.oracles.planned import folds_by_content
+from tests.oracles.planned import FitPlan, fit_parameters_of, folds_by_content
 
 GRID = [10.0**e for e in np.arange(-5, 3, 0.5)]
 

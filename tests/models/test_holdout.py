@@ -22,9 +22,8 @@ from bagbasis import (
     merge_stores,
 )
 from bagbasis.data.labelled.holdout import Holdout
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.models import Search, judge_fit, tune
-from tests.oracles.labelled import labelled_bags
+from tests.oracles.labelled import LabelledBags, labelled_bags
 from tests.oracles.planned import planned, posed
 
 N = 240

@@ -24,13 +24,12 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.data.labelled.holdout import Holdout
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.embeddings import LearnedSpec
 from bagbasis.models import Checkpoints, Search, tune
 from bagbasis.models.evaluation.cross_validation import choose_folds
 from bagbasis.models.fitting import learning_passes
 from tests.models.edited import edit_state
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import LabelledBags, labelled_bags, stored
 from tests.oracles.planned import posed
 from tests.passes import pass_limits
 

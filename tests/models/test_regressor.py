@@ -15,9 +15,8 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.jobs.configs.model_sections import ModelSection
-from tests.models.splits import held_out, validating
+from tests.models.splits import HOLDOUT_SEED, Split, held_out, validating
 from tests.oracles import ridge
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, BagStore
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.neural import examples
 from bagbasis.neural.examples import Examples
+from tests.oracles.labelled import LabelledBags
 
 RNG = np.random.default_rng(0)
 N = 30

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bagbasis import BagbasisError, BagbasisWarning, Bags, BagStore
-from bagbasis.models.outcomes.reals import Reals
 from bagbasis.neural import BagDensity, DeepSetsClassifier, DeepSetsRegressor, load_network
 from bagbasis.neural.deep_sets import DeepSet
 from bagbasis.neural.examples import labelled_examples
+from tests.oracles.planned import Reals
 
 SMALL = {"n_hidden": 16, "n_pooled": 8, "batch_size": 8}
 DENSE = {"n_hidden": 32, "n_pooled": 16, "n_condition": 8, "batch_size": 8, "n_components": 3,

@@ -14,6 +14,16 @@ from bagbasis.data.labelled.labels import Targets
 
 from . import fourier, series
 
+__all__ = [
+    "Labelled",
+    "LabelledBags",
+    "Targets",
+    "features_by_loop",
+    "labelled",
+    "labelled_bags",
+    "stored",
+]
+
 Labelled = tuple[list[NDArray[Any]], NDArray[np.float64]]
 
 

@@ -1,4 +1,7 @@
-"""The steps of a fit for a test: problem, features and plan; and models that are changed."""
+"""The steps of a fit for a test: problem, features and plan; and models that are changed.
+
+Tests take the classes of these steps from here, so that one file knows where the library has them.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,20 @@ from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.planning import choose_features, plan_fit
 from bagbasis.models.fitting.problem import Problem, pose_problem
 from bagbasis.models.outcomes.reals import Reals
+
+__all__ = [
+    "FeatureMap",
+    "FitPlan",
+    "Problem",
+    "Reals",
+    "chosen_features",
+    "fit_parameters_of",
+    "folds_by_content",
+    "plan_of",
+    "planned",
+    "posed",
+    "set_solution",
+]
 
 
 def posed(model: Any, X: Any, labels: Any = None, target: Any = None, **arguments: Any) -> Problem:

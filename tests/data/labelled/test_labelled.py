@@ -20,11 +20,10 @@ from bagbasis import (
     as_responses,
 )
 from bagbasis.data.labelled.inputs import with_responses, with_targets
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import ResponseBags, Targets
-from bagbasis.data.labelled.splits import Split
+from bagbasis.data.labelled.labels import ResponseBags
 from bagbasis.data.store.sampling import RunSample
-from tests.oracles.labelled import labelled_bags
+from tests.models.splits import Split
+from tests.oracles.labelled import LabelledBags, Targets, labelled_bags
 from tests.oracles.ragged import assert_same_bags
 
 N = 70

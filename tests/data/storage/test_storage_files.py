@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from pathlib import Path
 
 import pytest
@@ -25,14 +24,6 @@ from bagbasis.data.storage.files import (
 from bagbasis.data.storage.partials import STALE_SECONDS, partial_path, sweep
 
 FULL = OSError(28, "No space left on device")
-
-
-@pytest.fixture(params=["path", "memory://"])
-def place(request, tmp_path):
-    """A folder that is not there yet: on local files, or among objects."""
-    if request.param == "path":
-        return str(tmp_path / "folder")
-    return f"memory://{uuid.uuid4().hex}/folder"
 
 
 # ---------------------------------------------------------------------- errors

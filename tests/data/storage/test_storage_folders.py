@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,14 +13,6 @@ from bagbasis.data.storage.files import discard, names_in, read_bytes
 from bagbasis.data.storage.folders import writing_folder
 from bagbasis.data.storage.zarr_stores import exists
 from tests.data.storage.killing import each_kill
-
-
-@pytest.fixture(params=["path", "memory://"])
-def place(request, tmp_path):
-    """A folder that is not there yet: on local files, or among objects."""
-    if request.param == "path":
-        return str(tmp_path / "folder")
-    return f"memory://{uuid.uuid4().hex}/folder"
 
 
 def write_folder(place, text, **options):

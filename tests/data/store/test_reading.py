@@ -11,10 +11,10 @@ from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.storage import LocalStore
 
 from bagbasis import BagStore, StoreError
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.store import reading
 from bagbasis.data.store.reading import partitions, prefetch
 from bagbasis.data.store.sampling import RunSample
+from tests.oracles.labelled import LabelledBags
 from tests.oracles.ragged import assert_same_bags, random_bags
 
 RANGES = [(i, i + 1) for i in range(6)]

@@ -10,13 +10,12 @@ import zarr
 from hypothesis import given, strategies as st
 
 from bagbasis import Bags, BagStore, Box, as_responses
-from bagbasis.data.bags.bags import offsets_of
-from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import ResponseBags
 from bagbasis.data.store.plan import plan_partitions
 from bagbasis.data.store.reading import pair_partitions, partitions
 from bagbasis.data.store.sampling import RunSample
 from bagbasis.data.store.schema import STORE_KEY
+from tests.oracles.labelled import LabelledBags
 from tests.oracles.ragged import (
     StoreModel,
     assert_same_bags,
@@ -183,7 +182,7 @@ def test_pairs_come_in_order_and_within_the_memory(paired):
 def test_ranges_by_cost_are_maximal_or_end_on_a_chunk(sizes, chunk_rows, limit):
     """As by points: whole bags, all of them, and only a single one may cost more than allowed."""
     points, answers = np.array(sizes, dtype=np.int64).reshape(-1, 2).T
-    offsets, cost = offsets_of(points), offsets_of(points + 2 * answers)
+    offsets, cost = np.append(0, np.cumsum(points)), np.append(0, np.cumsum(points + 2 * answers))
     ranges = plan_partitions(offsets, chunk_rows, limit, cost)
     assert [i for a, b in ranges for i in range(a, b)] == list(range(len(sizes)))
     for a, b in ranges:

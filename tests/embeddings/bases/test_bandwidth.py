@@ -7,16 +7,8 @@ import pytest
 
 from bagbasis import Bags, Box, DataError
 from bagbasis.embeddings.bases.smoothness import BAGS_PER_PART, BANDWIDTHS, choose_bandwidth
+from tests.embeddings.bases.test_index_set_choice import bumps
 from tests.oracles.hdd import leave_one_out_bandwidth_score
-
-
-def bumps(n_dims, width, sizes, seed=0):
-    rng = np.random.default_rng(seed)
-    centres = rng.uniform(0.3, 0.7, (len(sizes), n_dims))
-    return [
-        np.clip(centre + width * rng.standard_normal((size, n_dims)), 0, 1)
-        for centre, size in zip(centres, sizes, strict=True)
-    ]
 
 
 def naive(bags, candidates):
@@ -28,7 +20,7 @@ def naive(bags, candidates):
 @pytest.mark.parametrize("width", [0.05, 0.15])
 def test_against_the_naive_loop(n_dims, k, width):
     """The choice is the candidate of least score; bags of one point have no say."""
-    bags = bumps(n_dims, width, (12, 20, 15))
+    bags = bumps(0, width, (12, 20, 15), n_dims)
     group = np.arange(n_dims)[None]
     lone = [np.full((1, n_dims), 0.5)] * 3
     chosen = choose_bandwidth([Bags.from_list(bags + lone)], group, Box.unit(n_dims), k)
@@ -53,7 +45,7 @@ def test_marginals_share_one_bandwidth():
 def test_dropped_points_have_no_say():
     """With drop the choice is that of the points inside the box; a bag left with one point, or
     none, is passed over."""
-    bags = bumps(2, 0.1, (20, 25))
+    bags = bumps(0, 0.1, (20, 25))
     beyond = [np.concatenate([bag, np.full((30, 2), 1.5)]) for bag in bags]
     lost = [np.full((4, 2), 2.0), np.array([[0.5, 0.5], [3.0, 3.0]])]
     group = np.arange(2)[None]
@@ -71,7 +63,7 @@ def test_only_resolved_bandwidths():
 
 def test_a_large_sample_is_thinned():
     """Where there are many bags, an evenly spread sample is read."""
-    bags = Bags.from_list(bumps(1, 0.1, (6,) * (3 * BAGS_PER_PART)))
+    bags = Bags.from_list(bumps(0, 0.1, (6,) * (3 * BAGS_PER_PART), 1))
     group = np.zeros((1, 1), dtype=np.int64)
     every_third = choose_bandwidth([bags[::3]], group, Box.unit(1), 64)
     assert choose_bandwidth([bags], group, Box.unit(1), 64) == every_third
@@ -82,7 +74,7 @@ def test_enough_points_end_the_reading():
 
     def parts():
         yield Bags.from_list([[[0.5]]])
-        yield Bags.from_list(bumps(1, 0.1, (20, 30)))
+        yield Bags.from_list(bumps(0, 0.1, (20, 30), 1))
         raise AssertionError("read on")
 
     group = np.zeros((1, 1), dtype=np.int64)

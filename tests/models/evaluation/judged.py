@@ -13,8 +13,8 @@ from bagbasis.data.labelled.labelled import Batch
 from bagbasis.models import Errors
 from bagbasis.models.judging import Judge
 from bagbasis.models.outcomes.classes import Classes
-from bagbasis.models.outcomes.reals import Reals
 from tests.oracles.labelled import labelled
+from tests.oracles.planned import Reals
 
 
 def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> Errors:

@@ -20,9 +20,8 @@ from bagbasis import (
     cross_val_score,
 )
 from bagbasis.models.evaluation import cross_validation
-from bagbasis.models.fitting.feature_map import FeatureMap
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.planned import planned, posed
+from tests.oracles.planned import FeatureMap, planned, posed
 from tests.passes import pass_limits
 from tests.workers import two_workers
 

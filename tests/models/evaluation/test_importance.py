@@ -28,8 +28,8 @@ from bagbasis.execution.costs import Cost
 from bagbasis.models import permutation_importance
 from bagbasis.models.evaluation import importance
 from bagbasis.models.evaluation.exchanges import draw_donors, drop_of_score, exchange_coordinates
-from bagbasis.models.outcomes.reals import Reals
 from tests.oracles.labelled import labelled
+from tests.oracles.planned import Reals
 from tests.shown import with_error
 
 N = 400

@@ -17,17 +17,14 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.splits import Split
 from bagbasis.data.store import reading
 from bagbasis.embeddings import FourierSpec, ProjectionSpec
 from bagbasis.execution.costs import PassLimits, plan_tasks
 from bagbasis.execution.passes import RangeTask
-from bagbasis.models.fitting.feature_map import FeatureMap
-from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.classes import Classes
-from tests.oracles.labelled import features_by_loop, labelled, labelled_bags, stored
-from tests.oracles.planned import plan_of
+from tests.models.splits import Split
+from tests.oracles.labelled import LabelledBags, features_by_loop, labelled, labelled_bags, stored
+from tests.oracles.planned import FeatureMap, FitPlan, plan_of
 from tests.oracles.ridge import statistics
 from tests.oracles.ridge_entries import unpacked
 from tests.passes import pass_limits

@@ -23,19 +23,15 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.core.saved import NewerError
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
-from bagbasis.data.labelled.splits import Split
 from bagbasis.models import Checkpoints
 from bagbasis.models.fitting import partials
 from bagbasis.models.fitting.checkpoints import FitCheckpointStore, describe_fit
 from bagbasis.models.fitting.partials import read_partial, write_partial
-from bagbasis.models.fitting.problem import Problem
 from bagbasis.models.outcomes.classes import Classes
-from bagbasis.models.outcomes.reals import Reals
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
-from tests.oracles.labelled import labelled, labelled_bags, stored
-from tests.oracles.planned import chosen_features, plan_of
+from tests.models.splits import Split
+from tests.oracles.labelled import LabelledBags, Targets, labelled, labelled_bags, stored
+from tests.oracles.planned import Problem, Reals, chosen_features, plan_of
 from tests.passes import pass_limits
 
 N = 96

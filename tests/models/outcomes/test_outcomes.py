@@ -12,7 +12,7 @@ from bagbasis import BagStore, DataError, ProjectionEmbedding, Responses, as_res
 from bagbasis.models.outcomes.classes import Classes
 from bagbasis.models.outcomes.densities import DensityOutcome
 from bagbasis.models.outcomes.kinds import OUTCOMES, identify_outcome
-from bagbasis.models.outcomes.reals import Reals
+from tests.oracles.planned import Reals
 
 RNG = np.random.default_rng(0)
 N = 7

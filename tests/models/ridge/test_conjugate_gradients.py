@@ -17,7 +17,6 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.models import Checkpoints
-from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting import feature_rows, matrix_free
 from bagbasis.models.fitting.planning import plan_of
 from bagbasis.models.fitting.solver import check_summable
@@ -31,7 +30,7 @@ from bagbasis.models.solvers.seconds import (
 from tests.models.ridge.test_rows import problems
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.planned import planned, posed
+from tests.oracles.planned import fit_parameters_of, planned, posed
 from tests.passes import pass_limits
 
 N = 150

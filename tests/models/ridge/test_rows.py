@@ -18,7 +18,6 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.data.store.plan import split_evenly
-from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting.fit_parameters import FitParameters
 from bagbasis.models.fitting.planning import plan_of
 from bagbasis.models.ridge import ridge as solvers
@@ -26,7 +25,7 @@ from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.rows import RidgeRows
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.planned import planned, posed
+from tests.oracles.planned import fit_parameters_of, planned, posed
 from tests.oracles.ridge_entries import collected, ridge_rows
 from tests.passes import pass_limits
 

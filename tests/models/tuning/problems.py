@@ -21,10 +21,10 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.models import Search
-from bagbasis.models.fitting.feature_map import FeatureMap
 from tests.models.splits import held_out, validating
 from tests.oracles import fourier, ridge, series
 from tests.oracles.labelled import labelled_bags
+from tests.oracles.planned import FeatureMap
 
 N = 480
 SHARE = 0.25

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, BusyError, DataError, ModelError
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.operations import DriftGate, Registry, Window, retrain
 from bagbasis.operations.retraining import round as new_round
+from tests.models.splits import HOLDOUT_SEED, Split
 from tests.operations.retraining.problems import (
     HOLDOUT,
     TASKS,
