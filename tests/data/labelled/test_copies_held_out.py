@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, DoubleBasisRegressor
-from bagbasis.core.errors import BagbasisWarning
+from bagbasis import BagbasisWarning, Bags, BagStore, DoubleBasisRegressor
 from bagbasis.data.labelled import leaks
-from bagbasis.data.labelled.labelled import LabelledBags
-from bagbasis.data.labelled.labels import Targets
-from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
+from tests.models.splits import HOLDOUT_SEED, Split
+from tests.oracles.labelled import LabelledBags, Targets
 
 _RNG = np.random.default_rng(0)
 ARRAYS = [_RNG.normal(size=(n, 2)) for n in _RNG.integers(3, 6, 60)]
