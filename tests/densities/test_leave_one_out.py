@@ -67,6 +67,7 @@ def test_the_scores_that_embeddings_use():
 def test_default_candidates():
     """By default all sets of at most 1,024 functions, and the bandwidths that can be resolved."""
     rng = np.random.default_rng(4)
+    narrowest = []
     for n_dims in (1, 2, 3, 6):
         bags = [rng.random((5, n_dims))]
         balls, boxes = (choose_smoothness(bags, shape=shape) for shape in ("ball", "tensor"))
@@ -75,9 +76,12 @@ def test_default_candidates():
         assert boxes.candidates[-1] ** n_dims <= 1024
         kernels = choose_smoothness(bags, "kde")
         assert len(kernels.candidates) > 8
+        assert kernels.candidates[-1] == 0.5
+        narrowest.append(kernels.candidates[0])
         assert (np.diff(kernels.candidates) > 0).all()
         assert len(kernels.candidates) == len(kernels.scores)
         assert np.isfinite(kernels.scores).all()
+    assert (np.diff(narrowest) > 0).all()  # fewer frequencies a dimension resolve less
 
 
 @pytest.mark.parametrize("shape", ["ball", "tensor"])

@@ -82,6 +82,24 @@ def test_valid(basis, n_dims, n_per_dim, constant):
     np.testing.assert_allclose(valid.at(points)[i], expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("n_dims", "n_per_dim", "expected"), [(1, 3, 256), (1, 100, 400), (2, 4, 64), (2, 200, 512)]
+)
+def test_the_default_grid(n_dims, n_per_dim, expected):
+    """Four midpoints per function, at least enough for a figure, and at most 2^18 cells."""
+    indices = np.zeros((2, n_dims), int)
+    indices[1] = n_per_dim - 1
+    densities = Densities([[1.0, 0.1]], indices, basis="cosine", box=Box.unit(n_dims))
+    assert densities.resolution == expected
+
+
+def test_valid_densities_have_one_integral_each():
+    """The integral of each of three densities is one, in an array of their length."""
+    integral = wild(3, 1, box=[(0, 5)]).valid().integral()
+    np.testing.assert_allclose(integral, np.ones(3), atol=1e-10)
+    assert integral.shape == (3,)
+
+
 def test_threshold_against_a_finer_grid():
     """The default grid is fine enough: on one five times finer c changes by little."""
     series = wild(5, 2)

@@ -24,6 +24,8 @@ def test_value_of_all_pairs():
         for i in range(8) for j in range(8) if i != j
     ]  # fmt: skip
     assert result.statistic == pytest.approx(np.mean(pairs))
+    own = [dependence.stein_kernel(v, v, -v, -v, 1.0, 1.0, width) for v in x[:, None]]
+    assert result.effect == pytest.approx(result.statistic / np.mean(own))
     value = fit_test(x, lambda points: -points, statistic="ksd", n_draws=9)
     assert (value.statistic, value.p_value) == (result.statistic, result.p_value)
 
