@@ -322,9 +322,12 @@ def test_aggregate_is_the_smallest_p_value_compared():
 
 
 def test_equal_values_of_a_kernel_count_together():
-    """Nine of 19 draws are as large as the first kernel's value: the second one does better."""
-    drawn = np.column_stack([np.arange(19) < 9, np.arange(19) < 7])
-    assert aggregate(np.array([1.0, 0.5]), drawn.astype(float)).top == 1
+    """Half of a kernel's values are the largest: its p-value is 1/2, and another one is better."""
+    ties, distinct = np.roll(np.arange(200) % 2, -1), np.roll(np.arange(200), -140)
+    pool = np.column_stack([ties, distinct]).astype(float)
+    result = aggregate(pool[0], pool[1:])
+    np.testing.assert_allclose(result.p_values, [0.5, 0.3])
+    assert result.top == 1
 
 
 @pytest.mark.long
