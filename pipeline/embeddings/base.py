@@ -566,7 +566,8 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     def get_feature_names_out(self, input_features: TextList | None = None) -> NDArray[Any]:
         """Return a name for each column of `transform`.
 
-        ``input_features`` are the names of the coordinates; default x0, x1, ….
+        ``input_features`` are the names of the coordinates. Default: those of the fitted bags;
+        x0, x1, … if they have no names, or repeated ones.
 
         Raises
         ------
@@ -575,7 +576,9 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         """
         check_is_fitted(self)
         n = self.spec_.n_dims
-        names = [f"x{j}" for j in range(n)] if input_features is None else list(input_features)
+        fitted = self.coordinate_names or ()
+        default = fitted if len({*fitted}) == n else [f"x{j}" for j in range(n)]
+        names = list(default if input_features is None else input_features)
         if len(names) != n:
             raise DataError(f"input_features has {len(names)} names, points have {n} coordinates")
         return np.array(self.spec_.feature_names(list(map(str, names))), dtype=object)

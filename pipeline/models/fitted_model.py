@@ -26,6 +26,7 @@ from ..data.labelled.labelled import LabelledBags
 from ..data.storage.urls import is_same_place
 from ..data.store.schema import OFFSETS, POINTS
 from ..data.store.store import BagStore
+from ..data.store.verify import checksum_of_first
 from ..execution.costs import Cost
 from .outcomes.base import Outcome, Prediction
 from .posterior import BagScores
@@ -206,6 +207,7 @@ _HASHES: dict[str, Callable[[bytes], Any]] = {  # by their key in a report
     HASH: xxhash.xxh3_128,
     "points": partial(hashlib.blake2b, digest_size=16),  # of models that were saved before
 }
+MAX_POINTS_COMPARED = 2**24  # points of a store that are read once more, in about a second
 _BYTES_PER_DIGEST = 2**18  # bytes of float64 points that are hashed at a time
 JUDGED_ON_FITTED = "The model was fitted to bags that it is judged on: errors are too small."
 
@@ -290,15 +292,18 @@ def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[
 def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     """Whether the model was fitted to these data: to this store, or to bags with these points.
 
-    A copy of the store is known by its checksums, as long as it has the same bags. False for bags
-    in memory if an earlier version fitted the model without a holdout, or a later one has another
-    hash.
+    A copy of the store is known by its checksums, also after bags were appended to it if it has no
+    other changes and at most `MAX_POINTS_COMPARED` points were fitted. False for bags in memory if
+    an earlier version fitted the model without a holdout, or a later one has another hash.
     """
     digest = model.report.get(DIGEST)
     if data.url is not None:
         store: Any = data if isinstance(data, BagStore) else data.data
-        is_copy = digest is not None and digest == _digest_of_store(store)
-        return is_copy or is_same_place(data.url, model.report.get("data_url"))
+        if is_same_place(data.url, model.report.get("data_url")):
+            return True
+        return digest is not None and (
+            digest == _digest_of_store(store) or _begins_with_fitted(store, digest)
+        )
     if digest is None or not isinstance(data, LabelledBags) or not isinstance(data.data, Bags):
         return False
     if (data.n_bags, data.n_points) != (digest["n_bags"], digest["n_points"]):
@@ -324,12 +329,29 @@ def digest_of_fitted(bags: LabelledBags) -> dict[str, Any]:
 def _digest_of_store(store: BagStore) -> dict[str, Any] | None:
     """Return counts and checksums of the bags of a store, which its copies share; None without."""
     crcs = [array.checksum(store.meta) for array in (OFFSETS, POINTS)]
-    if None in crcs:
-        return None
+    return None if None in crcs else _digest_of_rows(store, crcs, store.n_bags, store.n_points)
+
+
+def _digest_of_rows(
+    store: BagStore, crcs: Sequence[int | None], n_bags: int, n_points: int
+) -> dict[str, Any]:
+    """Return counts of a store's first bags, and a hash of the checksums of their rows."""
     scale = store.box.bounds if store.meta.fractions else None  # the points are fractions of it
     text = json.dumps([*crcs, store.n_dims, scale])
     digest = xxhash.xxh3_128(text.encode()).hexdigest()
-    return {"n_bags": store.n_bags, "n_points": store.n_points, STORED: digest}
+    return {"n_bags": n_bags, "n_points": n_points, STORED: digest}
+
+
+def _begins_with_fitted(store: BagStore, digest: Mapping[str, Any]) -> bool:
+    """Whether the first bags of a store are those of a digest: a copy to which bags were added."""
+    n_bags, n_points = digest["n_bags"], digest["n_points"]
+    if STORED not in digest or not n_bags < store.n_bags or store.meta.n_changes:
+        return False
+    end = OFFSETS.leading + n_bags
+    if n_points > MAX_POINTS_COMPARED or store.read_stored(OFFSETS, end - 1, end)[0] != n_points:
+        return False
+    crcs = [checksum_of_first(store, array, n) for array, n in ((OFFSETS, end), (POINTS, n_points))]
+    return _digest_of_rows(store, crcs, n_bags, n_points) == digest
 
 
 def digest_of_bags(bags: LabelledBags, algorithm: str = HASH) -> str:

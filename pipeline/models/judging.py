@@ -77,7 +77,7 @@ def evaluate(
         Default: for the data of the fit, the bags held out; for other data, all bags. If the fit
         held out no bags, all of its bags are judged, with a warning that the errors are too
         small. `Errors.subset` says which bags were judged. A copy of the store that was fitted
-        counts as this store until bags are added to it.
+        counts as this store, also after bags were added.
     sample_weight : str or array, shape (n_bags,), optional
         Weights of the bags in every mean: a column of the store, or one number ≥ 0 per bag.
     progress : callable (bags done, bags in all), optional

@@ -380,6 +380,8 @@ def test_feature_names(kind):
     assert frame.columns.tolist() == embedding.get_feature_names_out().tolist()
     with pytest.raises(DataError, match="1 names, points have 2 coordinates"):
         embedding.get_feature_names_out(["u"])
+    named = kind(box=BOX).fit(Bags.from_list(UNIT).named(["u", "v"]))
+    assert named.get_feature_names_out().tolist() == names.tolist()
 
 
 @pytest.mark.parametrize(

@@ -207,8 +207,8 @@ def test_classes_that_name_no_time_are_refused(tmp_path, case):
         members(store, {"after": after, "time": "when"})
 
 
-def test_a_copy_of_the_store_is_judged_as_the_store(store, tmp_path):
-    """Wherever it lies, as long as it has the same bags."""
+def test_a_copy_of_the_store_is_judged_as_the_store(store, tmp_path, monkeypatch):
+    """Wherever it lies, also after bags were added to it."""
     model = small(0.01).fit(store, target="y", holdout=0.25)
     model.save(tmp_path / "m.zarr")
     copy = BagStore.open(shutil.copytree(store.url, tmp_path / "elsewhere" / "copy.zarr"))
@@ -221,7 +221,24 @@ def test_a_copy_of_the_store_is_judged_as_the_store(store, tmp_path):
     with pytest.warns(BagbasisWarning, match="fitted to bags that it is judged on"):
         evaluate(whole, copy)
     more = {name: [0.0] for name in NAMES} | {"month": MONTHS[:1]}
-    assert evaluate(model, copy.append(BAGS[:1], more, ids=[N + 7])).subset == "all"
+    grown = copy.append(BAGS[:1], more, ids=[N + 7])
+    assert evaluate(model, grown).subset == "holdout"
+    with pytest.warns(BagbasisWarning, match="fitted to bags that it is judged on"):
+        evaluate(whole, grown)
+    monkeypatch.setattr("bagbasis.models.fitted_model.MAX_POINTS_COMPARED", 1)
+    assert evaluate(model, grown).subset == "all"
+
+
+def test_a_store_of_other_points_in_bags_of_the_same_sizes_is_no_copy(store, tmp_path):
+    model = small(0.01).fit(store, target="y", holdout=0.25)
+    columns = dict(zip(NAMES, store.targets().T, strict=True))
+    bags = [*store.read()]
+    like = {"target_names": NAMES, "class_names": store.meta.class_names, "box": store.box}
+    for change in (0, 1e-3):
+        bags[N // 2] = bags[N // 2] + change
+        other = BagStore.create(tmp_path / f"{change}.zarr", store.n_dims, **like)
+        other.append([*bags, bags[0]], {name: [*y, y[0]] for name, y in columns.items()})
+        assert evaluate(model, other).subset == ("all" if change else "holdout")
 
 
 def test_a_subset_of_other_bags_is_warned_of(store, tmp_path, warned):

@@ -58,6 +58,15 @@ def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
     rows.check()
 
 
+def checksum_of_first(store: Snapshot, array: StoreArray, n_rows: int) -> int:
+    """Return the checksum of the first rows of an array, which are read object by object."""
+    checksum, step = 0, shard_rows(store.array(array))
+    for start in range(0, n_rows, step):
+        rows = store.read_stored(array, start, min(n_rows, start + step))
+        checksum = checksum_of_rows(rows, checksum)
+    return checksum
+
+
 class _Rows:
     """The committed rows of a store, read array by array, and their checksums."""
 
