@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,35 +82,53 @@ def _warn_of_code(source: LabelledBags, low: Floats, high: Floats) -> bool:
     low, high : shape (n_sampled, d)
         Ends of the points of the sampled bags.
     """
-    codes = np.stack([low.min(axis=0), high.max(axis=0)])
-    n_bags = np.stack([(low == codes[0]).sum(axis=0), (high == codes[1]).sum(axis=0)])
-    is_repeated = n_bags > 1
-    if not is_repeated.any():
-        return False
+    ends = np.stack([low.min(axis=0), high.max(axis=0)])
+    n_bags = np.stack([(low == ends[0]).sum(axis=0), (high == ends[1]).sum(axis=0)])
+    suspects = np.flatnonzero((n_bags > 1).any(axis=0))
+    codes = np.where(n_bags > 1, ends, np.nan)[:, suspects]
     inner = np.full(codes.shape, np.inf) * [[1], [-1]]  # ends of all other values
-    for bags in source.sample(SAMPLE):
-        points = bags.points.astype(np.float64, copy=False)
-        is_code = (is_repeated[:, None] & (points == codes[:, None])).any(axis=0)
-        if len(points):
-            inner[0] = np.minimum(inner[0], np.where(is_code, np.inf, points).min(axis=0))
-            inner[1] = np.maximum(inner[1], np.where(is_code, -np.inf, points).max(axis=0))
-    has_others = inner[1] > inner[0]
-    inner[:, ~has_others] = 0
-    ends = np.where(is_repeated, codes, inner)
-    times = _reach(*ends, *inner)
-    j = int(np.argmax(times))
-    if not times[j] > MAX_TIMES_WIDER:
+    for bag in chain.from_iterable(source.sample(SAMPLE)):
+        if not len(suspects):
+            return False
+        points = bag[:, suspects].astype(np.float64, copy=False)
+        is_code = (points == codes[:, None]).any(axis=0)
+        inner[0] = np.minimum(inner[0], np.where(is_code, np.inf, points).min(axis=0))
+        inner[1] = np.maximum(inner[1], np.where(is_code, -np.inf, points).max(axis=0))
+        times = _times_beyond(codes, inner)
+        may_be_code = (times > MAX_TIMES_WIDER) | (times == 0)  # more bags only widen `inner`
+        suspects, codes, inner = suspects[may_be_code], codes[:, may_be_code], inner[:, may_be_code]
+    times = _times_beyond(codes, inner)
+    if not (times > MAX_TIMES_WIDER).any():
         return False
-    side = int(ends[1, j] - inner[1, j] > inner[0, j] - ends[0, j])
+    place = int(np.argmax(times))
+    low_code, high_code = np.where(np.isnan(codes), inner, codes)[:, place]
+    least, most = inner[:, place]
+    side, j = int(high_code - most > least - low_code), int(suspects[place])
     names = source.coordinate_names
     coordinate = str(j) if names is None else repr(names[j])
     warn(
-        f"{source.url or 'bags in memory'}: coordinate {coordinate} is {codes[side, j]:.7g} in "
+        f"{source.url or 'bags in memory'}: coordinate {coordinate} is {ends[side, j]:.7g} in "
         f"{n_bags[side, j]} of {len(low)} bags looked at, and all its other values lie within "
-        f"{inner[0, j]:.4g} to {inner[1, j]:.4g}: if it is a code for missing values, leave these "
+        f"{least:.4g} to {most:.4g}: if it is a code for missing values, leave these "
         "points out, or name it in missing_values= where the store is made"
     )
     return True
+
+
+def _times_beyond(codes: Floats, inner: Floats) -> Floats:
+    """Return how far codes lie from the other values, in multiples of half their range.
+
+    The result is 0 where there are not two other values.
+
+    Parameters
+    ----------
+    codes : shape (2, d)
+        Below and above the other values; NaN where there is none.
+    inner : shape (2, d)
+        Ends of the other values.
+    """
+    inner = np.where(inner[1] > inner[0], inner, 0.0)
+    return _reach(*np.where(np.isnan(codes), inner, codes), *inner)
 
 
 def warn_of_wide_response(source: LabelledBags, box: Box) -> None:
@@ -294,17 +313,12 @@ def _called(source: LabelledBags, place: int) -> str:
 
 def _ends(source: LabelledBags) -> tuple[Integers, Floats, Floats]:
     """Return positions of sampled bags, -1 where unknown, and the ends of their points."""
-    low, high = [], []
-    for bags in source.sample(SAMPLE):
-        points, starts = bags.points.astype(np.float64, copy=False), bags.offsets[:-1]
-        if len(starts):
-            low.append(np.minimum.reduceat(points, starts, axis=0))
-            high.append(np.maximum.reduceat(points, starts, axis=0))
-    if not low:
+    ends = [range_of(bag) for bag in chain.from_iterable(source.sample(SAMPLE))]
+    if not ends:
         return np.empty(0, np.int64), np.empty((0, source.n_dims)), np.empty((0, source.n_dims))
     ranges = SAMPLE.ranges(source.start, source.end)
     places = np.concatenate([np.arange(a, b) for a, b in ranges])
-    lows, highs = np.concatenate(low), np.concatenate(high)
+    lows, highs = np.array(ends, np.float64).swapaxes(0, 1)
     known = places if len(places) == len(lows) else np.full(len(lows), -1)
     return known, lows, highs
 
