@@ -122,7 +122,7 @@ def save_model(
         storage_errors(url, "saving failed", "nothing was saved", ModelError),
         writing_folder(url, overwrite=overwrite) as place,
     ):
-        _write(state, place, run)
+        write_state(state, place, run)
 
 
 def check_model_place(url: str, overwrite: bool) -> None:
@@ -133,7 +133,7 @@ def check_model_place(url: str, overwrite: bool) -> None:
     check_replaceable(url, overwrite, "a saved model", lambda at: MODEL_KEY in attributes_of(at))
 
 
-def write_state(state: ModelState, place: str) -> None:
+def write_state(state: ModelState, place: str, run: str | None = None) -> None:
     """Write a model to an empty place; `save_model` can also replace a model.
 
     Raises
@@ -141,7 +141,19 @@ def write_state(state: ModelState, place: str) -> None:
     OSError
         If the place cannot be written.
     """
-    _write(state, place, None)
+    begun: dict[str, Any] = {MODEL_KEY: {}} | ({} if run is None else {RUN_KEY: run})
+    group = zarr.open_group(zarr_store(place), mode="w", zarr_format=3, attributes=begun)
+    for name, array in state.arrays.items():
+        # a lost chunk reads as NaN, a flipped one fails its checksum
+        group.create_array(
+            name,
+            data=np.ascontiguousarray(array, dtype=np.float64),
+            compressors=zarr_reading.CHECKED_ZSTD,
+            fill_value=float("nan"),
+        )
+    versions = {"python": platform.python_version(), **versions_of(RECORDED_PACKAGES)}
+    values = MODEL_FORMAT.stamp({**state.attributes, VERSIONS: versions})
+    group.update_attributes(attributes_with(values))
 
 
 def state_of(model: Saveable) -> ModelState:
@@ -205,7 +217,7 @@ def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]
         If files are damaged; the type is that of Zarr and its codecs.
     """
     group = read_group(url)
-    return {name: _read_array(group, name) for name in names}
+    return {name: np.asarray(zarr_reading.array_of(group, name)[:]) for name in names}
 
 
 def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
@@ -230,22 +242,6 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     return {**values["params"], **nested, SECOND_BASIS: second}
 
 
-def _write(state: ModelState, url: str, run: str | None) -> None:
-    begun: dict[str, Any] = {MODEL_KEY: {}} | ({} if run is None else {RUN_KEY: run})
-    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=begun)
-    for name, array in state.arrays.items():
-        # a lost chunk reads as NaN, a flipped one fails its checksum
-        group.create_array(
-            name,
-            data=np.ascontiguousarray(array, dtype=np.float64),
-            compressors=zarr_reading.CHECKED_ZSTD,
-            fill_value=float("nan"),
-        )
-    versions = {"python": platform.python_version(), **versions_of(RECORDED_PACKAGES)}
-    values = MODEL_FORMAT.stamp({**state.attributes, VERSIONS: versions})
-    group.update_attributes(attributes_with(values))
-
-
 def attributes_with(state: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a saved model: its state and the checksum of the state."""
     return {MODEL_KEY: state, MODEL_CHECKSUM: checksum_of_values(state)}
@@ -256,10 +252,6 @@ def check_state(attributes: Mapping[str, Any]) -> None:
     expected = attributes.get(MODEL_CHECKSUM)
     if expected is not None and checksum_of_values(attributes[MODEL_KEY]) != expected:
         raise ValueError(f"its attributes do not match their checksum, {expected}")
-
-
-def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
-    return np.asarray(zarr_reading.array_of(group, name)[:])
 
 
 def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | str | None:

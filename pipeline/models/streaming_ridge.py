@@ -270,7 +270,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         """
         solution = self._solved()
         rows = validated(self, X, dtype=np.float64, reset=False)
-        origin = self._total_origin()
+        origin = self.folds_[0].origin_z if hasattr(self, "_intercept") else 0.0
         intercept = getattr(self, "_intercept", solution.intercept)  # earlier versions have none
         predicted: Floats = (rows - origin) @ solution.coef.T + intercept
         return predicted[:, 0] if self._is_single else predicted
@@ -297,9 +297,6 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
 
     def _total(self) -> _ShiftedStatistics:
         return reduce(add, [_ShiftedStatistics.of(fold) for fold in self.folds_])
-
-    def _total_origin(self) -> Floats | float:
-        return self.folds_[0].origin_z if hasattr(self, "_intercept") else 0.0
 
     def _fold_errors(self, total: RidgeStatistics, alphas: Iterable[float]) -> Floats:
         """Return squared errors over all folds, each predicted from the other folds."""

@@ -61,7 +61,8 @@ def verdict(
         )
     value = with_error(error, spread)
     if measure.endswith(RELATIVE):
-        rivals = rivals_but_constant(rivals)
+        # the constant's relative error is 1
+        rivals = [rival for rival in rivals if rival[0] != RIVALS["constant_error"]]
         relative_error = f"{measure.removesuffix(RELATIVE)} {times_constant(value)}"
         sentence = f"{begin}{relative_error} on {where}."
     else:
@@ -109,11 +110,6 @@ def bags_in_words(n: int, are_held_out: bool) -> str:
 def targets_in_words(names: Sequence[str]) -> str:
     """Return the names of the targets as text; names with a comma are quoted."""
     return ", ".join(f'"{name}"' if "," in name else name for name in names)
-
-
-def rivals_but_constant(rivals: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Return the rivals but the constant, whose relative error is 1."""
-    return [rival for rival in rivals if rival[0] != RIVALS["constant_error"]]
 
 
 def listed(texts: Sequence[str]) -> str:

@@ -149,7 +149,8 @@ def split_arrow(
         raise DataError(f"{name}: a bag or a point is missing")
     n_points = sizes.to_numpy(zero_copy_only=False).astype(np.int64)
     kind = points.type
-    fields = [kind.field(j).name for j in range(kind.num_fields)] if _is_struct(pa, kind) else None
+    is_record = pa.types.is_struct(kind)
+    fields = [kind.field(j).name for j in range(kind.num_fields)] if is_record else None
     rows = _points(pa, points, name)
     return rows, n_points, fields or _kept_names(read.schema.field(name), rows.shape[1])
 
@@ -162,10 +163,6 @@ def _kept_names(field: Any, n_dims: int) -> list[str] | None:  # noqa: ANN401 - 
         return None
     names = checked_names(known, n_dims) if isinstance(known, list) else None
     return None if names is None else list(names)
-
-
-def _is_struct(pa: ModuleType, kind: object) -> bool:
-    return bool(pa.types.is_struct(kind))
 
 
 def _is_list(pa: ModuleType, kind: object) -> bool:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ..bags.alignment import has_index, in_order_of, indexed, series_of, with_id_columns_as_index
 from ..bags.bags import Bags
-from ..bags.ids import BagIds
+from ..bags.ids import BagIds, comparable
 from ..store.store import BagStore
 
 Values = TypeVar("Values")
@@ -51,5 +51,4 @@ def ids_of(data: Bags | BagStore) -> BagIds | None:
     """Return the ids of bags; None for bags without ids. The ids of a store are read."""
     if isinstance(data, Bags):
         return data.bag_ids
-    ids = data.ids()
-    return BagIds(ids if ids.dtype.kind == "i" else ids.astype(object))
+    return BagIds(comparable(data.ids()))

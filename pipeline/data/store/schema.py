@@ -482,11 +482,6 @@ def points_of(meta: StoreMeta) -> list[PointArray]:
     return [array for array in arrays_of(meta) if isinstance(array, PointArray)]
 
 
-def replace_ids(group: zarr.Group, meta: StoreMeta) -> None:
-    """Replace the array of ids, which has no committed rows, by one of ``meta.id_kind``."""
-    replace_array(group, IDS, meta)
-
-
 def replace_points(group: zarr.Group, meta: StoreMeta, dtype: DTypeLike) -> None:
     """Replace the arrays of points, which have no committed rows, by those of another dtype."""
     for array in points_of(meta):

@@ -41,7 +41,7 @@ from .schema import (
     StoreMeta,
     arrays_of,
     points_of,
-    replace_ids,
+    replace_array,
     replace_points,
 )
 from .snapshot import Snapshot
@@ -518,7 +518,7 @@ class AppendSession:
         """Read which ids are taken; ids of the other kind are replaced if none was committed."""
         kind = "int64" if self._tail(IDS).array.dtype == np.int64 else "str"
         if kind != self._meta.id_kind and not self._meta.n_bags:
-            replace_ids(self._group, self._meta)
+            replace_array(self._group, IDS, self._meta)
             self._tails[IDS.name] = self._open_tail(IDS)
         tail = self._tail(IDS)
         self._taken = TakenIds(self._meta.id_kind, self._meta.max_id, tail.blocks)

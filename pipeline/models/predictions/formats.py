@@ -26,7 +26,7 @@ ID = "id"  # the column of a table with the bags' ids
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _CSV_START = f'"{ID}",'.encode()
 PREDICTION_FORMATS = ("zarr", "parquet", "csv")
-_ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
+_ENDINGS = {f".{name}": name for name in PREDICTION_FORMATS}
 
 
 def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
@@ -42,7 +42,7 @@ def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
     named = _ENDINGS.get(ending)
     if asked is not None and named not in (None, asked):
         raise ParameterError(
-            f"{url}: ends in {ending}, and format is {asked!r}; name it {_ending_of(asked)}, or "
+            f"{url}: ends in {ending}, and format is {asked!r}; name it .{asked}, or "
             f"take format {named!r}"
         )
     if asked is None and ending and named is None:
@@ -51,10 +51,6 @@ def format_of(url: str, asked: str | None, default: str = "zarr") -> str:
             "another one give the format"
         )
     return asked or named or default
-
-
-def _ending_of(format: str) -> str:
-    return next(ending for ending, written in _ENDINGS.items() if written == format)
 
 
 def table_of(outcome: Outcome, ids: NDArray[Any], prediction: Prediction) -> dict[str, Any]:

@@ -328,10 +328,4 @@ def _sampled(training: TrainingRows) -> TrainingBlock:
     blocks = [block for run in runs for block in training.batches(*run)]
     if not blocks:
         raise DataError("no labelled bags among those sampled to choose the bandwidth")
-    return TrainingBlock(
-        np.concatenate([block.index for block in blocks]),
-        np.concatenate([block.embeddings for block in blocks]),
-        np.concatenate([block.halves for block in blocks]),
-        np.concatenate([block.targets for block in blocks]),
-        blocks[-1].stop,
-    )
+    return TrainingBlock.joined(blocks)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,15 @@ class TrainingBlock:
     targets: NDArray[Any]
     stop: int
 
+    @classmethod
+    def joined(cls, blocks: Sequence[TrainingBlock]) -> Self:
+        """Return several blocks, of ascending positions, as one."""
+        names = ("index", "embeddings", "halves", "targets")
+        index, embeddings, halves, targets = (
+            np.concatenate([getattr(block, name) for block in blocks]) for name in names
+        )
+        return cls(index, embeddings, halves, targets, blocks[-1].stop)
+
 
 class TrainingRows(Source, Protocol):
     """A `Source` whose batches are blocks of labelled training bags."""
@@ -85,11 +94,8 @@ class RowsInMemory:
         blocks = list(rows.batches(rows.start, rows.start + rows.n_bags))
         if not blocks:
             raise DataError("no labelled bags to fit")
-        return cls(
-            np.concatenate([block.embeddings for block in blocks]),
-            np.concatenate([block.halves for block in blocks]),
-            np.concatenate([block.targets for block in blocks]),
-        )
+        whole = TrainingBlock.joined(blocks)
+        return cls(whole.embeddings, whole.halves, whole.targets)
 
     @property
     def n_bags(self) -> int:

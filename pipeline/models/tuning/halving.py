@@ -36,7 +36,6 @@ from ...execution.worker_threads import kernel_threads
 from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.accumulate import FitStatistics
 from ..fitting.choice.automatic import choose_embedding
-from ..fitting.fit_parameters import FitParameters
 from ..fitting.label_limits import ignoring_outliers
 from ..fitting.problem import Groups, Problem, TrainingBags, pose_problem
 from ..fitting.solving import leave_baseline
@@ -176,7 +175,8 @@ def tune_in(
             "tune takes the estimator first, as cross_val_score does: "
             "tune(estimator, X, y, search=...)"
         )
-    parameters = _parameters(estimator)
+    Instance("DoubleBasis", "DoubleBasisRegressor()").check("estimator", estimator)
+    parameters = fit_parameters_of(estimator)  # which all candidates share
     if search is not None:
         search.check()
     problem = ignoring_outliers(pose_problem(parameters, X, y, **options), parameters)
@@ -196,12 +196,6 @@ def tune_in(
         result = tuner.run(seen)
         tuner.clean(result.winner if keep_cache else None)
     return result
-
-
-def _parameters(estimator: DoubleBasis) -> FitParameters:
-    """Return the parameters that all candidates share."""
-    Instance("DoubleBasis", "DoubleBasisRegressor()").check("estimator", estimator)
-    return fit_parameters_of(estimator)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from ...bags.bags import Bags, offsets_of
 from ...bags.box import Box
 from ...bags.checks import check_finite
 from ...bags.frames import COUNTS, ragged_dataset, with_names
+from ...bags.ids import comparable
 from ...bags.packed_attributes import XARRAY_RULES, days_of, decoded_dataset
 from ...bags.responses import Responses
 from ..schema import COORDINATES, RESPONSE_COORDINATES
@@ -53,7 +54,7 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
     ids = store.ids(start, stop)[present]
     variables: dict[str, Any] = {}
     of_ids = {"long_name": "id of the bag", "cf_role": "profile_id"}
-    coordinates: dict[str, Any] = {"id": ("bag", _as_objects(ids), of_ids)}
+    coordinates: dict[str, Any] = {"id": ("bag", comparable(ids), of_ids)}
     if store.target_names:
         values = store.targets(start, stop)[present]
         variables["targets"] = (("bag", "target"), values, {"long_name": "targets of the bag"})
@@ -275,7 +276,3 @@ def _targets(
         and name not in (ids, instance)
     }
     return list(columns), np.column_stack([*columns.values()]) if columns else None, {}
-
-
-def _as_objects(ids: NDArray[Any]) -> NDArray[Any]:
-    return ids if ids.dtype.kind == "i" else ids.astype(object)
