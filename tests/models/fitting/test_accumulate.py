@@ -13,9 +13,6 @@ from bagbasis import (
     Bags,
     BagStore,
     Box,
-    DoubleBasisRegressor,
-    ProjectionEmbedding,
-    RandomFourierFeatures,
 )
 from bagbasis.data.store import reading
 from bagbasis.embeddings import FourierSpec, ProjectionSpec
@@ -97,24 +94,6 @@ def test_chunks_do_not_matter(tmp_path, precision):
         close(other.validation, results[0].validation, 1e-12 if precision == "float64" else 1e-6)
         assert other.n_points == results[0].n_points
         assert other.n_unlabelled == results[0].n_unlabelled == np.isnan(Y).sum()
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("small_partitions")
-def test_chunks_do_not_matter_to_the_model(tmp_path):
-    """Nor do they to the fitted model: box, index set, width, penalty and coefficients."""
-    models = []
-    for chunk_points in (50, None):
-        store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
-        embedding = ProjectionEmbedding(n_per_dim="auto")
-        model = DoubleBasisRegressor(
-            embedding, RandomFourierFeatures(n_features=64), alpha="validation", precision="float64"
-        )
-        models.append(model.fit(store, holdout=0.1))
-    first, other = models
-    assert other.features_ == first.features_
-    assert other.alpha_ == first.alpha_
-    np.testing.assert_allclose(other.coef_, first.coef_, rtol=0, atol=1e-9)
 
 
 @pytest.mark.long
