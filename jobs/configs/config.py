@@ -172,13 +172,18 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     with storage_errors(f"config {path}", "cannot be read", kind=ConfigError):
         content = Path(path).read_bytes()
-    values = parse_yaml(content, str(path))
+    of_data = "a file of data is the value of a key, such as --set points=[FILE.csv] of bags ingest"
+    try:
+        values = parse_yaml(content, str(path))
+    except ConfigError as error:
+        if str(path).lower().endswith((".yaml", ".yml", ".json")):
+            raise
+        raise ConfigError(f"{error}; {of_data}") from error
     if values is None:
         return {}
     if not isinstance(values, Mapping):
         raise ConfigError(
-            f"{path}: expected 'key: value' lines, found {type(values).__name__}; a file of data "
-            "is the value of a key, such as --set points=[FILE.csv] of bags ingest"
+            f"{path}: expected 'key: value' lines, found {type(values).__name__}; {of_data}"
         )
     return {"null" if key is None else key: value for key, value in values.items()}
 

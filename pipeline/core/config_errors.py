@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -89,6 +90,8 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
         return WrongValue(key, f"key {key!r}: {reason}" if key else reason)
     hint = closest(value, _choices(schema, node)) if isinstance(value, str) else ""
     expected = f"expected {accepted(schema, node)}{hint}"
+    if isinstance(value, (bool, int, float, date)) and "a string" in expected:
+        expected += "; YAML reads no, 1 or 2024-01-01 as text only in quotes, 'no'"
     return WrongValue(key, f"key {key!r} is {shown(value)}; {expected}")
 
 

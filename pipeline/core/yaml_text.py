@@ -55,6 +55,9 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                what = "the key << (merge) is not accepted; write the keys out"
+                raise yaml.constructor.ConstructorError(None, None, what, key_node.start_mark)
             key = repr(self.construct_object(key_node, deep=True))
             if key in seen:
                 what = f"key {key} is given twice"

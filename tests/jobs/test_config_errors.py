@@ -98,6 +98,8 @@ def test_override_that_is_no_yaml():
         ("data_url: a\n", ["missing key 'model_url'", "where the model goes", "--set model_url="]),
         ("data_url: a\nmodel_url: b\nholdou: 0.1\n", ["unknown key 'holdou'", "mean 'holdout'?"]),
         ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a string"]),
+        ("data_url: a\nmodel_url: b\ntarget: no\n", ["'target' is False", "only in quotes, 'no'"]),
+        ("<<: {data_url: a}\n", ["the key << (merge) is not accepted", "line 1"]),
         ("data_url: &a [x]\nmodel_url: *a\n", ["aliases (*name) are not accepted", "line 2"]),
         ("target: " + "[" * 3000, ["nested more than 30 deep", "line 1"]),
         ("target: " + "1" * 5000, ["not valid YAML", "digits"]),
@@ -115,6 +117,15 @@ def test_wrong_file_names_file_and_key(tmp_path, text, message):
     for part in [*message, str(path)]:
         assert part in line
     assert len(line) <= len("bags: ") + 1000
+
+
+def test_a_table_is_no_config(tmp_path):
+    path = tmp_path / "points.tsv"
+    path.write_text("id\tx\n1\t2\n")
+    for command in (["drift", "fit"], ["ingest"]):
+        line = refused(2, *command, path)
+        assert str(path) in line
+        assert line.endswith("such as --set points=[FILE.csv] of bags ingest")
 
 
 def test_all_missing_keys_are_told_at_once():
