@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..core import Instance, Integer, KernelName, OneOf, Open, Seed, checked
 from ..core.arrays import as_array
 from ..core.errors import DataError, ParameterError, shown, warn
+from ..data.bags.frames import warn_of_row_numbers
 from ..embeddings.base import Embedding, EmbeddingSpec
 from ..execution.worker_threads import kernel_threads
 from .declared import KERNEL_WIDTH, CorrelationLength, Permutations
@@ -185,6 +186,8 @@ def two_sample_test(
             f"correlation_length is {correlation_length} and null {null!r}; only {WILD!r} has a "
             "correlation length, and it needs one"
         )
+    for name, sample in (("a", a), ("b", b)):
+        warn_of_row_numbers(sample, name)
     both = read_samples(
         {"a": a, "b": b},
         unit=unit,

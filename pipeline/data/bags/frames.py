@@ -271,6 +271,8 @@ def bags_of_frame(
     first = rows[list(ids)].iloc[order[np.cumsum(sizes) - sizes]]
     keys = list(zip(*(first[name].tolist() for name in ids), strict=True))
     points = numbers_of_frame(rows[list(chosen)])[order]
+    if not coordinates and len(sizes) > 1:
+        warn_of_row_numbers(rows[list(chosen)], "table")
     _check_apart(points, rows[list(chosen)])
     return points, sizes, list(chosen), BagIds.of_keys(keys, ids)
 
@@ -299,6 +301,8 @@ def _of_groups(
     points = [numbers_of_frame(frame[chosen]) for frame in frames]
     sizes = np.array([len(bag) for bag in points], dtype=np.int64)
     whole = np.concatenate(points)
+    if not coordinates and len(ids) > 1 and hasattr(groups, "obj"):
+        warn_of_row_numbers(groups.obj[chosen], "groupby")
     _check_apart(whole, frames[0][chosen])
     return whole, sizes, chosen, ids
 
@@ -436,6 +440,22 @@ def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
         return numbers
     columns = [_numbers_of(frame[column], f"{place}column {column!r}") for column in frame]
     return np.column_stack(columns)
+
+
+MIN_NUMBERED_ROWS = 8  # fewer rows may be 1, 2, 3 by chance
+
+
+def warn_of_row_numbers(data: object, name: str) -> None:
+    """Warn of each column of a pandas frame that numbers the rows, as an index or an id does."""
+    if not (hasattr(data, "iloc") and hasattr(data, "columns")) or len(data) < MIN_NUMBERED_ROWS:  # type: ignore[arg-type]
+        return
+    frame: Frame = data
+    for place, (column, kind) in enumerate(frame.dtypes.items()):
+        if kind.kind in "iu" and (frame.iloc[:, place].diff().iloc[1:] == 1).all():
+            warn(
+                f"{name}: column {str(column)!r} numbers the rows, as an index or an id does; "
+                "leave it out, unless it is a measurement"
+            )
 
 
 def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pandas

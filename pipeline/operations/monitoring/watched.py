@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Floats, Integers, as_array
-from ...core.errors import DataError, closest, plural, warn
+from ...core.errors import DataError, closest, plural
 from ...core.sums import Sums
 from ...data.bags.bags import concatenate
-from ...data.bags.frames import names_of_table
+from ...data.bags.frames import names_of_table, warn_of_row_numbers
 from ...data.labelled.labelled import Batch
 from ...data.store.sampling import CHOICE_SAMPLE
 from ...embeddings.base import Embedding, EmbeddingSpec
@@ -164,7 +164,7 @@ class Watched:
         if embedding is not None:
             raise DataError("embedding is for bags; rows of numbers are compared as they are")
         rows = _table(data, "reference")
-        _warn_of_row_numbers(data)
+        warn_of_row_numbers(data, "reference")
         columns = rows.columns or tuple(names_of_table(data) or ())
         return cls("points", rows.block(slice(0, 1)).shape[1], columns, seed=seed)
 
@@ -259,18 +259,6 @@ def _check_length(n_rows: int, name: str) -> None:
     if n_rows < 2:
         noun = plural("row", n_rows)
         raise DataError(f"{name} has {n_rows} {noun}; a comparison takes two")
-
-
-def _warn_of_row_numbers(data: Any) -> None:  # noqa: ANN401 - an array or a frame
-    """Warn of a column of a frame that numbers the rows, as an index or an id."""
-    if not _is_frame(data):
-        return
-    for place, (column, kind) in enumerate(data.dtypes.items()):
-        if kind.kind in "iu" and (data.iloc[:, place].diff().iloc[1:] == 1).all():
-            warn(
-                f"reference: column {str(column)!r} numbers the rows, so that later rows always "
-                "differ; leave it out, unless it is a measurement"
-            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from bagbasis import (
 from bagbasis.data.bags.arrow_arrays import plain_column
 from bagbasis.data.bags.frames import take_columns
 from bagbasis.data.labelled.alignment import aligned
+from bagbasis.hypotheses import two_sample_test
 from bagbasis.ingest import (
     ingest_arrays,
     ingest_frame,
@@ -452,3 +453,21 @@ def test_times_in_one_bag_and_numbers_in_another(dates):
         words = "column 't' has times in bag {} and numbers in bag {}".format(*message)
         with pytest.raises(DataError, match=words):
             Bags.from_list(bags)
+
+
+def test_a_column_that_numbers_the_rows_is_warned_of():
+    """pandas' own row numbers, written by to_csv, are a coordinate of bags and of samples."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"Unnamed: 0": range(40), "id": np.arange(40) // 4, "u": rng.random(40)})
+    message = "column 'Unnamed: 0' numbers the rows"
+    for call in (
+        lambda: Bags.from_frame(table, id_column="id"),
+        lambda: Bags.from_frame(table.groupby("id")),
+        lambda: two_sample_test(table.drop(columns="id"), table.drop(columns="id")[::-1]),
+    ):
+        with pytest.warns(BagbasisWarning, match=message):
+            call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Bags.from_frame(table, id_column="id", coordinates=["Unnamed: 0", "u"])
+        Bags.from_frame(table.sample(frac=1, random_state=0), id_column="id")
