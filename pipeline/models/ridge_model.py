@@ -169,7 +169,7 @@ class RidgeModel:
         """
         if not isinstance(X, BagStore):
             taken = from_frame(X, without=self.report.get(FRAME_COLUMNS, ()))
-            bags = self.in_fitted_order(as_bags(taken.X))
+            bags = in_fitted_order(as_bags(taken.X), self.report)
             with warning_of_outside(bags):
                 return of_bags(bags)
         check_names(self.report, X)
@@ -178,7 +178,7 @@ class RidgeModel:
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return the prediction for bags in memory, with more columns; see `with_columns`."""
-        bags = self.in_fitted_order(bags)
+        bags = in_fitted_order(bags, self.report)
         scored = not {*columns.names}.isdisjoint(POSTERIOR_COLUMNS)
         folded = not {*columns.names}.isdisjoint((*INTERVAL_COLUMNS, SET))
         prediction = self.with_columns(self._rows(bags, scored, folded), columns)
@@ -305,10 +305,6 @@ class RidgeModel:
         features, outcome = self.features, self.outcome
         return FoldedModel(features, outcome, self.precision, rounding, alpha, beside)
 
-    def in_fitted_order(self, bags: Bags) -> Bags:
-        """Return bags with their coordinates in the order of those fitted; see `order_of`."""
-        return in_fitted_order(bags, self.report)
-
     def check_dims(self, n_dims: int, other: str) -> None:
         """Raise ModelError unless bags have the dimension of those fitted."""
         if n_dims != self.features.n_dims:
@@ -317,7 +313,7 @@ class RidgeModel:
             )
 
     def _rows(self, bags: Bags, scored: bool = False, folded: bool = False) -> PredictedRows:
-        bags = self.in_fitted_order(bags)
+        bags = in_fitted_order(bags, self.report)
         self.check_dims(bags.n_dims, f"these have {bags.n_dims}")
         n, k = len(bags), len(self.solution.intercept)
         out, posterior = np.empty((n, k)), self.require_posterior() if scored else None

@@ -63,7 +63,7 @@ def test_of_folds():
     calibration = model.calibration_
     assert isinstance(calibration, FoldSetCalibration)
     folds = folds_by_content(bags, labels, cv, classifier())
-    blocks = model.features_.blocks(model.model_.in_fitted_order(as_bags(BAGS)), "float64")
+    blocks = model.features_.blocks(as_bags(BAGS), "float64")
     z = np.concatenate([block.copy() for _, block, _ in blocks])
     true = np.searchsorted(model.classes_, labels)
     of_fold = []

@@ -131,7 +131,7 @@ class ErrorScale:
         offset, directions = _components(rows.features)
         sizes = _of_sizes(rows.sizes)
         n_own = len(directions)
-        inputs = _inputs(_linear(rows.features, directions, offset), rows.sizes, sizes)
+        inputs = _inputs(linear_rows(rows.features, directions, offset), rows.sizes, sizes)
         parts = [np.ones(m, dtype=bool)]
         if n_folds is not None:
             parts = [rows.folds != j for j in range(n_folds)]
@@ -153,9 +153,9 @@ class ErrorScale:
     def of(self, features: NDArray[Any], sizes: NDArray[Any]) -> Floats:
         """Return the scales of n bags, shape (n, k, K), for features (n, D) and sizes (n,)."""
         n_folds, k, n_columns = self.coef.shape
-        components = _linear(features, self.directions, self.offset)
+        components = linear_rows(features, self.directions, self.offset)
         inputs = np.ascontiguousarray(_inputs(components, sizes, self.sizes)[:, :n_columns])
-        logs = _linear(inputs, self.coef.reshape(-1, n_columns), self.intercept.reshape(-1))
+        logs = linear_rows(inputs, self.coef.reshape(-1, n_columns), self.intercept.reshape(-1))
         ends = self.limits.reshape(-1, 2)
         logs = np.clip(logs, ends[:, 0], ends[:, 1])
         if self.is_curved:
@@ -219,7 +219,8 @@ def _inputs(components: Floats, sizes: NDArray[Any], known: Sequence[float]) -> 
     return np.column_stack([components, logs, logs**2, components * logs[:, None]])
 
 
-def _linear(rows: NDArray[Any], coef: Floats, intercept: Floats) -> Floats:
+def linear_rows(rows: NDArray[Any], coef: Floats, intercept: Floats) -> Floats:
+    """Return rows (n, D) · coef (m, D)ᵀ + intercept (m,), shape (n, m), summed in double."""
     out = np.empty((len(rows), len(intercept)))
     if out.size:
         edges = even_edges(len(out), SECONDS_PER_PRODUCT * max(1, coef.size))

@@ -33,7 +33,7 @@ from ...data.labelled.splits import Folds, IndexFolds
 from ...data.labelled.weights import Weights
 from ...data.store.changes import ListedBags
 from ...data.store.sampling import spread_rows
-from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.costs import Cost
 from ...execution.passes import check_memory, rows_of, run_pass
 from ...execution.pool import even_edges, run_kernel
 from ...execution.progress import Progress
@@ -46,10 +46,9 @@ from ..fitting.plan import FitPlan
 from ..outcomes.base import Outcome
 from ..ridge.partial_regression import RidgeSums, beside_linear
 from ..ridge.ridge import RidgeSolution, rows_serve, solve, solve_bytes, targets_bytes
-from ..ridge.statistics_kernels import linear_predictions
 from ..ridge.summary import Summary
 from .calibration import ScaledPart, can_have_scale, choose_calibrating, count_below, rank_of
-from .error_scale import MIN_SCALE_ROWS, ErrorRows, ErrorScale, rows_to_learn
+from .error_scale import MIN_SCALE_ROWS, ErrorRows, ErrorScale, linear_rows, rows_to_learn
 from .interval_kernels import interval_ends
 
 _FEWER = "take fewer folds or random features"
@@ -121,10 +120,7 @@ class FoldCalibration(ScaledPart):
     def of_folds(self, features: NDArray[Any]) -> Floats:
         """Return predictions by the model of each fold, shape (n, k, K)."""
         n_folds, k, d = self.coef.shape
-        out = np.empty((len(features), n_folds * k))
-        coef, intercept = self.coef.reshape(-1, d), self.intercept.reshape(-1)
-        edges = even_edges(len(out), SECONDS_PER_PRODUCT * coef.size)
-        run_kernel(linear_predictions, edges, features, coef, intercept, out)
+        out = linear_rows(features, self.coef.reshape(-1, d), self.intercept.reshape(-1))
         return np.ascontiguousarray(out.reshape(-1, n_folds, k).transpose(0, 2, 1))
 
     def of_own_folds(

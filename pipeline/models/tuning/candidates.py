@@ -117,33 +117,20 @@ def resolve_widths(
     The sample that decides widths and landmarks is embedded once. ``place`` is the position of the
     embedding.
     """
+    made_of = partial(Candidate, embedding=place, first=embedding)
     with kernel_threads():
         first = resolve_features(problem.source, clone(embedding), None)
         sample, made = cache(partial(sampled_embeddings, problem.source, first)), []
         beside = choose_columns(problem, base.baseline, first, sample)
         if not multipliers:  # a candidate that is linear in the embedding has no linear baseline
             beside = None if beside is None or beside.spec is None else beside
-            return [
-                Candidate(
-                    embedding=place,
-                    scale_multiplier=None,
-                    features=replace(first, beside=beside),
-                    first=embedding,
-                )
-            ]
+            return [made_of(scale_multiplier=None, features=replace(first, beside=beside))]
         for multiplier in multipliers:
             width = _random_features(base).set_params(scale_multiplier=multiplier)
             inputs = first.n_features, first.embedding.blocks
             second = width.for_comparison(*inputs).resolve(inputs[0], sample, inputs[1])
             features = replace(first, second=second, beside=beside)
-            made.append(
-                Candidate(
-                    embedding=place,
-                    scale_multiplier=float(multiplier),
-                    features=features,
-                    first=embedding,
-                )
-            )
+            made.append(made_of(scale_multiplier=float(multiplier), features=features))
     return made
 
 
