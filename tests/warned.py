@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from bagbasis import BagbasisWarning
+
+_T = TypeVar("_T")
 
 
 class Warned:
@@ -23,3 +26,12 @@ class Warned:
     def clear(self) -> None:
         """Forget what was warned of."""
         self._seen = len(self._found)
+
+
+def texts_of(call: Callable[[], _T], words: str = "") -> tuple[_T, list[str]]:
+    """Return what a call gives, and its warnings that have these words, a text each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    texts = [str(item.message) for item in caught if item.category is BagbasisWarning]
+    return result, [text for text in texts if words in text]

@@ -13,11 +13,17 @@ from bagbasis import (
     KernelSmoother,
     LearnedFourierFeatures,
     NystroemFeatures,
+    RandomFourierFeatures,
     StreamingRidge,
     TripleBasisRegressor,
     neural,
 )
-from bagbasis.densities import DivergenceKernel, ExponentialFamilyDensity
+from bagbasis.densities import (
+    DivergenceKernel,
+    ExponentialFamilyDensity,
+    PrecomputedNystroem,
+    PSDRepair,
+)
 from bagbasis.embeddings import EMBEDDINGS, SeriesEmbedding
 from bagbasis.hypotheses import IndependentSubspaces
 
@@ -25,11 +31,19 @@ OF_ROWS = {
     "ridge": StreamingRidge(),
     "ridge, gcv": StreamingRidge("gcv"),
     "ridge, folds": StreamingRidge("folds"),
+    "Fourier": RandomFourierFeatures(),
+    "Fourier, orthogonal": RandomFourierFeatures(n_features=6, scale=2.0, orthogonal=True),
+    "Fourier, hadamard": RandomFourierFeatures(n_features=64, structure="hadamard"),
     "Nyström": NystroemFeatures(),
+    "Nyström, one": NystroemFeatures(n_features=1),
+    "Nyström, matern": NystroemFeatures(n_features=1, kernel="matern"),
+    "Nyström, k-means++": NystroemFeatures(n_features=1, landmarks="kmeans++"),
     "learned": LearnedFourierFeatures(n_features=8, n_sweeps=2),
     "density": ExponentialFamilyDensity(n_features=10, bandwidth=1.0, alpha=0.1),
     "density, chosen": ExponentialFamilyDensity(n_features=4, n_folds=2),
     "subspaces": IndependentSubspaces(n_features=4),
+    **{f"repair, {method}": PSDRepair(method) for method in ("clip", "flip", "shift", "square")},
+    **{f"matrix, {method}": PrecomputedNystroem(method) for method in ("standard", "flip", "clip")},
 }
 NETWORKS = (
     neural.BagDensity,
@@ -56,6 +70,9 @@ EXPECTED: dict[str, dict[str, str]] = {
     "density": VECTOR,
     "density, chosen": VECTOR,
     "subspaces": VECTOR,
+    "matrix, standard": dict.fromkeys(
+        ("check_positive_only_tag_during_fit", "check_estimators_dtypes"), "an indefinite matrix"
+    ),
 }
 NOT_HERE = {"check_array_api_input"}  # needs SCIPY_ARRAY_API in the environment
 

@@ -23,7 +23,7 @@ from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
 from tests.oracles.labelled import LabelledBags, labelled, labelled_bags, stored
 from tests.oracles.planned import plan_of
-from tests.oracles.ridge_entries import unpacked
+from tests.oracles.ridge_entries import close
 from tests.passes import current_client, kernel_threads, map_tasks, pass_limits
 
 pytestmark = pytest.mark.long
@@ -85,11 +85,6 @@ def cluster(alone):
             f"workers: 2 (one task at a time), cores: {2 * CORES}, dashboard: none"
         ]
         yield client
-
-
-def close(a, b, rtol):
-    for ours, truth in zip(unpacked(a), unpacked(b), strict=True):
-        np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
 
 
 @pytest.mark.parametrize(("precision", "chunk_points"), [("float64", 50), ("float32", None)])

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bagbasis import (
-    BagbasisWarning,
     Bags,
     BagStore,
     DoubleBasisRegressor,
     MomentsEmbedding,
     load_model,
 )
+from tests.warned import texts_of
 
 Y = np.random.default_rng(0).uniform(0.5, 2.0, 40)
 
@@ -34,10 +33,7 @@ def named(value: float) -> Bags:
 
 def warned(model: DoubleBasisRegressor, X: Any) -> list[str]:
     """Return the warnings of a prediction."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", BagbasisWarning)
-        np.asarray(model.predict(X))
-    return [str(warning.message) for warning in caught]
+    return texts_of(lambda: np.asarray(model.predict(X)))[1]
 
 
 @pytest.mark.parametrize("value", [5.2, 6.0, -1e4])

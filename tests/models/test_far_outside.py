@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import dask
 import numpy as np
 import pandas as pd
@@ -11,7 +9,6 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from bagbasis import (
-    BagbasisWarning,
     Bags,
     BagStore,
     DoubleBasisClassifier,
@@ -26,6 +23,7 @@ from bagbasis import (
 )
 from bagbasis.models import explain, iter_predictions, write_predictions
 from bagbasis.models.predictions import features as prediction_features
+from tests.warned import texts_of
 from tests.workers import two_workers
 
 N = 60
@@ -39,11 +37,7 @@ MIXED = [*BAGS[:3], FAR, HALF]
 
 def heard(call):
     """Return what a call gives, and its warnings of points outside."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = call()
-    texts = [str(warning.message) for warning in caught if warning.category is BagbasisWarning]
-    return result, [text for text in texts if "outside the box" in text]
+    return texts_of(call, "outside the box")
 
 
 SMALL = ProjectionEmbedding(n_per_dim=4)

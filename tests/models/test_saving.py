@@ -40,14 +40,8 @@ def fitted():
 @pytest.fixture(params=["path", "memory://"])
 def url(request, tmp_path):
     """A place for a model: a local path, or a filesystem of objects."""
-    if request.param == "path":
-        yield tmp_path / "model.zarr"
-    else:
-        place = f"memory://{uuid.uuid4().hex}/model.zarr"
-        yield place
-        fs = fsspec.filesystem("memory")
-        if fs.exists(place):
-            fs.rm(place, recursive=True)
+    folder = tmp_path if request.param == "path" else request.getfixturevalue("memory_url")
+    return f"{folder}/model.zarr"
 
 
 MODELS = {

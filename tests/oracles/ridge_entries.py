@@ -57,6 +57,12 @@ def unpacked(statistics: RidgeStatistics) -> tuple[NDArray[Any], ...]:
     return np.array(float(s.n)), s.sum_z, gram, s.sum_y, s.cross, s.sum_yy
 
 
+def close(a: RidgeStatistics, b: RidgeStatistics, rtol: float) -> None:
+    """Fail if sums differ by more than ``rtol`` of the largest of their field."""
+    for ours, truth in zip(unpacked(a), unpacked(b), strict=True):
+        np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
+
+
 def regression() -> Iterator[Implementation]:
     for dtype, n in ((np.float64, 5000), (np.float32, 5000), (np.float64, 1)):
         yield Implementation(

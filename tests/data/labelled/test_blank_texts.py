@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from bagbasis import (
-    BagbasisWarning,
     BagStore,
     DataError,
     DoubleBasisClassifier,
@@ -19,6 +16,7 @@ from bagbasis import (
 )
 from bagbasis.core.arrays import as_array
 from bagbasis.hypotheses import independence_test, two_sample_test
+from tests.warned import texts_of
 
 RNG = np.random.default_rng(0)
 N = 12
@@ -44,15 +42,6 @@ def with_text(labels, text):
 def as_frame(labels):
     points = pd.DataFrame(np.concatenate(BAGS), columns=["u", "v"])
     return points.assign(id=np.repeat(range(N), 9), y=np.repeat(labels, 9)).groupby("id")
-
-
-def texts_of(call):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = call()
-    return result, [
-        str(warning.message) for warning in caught if warning.category is BagbasisWarning
-    ]
 
 
 FORMS = {

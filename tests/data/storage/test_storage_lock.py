@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import uuid
 
 import fsspec
 import numpy as np
@@ -18,12 +17,6 @@ from bagbasis.datasets import GMMComponents, generate
 from bagbasis.ingest import ingest_arrays
 
 ONE = [np.ones((1, 2), np.float32)]
-
-
-@pytest.fixture
-def memory_url():
-    """A folder in a filesystem of objects."""
-    return f"memory://{uuid.uuid4().hex}/folder"
 
 
 # ---------------------------------------------------------------------- local files

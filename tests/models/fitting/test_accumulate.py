@@ -23,7 +23,7 @@ from tests.models.splits import Split
 from tests.oracles.labelled import LabelledBags, features_by_loop, labelled, labelled_bags, stored
 from tests.oracles.planned import FeatureMap, FitPlan, plan_of
 from tests.oracles.ridge import statistics
-from tests.oracles.ridge_entries import unpacked
+from tests.oracles.ridge_entries import close, unpacked
 from tests.passes import pass_limits
 
 N = 120
@@ -49,11 +49,6 @@ def ranges(n_bags, n_points, features):
     nothing = LabelledBags(Bags(np.zeros((1, features.n_dims)), [0, 1]))
     cost = plan_of(nothing, features).cost
     return plan_tasks(n_bags, n_points, features.n_dims, cost)
-
-
-def close(a, b, rtol):
-    for ours, truth in zip(unpacked(a), unpacked(b), strict=True):
-        np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
 
 
 @pytest.fixture

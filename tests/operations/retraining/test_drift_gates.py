@@ -109,12 +109,16 @@ def year(tmp_path_factory):
 
 
 def made(folder):
+    return with_gate(folder, DriftGate(horizon=30, n_bags=240))
+
+
+def with_gate(folder, gate):
     bases = (
         ProjectionEmbedding(n_per_dim=3),
         RandomFourierFeatures(n_features=64, scale=2.0, seed=3),
     )
     model = DoubleBasisRegressor(*bases, alpha=1.0, precision="float64")
-    return spec(folder, estimator=model, drift=DriftGate(horizon=30, n_bags=240))
+    return spec(folder, estimator=model, drift=gate)
 
 
 @pytest.mark.long

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis import BagStore
 from bagbasis.core.saved import read_saved
 from bagbasis.operations import DriftGate, retrain
 from bagbasis.operations.retraining.gate_bets import GateBets, RowsMade
 from bagbasis.operations.retraining.state import StateFolder
 from tests.operations.retraining.problems import create, spec
-from tests.operations.retraining.test_drift_gates import KINDS, draw
+from tests.operations.retraining.test_drift_gates import KINDS, draw, with_gate
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,7 @@ def year(tmp_path_factory):
 
 
 def made(folder, **changes):
-    bases = (
-        ProjectionEmbedding(n_per_dim=3),
-        RandomFourierFeatures(n_features=64, scale=2.0, seed=3),
-    )
-    model = DoubleBasisRegressor(*bases, alpha=1.0, precision="float64")
-    drift = DriftGate(gate="e_process", n_bags=240, **changes)
-    return spec(folder, estimator=model, drift=drift)
+    return with_gate(folder, DriftGate(gate="e_process", n_bags=240, **changes))
 
 
 def state_of(folder):
