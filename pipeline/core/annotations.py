@@ -16,6 +16,6 @@ Progress = Annotated[Callable[[int, int], None], Function]
 
 UrlOrPath = Annotated[str | os.PathLike[str], Url]
 TextList = Annotated[Sequence[str], ListOf(Text)]
-TextOrList = Annotated[str | Sequence[str], Text | ListOf(Text)]
+TextOrList = Annotated[str | Sequence[str], Text | ListOf(Text, 1)]
 TextMapping = Annotated[Mapping[str, Any], MappingOf(Text, Open())]
 KernelName = Annotated[str, OneOf("gaussian", "laplacian", "matern")]

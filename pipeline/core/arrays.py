@@ -78,12 +78,22 @@ def _refuse_lossy(name: str, value: ArrayLike) -> None:
     """Raise DataError for values of which NumPy would drop a part, such as a mask or a unit."""
     refuse_masked(name, value)
     refuse_unit(name, value)
+    refuse_annotated(name, value)
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise DataError(f"{name} is a sparse matrix; pass its .toarray()")
     if isinstance(value, tuple) and len(value) == 2 and hasattr(value[1], "iloc"):
         raise DataError(
             f"{name} is a key with its group, as a groupby yields them; pass the groupby itself, "
             "of one column groupby(...)[['column']], or the groups without their keys"
+        )
+
+
+def refuse_annotated(name: str, value: object) -> None:
+    """Raise DataError for annotated cells (AnnData), which are tables of several kinds."""
+    if hasattr(value, "obsm") and hasattr(value, "var_names"):
+        raise DataError(
+            f"{name} is annotated data; pass one of its arrays, such as .obsm['X_pca'], for each "
+            "bag, or make a store of bags by bagbasis.ingest.ingest_anndata"
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...core import TextList, TextOrList, checked, is_iterable
-from ...core.arrays import Floats, Integers, check_dtype
+from ...core import Integer, ListOf, Text, TextList, TextOrList, checked, is_iterable
+from ...core.arrays import Floats, Integers, check_dtype, refuse_annotated
 from ...core.errors import BagbasisError, DataError, shown
 from .alignment import has_index, ids_of_index, series_of
 from .arrow_arrays import POINTS_COLUMN, arrow_lists, arrow_stream, arrow_table, split_arrow
@@ -400,6 +400,7 @@ class Bags(Ragged):
             If there are no bags, a bag is empty, dimensions or columns differ, or a value is not a
             finite number.
         """
+        refuse_annotated("the list of bags", arrays)
         check_no_table(arrays)
         if isinstance(arrays, Stored):
             raise DataError(
@@ -490,7 +491,7 @@ class Bags(Ragged):
         frame: object,
         id_column: TextOrList | None = None,
         *,
-        coordinates: TextList | None = None,
+        coordinates: Annotated[Sequence[str | int], ListOf(Text | Integer(), 1)] | None = None,
     ) -> Bags:
         """Make Bags from a table with a row per point.
 
@@ -507,7 +508,8 @@ class Bags(Ragged):
             Columns of the bag's id. Rows with equal ids form a bag. None is allowed only for a
             groupby.
         coordinates : list of str, optional
-            Numeric columns. Default: all columns except the columns of the id.
+            Numeric columns, by their names; integers for columns that pandas numbers. Default: all
+            columns except the columns of the id.
 
         Raises
         ------

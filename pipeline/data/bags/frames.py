@@ -219,7 +219,7 @@ def names_of_columns(columns: Sequence[object]) -> list[str] | None:
 
 
 def bags_of_frame(
-    frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str] | None
+    frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str | int] | None
 ) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
     """Return the points of a table bag by bag, and the sizes, column names and ids of the bags."""
     if is_groups(frame):
@@ -234,21 +234,23 @@ def bags_of_frame(
     with _readable():
         table = reader.read_all()
         rows = plain_table(table).to_pandas()
-    for key, names in (("id_column", ids or ()), ("coordinates", coordinates or ())):
+    rows.columns = rows.columns.map(str)  # pandas restores numbers
+    wanted = [*map(str, coordinates or ())]
+    for key, names in (("id_column", ids or ()), ("coordinates", wanted)):
         if len({*names}) < len(names):
             raise DataError(f"{key} is {[*names]}; name each column once")
     if not ids:
         raise DataError(f"id_column is missing: name one of {shown(list(rows.columns))}")
-    for name in [*ids, *(coordinates or ())]:
+    for name in [*ids, *wanted]:
         if name not in rows.columns:
             known = list(map(str, rows.columns))
             raise DataError(f"no column {name!r}{closest(name, known)}; there are {shown(known)}")
         if list(rows.columns).count(name) > 1:
             raise DataError(f"two columns are called {name!r}; rename one")
-    chosen = coordinates or [name for name in rows.columns if name not in ids]
+    chosen = wanted or [name for name in rows.columns if name not in ids]
     lists = [name for name in chosen if _has_lists(rows[name])]
     if lists:
-        rows = _exploded(rows, lists, list(chosen))
+        rows = _exploded(rows, lists, chosen)
     for name in ids:
         if rows[name].dtype == object:
             rows[name] = rows[name].map(plain_id)
@@ -270,15 +272,15 @@ def bags_of_frame(
     sizes = np.bincount(codes).astype(np.int64)
     first = rows[list(ids)].iloc[order[np.cumsum(sizes) - sizes]]
     keys = list(zip(*(first[name].tolist() for name in ids), strict=True))
-    points = numbers_of_frame(rows[list(chosen)])[order]
-    if not coordinates and len(sizes) > 1:
-        warn_of_row_numbers(rows[list(chosen)], "table")
-    _check_apart(points, rows[list(chosen)])
-    return points, sizes, list(chosen), BagIds.of_keys(keys, ids)
+    points = numbers_of_frame(rows[chosen])[order]
+    if not wanted and len(sizes) > 1:
+        warn_of_row_numbers(rows[chosen], "table")
+    _check_apart(points, rows[chosen])
+    return points, sizes, chosen, BagIds.of_keys(keys, ids)
 
 
 def _of_groups(
-    groups: Frame, coordinates: Sequence[str] | None
+    groups: Frame, coordinates: Sequence[str | int] | None
 ) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
     """Return the points of groups in their order; each group's columns are its coordinates."""
     keys = split_groups(groups)[1] or []
@@ -297,7 +299,8 @@ def _of_groups(
         check_columns_apart(groups.agg([]).to_pandas())
         frames = [frame.to_pandas() for frame in frames]
     grouped_by = key_columns(groups)
-    chosen = list(coordinates or (name for name in frames[0].columns if name not in grouped_by))
+    every = [name for name in frames[0].columns if name not in grouped_by]
+    chosen: list[Any] = list(coordinates or every)
     points = [numbers_of_frame(frame[chosen]) for frame in frames]
     sizes = np.array([len(bag) for bag in points], dtype=np.int64)
     whole = np.concatenate(points)

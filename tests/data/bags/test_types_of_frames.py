@@ -471,3 +471,17 @@ def test_a_column_that_numbers_the_rows_is_warned_of():
         warnings.simplefilter("error")
         Bags.from_frame(table, id_column="id", coordinates=["Unnamed: 0", "u"])
         Bags.from_frame(table.sample(frac=1, random_state=0), id_column="id")
+
+
+def test_columns_that_pandas_numbers_are_coordinates():
+    """Frames made of arrays have the columns 0, 1, …: a fit takes all but its target."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((60, 2))).assign(id=np.arange(60) // 3, y=np.arange(60) // 3)
+    model = DoubleBasisRegressor("moments").fit(table.groupby("id"), target="y")
+    expected = DoubleBasisRegressor("moments").fit(table[[0, 1, "id"]].groupby("id"), range(20))
+    points = [part[[0, 1]].to_numpy() for _, part in table.groupby("id")]
+    np.testing.assert_array_equal(model.predict(points), expected.predict(points))
+    bags = Bags.from_frame(table, id_column="id", coordinates=[1, 0])
+    np.testing.assert_array_equal(bags[0], points[0][:, ::-1])
+    with pytest.raises(ParameterError, match=r"coordinates is \[\]; expected"):
+        Bags.from_frame(table, id_column="id", coordinates=[])

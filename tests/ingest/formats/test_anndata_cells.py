@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
-from bagbasis import DataError, ParameterError
+from bagbasis import Bags, DataError, ParameterError
 from bagbasis.ingest import ingest_anndata
 from bagbasis.ingest.formats import anndata_cells, anndata_files
 from tests.ingest.formats.annotated import annotated, write_h5ad
@@ -215,6 +215,7 @@ def test_too_many_genes_stored_by_genes(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"coordinates": []}, r"coordinates is \[\]; expected"),
         ({"coordinates": ["X_pcs"]}, r"'X_pcs' \(did you mean 'X_pca'\?\) is none of obsm"),
         ({"id_column": "donor"}, "obs has no column 'donor'"),
         ({"targets": ["size"]}, "size"),  # varies within a bag
@@ -232,6 +233,13 @@ def test_refused(change, message, tmp_path):
     with pytest.raises((DataError, ParameterError), match=message):
         ingest_anndata(arguments.pop("cells"), tmp_path / "s.zarr", **arguments)
     assert not (tmp_path / "s.zarr").exists()
+
+
+def test_cells_are_no_list_of_bags():
+    """Where arrays are expected, the message says which array, or that a store is made of cells."""
+    for wrong in (cells(), [cells()[:9], cells()[9:]]):
+        with pytest.raises(DataError, match=r"pass one of its arrays.*ingest_anndata"):
+            Bags.from_list(wrong)
 
 
 def test_no_file_of_anndata(tmp_path):
