@@ -401,6 +401,8 @@ class Bags(Ragged):
             finite number.
         """
         refuse_annotated("the list of bags", arrays)
+        if not hasattr(arrays, "__len__") and is_iterable(arrays):
+            arrays = list(arrays)  # an iterator is read once
         check_no_table(arrays)
         if isinstance(arrays, Stored):
             raise DataError(

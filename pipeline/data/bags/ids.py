@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -166,13 +167,23 @@ def check_not_blank(ids: Ids) -> None:
             raise DataError(f"the id of bag {bag} is {name!r}, a blank text; give every bag an id")
 
 
+_WHOLE = re.compile(r"\+?0*([0-9]+)(?:\.0*)?")
+
+
 def folded(name: str) -> str:
-    """Return a text with accents composed, no blanks at its ends and single ones within."""
-    return " ".join((name if name.isascii() else unicodedata.normalize("NFC", name)).split())
+    """Return a text with accents composed, no blanks at its ends and single ones within.
+
+    A whole number has neither leading zeros nor a fraction: 007 and 7.0 become 7.
+    """
+    text = " ".join((name if name.isascii() else unicodedata.normalize("NFC", name)).split())
+    if "." in text or text.startswith(("0", "+")):
+        number = _WHOLE.fullmatch(text)
+        return number[1] if number else text
+    return text
 
 
 def alike(names: Iterable[Any]) -> tuple[Any, Any] | None:
-    """Return the first two names that differ only in blanks or composed accents; else None.
+    """Return the first two names that `folded` makes equal; else None.
 
     Parameters
     ----------
@@ -188,7 +199,7 @@ def alike(names: Iterable[Any]) -> tuple[Any, Any] | None:
 
 
 def warn_of_alike_ids(names: Iterable[Any]) -> None:
-    """Warn about two bags whose ids differ only in blanks or in how accents are composed.
+    """Warn about two bags whose ids differ only in blanks, accents' code or a number's digits.
 
     Parameters
     ----------
@@ -205,8 +216,8 @@ def _warn_of_alike_pair(first: Any, second: Any) -> None:  # noqa: ANN401 - text
     )
     first_id, second_id = (ascii(name) if look_alike else repr(name) for name in (first, second))
     warn(
-        f"the ids {first_id} and {second_id} differ only in blanks or in the code of their "
-        "letters, and are two bags; write one id if they are one bag"
+        f"the ids {first_id} and {second_id} differ only in blanks, in the code of their letters "
+        "or in how a number is written, and are two bags; write one id if they are one bag"
     )
 
 
@@ -278,6 +289,7 @@ class TakenIds:
         self._runs: list[Ids] = []
         self._names: set[str] = set()
         self._unfolded: dict[str, str] = {}  # names with blanks to fold, by their folded form
+        self._widths: set[int] = set()  # of the numbers with leading zeros
         self._has_warned = False
 
     def add(self, ids: Ids) -> None:
@@ -311,8 +323,13 @@ class TakenIds:
         for name in names:
             short = folded(name)
             other = self._unfolded.get(short, short if short in self._names else name)
-            if short != name:
+            if name.isdigit() and short != name:  # 007: millions may be so, of few widths
+                self._widths.add(len(name))
+            elif short != name:
                 self._unfolded.setdefault(short, name)
+            for width in self._widths if short.isdigit() and other == name else ():
+                padded = short.zfill(width)
+                other = padded if padded in self._names else other
             if other != name and are_new and not self._has_warned:
                 self._has_warned = True
                 _warn_of_alike_pair(other, name)

@@ -213,7 +213,7 @@ def warn_of_blank(labels: NDArray[Any], what: str, classes: Sequence[str] = ()) 
 
 
 def warn_of_alike_names(names: Sequence[str], what: str) -> None:
-    """Warn of two classes whose names differ only in blanks or in how accents are composed.
+    """Warn of two classes whose names differ only in blanks, accents' code or a number's digits.
 
     Parameters
     ----------
@@ -224,8 +224,9 @@ def warn_of_alike_names(names: Sequence[str], what: str) -> None:
     """
     if pair := alike(names):
         warn(
-            f"{what}: the classes {pair[0]!r} and {pair[1]!r} differ only in blanks or in the code "
-            "of their letters, and count as two; write one name if they are one class"
+            f"{what}: the classes {pair[0]!r} and {pair[1]!r} differ only in blanks, in the "
+            "code of their letters or in how a number is written, and count as two; write one name "
+            "if they are one class"
         )
 
 

@@ -58,6 +58,7 @@ INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32
 FLOATS = ("halffloat", "float", "double")
 _NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
 UUID = "extension<arrow.uuid>"
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # of durations
 TEXTS = ("string", "large_string", "string_view")
 
 
@@ -442,6 +443,8 @@ def _check_types(file: TableFile, columns: Columns) -> None:
             what = f"coordinate column {column.text!r} is {kind}, not numbers"
             is_clock = kind.startswith(("time32", "time64"))
             number = f"epoch({column.text})" if is_clock else f"CAST({column.text} AS DOUBLE)"
+            if kind.startswith("duration"):  # DuckDB reads whole units
+                number += f" / {_PER_SECOND[kind[9:-1]]}"  # seconds
             how = f"{{{column.text!r}: '{number}'}}"
             advice = "write an expression that makes numbers of it, such as coordinates="
             raise DataError(f"{file.url}: {what}; {advice}{how}")

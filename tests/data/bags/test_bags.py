@@ -307,3 +307,11 @@ def test_bags_as_arrays():
     assert objects.shape == (2,)
     for actual, expected in zip(objects, sizes, strict=True):
         np.testing.assert_array_equal(actual, expected)
+
+
+def test_an_iterator_of_bags_is_read_once():
+    arrays = [np.full((n, 2), float(n)) for n in (1, 3)]
+    for made in (iter(arrays), map(np.asarray, arrays)):
+        assert [bag.tolist() for bag in as_bags(made)] == [bag.tolist() for bag in arrays]
+    with pytest.raises(DataError, match="the list is empty"):
+        as_bags(iter(()))

@@ -1,4 +1,4 @@
-"""Ids that differ only in blanks or in the code of letters are told; blank ids are refused."""
+"""Ids that differ only in blanks, letters' code or zeros are told; blank ids are refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bagbasis.ingest import ingest_arrays, ingest_frame
 
 TWO = [np.ones((2, 1)), np.zeros((2, 1))]
 ALIKE = [("a", "a "), ("a ", "a"), ("a b", "a  b"), ("a", "a\xa0"), ("\xe9", "e\u0301")]
+ALIKE += [("1.0", "1"), ("01", "1"), ("007", "+7"), ("0", "0.0")]
 
 
 def frame_of(ids):
@@ -57,6 +58,8 @@ def test_other_ids_are_not_told(call, tmp_path, warned):
     """Blanks within an id, accents and capitals are what they are."""
     CALLS[call](["a b", "A b"], tmp_path / "s.zarr")
     CALLS[call](["\xe9", "e"], tmp_path / "t.zarr")
+    CALLS[call](["1.5", "1.50"], tmp_path / "u.zarr")
+    CALLS[call](["0a", "a"], tmp_path / "v.zarr")
     assert "differ only" not in warned.text
 
 

@@ -148,7 +148,7 @@ def test_classes_that_look_alike_are_told_of(names, tmp_path):
     for X, arguments in ((BAGS, {"y": labels}), (store, {"target": "t"})):
         model, texts = texts_of(lambda X=X, inputs=arguments: classifier().fit(X, **inputs))
         assert len(model.classes_) == 3
-        assert sum("differ only in blanks or in the code of their letters" in t for t in texts) == 1
+        assert sum("differ only in blanks, in the code of their letters" in t for t in texts) == 1
     assert texts_of(lambda: classifier().fit(BAGS, ["a b", "ab", "A b"] * 4))[1] == []
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from bagbasis import DataError, ParameterError
 from bagbasis.ingest import ingest_frame, ingest_tables
@@ -225,3 +226,17 @@ def test_nothing_but_the_tables_can_be_read(tmp_path):
         ):
             assert database.complaint(f"{query} -- table:///of") != ""
     assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]
+
+
+@pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 1_000), ("ns", 10**9)])
+def test_durations_are_made_seconds_as_the_error_advises(unit, per_second, tmp_path):
+    """Their whole numbers alone would depend on the unit of the file."""
+    spans = pa.array([1 * per_second, 90 * per_second], pa.duration(unit))
+    parquet.write_table(pa.table({"bag": [1, 2], "x": spans}), tmp_path / "t.parquet")
+    arguments = {"id_column": "bag", "coordinates": ["x"]}
+    with pytest.raises(DataError, match=r"'x' is duration.*coordinates=\{'x': '(.*)'\}") as error:
+        ingest_tables(tmp_path / "t.parquet", tmp_path / "s.zarr", **arguments)
+    advised = str(error.value).rpartition("{'x': '")[2].removesuffix("'}")
+    arguments["coordinates"] = {"x": advised}
+    store = ingest_tables(tmp_path / "t.parquet", tmp_path / "s.zarr", **arguments)
+    assert store.read().points.ravel().tolist() == [1, 90]
