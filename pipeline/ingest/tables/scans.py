@@ -25,6 +25,8 @@ WRITTEN, ITEMS = "written", "items"  # for lists: the row of the file, and the l
 # for columns that folders name, too: their cell, the folder's value, and whether they differ
 CLAIM, FOLDER, UNLIKE = "claim", "folder", "unlike"
 SECONDS_PER_DAY = 86400.0
+# the first whole number that may be its neighbour, by Arrow's type: such ids are refused
+EXACT_FLOATS = {"halffloat": 2**11, "float": 2**24, "double": EXACT}
 SQL_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "number": "BIGINT", "text": "VARCHAR"}
 # of text in CSV: the first that all cells fit
 GUESSES = {
@@ -176,7 +178,7 @@ class Scan:
         if is_binary(kind):  # printable bytes as they are, others as \\x00
             return f"CAST({column} AS VARCHAR)"
         if kind in FLOATS:
-            is_whole = f"abs({column}) <= {EXACT} AND {column} = trunc({column})"
+            is_whole = f"abs({column}) < {EXACT_FLOATS[kind]} AND {column} = trunc({column})"
             return f"CASE WHEN {is_whole} THEN TRY_CAST({column} AS BIGINT) END"
         return column
 

@@ -147,3 +147,19 @@ def test_a_folder_without_a_value_leaves_bags_without_a_label(tmp_path):
         tmp_path / "t", tmp_path / "s.zarr", id_column="bag", coordinates=["x"], targets=["y"]
     )
     np.testing.assert_array_equal(store.targets(), [[0], [np.nan], [1]])
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("f2", 2**11), ("f4", 2**24), ("f8", 2**53)])
+def test_ids_in_floats_that_may_be_two_numbers_are_refused(kind, limit, tmp_path):
+    """One more is the same float, so that two bags would be one; as for bags in memory."""
+    for last, is_fine in ((limit - 1, True), (limit, False), (-limit, False)):
+        ids = np.array([3, last], kind)
+        assert ids.astype(int).tolist() == [3, last]
+        parquet.write_table(pa.table({"bag": ids, "x": [0.5, 1.5]}), tmp_path / "t.parquet")
+        arguments = {"id_column": "bag", "coordinates": ["x"], "mode": "overwrite"}
+        if is_fine:
+            store = ingest_tables(tmp_path / "t.parquet", tmp_path / "s.zarr", **arguments)
+            assert store.ids().tolist() == [3, last]
+        else:
+            with pytest.raises(DataError, match=r"row 1: the bag id is missing, or a number"):
+                ingest_tables(tmp_path / "t.parquet", tmp_path / "s.zarr", **arguments)
