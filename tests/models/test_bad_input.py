@@ -79,7 +79,7 @@ def test_targets_of_a_store(store, kind):
         small(kind).fit(store, target="sing")
     with pytest.raises(DataError, match=r"has the targets \['y', 'sign'\]; say which"):
         small(kind).fit(store)
-    with pytest.raises(DataError, match="target= is empty"):
+    with pytest.raises(ParameterError, match=r"target is \[\]"):
         small(kind).fit(store, target=[])
     with pytest.raises(ParameterError, match="a BagStore carries its targets"):
         small(kind).fit(store, Y)
