@@ -23,6 +23,7 @@ from bagbasis import (
 )
 from bagbasis.models import explain, iter_predictions, write_predictions
 from bagbasis.models.predictions import features as prediction_features
+from tests.passes import pass_limits
 from tests.warned import texts_of
 from tests.workers import two_workers
 
@@ -61,6 +62,23 @@ def test_the_bags_their_points_and_the_effect_are_named(fitted):
     [text] = heard(lambda: fitted.predict([HALF, *[FAR] * 9]))[1]
     assert "10 of 10 bags have 380 of 400 points outside" in text
     assert "bag 1: 40 of 40, bag 2: 40 of 40, bag 3: 40 of 40, and 7 more" in text
+
+
+@pytest.mark.parametrize("embedding", [SMALL, MomentsEmbedding(standardize=True)])
+def test_values_in_a_smaller_unit_are_told_of(embedding, tmp_path):
+    """Metres instead of millimetres lie inside a box around 0: the coordinate is named."""
+    fitted = model(embedding).fit(BAGS, SPREADS)
+    small = [bag * [1e-3, 1] for bag in BAGS]
+    store = BagStore.create(tmp_path / "s.zarr", 2)
+    store = store.append(small[:30]).append(small[30:])
+    for bags in (small, store):
+        [text] = texts_of(lambda bags=bags: np.asarray(fitted.predict(bags)), "times smaller")[1]
+        assert "values of coordinate 0 are over 300 times smaller" in text
+    for bags in (BAGS, small[:9], [bag * [0, 1] for bag in BAGS], [bag * [0.1, 1] for bag in BAGS]):
+        assert not texts_of(lambda bags=bags: fitted.predict(bags), "times smaller")[1]
+    mixed = store.append(BAGS[:10])
+    with pass_limits(task_seconds=1e-9):
+        assert not texts_of(lambda: np.asarray(fitted.predict(mixed)), "times smaller")[1]
 
 
 CALLS = {

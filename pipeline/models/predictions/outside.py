@@ -43,6 +43,9 @@ EFFECTS = {"drop": "these points are left out, and "}
 _MARGIN = 0.25  # fraction of a side: how far beyond the box the extremes of similar bags may lie
 _FIRST_POINTS = 1024  # a coordinate that differs among them is not constant: others are not read
 _FLOAT32_ROUNDING = 1e-6  # relative to a value: float32 rounds it
+TIMES_SMALLER = 300.0  # so much smaller values have another unit, by a factor of 1,000
+_MIN_BAGS = 10  # fewer bags may be alike
+_MAX_DIMS = 64  # of points whose coordinates are enlarged one by one
 # Fraction of the bags: with more of them outside, the data differ from those of the fit.
 _FEW_BAGS = 0.25
 
@@ -80,9 +83,11 @@ class Outside(Sums):
         Treatment of points outside the box.
     changed : tuple of str
         Message about coordinates that were constant in the training points, and are not now.
+    small : tuple of str, optional
+        Coordinates with much smaller values than in the training points; None with few bags.
     """
 
-    KEPT: ClassVar[tuple[str, ...]] = ("worst", "effect", "changed")
+    KEPT: ClassVar[tuple[str, ...]] = ("worst", "effect", "changed", "small")
     n_bags: int = 0
     n_far: int = 0
     n_beyond: int = 0
@@ -91,6 +96,7 @@ class Outside(Sums):
     worst: tuple[FarBag, ...] = ()
     effect: str = ""
     changed: tuple[str, ...] = ()
+    small: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -114,8 +120,9 @@ class Outside(Sums):
             return (n_outside > 0) & (is_whole | (n_outside > 1 + share * n_points))
 
         far = np.flatnonzero(are_many(counts, sizes))
+        small = _small(bags, embedding)
         if not len(far):
-            return cls(len(counts), changed=changed)
+            return cls(len(counts), changed=changed, small=small)
         beyond = embedding.count_outside(bags[far], _MARGIN)
         far_bags = [FarBag(int(rows[i]), int(counts[i]), int(sizes[i])) for i in far]
         return cls(
@@ -127,6 +134,7 @@ class Outside(Sums):
             _worst(far_bags),
             EFFECTS.get(embedding.out_of_box, ""),
             changed,
+            small,
         )
 
     @override
@@ -134,7 +142,10 @@ class Outside(Sums):
         counts = super().combined(other, combine)
         worst = _worst([*self.worst, *other.worst])
         effect, changed = self.effect or other.effect, tuple(self.changed or other.changed)
-        return replace(counts, worst=worst, effect=effect, changed=changed)
+        small = self.small if other.small is None else other.small
+        if self.small is not None and other.small is not None:
+            small = tuple(name for name in self.small if name in other.small)
+        return replace(counts, worst=worst, effect=effect, changed=changed, small=small)
 
     def warn(self, data: Bags | BagStore) -> None:
         """Warn of the bags with many points outside, by their ids.
@@ -147,6 +158,13 @@ class Outside(Sums):
             warn(
                 f"{where}: {', '.join(self.changed)}: nothing is known of other values, and "
                 "predictions may be wrong: check the columns, or fit to bags in which they differ"
+            )
+        if self.small:
+            where = "bags in memory" if isinstance(data, Bags) else data.url
+            warn(
+                f"{where}: values of {', '.join(self.small)} are over {TIMES_SMALLER:.0f} times "
+                "smaller than those of the training points, and predictions may be wrong: check "
+                "units and columns, unless these bags are alike"
             )
         if not self.n_beyond and self.n_far <= _FEW_BAGS * self.n_bags:
             return
@@ -255,8 +273,10 @@ def _take(store: BagStore, message: Message) -> None:
     start, stop = message.pop("block")
     call = message.pop("call")
     worst = tuple(FarBag(*bag) for bag in message.pop("worst"))
-    changed = tuple(message.pop("changed"))
-    _remember(store, (start, stop), Outside(**message, worst=worst, changed=changed), call)
+    changed, small = tuple(message.pop("changed")), message.pop("small")
+    small = None if small is None else tuple(small)
+    outside = Outside(**message, worst=worst, changed=changed, small=small)
+    _remember(store, (start, stop), outside, call)
 
 
 def _remember(store: BagStore, block: BagBlock, outside: Outside, call: str) -> None:
@@ -343,3 +363,19 @@ def _changed(bags: Bags, constants: Sequence[Sequence[float]]) -> tuple[str, ...
                 f"{column[others[0]]:g} in new ones"
             )
     return tuple(changed)
+
+
+def _small(bags: Bags, embedding: EmbeddingSpec) -> tuple[str, ...] | None:
+    """Return the coordinates that are inside the box even `TIMES_SMALLER` times as large."""
+    d = bags.n_dims
+    if len(bags) < _MIN_BAGS or d > _MAX_DIMS:
+        return None
+    ends = range_of(bags.points)
+    inside = bags.points[int(np.argmin(embedding.are_outside(bags.points[:_FIRST_POINTS])))]
+    enlarged = np.tile(inside.astype(np.float64), (2, d, 1))
+    for side, end in zip(enlarged, ends, strict=True):
+        np.fill_diagonal(side, TIMES_SMALLER * end.astype(np.float64))
+    is_outside = embedding.are_outside(enlarged.reshape(-1, d)).reshape(2, d).any(axis=0)
+    names = bags.coordinate_names
+    places = np.flatnonzero(~is_outside & (ends[0] < ends[1])).tolist()
+    return tuple(f"coordinate {repr(names[j]) if names else j}" for j in places)
