@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from bagbasis.core.config_errors import accepted_by, key_sections
 
 from ..completions import KEYS_FILE
-from ..job import COMMAND_GROUPS, JOBS
+from ..job import JOBS, called
 from ..shell import import_job
 from .config import Section
 
@@ -34,7 +34,7 @@ MAX_ACCEPTED = 80
 def config_text(job: str) -> str:
     """Return the YAML of a job: every key with its default, and what it is."""
     module = import_job(job)
-    head = [f"# bags {command_of(job)} {job}.yaml", f"# {JOBS[job].help}"]
+    head = [f"# bags {called(job)} {job}.yaml", f"# {JOBS[job].help}"]
     codes: Mapping[int, str] = getattr(module, "EXIT_CODES", {})
     if codes:
         exit_codes = "; ".join(f"{code} {text}" for code, text in codes.items())
@@ -49,12 +49,6 @@ def keys_text() -> str:
         rows = [row for rows in key_sections(import_job(job).Config).values() for row in rows]
         lines += [f"{job} {key}" for key in dict.fromkeys(key for key, _ in rows)]
     return "\n".join(lines) + "\n"
-
-
-def command_of(job: str) -> str:
-    """Return the words that call a job: "test fit" for "test-fit"."""
-    group, _, name = job.partition("-")
-    return f"{group} {name}" if group in COMMAND_GROUPS else job
 
 
 def _lines_of(kind: type[Section], values: Mapping[str, Any], indent: str) -> Iterator[str]:

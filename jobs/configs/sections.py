@@ -1,8 +1,8 @@
 """Sections of configs, made from the library's constructors.
 
 A key of such a section is a parameter of the class that it configures: default, range and help text
-are declared there, see `signatures`. Everything registered in `bagbasis.embeddings.EMBEDDINGS` can
-be configured. A name instead of the section ("js", "moments") is that embedding with its defaults.
+are declared there. Everything registered in `bagbasis.embeddings.EMBEDDINGS` can be configured. A
+name instead of the section ("js", "moments") is that embedding with its defaults.
 """
 
 from __future__ import annotations

@@ -44,6 +44,12 @@ def test_errors_of_numbers(cuts, offset):
         assert result["r2"] == pytest.approx(r2_score(y, f), rel=1e-6)
         assert result["constant_rmse"] == pytest.approx(y.std(), rel=1e-9)
         assert result["bias"] == pytest.approx((f - y).mean(), abs=1e-7)
+        spreads = errors.spreads[f"y{j + 1}"]
+        squares = (f - y) ** 2
+        of_rmse = squares.std() / (2 * np.sqrt(squares.mean() * 1000))
+        assert spreads["rmse"] == pytest.approx(of_rmse, rel=1e-6)
+        assert spreads["mae"] == pytest.approx(np.abs(f - y).std() / np.sqrt(1000), rel=1e-6)
+        assert spreads["bias"] == pytest.approx((f - y).std() / np.sqrt(1000), rel=1e-6)
     squares = ((predicted - true) ** 2).mean(axis=0)
     assert errors.error == pytest.approx(np.sqrt(np.mean(squares / true.var(axis=0))), rel=1e-9)
     assert errors.measure == "RMSE in standard deviations of the targets"
