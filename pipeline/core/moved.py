@@ -27,8 +27,10 @@ MOVED = {
     "divergences": "densities",
     "errors": "",
     "evaluation": "models",
+    "fitting": "models.fitting.checkpoints",
     "monitoring": "operations",
     "objectives": "hypotheses",
+    "parameters": "core",
     "random_features": "embeddings",
     "registry": "operations",
     "registry.mlflow_models": "operations.registry.mlflow_models",  # what saved MLflow models name
