@@ -302,6 +302,14 @@ def _is_named(targets: object) -> bool:
     return isinstance(targets, Mapping) or hasattr(targets, "columns")
 
 
+def classes_of(columns: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """Return the sorted labels of each column that holds texts, also of texts of numbers."""
+    arrays = {
+        name: as_array(f"target {name!r}", values) for name, values in (columns or {}).items()
+    }
+    return {name: labels for name, values in arrays.items() if (labels := _labels(values))}
+
+
 def _labels(values: NDArray[Any]) -> list[str]:
     if values.dtype.kind not in "OUT":
         return []

@@ -14,6 +14,7 @@ from typing_extensions import override
 from ...core import Text, TextList, TextMapping, UrlOrPath
 from ...data.store.store import BagStore
 from ..arrays import check_mode, ingest_arrays
+from ..batches import classes_of
 from ..calls import check_known_ids
 from ..declared import Files, KnownIds, StoreSettings
 from .folders import bag_files, targets_of_files
@@ -88,6 +89,7 @@ class FileIngest(StoreSettings):
             self._counted([*files.values()]),
             self.url,
             targets=labels,
+            class_names=None if self.mode == "append" else classes_of(labels),
             ids=files,
             box=self.box,
             dtype=self.dtype,

@@ -22,6 +22,7 @@ from ...data.storage.hidden import visible_files
 from ...data.storage.urls import local_path, normalize_url
 from ...data.store.store import BagStore
 from ..arrays import ingest_arrays
+from ..batches import classes_of
 
 _ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
 OPAQUE = 255
@@ -154,6 +155,8 @@ def ingest_images(
         n_dims = patch**2 * (1 if grey else 3) + 2 * positions
         options["box"] = box_of(None, n_dims, np.float32 if dtype is None else dtype)
     labels = _labels_of(files, targets, folder)
+    if targets is None:  # names of folders are classes, also "0", …, "9"
+        options["class_names"] = classes_of(labels)
     bags = _bags_of(read, patch, positions, whole)
     return ingest_arrays(bags, url, targets=labels, ids=files, **options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,6 +44,14 @@ def test_a_folder_per_class(photos, tmp_path):
     assert store.box.bounds == [[0.0, 1.0]] * 3
     for name, bag in zip(store.ids(), store.read(), strict=True):
         np.testing.assert_allclose(bag, pixels(photos, name).reshape(-1, 3), atol=1e-4)
+
+
+def test_folders_of_digits_are_classes(photos, tmp_path):
+    """Their names are classes, and no numbers."""
+    for name, digit in (("cats", "0"), ("dogs", "7")):
+        shutil.copytree(photos / name, tmp_path / "digits" / digit)
+    store = ingest_images(tmp_path / "digits", tmp_path / "s.zarr")
+    assert store.meta.class_names["class"] == ["0", "7"]
 
 
 def test_patches_and_a_table_of_targets(photos, tmp_path):
