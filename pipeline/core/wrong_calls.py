@@ -43,8 +43,6 @@ def _reason(
     by_keyword = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
     by_place = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        if not by_place and by_keyword:
-            return f"{name}() takes its arguments by keyword, such as {by_keyword[0]}="
         taken = f"{len(by_place)} positional arguments ({', '.join(by_place)})"
         hint = f"; pass the others by keyword, such as {by_keyword[0]}=" if by_keyword else ""
         return f"{name}() takes at most {taken}, but {len(args)} were given{hint}"
