@@ -101,12 +101,12 @@ class UnknownComponentError(NewerError):
     """
 
     def __init__(self, kind: str, name: object) -> None:
-        self.kind, self.name = kind, name
-        Exception.__init__(
-            self,
+        self.unknown, self.saved_by = [str(name)], None
+        self.reason = (
             f"it needs the {kind} {name!r}, which is not registered here: install the package that "
-            "adds it, or update bagbasis",
+            "adds it, or update bagbasis"
         )
+        Exception.__init__(self, self.reason)
 
 
 def newer_error(error: Exception, values: Mapping[str, Any]) -> NewerError | None:

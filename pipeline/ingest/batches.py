@@ -190,11 +190,11 @@ def columns_of(
                 f"of {list(names) or 'the targets'}"
             )
         values_by_name = dict(zip(names or default_names(matrix.shape[1]), matrix.T, strict=True))
-    for name, values in values_by_name.items():
-        if name not in classes and (labels := _labels(values)):
-            advice = f"class_names={{{name!r}: [...]}} of ingest_arrays if they are classes"
-            refuse_numerals(values.tolist(), f"target {name!r}", advice)
-            classes = classes | {name: labels}
+    own = classes_of({n: values for n, values in values_by_name.items() if n not in classes})
+    for name in own:
+        advice = f"class_names={{{name!r}: [...]}} of ingest_arrays if they are classes"
+        refuse_numerals(values_by_name[name].tolist(), f"target {name!r}", advice)
+    classes = classes | own
     n_bags = max(map(len, values_by_name.values()), default=0) if n_bags is None else n_bags
     floats = targets_matrix(values_by_name, names or list(values_by_name), classes, n_bags)
     # one column without targets

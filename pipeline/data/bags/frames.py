@@ -42,6 +42,11 @@ def is_groups(data: object) -> bool:
     return any(module and isinstance(data, getattr(module, name)) for module, name in modules)
 
 
+def is_frame(data: object) -> bool:
+    """Return whether data are a frame of pandas; a Series is a list of numbers."""
+    return hasattr(data, "iloc") and hasattr(data, "columns")
+
+
 def is_table(data: object) -> bool:
     """Return whether data are a table of some library, and not a list."""
     is_list = isinstance(data, (list, tuple, np.ndarray))
@@ -450,9 +455,9 @@ MIN_NUMBERED_ROWS = 8  # fewer rows may be 1, 2, 3 by chance
 
 def warn_of_row_numbers(data: object, name: str) -> None:
     """Warn of each column of a pandas frame that numbers the rows, as an index or an id does."""
-    if not (hasattr(data, "iloc") and hasattr(data, "columns")) or len(data) < MIN_NUMBERED_ROWS:  # type: ignore[arg-type]
-        return
     frame: Frame = data
+    if not is_frame(frame) or len(frame) < MIN_NUMBERED_ROWS:
+        return
     for place, (column, kind) in enumerate(frame.dtypes.items()):
         if kind.kind in "iu" and (frame.iloc[:, place].diff().iloc[1:] == 1).all():
             warn(

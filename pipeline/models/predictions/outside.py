@@ -153,14 +153,13 @@ class Outside(Sums):
         A few bags with points just outside the box are usual in new data and in folds. They are
         not reported.
         """
+        where = "bags in memory" if isinstance(data, Bags) else data.url
         if self.changed:
-            where = "bags in memory" if isinstance(data, Bags) else data.url
             warn(
                 f"{where}: {', '.join(self.changed)}: nothing is known of other values, and "
                 "predictions may be wrong: check the columns, or fit to bags in which they differ"
             )
         if self.small:
-            where = "bags in memory" if isinstance(data, Bags) else data.url
             warn(
                 f"{where}: values of {', '.join(self.small)} are over {TIMES_SMALLER:.0f} times "
                 "smaller than those of the training points, and predictions may be wrong: check "
@@ -175,10 +174,10 @@ class Outside(Sums):
         rest = f", and {self.n_far - _N_SHOWN} more" if self.n_far > _N_SHOWN else ""
         have = "has" if self.n_far == 1 else "have"
         warn(
-            f"{'bags in memory' if isinstance(data, Bags) else data.url}: {self.n_far} of "
-            f"{self.n_bags} bags {have} {self.n_outside} of {self.n_points} points outside the box "
-            f"of the training points ({shown}{rest}); {self.effect}their predictions may be wrong: "
-            "check units and columns, or fit to such bags"
+            f"{where}: {self.n_far} of {self.n_bags} bags {have} {self.n_outside} of "
+            f"{self.n_points} points outside the box of the training points ({shown}{rest}); "
+            f"{self.effect}their predictions may be wrong: check units and columns, or fit to such "
+            "bags"
         )
 
 

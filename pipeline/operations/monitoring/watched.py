@@ -12,7 +12,7 @@ from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError, closest, plural
 from ...core.sums import Sums
 from ...data.bags.bags import concatenate
-from ...data.bags.frames import names_of_table, warn_of_row_numbers
+from ...data.bags.frames import is_frame, names_of_table, warn_of_row_numbers
 from ...data.labelled.labelled import Batch
 from ...data.store.sampling import CHOICE_SAMPLE
 from ...embeddings.base import Embedding, EmbeddingSpec
@@ -202,9 +202,8 @@ class Watched:
         return WatchedRows(rows.all(), n_left_out=n_left_out)
 
     def _points(self, data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array or a frame
-        is_frame = _is_frame(data)
-        names = None if is_frame else names_of_table(data)
-        if self.columns and (names is not None or is_frame):
+        names = None if is_frame(data) else names_of_table(data)
+        if self.columns and (names is not None or is_frame(data)):
             named = {str(column): column for column in names or data.columns}
             missing = [column for column in self.columns if column not in named]
             if missing:
@@ -213,7 +212,7 @@ class Watched:
                     f"{closest(missing[0], named)}; there are {list(named)}, and the reference has "
                     f"{list(self.columns)}"
                 )
-            if is_frame:
+            if is_frame(data):
                 data = data[[named[column] for column in self.columns]]
             elif tuple(names or ()) != self.columns:
                 places = [(names or []).index(column) for column in self.columns]
@@ -225,14 +224,9 @@ class Watched:
         return rows
 
 
-def _is_frame(data: object) -> bool:
-    """Return whether data are a frame of pandas; a Series is a list of numbers."""
-    return hasattr(data, "iloc") and hasattr(data, "columns")
-
-
 def _table(data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array, a list of rows or a frame
     """Return the rows of a frame unchanged, and of any other data as an array."""
-    if not _is_frame(data):
+    if not is_frame(data):
         is_array = isinstance(data, np.ndarray)
         values = as_array(name, data) if is_array else as_sample_points(data, name)
         if values.ndim == 1:
