@@ -34,6 +34,7 @@ from .declarations import (
     component,
     constraint_of,
     constraints_of,
+    frozen_component,
     parameters_of,
     plain_signature,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "constraint_of",
     "constraints_of",
     "decided",
+    "frozen_component",
     "is_iterable",
     "keep_checked",
     "parameters_of",

@@ -121,7 +121,31 @@ def component(cls: type[_T]) -> type[_T]:
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     if is_described:
         made.__doc__ = _with_inherited_entries(made)
-    init, signature = made.__init__, _signature(made)
+    return _with_named_calls(made, _signature(made))
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+def frozen_component(cls: type[_T]) -> type[_T]:
+    """Make a class a frozen dataclass whose parameters are keyword-only.
+
+    A wrong call raises a TypeError that names the class and the nearest parameter.
+
+    Examples
+    --------
+    >>> from bagbasis.core.declarations import frozen_component
+    >>> @frozen_component
+    ... class Count:
+    ...     n: int = 10
+    >>> Count(n=3)
+    Count(n=3)
+    """
+    made = dataclass(frozen=True, kw_only=True)(cls)
+    return _with_named_calls(made, inspect.signature(made.__init__))
+
+
+def _with_named_calls(made: type[_T], signature: inspect.Signature) -> type[_T]:
+    """Let the constructor of a class take names of `RENAMED`, and name the class in its errors."""
+    init: Callable[..., None] = made.__init__
     of_call = signature.replace(parameters=[*signature.parameters.values()][1:])
 
     @wraps(init)
@@ -520,6 +544,7 @@ __all__ = [
     "component",
     "constraint_of",
     "constraints_of",
+    "frozen_component",
     "joined_parameters",
     "own_first",
     "parameters_of",

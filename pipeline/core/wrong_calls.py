@@ -43,9 +43,15 @@ def _reason(
     by_keyword = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
     by_place = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        taken = f"{len(by_place)} positional arguments ({', '.join(by_place)})"
-        hint = f"; pass the others by keyword, such as {by_keyword[0]}=" if by_keyword else ""
-        return f"{name}() takes at most {taken}, but {len(args)} were given{hint}"
+        n, n_given = len(by_place), len(args)
+        others = ", ".join(f"{keyword}=" for keyword in by_keyword[: n_given - n])
+        plural = "" if n == 1 else "s"
+        taken = f"at most {n} positional argument{plural} ({', '.join(by_place)})"
+        if not by_place:
+            taken = f"keyword arguments only, such as {others}" if others else "no arguments"
+        hint = f"; pass the others by keyword, such as {others}" if by_place and others else ""
+        were = "was" if n_given == 1 else "were"
+        return f"{name}() takes {taken}, but {n_given} {were} given by position{hint}"
     passed = {*by_place[: len(args)], *kwargs}
     required = [n for n in (*by_place, *by_keyword) if signature.parameters[n].default is _EMPTY]
     missing = [n for n in required if n not in passed]

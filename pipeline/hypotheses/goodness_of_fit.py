@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Annotated, Any, ClassVar
 
@@ -21,6 +21,7 @@ from ..core import (
     Open,
     Seed,
     checked,
+    frozen_component,
 )
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
@@ -69,7 +70,7 @@ class ScoredSample:
     seed: int
 
 
-@dataclass(frozen=True)
+@frozen_component
 class FitStatistic(Statistic):
     """Base of the goodness-of-fit statistics; large values are evidence against the density."""
 
@@ -88,7 +89,7 @@ FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
 
 @FIT.register
 @renamed_fields
-@dataclass(frozen=True)
+@frozen_component
 class KSD(FitStatistic):
     """Kernel Stein discrepancy over all pairs of points.
 
@@ -144,7 +145,7 @@ MIN_TESTED = 60
 
 
 @FIT.register
-@dataclass(frozen=True)
+@frozen_component
 class FSSD(FitStatistic):
     """Finite set Stein discrepancy: goodness of fit at a few locations, in linear time.
 
@@ -210,7 +211,7 @@ class FSSD(FitStatistic):
 
 @FIT.register
 @renamed_fields
-@dataclass(frozen=True)
+@frozen_component
 class KSDAggregate(FitStatistic):
     """KSDAgg: test at seven widths, corrected for multiplicity.
 
@@ -249,7 +250,6 @@ class KSDAggregate(FitStatistic):
     name: ClassVar[str] = "ksd_agg"
     nulls: ClassVar[tuple[str, ...]] = (WILD,)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
-    _: KW_ONLY
     correlation_length: CorrelationLength = 0.0
     n_frequencies: Annotated[int, Integer(1, 4096)] = 128
     exact: bool | None = None
@@ -291,7 +291,7 @@ class KSDAggregate(FitStatistic):
 
 
 @FIT.register
-@dataclass(frozen=True)
+@frozen_component
 class KSDRanks(KSDAggregate):
     """The default goodness-of-fit statistic: the better rank of two statistics.
 

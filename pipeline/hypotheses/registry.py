@@ -13,14 +13,14 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..core import keep_checked
+from ..core import frozen_component, keep_checked
 from ..core.arrays import Floats
 from ..core.errors import DataError, ParameterError, closest, shown
 from .nulls.distributions import Null
 from .result import HypothesisResult
 
 
-@dataclass(frozen=True)
+@frozen_component
 class Statistic:
     """Base of all test statistics; a subclass per kind of test defines how they are computed.
 

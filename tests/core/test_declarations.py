@@ -178,7 +178,7 @@ def test_a_component_is_an_estimator():
         assert again is not made
         assert again.get_params() == made.get_params()
     assert repr(made) == "Extremes(seed=3, tail=0.9)"
-    with pytest.raises(TypeError, match="positional"):
+    with pytest.raises(TypeError, match="keyword arguments only"):
         Extremes(0.1)
     with pytest.raises(TypeError, match="tale"):
         Extremes(tale=0.1)

@@ -12,6 +12,7 @@ from bagbasis import (
     as_responses,
     cross_val_score,
 )
+from bagbasis.hypotheses import KSD, RDC, FourierMMD
 
 MODEL = DoubleBasisRegressor()
 BAGS = [[[0.0]], [[1.0]]]
@@ -44,6 +45,15 @@ BAGS = [[[0.0]], [[1.0]]]
             r"fit\(\) got .*'hold_out' \(did you mean 'holdout'",
         ),
         (lambda: MODEL.fit(BAGS, [0, 1], nothing_like_it=0.1), r"'nothing_like_it'$"),
+        (
+            lambda: FourierMMD(32),
+            r"^FourierMMD\(\) takes keyword arguments only, such as n_frequencies=, but 1 was",
+        ),
+        (
+            lambda: RDC(50, 0.2),
+            r"^RDC\(\) takes keyword arguments only, such as n_features=, scale=, but 2 were",
+        ),
+        (lambda: KSD(memori=1.0), r"^KSD\(\) got an unexpected keyword argument 'memori'"),
         (lambda: cross_val_score(MODEL), r"cross_val_score\(\) is missing the argument 'X'"),
         (lambda: as_responses([]), r"as_responses\(\) is missing the argument 'n_bags'"),
     ],

@@ -42,7 +42,13 @@ def test_fourier_is_the_sum_of_circular_discrepancies():
     X, Y = check_samples()
     frequencies = Kernel("laplacian", 2.0).frequencies(3, 16, 7)
     r = two_sample_test(
-        X, Y, statistic=FourierMMD(16), kernel="laplacian", bandwidth=2.0, n_permutations=5, seed=7
+        X,
+        Y,
+        statistic=FourierMMD(n_frequencies=16),
+        kernel="laplacian",
+        bandwidth=2.0,
+        n_permutations=5,
+        seed=7,
     )
     both = np.r_[X, Y]
     splits = draw_splits(np.arange(70) < 40, 5, 7)
@@ -59,7 +65,9 @@ def test_random_features_near_the_exact_value(kind):
     X, Y = check_samples()
     for sigma, (_, unbiased) in GOLDEN.items():
         values = [
-            two_sample_test(X, Y, statistic=kind(2048), bandwidth=sigma, n_permutations=1, seed=s)
+            two_sample_test(
+                X, Y, statistic=kind(n_frequencies=2048), bandwidth=sigma, n_permutations=1, seed=s
+            )
             for s in range(8)
         ]
         mean = np.mean([r.statistic for r in values])
@@ -105,7 +113,7 @@ def test_few_pairs_by_loop():
     blocks = [mmd_by_loop(P[i : i + 5], Q[i : i + 5], slow)[1] for i in (0, 5)]
     for statistic, expected in (
         ("mmd_linear", linear_by_loop(P, Q, slow)),
-        (BlockMMD(5), np.array(blocks)),
+        (BlockMMD(block_size=5), np.array(blocks)),
     ):
         r = two_sample_test(X, Y, statistic=statistic, bandwidth=1.3, seed=4)
         error = expected.std(ddof=1) / len(expected) ** 0.5
@@ -131,7 +139,7 @@ def test_locations_by_loop(groups):
     for kind, z in ((MeanEmbeddings, z_me), (SmoothedCharacteristicFunctions, z_scf)):
         expected = np.array([hotelling_by_loop(z[s], z[~s]) for s in splits])
         r = two_sample_test(
-            X, Y, statistic=kind(3, locations=V), bandwidth=1.1, null="permutation",
+            X, Y, statistic=kind(n_locations=3, locations=V), bandwidth=1.1, null="permutation",
             n_permutations=30,
             seed=2, groups=(labels[:15], labels[15:]) if groups else None,
         )  # fmt: skip
@@ -143,7 +151,9 @@ def test_locations_by_loop(groups):
         np.testing.assert_allclose(r.details["contributions"], by_location, rtol=1e-5)
         assert sum(r.details["contributions"]) == pytest.approx(r.statistic)
         assert list(r.sampled_rows) == (["a", "b"] if kind is MeanEmbeddings else [])
-        r = two_sample_test(X, Y, statistic=kind(3, locations=V), bandwidth=1.1, null="chi_square")
+        r = two_sample_test(
+            X, Y, statistic=kind(n_locations=3, locations=V), bandwidth=1.1, null="chi_square"
+        )
         assert r.p_value == pytest.approx(hotelling_p_value(z[splits[0]], z[~splits[0]]), rel=1e-4)
 
 
@@ -152,12 +162,16 @@ def test_groups_are_units_of_the_covariance():
     """Rows that are alike within a group: T² counts groups, and Fourier's mixture, too."""
     rng = np.random.default_rng(5)
     labels = np.repeat(np.arange(40), 6)
-    rejected, fast = np.zeros((3, 2)), FourierMMD(16)
+    rejected, fast = np.zeros((3, 2)), FourierMMD(n_frequencies=16)
     for seed in range(30):
         rows = np.repeat(rng.standard_normal((40, 2)), 6, axis=0)
         rows += 0.3 * rng.standard_normal(rows.shape)
         for i, (statistic, null) in enumerate(
-            ((MeanEmbeddings(2), "chi_square"), (fast, "spectral"), (fast, "permutation"))
+            (
+                (MeanEmbeddings(n_locations=2), "chi_square"),
+                (fast, "spectral"),
+                (fast, "permutation"),
+            )
         ):
             for j, groups in enumerate(((labels[:120], labels[120:]), None)):
                 r = two_sample_test(
@@ -204,10 +218,10 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
     [
         ("mmd_linear", ["normal"]),
         ("mmd_block", ["normal"]),
-        (FourierMMD(32), ["permutation", "spectral", "gamma", "pearson"]),
-        (FastfoodMMD(32), ["spectral"]),
-        (MeanEmbeddings(3), ["chi_square", "permutation"]),
-        (SmoothedCharacteristicFunctions(2), ["chi_square", "permutation"]),
+        (FourierMMD(n_frequencies=32), ["permutation", "spectral", "gamma", "pearson"]),
+        (FastfoodMMD(n_frequencies=32), ["spectral"]),
+        (MeanEmbeddings(n_locations=3), ["chi_square", "permutation"]),
+        (SmoothedCharacteristicFunctions(n_locations=2), ["chi_square", "permutation"]),
     ],
 )
 def test_levels(statistic, nulls):
@@ -237,7 +251,7 @@ def test_standard_errors():
         "mmd_linear",
         "mmd_block",
         "fourier",
-        MeanEmbeddings(2, locations=[[0.0], [1.0]]),
+        MeanEmbeddings(n_locations=2, locations=[[0.0], [1.0]]),
     ):
         values = np.array([
             (r.statistic, r.standard_error)
@@ -273,7 +287,7 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
         ({"statistic": "me", "null": "spectral"}, "the statistic 'me' admits"),
         ({"statistic": "fastfood", "kernel": "laplacian"}, "the statistic 'fastfood' admits"),
         (
-            {"statistic": MeanEmbeddings(1, locations=[[1.0]])},
+            {"statistic": MeanEmbeddings(n_locations=1, locations=[[1.0]])},
             "locations have 1 coordinates, the rows 2",
         ),
         (
@@ -302,7 +316,12 @@ def test_power_of_blobs(L, ratio, missed):
             for side in ([1.0, 1.0], [ratio**0.5, 1.0])
         )
         r = two_sample_test(
-            X, Y, statistic=FourierMMD(L), bandwidth=1.0, n_permutations=199, seed=seed
+            X,
+            Y,
+            statistic=FourierMMD(n_frequencies=L),
+            bandwidth=1.0,
+            n_permutations=199,
+            seed=seed,
         )
         misses.append(r.p_value > 0.05)
     assert np.mean(misses) == pytest.approx(missed, abs=3 * (2 * missed * (1 - missed) / 50) ** 0.5)

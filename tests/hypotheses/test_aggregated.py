@@ -57,7 +57,9 @@ def test_dependence_tends_to_hsic():
     """With many frequencies the middle pair of widths has the HSIC of the two kernels."""
     x, y = RNG.standard_normal((2, 80, 1))
     y = x + 0.5 * y
-    r = independence_test(x, y, statistic=HSICAggregate(4096, exact=False), n_permutations=1)
+    r = independence_test(
+        x, y, statistic=HSICAggregate(n_frequencies=4096, exact=False), n_permutations=1
+    )
     exact = independence_test(x, y, statistic="hsic_b", null="gamma").statistic
     assert r.details["pairs_of_scales"]["hsic"][12] == pytest.approx(exact, rel=0.1)
 
@@ -72,7 +74,7 @@ def test_hsic_agg_finds_a_fine_dependence():
         x = rng.uniform(-np.pi, np.pi, 200)
         arguments = {"n_permutations": 99, "seed": seed}
         y = rng.uniform(-np.pi, np.pi, 200)
-        small = HSICAggregate(32)
+        small = HSICAggregate(n_frequencies=32)
         rejected.append(independence_test(x, y, statistic=small, **arguments).p_value <= 0.05)
         if seed < 10:
             y = np.sin(4 * x) + 0.3 * rng.standard_normal(200)
@@ -123,7 +125,7 @@ def test_many_widths_by_matrices(exact, null):
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((9, 2)), rng.standard_normal((9, 3))  # of four at a time by loops
     pairs = Pairs(rows, np.arange(9), "gaussian", null, 8, 5)
-    statistic = HSICFuse(8, exact)
+    statistic = HSICFuse(n_frequencies=8, exact=exact)
     orders = np.vstack([np.arange(9)[None], *pairs.orders()])
     if exact:
         grams = [
@@ -142,7 +144,7 @@ def test_many_widths_by_matrices(exact, null):
     assert r.statistic == pytest.approx(joined[0], rel=1e-7)
     np.testing.assert_allclose(r.null.values, np.sort(joined[1:]), rtol=1e-7, atol=1e-10)
     assert sum((r.details or {})["pairs_of_scales"]["weight"]) == pytest.approx(1)
-    again = HSICAggregate(8, exact).measure(pairs)
+    again = HSICAggregate(n_frequencies=8, exact=exact).measure(pairs)
     np.testing.assert_allclose(
         again.details["pairs_of_scales"]["hsic"], every[0], rtol=1e-9, atol=1e-15
     )
@@ -203,7 +205,7 @@ def test_hsic_fuse_finds_a_fine_dependence():
     rng = np.random.default_rng(0)
     x = rng.uniform(-np.pi, np.pi, 200)
     y = np.sin(4 * x) + 0.3 * rng.standard_normal(200)
-    r = independence_test(x, y, statistic=HSICFuse(32), n_permutations=99)
+    r = independence_test(x, y, statistic=HSICFuse(n_frequencies=32), n_permutations=99)
     assert r.p_value <= 0.01
     scales = r.details["pairs_of_scales"]
     assert scales["bandwidth_of_x"][int(np.argmax(scales["weight"]))] < 1.0
@@ -299,7 +301,7 @@ def test_sliced_level_and_power():
     for seed in range(100):
         rng = np.random.default_rng(seed)
         a, b = rng.standard_normal((50, 3)), rng.standard_normal((35, 3))
-        arguments = {"statistic": Sliced(16), "n_permutations": 99, "seed": seed}
+        arguments = {"statistic": Sliced(n_directions=16), "n_permutations": 99, "seed": seed}
         p.append(two_sample_test(a, b, **arguments).p_value)
         if seed < 10:
             moved.append(two_sample_test(a, b + 1, **arguments).p_value)

@@ -177,7 +177,11 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
     arguments = {"embedding": MomentsEmbedding(box=[(-4, 4)] * 2), "thin": 6, "seed": 3}
     for most in (1024, 30):
         monkeypatch.setattr(unit_sums, "plan_units", lambda n, m, _, k=most: plan_units(n, m, k))
-        for statistic in (Fuse(8, exact=False), Fuse(), Aggregate(8, exact=False)):
+        for statistic in (
+            Fuse(n_frequencies=8, exact=False),
+            Fuse(),
+            Aggregate(n_frequencies=8, exact=False),
+        ):
             single = two_sample_test(a, b, statistic=statistic, **arguments)
             with pass_limits(rows_per_block=7, small_task_seconds=1e-5):
                 two = two_sample_test(*stores, statistic=statistic, **arguments)
@@ -232,7 +236,7 @@ def test_levels(kind, drawn):
 
     def p_value(rng, seed, n_permutations, shift=0):
         a, b, options = DRAWN[drawn](rng)
-        options["statistic"] = kind(16, exact=options.pop("exact", None))
+        options["statistic"] = kind(n_frequencies=16, exact=options.pop("exact", None))
         options["n_permutations"] = n_permutations
         return two_sample_test(a, b + shift, seed=seed, **options).p_value
 
@@ -294,7 +298,9 @@ def test_standard_error_and_effect():
         for seed in range(24):
             rng = np.random.default_rng([n, seed])
             a, b = rng.standard_normal((n, 1)), 1 + rng.standard_normal((n * 2 // 3, 1))
-            r = two_sample_test(a, b, n_permutations=1, statistic=Fuse(64, exact=False))
+            r = two_sample_test(
+                a, b, n_permutations=1, statistic=Fuse(n_frequencies=64, exact=False)
+            )
             result.append((r.statistic, r.standard_error, r.effect))
         values = np.array(result)
         error = (values[:, 1] ** 2).mean() ** 0.5

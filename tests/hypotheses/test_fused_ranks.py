@@ -190,7 +190,7 @@ def test_default_and_what_takes_another():
     assert two_sample_test(x, y, null="spectral").name == "mmd_u"
     series = {"null": "wild_bootstrap", "correlation_length": 1.0}
     assert two_sample_test(x, y, n_permutations=9, **series).name == "fuse"
-    few = two_sample_test(x, y, n_permutations=9, statistic=Fuse(8))
+    few = two_sample_test(x, y, n_permutations=9, statistic=Fuse(n_frequencies=8))
     assert few.name == "fuse(n_frequencies=8)"
 
 

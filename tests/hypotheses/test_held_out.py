@@ -49,11 +49,15 @@ def test_learnt_locations_find_more(kind):
         X, Y = rng.standard_normal((2000, 5)), rng.standard_normal((1600, 5))
         Y[:, 0] *= 1.6
         for i, learn in enumerate((0.0, 0.5)):
-            r = two_sample_test(X, Y, statistic=kind(2, learn=learn), null="chi_square", seed=seed)
+            r = two_sample_test(
+                X, Y, statistic=kind(n_locations=2, learn=learn), null="chi_square", seed=seed
+            )
             effects[i] += r.effect
     assert effects[1] > 1.3 * effects[0] > 0
     assert r.details["learnt_on"] == r.details["tested_on"] == {"a": 1000, "b": 800} == r.n
-    again = two_sample_test(X, Y, statistic=kind(2, learn=0.5), null="chi_square", seed=1)
+    again = two_sample_test(
+        X, Y, statistic=kind(n_locations=2, learn=0.5), null="chi_square", seed=1
+    )
     assert (again.statistic, again.details) == (r.statistic, r.details)
 
 
@@ -62,7 +66,7 @@ def test_locations_are_where_the_difference_is():
     rng = np.random.default_rng(1)
     X, Y = rng.standard_normal((2, 1000, 2))
     Y[:100] = [2.0, 0.0] + 0.2 * Y[:100]
-    r = two_sample_test(X, Y, statistic=MeanEmbeddings(1, learn=0.5), seed=6)
+    r = two_sample_test(X, Y, statistic=MeanEmbeddings(n_locations=1, learn=0.5), seed=6)
     assert r.p_value < 0.01
     assert np.hypot(*(np.array(r.details["locations"][0]) - [2.0, 0.0])) < 0.4
 
@@ -75,14 +79,16 @@ def test_levels(kind):
     p = np.array([
         two_sample_test(
             rng.standard_normal((120, 2)), rng.standard_normal((100, 2)), seed=seed,
-            statistic=kind(2, learn=0.4), null="chi_square",
+            statistic=kind(n_locations=2, learn=0.4), null="chi_square",
         ).p_value
         for seed in range(60)
     ])  # fmt: skip
     for alpha in (0.05, 0.5):
         assert (p <= alpha).mean() == pytest.approx(alpha, abs=4 * (alpha / len(p)) ** 0.5)
     rows, labels = rng.standard_normal((80, 2)), np.repeat(np.arange(20), 4)
-    r = two_sample_test(rows, rows + 1, statistic=kind(1, learn=0.5), groups=(labels, labels + 20))
+    r = two_sample_test(
+        rows, rows + 1, statistic=kind(n_locations=1, learn=0.5), groups=(labels, labels + 20)
+    )
     assert (r.n["a"], r.n_units["a"]) == (40, 10)
 
 
@@ -92,18 +98,21 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"statistic": lambda: MeanEmbeddings(1, learn=1.0)}, "learn is 1.0"),
+        ({"statistic": lambda: MeanEmbeddings(n_locations=1, learn=1.0)}, "learn is 1.0"),
         (
-            {"statistic": lambda: MeanEmbeddings(2, locations=[[1.0]])},
+            {"statistic": lambda: MeanEmbeddings(n_locations=2, locations=[[1.0]])},
             "expected 2 lists of finite numbers",
         ),
-        ({"statistic": lambda: MeanEmbeddings(1, learn=0.9)}, "learn=0.9 leaves 9 of 9 units"),
+        (
+            {"statistic": lambda: MeanEmbeddings(n_locations=1, learn=0.9)},
+            "learn=0.9 leaves 9 of 9 units",
+        ),
         ({"kernel": "matern"}, "learn is for the gaussian kernel; kernel is 'matern'"),
     ],
 )
 def test_refusals(change, message):
     """One line that names the parameter."""
-    arguments = {"statistic": lambda: MeanEmbeddings(1, learn=0.5), **change}
+    arguments = {"statistic": lambda: MeanEmbeddings(n_locations=1, learn=0.5), **change}
     with pytest.raises(BagbasisError, match=message):
         two_sample_test(X, Y, **{**arguments, "statistic": arguments["statistic"]()})
 

@@ -32,7 +32,7 @@ def independent(n, seed, **parameters):
     """The test of a normal pair."""
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(n, 2)), rng.normal(size=n)
-    statistic = NFSIC(5, **parameters)
+    statistic = NFSIC(n_locations=5, **parameters)
     return independence_test(x, y, statistic=statistic, n_permutations=19, seed=seed)
 
 
@@ -57,7 +57,7 @@ class TestNFSIC:
     def test_contributions(self):
         """By location û_j (Σ̂ + γI)⁻¹_jk û_k, term by term; they and the rows are in the result."""
         X, Y = pair(300)
-        r = independence_test(X, Y, statistic=NFSIC(3), standardize=False)
+        r = independence_test(X, Y, statistic=NFSIC(n_locations=3), standardize=False)
         at = r.details["locations"]
         K, L = (
             np.array([[np.exp(-((row - v) ** 2).sum() / (2 * width**2)) for row in z] for v in vs])

@@ -99,7 +99,7 @@ def test_what_has_units_is_honoured():
     saved = two_sample_test(x, y, standardize=False, **arguments)
     assert two_sample_test(x, y, **arguments).statistic == saved.statistic
     assert two_sample_test(x, y, standardize=True, **arguments).statistic != saved.statistic
-    at = MeanEmbeddings(1, locations=[[0.0, 0.0, 0.0]])
+    at = MeanEmbeddings(n_locations=1, locations=[[0.0, 0.0, 0.0]])
     saved = two_sample_test(x, y, statistic=at, standardize=False, n_permutations=9)
     assert two_sample_test(x, y, statistic=at, n_permutations=9).statistic == saved.statistic
     with pytest.raises(ParameterError, match="standardize"):

@@ -59,7 +59,7 @@ def test_values(grouped):
     expected = np.sort(np.einsum("di,ij,dj->d", w, K, w))
     biased, unbiased, fast = (
         two_sample_test(a, b, statistic=s, **arguments)
-        for s in ("mmd_b", "mmd_u", FourierMMD(4096))
+        for s in ("mmd_b", "mmd_u", FourierMMD(n_frequencies=4096))
     )
     np.testing.assert_allclose(biased.null_distribution, expected)
     shift = unbiased.statistic - biased.statistic
@@ -75,7 +75,12 @@ def test_values(grouped):
 def test_values_of_many_scales(grouped):
     """Each kernel by loops over pairs of units: terms of a unit with itself do not vary."""
     a, b, units = X, Y[:21], np.arange(45)
-    arguments = {**GIVEN, "statistic": Fuse(8), "correlation_length": 1.0, "standardize": False}
+    arguments = {
+        **GIVEN,
+        "statistic": Fuse(n_frequencies=8),
+        "correlation_length": 1.0,
+        "standardize": False,
+    }
     if grouped:
         units = np.concatenate([np.repeat(np.arange(8), 3), 8 + np.repeat(np.arange(7), 3)])
         arguments["groups"] = units[:24], units[24:]
@@ -87,7 +92,7 @@ def test_values_of_many_scales(grouped):
         WILD, 20, 4, 1.0, BOTH,
     )  # fmt: skip
     with kernel_threads():
-        scales = Fuse(8).choose_scales(samples)
+        scales = Fuse(n_frequencies=8).choose_scales(samples)
         features = scales(both).reshape(45, len(scales.kernels), -1).swapaxes(0, 1)
     waves, degrees = samples.wild_waves()
     np.testing.assert_allclose(
@@ -122,8 +127,8 @@ def test_weights_of_neighbours_do_not_widen_narrow_kernels():
     a, b = (as_sample(name, rng.standard_normal((n, 2)), "point") for name in "ab")
     samples = TwoSamples(a, b, WILD, 400, 1, 20.0, "gaussian")
     with kernel_threads():
-        scales = replace(Fuse(512).choose_scales(samples), kernels=(Kernel("gaussian", 0.05),),
-                         norms=(1.0,))  # fmt: skip
+        chosen = Fuse(n_frequencies=512).choose_scales(samples)
+        scales = replace(chosen, kernels=(Kernel("gaussian", 0.05),), norms=(1.0,))
         _, drawn = series_sums(samples, scales)
         features = scales(samples.rows)
     gram = features @ features.T
@@ -133,7 +138,9 @@ def test_weights_of_neighbours_do_not_widen_narrow_kernels():
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("statistic", ["fuse", "agg", "mmd_b", "energy", FourierMMD(8)])
+@pytest.mark.parametrize(
+    "statistic", ["fuse", "agg", "mmd_b", "energy", FourierMMD(n_frequencies=8)]
+)
 @pytest.mark.parametrize(("n", "length", "n_permutations"), [(12, 50.0, 20), (2, 3.0, 1)])
 def test_few_units_for_their_correlation_length(statistic, n, length, n_permutations):
     """The mean of waves takes nearly all of their variance, of a few draws even all: weights stay
@@ -166,7 +173,7 @@ def test_level_of_series_at_many_scales(statistic):
     """Neither too often nor too seldom: of 80 series at .2 within four standard errors; and a
     large difference is detected."""
     rng, values = np.random.default_rng(6), []
-    kind = TWO_SAMPLE[statistic](16)
+    kind = TWO_SAMPLE[statistic](n_frequencies=16)
     for seed in range(80):
         a, b = series(rng, 160, 0.5), series(rng, 120, 0.5)
         arguments = {"statistic": kind, "null": WILD, "correlation_length": 10.0}
@@ -179,7 +186,7 @@ def test_level_of_series_at_many_scales(statistic):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("statistic", ["mmd_b", "energy", FourierMMD(32)])
+@pytest.mark.parametrize("statistic", ["mmd_b", "energy", FourierMMD(n_frequencies=32)])
 def test_level_of_series(statistic):
     """Permutations take the neighbours of two series for independent, and find what is not there;
     the wild bootstrap does not, and finds what is."""
@@ -231,7 +238,7 @@ def test_buckets_are_fewer_units(monkeypatch):
     a, b = series(rng, 600), series(rng, 500)
     arguments = {
         **GIVEN,
-        "statistic": FourierMMD(64),
+        "statistic": FourierMMD(n_frequencies=64),
         "correlation_length": 40.0,
         "n_permutations": 400,
     }

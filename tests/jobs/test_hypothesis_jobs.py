@@ -59,7 +59,10 @@ def test_two_sample(store, tmp_path):
     )
     report = json.loads((tmp_path / "report.json").read_text())
     expected = two_sample_test(
-        (store, 0, 30), (store, 30, 50), statistic=FourierMMD(32), embedding=MomentsEmbedding()
+        (store, 0, 30),
+        (store, 30, 50),
+        statistic=FourierMMD(n_frequencies=32),
+        embedding=MomentsEmbedding(),
     )
     assert report["statistic"] == pytest.approx(expected.statistic)
     assert report["p_value"] == expected.p_value == 0.001
@@ -243,7 +246,9 @@ def test_locations_are_drawn_where_the_difference_is(monkeypatch, tmp_path):
     Y[:, [1, 4]] *= 0.2
     where = np.zeros((2, 6))
     where[1, 4] = 2.0  # where X has more; Y is crowded at 0
-    r = two_sample_test(X, Y, statistic=MeanEmbeddings(2, locations=where.tolist()), bandwidth=1.0)
+    r = two_sample_test(
+        X, Y, statistic=MeanEmbeddings(n_locations=2, locations=where.tolist()), bandwidth=1.0
+    )
     assert_picture(draw_locations(tmp_path / "d6.png", r))
     axis, areas, colours = _drawn(monkeypatch, r)
     assert {axis.get_xlabel(), axis.get_ylabel()} == {"coordinate 1", "coordinate 4"}
@@ -251,7 +256,7 @@ def test_locations_are_drawn_where_the_difference_is(monkeypatch, tmp_path):
     first, second = r.details["contributions"]
     assert areas[1] / areas[0] == pytest.approx(max(second, 0) / first, abs=0.05)
     x = rng.standard_normal((800, 3))
-    r = independence_test(x, x[:, 1] ** 2, statistic=NFSIC(4))
+    r = independence_test(x, x[:, 1] ** 2, statistic=NFSIC(n_locations=4))
     axis, areas, _ = _drawn(monkeypatch, r)
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("x, coordinate 1", "y")
     assert int(np.argmax(areas)) == int(np.argmax(r.details["contributions"]))

@@ -71,7 +71,7 @@ class Independence(PowerOverSizes):
     }
     methods: ClassVar = {
         "NFSIC": _test("nfsic", "chi_square"),
-        "NFSIC, learnt": _test(NFSIC(5, learn=0.5), "chi_square"),
+        "NFSIC, learnt": _test(NFSIC(n_locations=5, learn=0.5), "chi_square"),
         "RFF-HSIC": _test("hsic_fourier", "spectral"),
         "Nyström-HSIC": _test("hsic_nystroem", "spectral"),
         "HSIC": _test("hsic_u", "gamma"),

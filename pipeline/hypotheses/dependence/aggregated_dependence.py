@@ -8,7 +8,6 @@ from the spectra of the two kernels. R pairs of frequencies estimate it for each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, ClassVar
 
@@ -16,7 +15,7 @@ import numpy as np
 from scipy.special import softmax
 from typing_extensions import override
 
-from ...core import Integer
+from ...core import Integer, frozen_component
 from ...core.arrays import Floats
 from ..kernels.pair_grams import SECONDS_PER_WIDTHS, CentredGram, products_of_widths
 from ..registry import Measured
@@ -34,7 +33,7 @@ BANDWIDTH_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of e
 EXACT_PAIRS = 2048  # ten matrices of 32 MiB, for any number of permutations
 
 
-@dataclass(frozen=True)
+@frozen_component
 class ManyWidths(DependenceStatistic):
     """Base of statistics of five widths per variable.
 
@@ -87,7 +86,7 @@ class ManyWidths(DependenceStatistic):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class HSICAggregate(ManyWidths):
     """HSICAgg: tests at five bandwidths per variable, corrected for multiplicity.
 
@@ -134,7 +133,7 @@ class HSICAggregate(ManyWidths):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class HSICFuse(ManyWidths):
     """HSIC-FUSE: a soft maximum of standardised HSIC over 25 pairs of bandwidths.
 

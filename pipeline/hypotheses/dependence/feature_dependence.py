@@ -11,7 +11,7 @@ from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 from typing_extensions import override
 
-from ...core import Integer, Real
+from ...core import Integer, Real, frozen_component
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
 from ...core.sums import Sums
@@ -32,7 +32,7 @@ _MIN_SHARE = 1e-6  # fraction of a direction of KCCA: smaller ones change no cor
 _MIN_SINGULAR_VALUE = 1e-4
 
 
-@dataclass(frozen=True)
+@frozen_component
 class FeatureHSIC(DependenceStatistic):
     """Base: HSIC_b of the kernels that the features approximate, ‖C_xy‖²_F."""
 
@@ -82,7 +82,7 @@ class FourierPairs:
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class HSICFourier(FeatureHSIC):
     """HSIC by random Fourier features of both kernels.
 
@@ -139,7 +139,7 @@ class HSICFourier(FeatureHSIC):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class HSICNystroem(FeatureHSIC):
     """HSIC by Nyström features of both kernels.
 
@@ -183,7 +183,7 @@ class HSICNystroem(FeatureHSIC):
         return nystroem_rows(kernel(landmarks, landmarks), kernel(rows, landmarks))
 
 
-@dataclass(frozen=True)
+@frozen_component
 class Correlation(DependenceStatistic):
     """Base: the largest canonical correlation of features, from 0 to 1."""
 
@@ -202,7 +202,7 @@ class Correlation(DependenceStatistic):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class KCCA(Correlation):
     """Regularised kernel canonical correlation.
 
@@ -252,7 +252,7 @@ class KCCA(Correlation):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class KCCAFourier(Correlation):
     """Regularised kernel canonical correlation by random Fourier features.
 
@@ -298,7 +298,7 @@ class KCCAFourier(Correlation):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class RDC(Correlation):
     """Randomised dependence coefficient.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import eigvalsh
 from typing_extensions import override
 
-from ...core import Integer
+from ...core import Integer, frozen_component
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ..kernels.kernels import AnyKernel, NegativeDistance
@@ -27,7 +27,7 @@ MIN_BLOCK = 4  # rows of an unbiased HSIC
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class HSICb(DependenceStatistic):
     """Biased Hilbert-Schmidt independence criterion.
 
@@ -107,7 +107,7 @@ class HSICb(DependenceStatistic):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class HSICu(HSICb):
     """Unbiased Hilbert-Schmidt independence criterion.
 
@@ -137,7 +137,7 @@ class HSICu(HSICb):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class DistanceCovariance(HSICb):
     """Squared distance covariance; it has no bandwidth.
 
@@ -185,7 +185,7 @@ class DistanceCovariance(HSICb):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class HSICBlock(DependenceStatistic):
     """HSIC averaged over blocks of pairs.
 
@@ -243,7 +243,7 @@ class HSICBlock(DependenceStatistic):
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class Lancaster(DependenceStatistic):
     """Lancaster interaction of three variables.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
 
+from ...core import frozen_component
 from ...core.arrays import Floats, Integers
 from ...execution.passes import check_memory
 from ..registry import Measured
@@ -17,7 +17,7 @@ from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class JointHSIC(DependenceStatistic):
     """dHSIC: joint independence of several variables.
 

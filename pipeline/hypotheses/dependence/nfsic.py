@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from typing_extensions import override
 
-from ...core import Integer
+from ...core import Integer, frozen_component
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...core.saved import Saved
@@ -233,7 +233,7 @@ def nfsic_gradient(
 
 
 @INDEPENDENCE.register
-@dataclass(frozen=True)
+@frozen_component
 class NFSIC(DependenceStatistic):
     """Normalised finite set independence criterion: dependence at a few locations.
 

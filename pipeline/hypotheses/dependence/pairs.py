@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ...core import ComponentRegistry
+from ...core import ComponentRegistry, frozen_component
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
 from ...execution.costs import Cost
@@ -94,7 +94,7 @@ class PairMap(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen_component
 class DependenceStatistic(Statistic):
     """Base of the dependence statistics; large values are evidence of dependence.
 

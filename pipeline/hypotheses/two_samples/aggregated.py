@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import rankdata
 from typing_extensions import override
 
+from ...core import frozen_component
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, permutation_null
@@ -26,7 +27,7 @@ from .fused import MIN_FEATURE_SPREAD, ManyScales
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class Aggregate(ManyScales):
     """MMDAgg: tests at ten bandwidths of two kernels, corrected for multiplicity.
 

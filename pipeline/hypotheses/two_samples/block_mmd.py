@@ -7,13 +7,12 @@ with or without a difference. Rows are shuffled first, because neighbours in sor
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from ...core import Integer
+from ...core import Integer, frozen_component
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import normal_null
@@ -22,7 +21,7 @@ from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic, require_rows
 
 
-@dataclass(frozen=True)
+@frozen_component
 class MeanOfEstimates(TwoSampleStatistic):
     """Base: a mean of independent estimates from equally many rows of both samples."""
 
@@ -55,7 +54,7 @@ class MeanOfEstimates(TwoSampleStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class LinearMMD(MeanOfEstimates):
     """MMD over disjoint pairs, in linear time.
 
@@ -90,7 +89,7 @@ class LinearMMD(MeanOfEstimates):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class BlockMMD(MeanOfEstimates):
     """The B-test: unbiased MMD averaged over blocks.
 

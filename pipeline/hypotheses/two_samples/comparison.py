@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import ComponentRegistry
+from ...core import ComponentRegistry, frozen_component
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.store.sampling import MEDIAN_ROWS
@@ -195,7 +195,7 @@ class TwoSamples:
         return max(linear - chance, chance / 4) ** 0.5
 
 
-@dataclass(frozen=True)
+@frozen_component
 class TwoSampleStatistic(Statistic):
     """Base of the two-sample statistics.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from ...core import frozen_component
 from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
 from ..kernels.kernels import AnyKernel, Kernel, NegativeDistance, tiles
@@ -27,7 +28,7 @@ from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 SPECTRUM_ROWS = 2048  # evenly spread rows from which the spectrum of a null is estimated
 
 
-@dataclass(frozen=True)
+@frozen_component
 class PairStatistic(TwoSampleStatistic):
     """Base of the statistics of all pairs."""
 
@@ -86,7 +87,7 @@ class PairStatistic(TwoSampleStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class BiasedMMD(PairStatistic):
     """Biased squared MMD over all pairs of points.
 
@@ -113,7 +114,7 @@ class BiasedMMD(PairStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class UnbiasedMMD(PairStatistic):
     """Unbiased squared MMD over all pairs of points.
 
@@ -142,7 +143,7 @@ class UnbiasedMMD(PairStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class EnergyDistance(PairStatistic):
     """Energy distance over all pairs of points; it has no bandwidth.
 

@@ -6,13 +6,12 @@ pass over the rows suffices, whatever their number, and permutations need no fur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from ...core import Integer
+from ...core import Integer, frozen_component
 from ...core.arrays import Floats
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
@@ -27,7 +26,7 @@ _MAX_FREQUENCIES = 2**16  # a permutation then takes half a megabyte
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class FourierMMD(TwoSampleStatistic):
     """MMD by random Fourier features, in linear time.
 
@@ -105,7 +104,7 @@ class FourierMMD(TwoSampleStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class FastfoodMMD(FourierMMD):
     """MMD by Fastfood features, which are faster in many dimensions.
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 from typing_extensions import override
 
-from ...core import Integer
+from ...core import Integer, frozen_component
 from ...core.arrays import Floats
 from ...execution.products import multiply
 from ..declared import MAX_PERMUTATIONS
@@ -56,7 +56,7 @@ _MIN_STATISTIC_SPREAD = (
 MIN_FEATURE_SPREAD = 1e-6  # features of norm 1 in single precision: less is rounding
 
 
-@dataclass(frozen=True)
+@frozen_component
 class ManyScales(TwoSampleStatistic):
     """Base of the statistics that combine kernels with many bandwidths.
 
@@ -105,7 +105,7 @@ class ManyScales(TwoSampleStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class Fuse(ManyScales):
     """MMD-FUSE: a soft maximum of MMD² over ten bandwidths of two kernels.
 
@@ -189,7 +189,7 @@ def fuse_rows(
         return FusedDifference(0.0, 1.0, 0.0, {})
     first, second = (as_sample(n, rows[of], "row") for n, of in (("a", is_first), ("b", ~is_first)))
     samples = TwoSamples(first, second, "permutation", n_permutations, seed, kernel=BOTH)
-    statistic = Fuse(n_frequencies, exact=not level and len(rows) <= EXACT_ROWS)
+    statistic = Fuse(n_frequencies=n_frequencies, exact=not level and len(rows) <= EXACT_ROWS)
     scales = statistic.choose_scales(samples)
     most = STAGED_UNITS if level else MAX_UNITS
     sums = statistic.unit_sums(samples, scales, most)

@@ -18,13 +18,14 @@ therefore detected, and so is a moderate difference in two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 from typing_extensions import override
 
+from ...core import frozen_component
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..kernels.scales import MAX_UNITS, N_WIDTHS, Scales
@@ -54,7 +55,7 @@ _WEIGHTS = np.array([0.4, 0.4, 0.2])
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class FuseRanks(ManyScales):
     """The default two-sample statistic: the harmonic mean of three p-values.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from ...core import Integer, Open
+from ...core import Integer, Open, frozen_component
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError
 from ..declared import LearningFraction
@@ -36,7 +36,7 @@ MIN_PER_FEATURE = 3  # units of the smaller sample …
 MAX_TIMES = 2  # … unless the larger has at most so many times as many
 
 
-@dataclass(frozen=True)
+@frozen_component
 class LocationStatistic(TwoSampleStatistic):
     """Base: T² of features at J locations.
 
@@ -64,7 +64,6 @@ class LocationStatistic(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     n_locations: Annotated[int, Integer(1, 256)] = 5
-    _: KW_ONLY
     locations: Annotated[Sequence[Sequence[float]] | None, Open("rows of numbers, or None")] = None
     learn: LearningFraction = 0.0
 
@@ -181,7 +180,7 @@ class LocationStatistic(TwoSampleStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class MeanEmbeddings(LocationStatistic):
     """ME test: differences of mean embeddings at a few locations.
 
@@ -222,7 +221,7 @@ class MeanEmbeddings(LocationStatistic):
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class SmoothedCharacteristicFunctions(LocationStatistic):
     """SCF test: smoothed characteristic functions at a few frequencies.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Integer
+from ...core import Integer, frozen_component
 from ...core.arrays import Floats
 from ...execution.pool import run_parts
 from ..kernels.kernels import Kernel
@@ -24,7 +23,7 @@ SPLITS_PER_PART = 16
 
 
 @TWO_SAMPLE.register
-@dataclass(frozen=True)
+@frozen_component
 class Sliced(TwoSampleStatistic):
     """Sliced Wasserstein distance: mean squared distance along random directions.
 
