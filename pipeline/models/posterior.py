@@ -190,5 +190,5 @@ class Posterior(OptionalPart):
         d, variances = len(self.mean), self.eigenvalues / self.n
         mean, square = variances.sum() / d, (variances**2).sum() / d**2
         gap = (self.n + 1) * (square - mean**2 / d)
-        shrinkage = min(1.0, (square + mean**2) / gap) if d > 1 and gap > 0 else float(d > 1)
+        shrinkage = min(1.0, (square + mean**2) / gap) if gap > 0 else 1.0
         return 1 - shrinkage, max(shrinkage * mean, np.finfo(np.float64).tiny)

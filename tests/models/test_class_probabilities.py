@@ -124,3 +124,18 @@ def test_maps_of_separable_and_of_useless_scores(k):
     useless = ProbabilityMap.fitted(noise, targets)
     assert log_loss(useless(noise), classes) < np.log(k) + 0.05
     assert ProbabilityMap.fitted(np.empty((0, k)), np.empty((0, k))).sharpness is None
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 2.0, 32.0])
+@pytest.mark.parametrize("power", [0.25, 1.0, 64.0])
+def test_a_map_is_found_again(sharpness, power):
+    """From exact probabilities, also at the ends of what is tried; bags without a weight or without
+    a class do not count."""
+    scores = np.random.default_rng(3).uniform(-0.3, 0.9, (500, 3))
+    truth = ProbabilityMap(500.0, sharpness, power, 0.5)
+    targets = truth(scores)
+    assert ProbabilityMap.fitted(scores, targets) == truth
+    more = np.vstack([scores, -scores, scores[:100]])
+    others = np.vstack([targets, targets, 0 * targets[:100]])
+    weights = np.repeat([2.0, 0.0, 1.0], [500, 500, 100])
+    assert ProbabilityMap.fitted(more, others, weights) == truth

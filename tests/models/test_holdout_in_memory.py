@@ -133,12 +133,37 @@ def test_a_hash_that_is_not_known_is_of_other_bags():
     assert evaluate(model, BAGS, NOISE).subset == "all"
 
 
-@pytest.mark.long
-def test_swapped_columns_of_a_frame_are_the_same_bags():
-    frame = pd.concat([pd.DataFrame(bag, columns=["a", "b"]).assign(id=i)
-                       for i, bag in enumerate(BAGS)])  # fmt: skip
-    model = exact().fit(frame.groupby("id"), NOISE, holdout=0.25)
-    assert evaluate(model, frame.groupby("id")[["b", "a"]], NOISE).subset == "holdout"
+@pytest.fixture
+def frame():
+    """The bags, with a number and a class of each."""
+    labels = {"noise": NOISE, "sign": np.where(NOISE > 0, "a", "b")}
+    return pd.concat([
+        pd.DataFrame(bag, columns=["a", "b"]).assign(id=i, **{k: v[i] for k, v in labels.items()})
+        for i, bag in enumerate(BAGS)
+    ])  # fmt: skip
+
+
+def test_swapped_columns_of_a_frame_are_the_same_bags(frame):
+    bags = frame[["id", "a", "b"]].groupby("id")
+    model = exact().fit(bags, NOISE, holdout=0.25)
+    assert evaluate(model, bags[["b", "a"]], NOISE).subset == "holdout"
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (DoubleBasisRegressor, "noise"),
+        (DoubleBasisRegressor, ["noise"]),
+        (DoubleBasisClassifier, "sign"),
+    ],
+)
+def test_labels_are_taken_from_the_columns_that_the_fit_used(kind, target, frame):
+    labels = frame.groupby("id")[target].first().to_numpy()
+    groups = frame[["id", "a", "b", *np.ravel(target)]].groupby("id")
+    model = exact(kind).fit(groups, target=target, holdout=0.25)
+    errors = evaluate(model, groups)
+    assert errors.subset == "holdout"
+    assert errors.values() == evaluate(model, frame.groupby("id")[["a", "b"]], labels).values()
 
 
 def test_other_bags_are_judged_whole():

@@ -43,7 +43,18 @@ def problems(draw):
 def test_gaussian_process_and_hat_matrix(problem, keeps_rows):
     """From rows and from sums: the predictive variance of a dense Gaussian process over bags, the
     diagonal of the hat matrix, the residuals' degrees of freedom, and OAS' Mahalanobis distance."""
-    z, y, alpha, rng = problem
+    check_posterior(*problem, keeps_rows)
+
+
+@pytest.mark.parametrize("keeps_rows", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(12, 1), (25, 4), (6, 20)])
+def test_gaussian_process_of_some_rows(n, d, keeps_rows):
+    rng = np.random.default_rng(d)
+    z = rng.normal(3, 1, (n, d)) * np.linspace(0.01, 0.0025 * d, d)
+    check_posterior(z, rng.standard_normal((n, 2)), 0.3, rng, keeps_rows)
+
+
+def check_posterior(z, y, alpha, rng, keeps_rows):
     rows = RidgeRows.of(z, y)
     summary = rows if keeps_rows else rows.statistics()
     solution = solve(summary, alpha, 1e-14)
@@ -64,9 +75,8 @@ def test_gaussian_process_and_hat_matrix(problem, keeps_rows):
     np.testing.assert_allclose(
         result.deviations(scores[:, 0], np.zeros((5, 1))), expected, rtol=1e-6
     )
-    if z.shape[1] > 1:
-        oas = OAS().fit(z)
-        np.testing.assert_allclose(scores[:, 1] ** 2, oas.mahalanobis(new), rtol=1e-6)
+    squares = OAS().fit(z).mahalanobis(new) if z.shape[1] > 1 else (new - z.mean()) ** 2 / z.var()
+    np.testing.assert_allclose(scores[:, 1] ** 2, np.ravel(squares), rtol=1e-6)
 
 
 @pytest.mark.long

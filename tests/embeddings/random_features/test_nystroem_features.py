@@ -196,6 +196,26 @@ def test_every_solver_learns_and_is_saved(tmp_path, params):
     np.testing.assert_array_equal(again.predict(BAGS), model.predict(BAGS))
 
 
+@pytest.mark.parametrize("alpha", [0.01, "validation"])
+def test_whitening_that_is_left_to_the_sums(alpha, monkeypatch):
+    """With many landmarks, sums are whitened, and rows that are kept are whitened one by one: the
+    coefficients are the same."""
+    spread = RNG.uniform(0.5, 2.0, 320)
+    bags = [RNG.normal(0, s, (30, 2)) for s in spread]
+
+    def fitted(keeps_rows):
+        name = "bagbasis.models.fitting.fit_parameters.FitParameters.keeps_rows"
+        monkeypatch.setattr(name, lambda *sizes: keeps_rows)
+        second = NystroemFeatures(n_features=320)
+        model = DoubleBasisRegressor("moments", second, alpha=alpha, precision="float64")
+        return model.fit(bags, np.log(spread))
+
+    rows, sums = fitted(True), fitted(False)
+    assert sums.features_.second.completion
+    assert rows.alpha_ == sums.alpha_
+    np.testing.assert_allclose(rows.coef_, sums.coef_, atol=1e-6 * np.abs(sums.coef_).max())
+
+
 def test_classes_and_densities(tmp_path):
     """The other estimators take them as well."""
     second = NystroemFeatures(n_features=30)

@@ -70,9 +70,14 @@ def test_against_a_loop(store, model, subset):
     errors = evaluate(model, store, subset=subset)
     assert errors.n == len(rows)
     assert errors.n_unlabelled == keep.sum() - len(rows)
+    distances = {
+        "mse": ((predicted - truth) ** 2).sum(axis=1),
+        "average_mse": ((model.mean_coefficients_ - truth) ** 2).sum(axis=1),
+    }
+    spreads = {name: squares.std() / len(rows) ** 0.5 for name, squares in distances.items()}
+    assert errors.spreads["densities"] == pytest.approx(spreads, rel=1e-6)
     expected = {
-        "mse": ((predicted - truth) ** 2).sum(),
-        "average_mse": ((model.mean_coefficients_ - truth) ** 2).sum(),
+        **{name: squares.sum() for name, squares in distances.items()},
         "input_mse": ((project([BAGS[i] for i in rows]) - truth) ** 2).sum(),
         "noise_mse": variance,
     }

@@ -83,11 +83,11 @@ def test_penalty_below_the_rounding(warned):
 
 
 @pytest.mark.parametrize("share", [1e-20, 1e-15, 1e-11, 1e-9])
-@pytest.mark.parametrize("n", [12, 39, 40, 250])
-def test_penalties_below_the_rounding_in_double(known, n, share, warned):
+@pytest.mark.parametrize(("n", "unit"), [(12, 1e5), (39, 1e-5), (40, 1e5), (250, 1e5), (250, 1e-5)])
+def test_penalties_below_the_rounding_in_double(known, n, unit, share, warned):
     """As by singular values of the rows, in every way to choose a penalty, without a warning."""
     z, y = feature_rows(np.random.default_rng(4), n)
-    z = np.hstack([z, z[:, :3]]) * 1e5
+    z = np.hstack([z, z[:, :3]]) * unit
     alpha = share * (z**2).sum()
     mean, of_y = z.mean(axis=0), y.mean(axis=0)
     left, sigma, right = np.linalg.svd(z - mean, full_matrices=False)
