@@ -75,9 +75,7 @@ def _mean_map(
     for i, (start, stop) in enumerate(pairwise(edges), begin):
         sums = np.zeros((2, n_frequencies))
         for first, last in _blocks(start, stop, n_frequencies):
-            sine, cosine = sine_cosine(unit[first:last] @ rates)
-            sums[0] += sine.sum(axis=0)
-            sums[1] += cosine.sum(axis=0)
+            sums += sums_of_sines_cosines(unit[first:last] @ rates)
         out[i] = sums.ravel() / ((stop - start) * np.sqrt(n_frequencies))
 
 
@@ -269,7 +267,38 @@ def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
 
 
 def sine_cosine(turns: Floats) -> tuple[Floats, Floats]:
-    """Return sin(2πt) and cos(2πt): one sine, of a quarter of the angle, and a root.
+    """Return sin(2πt) and cos(2πt): one sine, of a quarter of the angle, and a root."""
+    s, squares = _quarter_sine(turns)
+    half_sine = np.sqrt(1 - squares)
+    half_sine *= s
+    half_sine *= 2
+    squares *= -2
+    squares += 1  # the cosine of half the angle
+    sine = half_sine * squares
+    sine *= 2
+    half_sine *= half_sine
+    half_sine *= -2
+    half_sine += 1
+    return sine, half_sine
+
+
+def sums_of_sines_cosines(turns: Floats) -> Floats:
+    """Return sums of sin(2πt) and of cos(2πt) over rows of turns (n, D), shape (2, D).
+
+    With s and c of a quarter of the angle they are 4 Σ sc(1 − 2s²) and n − 8 Σ s²c².
+    """
+    s, squares = _quarter_sine(turns)
+    rest = 1 - squares
+    cosines = len(turns) - 8 * np.einsum("ij,ij->j", squares, rest)
+    products = np.sqrt(rest, out=rest)
+    products *= s
+    squares *= -2
+    squares += 1
+    return np.stack([4 * np.einsum("ij,ij->j", products, squares), cosines])
+
+
+def _quarter_sine(turns: Floats) -> tuple[Floats, Floats]:
+    """Return sin(2πt / 4) and its square, of whole turns left out.
 
     A quarter is at most π/4, where the root of 1 − sin² has as many digits as the sine. There its
     series is exact to rounding, and takes a third of the time of `numpy.sin`.
@@ -284,18 +313,7 @@ def sine_cosine(turns: Floats) -> tuple[Floats, Floats]:
         series *= squares
     series *= quarter
     s = np.add(quarter, series, out=quarter)
-    np.multiply(s, s, out=squares)
-    half_sine = np.sqrt(1 - squares)
-    half_sine *= s
-    half_sine *= 2
-    squares *= -2
-    squares += 1  # the cosine of half the angle
-    sine = half_sine * squares
-    sine *= 2
-    half_sine *= half_sine
-    half_sine *= -2
-    half_sine += 1
-    return sine, half_sine
+    return s, np.multiply(s, s, out=squares)
 
 
 def _separable(tensors: Floats, matrix: NDArray[Any]) -> Floats:

@@ -25,6 +25,7 @@ MAX_JUDGED_BAGS = 2000  # bags of the sample on which embeddings are compared
 N_LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
 _JITTER = 1e-8  # added to the kernel of landmarks, so that equal bags leave it positive definite
 EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: sums in float32 resolve no more
+_STEP = float(np.log(10.0) * (EXPONENTS[1] - EXPONENTS[0]))  # between logarithms of penalties
 FIRST = int(np.flatnonzero(EXPONENTS == -3.0)[0])  # where a search begins
 # Columns of labels that kernels are judged by: principal components of more. Then a fold's solution
 # takes no longer than its factor, however many columns there are.
@@ -37,6 +38,8 @@ _MAX_REPEATS = 4
 # A kernel whose error in the first repeat is this many times a rival's, and worse by this many
 # standard errors, cannot win: other repeats, which take most of the time, are not judged.
 _BEHIND, ERRORS_BEHIND = 1.25, 3.0
+# Where the slope promises less than this fraction of the loss, the next penalty is not judged.
+_FLAT = 0.005
 # With fewer bags the least error is often that of a penalty far too small: the largest penalty
 # within one standard error is taken.
 _FEW_BAGS = 100
@@ -343,15 +346,17 @@ class FoldJudge:
 def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], start: int) -> int:
     """Return the place of the least mean loss, by a search downhill.
 
-    The slope gives the direction, so that only one neighbour of the minimum is judged. Steps have
-    the lengths 1, 1, 2, 3, 5, …, so that a distant start costs few factors.
+    The slope gives the direction, so that only one neighbour of the minimum is judged, and none
+    where the loss is flat. Steps have the lengths 1, 1, 2, 3, 5, …, so that a distant start costs
+    few factors.
     """
     best, way, step, before = start, 0, 0, 0
     while True:
-        up = mean(at(best).slopes) < 0
-        if way != (way := 1 if up else -1):
+        least, slope = mean(at(best).losses), mean(at(best).slopes)
+        if abs(slope) * _STEP < _FLAT * least:
+            return best
+        if way != (way := 1 if slope < 0 else -1):
             step, before = 0, 0
-        least = mean(at(best).losses)
         for longer in dict.fromkeys((step + before, 1)):
             i = best + way * longer
             if longer and 0 <= i < len(EXPONENTS) and mean(at(i).losses) < least:
@@ -388,10 +393,9 @@ class Repeat:
         joined, m = self._joined, z.shape[1]
         np.take(z, self._order, axis=0, out=self._ordered, mode="clip")
         # one matrix has all sums: of products, of rows, and of weights
-        joined[:, :m] = self._ordered
-        joined[:, m:-1] = self._rows.y[self._order]
-        joined[:, -1] = 1.0
-        joined *= self._roots
+        np.multiply(self._ordered, self._roots, out=joined[:, :m])
+        np.multiply(self._rows.y[self._order], self._roots, out=joined[:, m:-1])
+        joined[:, -1:] = self._roots
         for part, sums in zip(self._parts, self.sums, strict=True):
             members = part if len(sums) == part.shape[1] else part[:, [*range(m), -1]]
             np.matmul(members.T, part, out=sums)
@@ -399,8 +403,7 @@ class Repeat:
         for sums in self.sums[1:]:
             self._whole += sums
         for sums, fit in zip(self.sums, self._fits, strict=True):
-            np.subtract(self._whole, sums, out=sums)
-            fit.take(sums)
+            fit.take(np.subtract(self._whole, sums, out=sums))
 
     def losses(self, alpha: float, factor: Floats) -> LossesAt:
         """Return the loss of each row, with a penalty per bag; ``factor`` (m, m) is overwritten."""

@@ -11,7 +11,6 @@ from typing_extensions import override
 from ...core.errors import ParameterError
 from ...execution.progress import Progress
 from ..fitting.checkpoints import Checkpoints
-from ..fitting.matrix_free import MatrixFreeFit
 from ..fitting.plan import FitPlan
 from ..fitting.solver import SOLVERS, SOLVES_SUMS, Solved, Solver
 from .seconds import seconds_of_gradients
@@ -61,6 +60,10 @@ class GradientSolver(Solver):
     def solve(
         self, plan: FitPlan, progress: Progress | None, checkpoints: Checkpoints | None
     ) -> Solved:
+        from ..fitting.matrix_free import (  # noqa: PLC0415 - its kernels, which few fits need
+            MatrixFreeFit,
+        )
+
         begun, parameters = time.perf_counter(), self.parameters
         plan = replace(plan, keeps_rows=False)
         penalties = {"alphas": parameters.given_penalties().tolist(), "rank": parameters.rank}
