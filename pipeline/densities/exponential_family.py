@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from operator import add
 from typing import Annotated, Self
 
 import numpy as np
@@ -34,18 +32,17 @@ from ..data.labelled.labelled import LabelledBags
 from ..data.store.sampling import MEDIAN_ROWS, RunSample, median_distance, spread_rows
 from ..data.store.store import BagStore
 from ..embeddings.random_features.base import SCALE_BOUNDS
-from ..execution.passes import Reduction, run_pass
+from ..execution.passes import run_pass
 from ..execution.progress import Progress
 from ..execution.worker_threads import kernel_threads
 from .fisher_sums import (
-    FisherCollector,
     FisherSpectrum,
     FisherSums,
     NormalBase,
     PointScale,
     PointSums,
     ScoreProblem,
-    fisher_cost,
+    fisher_pass,
 )
 from .langevin import MAX_LANGEVIN_STEPS, run_chains
 
@@ -216,9 +213,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         spectra = tuple(
             FisherSpectrum.draw(data.n_dims, n, width, parameters["seed"]) for width in widths
         )
-        collector = partial(FisherCollector.of, scale, spectra, n_folds)
-        cost = fisher_cost(len(widths), n_folds, 2 * n)
-        sums = run_pass(data, Reduction(collector, add, cost, name="scores"), progress=progress)
+        sums = run_pass(data, fisher_pass(scale, spectra, n_folds), progress=progress)
         if chosen:
             alphas = tuple(alpha for alpha in alphas if alpha * sums.n.sum() > 0.99 * MIN_ALPHA)
         with kernel_threads():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -20,6 +21,7 @@ from ..core.errors import DataError
 from ..core.sums import Sums
 from ..data.labelled.labelled import Batch
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.passes import Reduction, in_place_reduction
 from ..execution.products import gram_matrix
 
 POINTS_PER_STEP = 2**13  # points whose features are in memory at a time: some tens of MiB
@@ -255,37 +257,27 @@ class ScoreProblem:
         return float(0.5 * theta @ self.gram @ theta + self.linear @ theta + self.constant)
 
 
-@dataclass
-class FisherCollector:
-    """Collector of `FisherSums` in a pass; all points of a bag are in the same fold."""
+def fisher_pass(
+    scale: PointScale, spectra: tuple[FisherSpectrum, ...], n_folds: int
+) -> Reduction[FisherSums]:
+    """Declare the pass of `FisherSums`; all points of a bag are in the same fold."""
+    n_dims, n_features = spectra[0].doubled.shape
+    return in_place_reduction(
+        "scores",
+        partial(FisherSums.zeros, n_folds, len(spectra), n_dims, n_features),
+        partial(_add_points, scale=scale, spectra=spectra),
+        _cost(len(spectra), n_folds, n_features),
+    )
 
-    scale: PointScale
-    spectra: tuple[FisherSpectrum, ...]
-    n_folds: int
-    total: FisherSums
 
-    @classmethod
-    def of(
-        cls, scale: PointScale, spectra: tuple[FisherSpectrum, ...], n_folds: int
-    ) -> FisherCollector:
-        """Return a collector without points."""
-        n_dims, n_features = spectra[0].doubled.shape
-        total = FisherSums.zeros(n_folds, len(spectra), n_dims, n_features)
-        return cls(scale, spectra, n_folds, total)
-
-    def add(self, batch: Batch) -> None:
-        """Add the points of a batch."""
-        if not len(batch):
-            return
-        folds = fold_of(batch.index, self.n_folds)
-        of_points = np.repeat(folds, batch.bags.sizes)
-        z = self.scale(batch.bags.points.astype(np.float64))
-        for fold in range(self.n_folds):
-            self.total.add(z[of_points == fold], fold, self.spectra)
-
-    def finish(self) -> FisherSums:
-        """Return the sums."""
-        return self.total
+def _add_points(
+    sums: FisherSums, batch: Batch, scale: PointScale, spectra: tuple[FisherSpectrum, ...]
+) -> None:
+    folds = fold_of(batch.index, len(sums.n))
+    of_points = np.repeat(folds, batch.bags.sizes)
+    z = scale(batch.bags.points.astype(np.float64))
+    for fold in range(len(sums.n)):
+        sums.add(z[of_points == fold], fold, spectra)
 
 
 def fold_of(index: Integers, n_folds: int) -> Integers:
@@ -293,7 +285,7 @@ def fold_of(index: Integers, n_folds: int) -> Integers:
     return index % n_folds
 
 
-def fisher_cost(n_spectra: int, n_folds: int, n_features: int) -> Cost:
+def _cost(n_spectra: int, n_folds: int, n_features: int) -> Cost:
     """Return the cost of a pass."""
     sums = 8 * n_spectra * n_folds * n_features**2
     return Cost(

@@ -306,6 +306,29 @@ class Folded(Generic[_R]):
         return self.total
 
 
+class InPlace(Generic[_R]):
+    """A `Collector` of sums that are too large for a copy per batch: they are changed in place."""
+
+    def __init__(self, zeros: Callable[[], _R], add_batch: Callable[[_R, Batch], None]) -> None:
+        self._total, self._add_batch = zeros(), add_batch
+
+    def add(self, batch: Batch) -> None:
+        """Add a batch, unless it is empty."""
+        if len(batch):
+            self._add_batch(self._total, batch)
+
+    def finish(self) -> _R:
+        """Return the sums."""
+        return self._total
+
+
+def in_place_reduction(
+    name: str, zeros: Callable[[], _R], add_batch: Callable[[_R, Batch], None], cost: Cost
+) -> Reduction[_R]:
+    """Declare a pass that adds each batch to sums, in place; ``zeros`` makes those of a task."""
+    return Reduction(partial(InPlace, zeros, add_batch), operator.add, cost, name=name)
+
+
 def batch_reduction(
     name: str,
     per_batch: Callable[[Batch], _R | None],

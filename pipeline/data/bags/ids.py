@@ -182,17 +182,18 @@ def folded(name: str) -> str:
     return text
 
 
-def alike(names: Iterable[Any]) -> tuple[Any, Any] | None:
-    """Return the first two names that `folded` makes equal; else None.
+def alike(names: Iterable[Any], fold: Callable[[str], str] = folded) -> tuple[Any, Any] | None:
+    """Return the first two names that ``fold`` makes equal; else None.
 
     Parameters
     ----------
     names : iterable of str, or of tuples with texts; other names differ.
+    fold : callable
     """
     first: dict[Any, Any] = {}
     for name in names:
         parts = name if isinstance(name, tuple) else (name,)
-        key = tuple(folded(part) if isinstance(part, str) else part for part in parts)
+        key = tuple(fold(part) if isinstance(part, str) else part for part in parts)
         if (other := first.setdefault(key, name)) != name:
             return other, name
     return None

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.arrays import Floats, as_array, has_texts
 from ...core.errors import DataError, shown, warn
 from ..bags.alignment import has_index, in_order_of, indexed, with_id_columns_as_index
-from ..bags.ids import EXACT, BagIds, alike
+from ..bags.ids import EXACT, BagIds, alike, folded
 
 
 @runtime_checkable
@@ -213,7 +213,7 @@ def warn_of_blank(labels: NDArray[Any], what: str, classes: Sequence[str] = ()) 
 
 
 def warn_of_alike_names(names: Sequence[str], what: str) -> None:
-    """Warn of two classes whose names differ only in blanks, accents' code or a number's digits.
+    """Warn of two classes whose names differ only in blanks, case or a number's digits.
 
     Parameters
     ----------
@@ -222,11 +222,11 @@ def warn_of_alike_names(names: Sequence[str], what: str) -> None:
     what : str
         Name of the labels in the warning.
     """
-    if pair := alike(names):
+    if pair := alike(names, lambda name: folded(name).casefold()):
         warn(
-            f"{what}: the classes {pair[0]!r} and {pair[1]!r} differ only in blanks, in the "
-            "code of their letters or in how a number is written, and count as two; write one name "
-            "if they are one class"
+            f"{what}: the classes {pair[0]!r} and {pair[1]!r} differ only in blanks, in the case "
+            "or code of their letters or in how a number is written, and count as two; write one "
+            "name if they are one class"
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from operator import add
 from typing import Annotated
 
 import numpy as np
@@ -24,7 +23,7 @@ from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec, MarginalS
 from ...embeddings.composed.union import UnionSpec
 from ...embeddings.projection import ProjectionEmbedding
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
-from ...execution.passes import Reduction, check_memory, run_pass
+from ...execution.passes import check_memory, in_place_reduction, run_pass
 from ...execution.progress import Progress
 from ...execution.worker_threads import kernel_threads
 from ..samples.variables import as_rows, target_rows
@@ -289,29 +288,15 @@ class EmbeddedVariables:
 
     def sums(self, features: JoinedFeatures, progress: Progress | None) -> Moments:
         """Return the moments, in one pass."""
-        collector = partial(MomentCollector, self, features)
+        zeros = partial(Moments.zeros, features.n_folds, features.n_features)
         cost = self.spec.cost + features.cost
-        return run_pass(
-            self.bags, Reduction(collector, add, cost, name="variables"), progress=progress
+        moments = in_place_reduction(
+            "variables", zeros, partial(self._add_batch, features=features), cost
         )
+        return run_pass(self.bags, moments, progress=progress)
 
-
-class MomentCollector:
-    """The moments of a task of a pass."""
-
-    def __init__(self, rows: EmbeddedVariables, features: JoinedFeatures) -> None:
-        self.rows, self.features = rows, features
-        self.total = Moments.zeros(features.n_folds, features.n_features)
-
-    def add(self, batch: Batch) -> None:
-        """Count a batch."""
-        if len(batch):
-            rows = self.features(*self.rows.rows(batch))
-            self.total.add(rows, batch.index % self.features.n_folds)
-
-    def finish(self) -> Moments:
-        """Return the moments."""
-        return self.total
+    def _add_batch(self, moments: Moments, batch: Batch, features: JoinedFeatures) -> None:
+        moments.add(features(*self.rows(batch)), batch.index % features.n_folds)
 
 
 def _read(
