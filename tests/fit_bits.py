@@ -220,7 +220,7 @@ def certain(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
 
     yield "deviations", deviations
     yield "bag scores", lambda: digest(*model(uncertainty=True).bag_scores(NEW))
-    yield "intervals", lambda: digest(*model().predict_interval(NEW, 0.8))
+    yield "intervals", lambda: digest(*model().predict_interval(NEW, coverage=0.8))
     yield "conformalized", lambda: digest(*model().conformalize(BAGS, Y).predict_interval(NEW))
     yield "lazy intervals", lambda: digest(*map(np.asarray, model().predict_interval(stores.pairs)))
     yield (

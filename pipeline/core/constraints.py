@@ -12,7 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from math import inf, isfinite
 from numbers import Integral, Real as RealNumber
 from typing import Any, Generic, Literal, TypeVar
@@ -142,6 +142,7 @@ class Integer(Constraint[int]):
 
     ge: int | None = None
     le: int | None = None
+    _: KW_ONLY
     even: bool = False
 
     @override
@@ -178,6 +179,7 @@ class Real(Constraint[float]):
 
     ge: float | None = None
     le: float | None = None
+    _: KW_ONLY
     gt: float | None = None
     lt: float | None = None
     kind: str = "number"

@@ -121,7 +121,7 @@ def component(cls: type[_T]) -> type[_T]:
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     if is_described:
         made.__doc__ = _with_inherited_entries(made)
-    return _with_named_calls(made, _signature(made))
+    return named_calls(made, _signature(made))
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
@@ -139,13 +139,16 @@ def frozen_component(cls: type[_T]) -> type[_T]:
     >>> Count(n=3)
     Count(n=3)
     """
-    made = dataclass(frozen=True, kw_only=True)(cls)
-    return _with_named_calls(made, inspect.signature(made.__init__))
+    return named_calls(dataclass(frozen=True, kw_only=True)(cls))
 
 
-def _with_named_calls(made: type[_T], signature: inspect.Signature) -> type[_T]:
-    """Let the constructor of a class take names of `RENAMED`, and name the class in its errors."""
+def named_calls(made: type[_T], signature: inspect.Signature | None = None) -> type[_T]:
+    """Let the constructor of a class take names of `RENAMED`, and name the class in its errors.
+
+    ``signature`` is that of the constructor, to be shown.
+    """
     init: Callable[..., None] = made.__init__
+    signature = signature or inspect.signature(init)
     of_call = signature.replace(parameters=[*signature.parameters.values()][1:])
 
     @wraps(init)
@@ -546,6 +549,7 @@ __all__ = [
     "constraints_of",
     "frozen_component",
     "joined_parameters",
+    "named_calls",
     "own_first",
     "parameters_of",
     "plain_signature",

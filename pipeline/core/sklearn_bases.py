@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     class RegressorMixin:
         """`sklearn.base.RegressorMixin`."""
 
-        def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
             """R² of the predictions."""
 
     class ClassifierMixin:
         """`sklearn.base.ClassifierMixin`."""
 
-        def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
             """Fraction of the predictions that are right."""
 
 else:

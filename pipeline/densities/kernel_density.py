@@ -22,7 +22,7 @@ REACH_IN_BANDWIDTHS = 9.0  # e^{−81/2} is below the rounding of a double
 
 @checked
 def kde_at(
-    bags: BagsInMemory, points: ArrayLike, bandwidth: float, *, box: BoxLike | None = None
+    bags: BagsInMemory, points: ArrayLike, *, bandwidth: float, box: BoxLike | None = None
 ) -> Floats:
     """Evaluate the kernel density estimate of each bag at given points.
 

@@ -560,7 +560,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
     def _in_order(self, bags: Bags) -> Bags:
         """Return bags with their coordinates in the order of the fitted bags."""
-        return bags.in_order_of(self.coordinate_names, "these bags", FITTED_ON)
+        return bags.in_order_of(self.coordinate_names, what="these bags", reference=FITTED_ON)
 
     @checked
     def get_feature_names_out(self, input_features: TextList | None = None) -> NDArray[Any]:

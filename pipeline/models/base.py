@@ -138,7 +138,7 @@ class DoubleBasis(BaseEstimator):
         return BagScores(scores[:, 0], scores[:, 1])
 
     @checked
-    def save(self, url: UrlOrPath, overwrite: bool = False) -> None:
+    def save(self, url: UrlOrPath, *, overwrite: bool = False) -> None:
         """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite=overwrite)
 

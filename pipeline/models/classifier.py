@@ -155,7 +155,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         return self
 
     @checked
-    def predict_set(self, X: BagsLike, coverage: float = COVERAGE) -> PredictionArray:
+    def predict_set(self, X: BagsLike, *, coverage: float = COVERAGE) -> PredictionArray:
         """Return which classes are in the prediction set of each bag, shape (n_bags, n_classes).
 
         A set contains the predicted class and all other classes that are likely enough. At least
@@ -198,8 +198,9 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         model.require_calibration().rank(coverage)
         return model.apply(X, partial(_sets, model, coverage), (len(self.classes_),), np.bool_)
 
+    @checked
     def score(
-        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
+        self, X: BagsLike, y: ArrayLike | None = None, *, sample_weight: SampleWeight = None
     ) -> float:
         """Return the accuracy; see `DoubleBasisRegressor.score` for the arguments."""
         return score_of(self._fitted, X, y, sample_weight)

@@ -263,7 +263,9 @@ def in_fitted_order(bags: Bags, report: Mapping[str, Any]) -> Bags:
     ModelError
         If the coordinates have other names.
     """
-    return bags.in_order_of(names_fitted(report), "these bags", MODEL_FITTED_ON, ModelError)
+    return bags.in_order_of(
+        names_fitted(report), what="these bags", reference=MODEL_FITTED_ON, error=ModelError
+    )
 
 
 def check_names(report: Mapping[str, Any], data: Bags | BagStore | LabelledBags) -> None:

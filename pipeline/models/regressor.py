@@ -209,15 +209,15 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
     @overload
-    def predict(self, X: BagStore, return_std: Literal[False] = False) -> LazyArray: ...
+    def predict(self, X: BagStore, *, return_std: Literal[False] = False) -> LazyArray: ...
     @overload
-    def predict(self, X: BagsInMemory, return_std: Literal[False] = False) -> NDArray[Any]: ...
+    def predict(self, X: BagsInMemory, *, return_std: Literal[False] = False) -> NDArray[Any]: ...
     @overload
     def predict(
-        self, X: BagsLike, return_std: Literal[True]
+        self, X: BagsLike, *, return_std: Literal[True]
     ) -> tuple[PredictionArray, PredictionArray]: ...
     @checked
-    def predict(self, X: BagsLike, return_std: bool = False) -> PredictionArray:
+    def predict(self, X: BagsLike, *, return_std: bool = False) -> PredictionArray:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.
 
         numpy for bags in memory, a lazy dask.array for a BagStore.
@@ -303,7 +303,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
 
     @checked
     def predict_interval(
-        self, X: BagsLike, coverage: float = COVERAGE
+        self, X: BagsLike, *, coverage: float = COVERAGE
     ) -> tuple[PredictionArray, PredictionArray]:
         """Return the lower and upper ends of prediction intervals for the labels of bags.
 
@@ -345,8 +345,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         both = model.apply(X, partial(_stacked_columns, model, columns), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
+    @checked
     def score(
-        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
+        self, X: BagsLike, y: ArrayLike | None = None, *, sample_weight: SampleWeight = None
     ) -> float:
         """Return R², averaged over the targets.
 

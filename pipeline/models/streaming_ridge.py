@@ -18,7 +18,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from typing_extensions import override
 
-from ..core import Integer, ListOf, OneOf, Real, check_parameters, component, constraints_of
+from ..core import (
+    Integer,
+    ListOf,
+    OneOf,
+    Real,
+    check_parameters,
+    checked,
+    component,
+    constraints_of,
+)
 from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, shown
 from ..core.sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
@@ -139,13 +148,15 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     alphas: Annotated[Sequence[float], ListOf(Real(gt=0))] = ()
     n_folds: Annotated[int, Integer(2, 1000)] = 5
 
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> StreamingRidge:
+    @checked
+    def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> StreamingRidge:
         """Fit to these rows alone, without rows of earlier calls; see `partial_fit`."""
         vars(self).pop("folds_", None)
         return self.partial_fit(X, y, groups=groups).solve()
 
+    @checked
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+        self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None
     ) -> StreamingRidge:
         """Add a batch of rows.
 

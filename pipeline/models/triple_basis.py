@@ -184,8 +184,9 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         values = partial(density_values, model, at=points, grid=grid, project=project)
         return model.apply(X, values, tail)
 
+    @checked
     def score(
-        self, X: TrainingBags, responses: LabelsLike = None, sample_weight: SampleWeight = None
+        self, X: TrainingBags, responses: LabelsLike = None, *, sample_weight: SampleWeight = None
     ) -> float:
         """Return R² of the response densities: 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖².
 

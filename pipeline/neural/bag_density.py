@@ -231,7 +231,7 @@ class BagDensity(DensityEstimator):
             labelled = with_responses(X, responses)
             examples, answers = _with_answers(labelled, (1, 0.0, 0))
             answers = answers.in_order_of(
-                self._drawn_names, "responses", "the density was fitted on"
+                self._drawn_names, what="responses", reference="the density was fitted on"
             )
             scores = []
             for row in range(len(answers)):

@@ -264,7 +264,10 @@ def blocks_of(X: BagsLike, n_dims: int, names: Names) -> list[Bags]:
         raise DataError("no bags")
     if bags[0].n_dims != n_dims:
         raise DataError(f"bags have dimension {bags[0].n_dims}, the model {n_dims}")
-    return [block.in_order_of(names, "these bags", "the model was fitted on") for block in bags]
+    return [
+        block.in_order_of(names, what="these bags", reference="the model was fitted on")
+        for block in bags
+    ]
 
 
 class LabelledExamples(NamedTuple):

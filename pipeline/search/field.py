@@ -165,7 +165,7 @@ class Field:
         after.observations = (*self.observations, Observation(int(place), vector, gain))
         return after
 
-    def draw(self, n_draws: int, seed: int | np.random.Generator = 0) -> Floats:
+    def draw(self, n_draws: int, *, seed: int | np.random.Generator = 0) -> Floats:
         """Return draws of f given all observations, shape (n_draws, n_places, n_components).
 
         Draws from the prior are updated by each observation with a new draw of its noise

@@ -80,7 +80,7 @@ class RegionClassifier(ABC):
         self, field: Field, regions: Integers, *, n_draws: int, rng: np.random.Generator
     ) -> Floats:
         """Return T_g = E h_g(f) given all observations (eq. 7.1), shape (len(regions),)."""
-        return self.salience(field.draw(n_draws, rng), regions).mean(axis=0)
+        return self.salience(field.draw(n_draws, seed=rng), regions).mean(axis=0)
 
     @checked
     def expected_rewards(
@@ -108,7 +108,7 @@ class RegionClassifier(ABC):
             Numbers of draws of z*, and of f given each z*.
         """
         n_outer, n_inner = n_draws
-        before = field.draw(n_outer * n_inner, rng)
+        before = field.draw(n_outer * n_inner, seed=rng)
         unmoved = self.salience(before, regions).mean(axis=0) > threshold
         rewards = np.repeat(unmoved[None].astype(np.float64), len(candidates), axis=0)
         for row, place in zip(rewards, candidates.tolist(), strict=True):
@@ -182,8 +182,8 @@ class BagRegions(RegionClassifier):
         self,
         model: Annotated[DoubleBasisClassifier, Instance()],
         regions: Sequence[ArrayLike],
-        label: int | str,
         *,
+        label: int | str,
         coordinates: ArrayLike | None = None,
     ) -> None:
         check_is_fitted(model, "coef_")

@@ -176,7 +176,7 @@ class BagbasisSamples(_Samples):
         return f"X_bagbasis_{self.method}_distances"
 
     def calculate_distance_matrix(
-        self, force: bool = False, progress: Progress | None = None
+        self, force: bool = False, *, progress: Progress | None = None
     ) -> Floats:
         """Return the distances between samples, (n, n), and keep them in ``adata.uns``.
 

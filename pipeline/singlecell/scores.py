@@ -170,8 +170,8 @@ def batch_score(
 def trajectory_score(
     distances: ArrayLike,
     order: ArrayLike,
-    root: Annotated[int, Integer(0)],
     *,
+    root: Annotated[int, Integer(0)],
     n_neighbors: Annotated[int, Integer(1)] = 15,
 ) -> float:
     """Absolute rank correlation of diffusion pseudotime with a known ordering of the samples.

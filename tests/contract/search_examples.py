@@ -18,7 +18,7 @@ def _field() -> search.Field:
 
 
 def _search(w: World) -> search.PatternSearch:
-    return search.PatternSearch(_field(), search.BagRegions(w.classifier, REGIONS, "a"))
+    return search.PatternSearch(_field(), search.BagRegions(w.classifier, REGIONS, label="a"))
 
 
 SEARCH_EXAMPLES: dict[str, Example] = {

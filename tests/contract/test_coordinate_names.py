@@ -151,7 +151,7 @@ CALLS = {
     "Densities.l2_distance": lambda b, _: densities().l2_distance(
         estimate_densities(b, smoothness=1.0, box=BOX)
     ),
-    "kde_at": lambda b, _: kde_at(FRAMES, b[0], 0.2, box=BOX),
+    "kde_at": lambda b, _: kde_at(FRAMES, b[0], bandwidth=0.2, box=BOX),
     "fit_test": lambda b, _: fit_test(b[0], density(), n_draws=9).statistic,
     "IndependentSubspaces.transform": lambda b, _: subspaces().transform(b[0]),
     "DivergenceKernel.transform": lambda b, _: DivergenceKernel().fit(FRAMES).transform(b),
@@ -167,7 +167,7 @@ CALLS = {
         classifier(uncertainty=True).bag_scores(b)
     ),
     "DoubleBasisClassifier.conformalize": lambda b, _: (
-        deepcopy(classifier()).conformalize(b, CLASSES, cv=4).predict_set(FRAMES, 0.5)
+        deepcopy(classifier()).conformalize(b, CLASSES, cv=4).predict_set(FRAMES, coverage=0.5)
     ),
     "DoubleBasisClassifier.predict_set": lambda b, _: calibrated(classifier).predict_set(
         b, coverage=0.5
@@ -220,7 +220,7 @@ CALLS = {
         regressor().predict(read_only(b, url))
     ),
     "DoubleBasisRegressor.predict_interval of a store": lambda b, url: np.stack(
-        calibrated(regressor).predict_interval(read_only(b, url), 0.5)
+        calibrated(regressor).predict_interval(read_only(b, url), coverage=0.5)
     ),
     "DoubleBasisClassifier.predict_proba of a store": lambda b, url: np.asarray(
         classifier().predict_proba(read_only(b, url))

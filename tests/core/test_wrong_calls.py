@@ -13,6 +13,7 @@ from bagbasis import (
     cross_val_score,
 )
 from bagbasis.hypotheses import KSD, RDC, FourierMMD
+from bagbasis.operations import Retraining
 
 MODEL = DoubleBasisRegressor()
 BAGS = [[[0.0]], [[1.0]]]
@@ -54,6 +55,16 @@ BAGS = [[[0.0]], [[1.0]]]
             r"^RDC\(\) takes keyword arguments only, such as n_features=, scale=, but 2 were",
         ),
         (lambda: KSD(memori=1.0), r"^KSD\(\) got an unexpected keyword argument 'memori'"),
+        (
+            lambda: MODEL.save("model", True),
+            r"^save\(\) takes at most 1 positional argument \(url\), .* such as overwrite=$",
+        ),
+        (lambda: MODEL.score(BAGS, [0, 1], [1, 1]), r"\(X, y\), but 3 were .* sample_weight=$"),
+        (lambda: MODEL.predict_interval(BAGS, 0.9), r"\(X\), but 2 were .* such as coverage=$"),
+        (
+            lambda: Retraining("store", "registry", MODEL),
+            r"^Retraining\(\) .* \(data_url, registry_url\), but 3 were .* such as estimator=$",
+        ),
         (lambda: cross_val_score(MODEL), r"cross_val_score\(\) is missing the argument 'X'"),
         (lambda: as_responses([]), r"as_responses\(\) is missing the argument 'n_bags'"),
     ],

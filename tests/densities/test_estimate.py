@@ -102,7 +102,7 @@ def test_four_dimensions():
     bags = [rng.random((20, 4))]
     at = rng.random((15, 4))
     densities = estimate_densities(bags, "kde", smoothness=0.2)
-    np.testing.assert_allclose(densities.at(at), kde_at(bags, at, 0.2), atol=2e-4)
+    np.testing.assert_allclose(densities.at(at), kde_at(bags, at, bandwidth=0.2), atol=2e-4)
     with pytest.raises(ParameterError, match=r"bandwidth 0\.05 in 4 dimensions .* 200,000"):
         estimate_densities(bags, "kde", smoothness=0.05)
 

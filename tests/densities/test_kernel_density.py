@@ -35,7 +35,7 @@ def test_against_the_loop(n_dims, dtype, bandwidth):
     lo, hi = np.array(BOX[:n_dims]).T
     at = np.random.default_rng(1).uniform(lo, hi, (70, n_dims))
     at[0], at[1] = lo, hi
-    values = kde_at(bags, at, bandwidth, box=BOX[:n_dims])
+    values = kde_at(bags, at, bandwidth=bandwidth, box=BOX[:n_dims])
     for i, bag in enumerate(bags):
         expected = kernel_density_by_loop(
             np.clip(unit(bag, n_dims), 0, 1), unit(at[:12], n_dims), bandwidth
@@ -52,7 +52,7 @@ def test_integrates_to_one(n_dims, bandwidth):
     lo, hi = np.array(BOX[:n_dims]).T
     axes = [low + (np.arange(n) + 0.5) / n * (high - low) for low, high in BOX[:n_dims]]
     grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-    values = kde_at(ragged(n_dims), grid, bandwidth, box=BOX[:n_dims])
+    values = kde_at(ragged(n_dims), grid, bandwidth=bandwidth, box=BOX[:n_dims])
     np.testing.assert_allclose(values.mean(axis=1) * (hi - lo).prod(), 1, atol=1e-9)
 
 
@@ -65,7 +65,7 @@ def test_is_what_the_cosine_series_gives(n_dims):
     lo, hi = np.array(BOX[:n_dims]).T
     at = np.random.default_rng(2).uniform(lo - 0.1 * (hi - lo), hi + 0.1 * (hi - lo), (50, n_dims))
     at[0], at[1] = lo, hi
-    exact = kde_at(bags, at, bandwidth, box=BOX[:n_dims])
+    exact = kde_at(bags, at, bandwidth=bandwidth, box=BOX[:n_dims])
     peak = (1 / np.sqrt(2 * np.pi) / bandwidth) ** n_dims / (hi - lo).prod()
     assert np.abs(densities.at(at) - exact).max() < 2e-6 * 2**n_dims * peak
     assert (exact == 0).any()
@@ -77,18 +77,19 @@ def test_points_outside_are_clipped():
     at = np.random.default_rng(3).random((10, 2))
     unit_box = [(0, 1)] * 2
     np.testing.assert_array_equal(
-        kde_at([beyond], at, 0.1, box=unit_box), kde_at([inside], at, 0.1, box=unit_box)
+        kde_at([beyond], at, bandwidth=0.1, box=unit_box),
+        kde_at([inside], at, bandwidth=0.1, box=unit_box),
     )
 
 
 def test_far_from_the_points_it_is_zero():
     """Beyond nine bandwidths the density is zero, without warnings."""
-    assert kde_at([[[0.1]]], [0.9], 0.02)[0, 0] == 0
+    assert kde_at([[[0.1]]], [0.9], bandwidth=0.02)[0, 0] == 0
 
 
 def test_refused():
     """No bags, and points that do not fit."""
     with pytest.raises(DataError, match="no bags"):
-        kde_at(Bags.from_list([[[0.5]]])[:0], [0.5], 0.1)
+        kde_at(Bags.from_list([[[0.5]]])[:0], [0.5], bandwidth=0.1)
     with pytest.raises(DataError, match="points have shape"):
-        kde_at([[[0.5, 0.5]]], [[0.5]], 0.1)
+        kde_at([[[0.5, 0.5]]], [[0.5]], bandwidth=0.1)

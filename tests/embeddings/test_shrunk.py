@@ -166,7 +166,9 @@ def test_saved_and_described(tmp_path):
     assert model.model_.posterior.of_bags != [1.0]
     model.save(str(tmp_path / "m.zarr"))
     again = load_model(str(tmp_path / "m.zarr"))
-    for a, b in zip(model.predict(BAGS, True), again.predict(BAGS, True), strict=True):
+    for a, b in zip(
+        model.predict(BAGS, return_std=True), again.predict(BAGS, return_std=True), strict=True
+    ):
         np.testing.assert_array_equal(a, b)
     state = model.model_.state()
     state.arrays["between"] = state.arrays["between"] * 2

@@ -84,7 +84,7 @@ def many_tasks():
 def checkpoints(url, store, features, every=EVERY) -> Checkpoints:
     """Checkpoints every few tasks of such a fit."""
     seconds = plan_of(labelled(store), features).seconds
-    return Checkpoints(url, (every + 0.5) * seconds / N_TASKS)
+    return Checkpoints(url, seconds=(every + 0.5) * seconds / N_TASKS)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def test_coverage_by_groups():
             grouped = {"groups": groups[old]} if counts else {}
             known = [bag for bag, is_old in zip(bags, old, strict=True) if is_old]
             model.conformalize(known, y[old], **grouped)
-            low, high = model.predict_interval([bags[i] for i in new], 0.9)
+            low, high = model.predict_interval([bags[i] for i in new], coverage=0.9)
             actual.append(((low <= y[new]) & (y[new] <= high)).mean())
     assert_promised(shares[True], 0.9)
     assert np.mean(shares[False]) < 0.8
@@ -86,14 +86,16 @@ def test_fit_with_a_holdout(tmp_path):
     np.testing.assert_allclose(model.calibration_.errors, np.sort(errors, axis=0), rtol=1e-9)
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
-    low, high = loaded.predict_interval(BAGS, 0.5)
+    low, high = loaded.predict_interval(BAGS, coverage=0.5)
     widths = 2 * np.sort(errors, axis=0)[int(np.ceil((len(errors) + 1) / 2)) - 1]
     np.testing.assert_allclose(high - low, np.tile(widths, (N, 1)), rtol=1e-9)
     np.testing.assert_allclose((low + high) / 2, model.predict(BAGS), rtol=1e-9)
     with two_workers():
         again = regressor().fit(store, target=["b", "a"], holdout=0.4)
         np.testing.assert_allclose(again.calibration_.errors, np.sort(errors, axis=0), rtol=1e-9)
-        for lazy, now in zip(loaded.predict_interval(store, 0.5), (low, high), strict=True):
+        for lazy, now in zip(
+            loaded.predict_interval(store, coverage=0.5), (low, high), strict=True
+        ):
             np.testing.assert_allclose(lazy.compute(), now, rtol=1e-9)
     asked = {"columns": ["upper", "lower"], "coverage": 0.5}
     write_predictions(loaded, store, tmp_path / "p", format="parquet", **asked)
@@ -145,7 +147,7 @@ def test_refusals(tmp_path):
     few = regressor().fit(BAGS, Y, holdout=0.2)
     m = len(few.calibration_.errors)
     with pytest.raises(ParameterError, match=f"takes 99 held-out bags .* there are {m}"):
-        few.predict_interval(BAGS, 0.99)
+        few.predict_interval(BAGS, coverage=0.99)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     with pytest.raises(ModelError, match="was fitted to these bags"):
         regressor().fit(store).conformalize(store)

@@ -228,15 +228,15 @@ def test_by_the_definition(cv, tmp_path):
     scales = scale.of(z, sizes_of(BAGS)), scale.of(z_new, sizes_of(NEW))
     folds = folds_by_content(BAGS, y, cv)
     ends = intervals_by_folds(z, y, z_new, folds, model.alpha_ / N, 0.8, scales=scales)
-    result = np.stack(model.predict_interval(NEW, 0.8))
+    result = np.stack(model.predict_interval(NEW, coverage=0.8))
     np.testing.assert_allclose(result, ends, rtol=1e-6, atol=1e-8)
     widths = (result[1] - result[0])[:, 0]
     assert np.corrcoef(np.log(widths), np.log(sizes_of(NEW)))[0, 1] < -0.8
     model.save(tmp_path / "m.zarr")
     store = stored(tmp_path / "s.zarr", NEW, np.zeros(30), chunk_points=100)
     loaded = load_model(tmp_path / "m.zarr")
-    np.testing.assert_array_equal(np.stack(loaded.predict_interval(NEW, 0.8)), result)
-    lazy = np.stack([np.asarray(end) for end in loaded.predict_interval(store, 0.8)])
+    np.testing.assert_array_equal(np.stack(loaded.predict_interval(NEW, coverage=0.8)), result)
+    lazy = np.stack([np.asarray(end) for end in loaded.predict_interval(store, coverage=0.8)])
     np.testing.assert_allclose(lazy, result, rtol=1e-9)
 
 
@@ -245,7 +245,7 @@ def test_of_bags_held_out():
     model = regressor().fit(BAGS, Y, holdout=0.3)
     calibration, n_held = model.calibration_, model.report_["n_bags_held_out"]
     assert len(calibration.errors) == n_held
-    low, high = model.predict_interval(NEW, 0.8)
+    low, high = model.predict_interval(NEW, coverage=0.8)
     scales = calibration.scale.of(features(model, NEW), sizes_of(NEW))[:, 0, 0]
     np.testing.assert_allclose((high - low) / 2, calibration.margins(0.8) * scales)
     again = model.conformalize(BAGS, Y).calibration_

@@ -230,7 +230,7 @@ def test_scores_do_not_see_the_unit(pairs, scale, tmp_path):
         importance = permutation_importance(model, bags, labels, n_repeats=2)
         shares += [
             model.score(bags, labels),
-            model.score(bags, labels, np.arange(200) % 3),
+            model.score(bags, labels, sample_weight=np.arange(200) % 3),
             of_store.score(store),
             smoother.score(bags, labels),
             *importance.drop.ravel(),

@@ -83,7 +83,7 @@ def test_values_in_a_smaller_unit_are_told_of(embedding, tmp_path):
 
 CALLS = {
     "predict": lambda m, bags, y: m.predict(bags),
-    "predict_interval": lambda m, bags, y: m.predict_interval(bags, 0.5),
+    "predict_interval": lambda m, bags, y: m.predict_interval(bags, coverage=0.5),
     "score": lambda m, bags, y: m.score(bags, y),
     "evaluate": lambda m, bags, y: evaluate(m, bags, y),
 }
@@ -236,7 +236,7 @@ def test_blocks_of_a_lazy_array_are_told_of_together(fitted, tmp_path, monkeypat
     lazy = fitted.predict(store)  # made before there is a cluster
     assert lazy.numblocks == (5,)
     with two_workers() if scheduler == "two workers" else dask.config.set(scheduler=scheduler):
-        both = fitted.predict_interval(store, 0.5)
+        both = fitted.predict_interval(store, coverage=0.5)
         for call in (
             lazy.compute,
             fitted.predict(store).mean().compute,

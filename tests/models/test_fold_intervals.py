@@ -41,7 +41,7 @@ def check(model, bags, y, folds, coverage=0.8, counted=None, weights=None, fitte
     weight = fitted or (len(bags) if weights is None else weights.sum())
     rows = features(model, bags), y.reshape(len(y), -1), features(model, NEW)
     ends = intervals_by_folds(*rows, folds, model.alpha_ / weight, coverage, counted, weights)
-    for actual, expected in zip(model.predict_interval(NEW, coverage), ends, strict=True):
+    for actual, expected in zip(model.predict_interval(NEW, coverage=coverage), ends, strict=True):
         np.testing.assert_allclose(actual.reshape(len(NEW), -1), expected, rtol=1e-6, atol=1e-8)
 
 
@@ -99,7 +99,7 @@ def test_coverage():
     shares, widths = {"folds": [], "split": []}, {"folds": [], "split": []}
 
     def judge(name, model, X, y):
-        low, high = model.predict_interval(X, 0.9)
+        low, high = model.predict_interval(X, coverage=0.9)
         shares[name].append(((low <= y) & (y <= high)).mean())
         widths[name].append((high - low).mean())
 
@@ -157,11 +157,11 @@ def test_of_a_store(tmp_path):
     check(model, [BAGS[i] for i in saved], Y[saved], folds, weights=weights[saved])
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
-    ends = model.predict_interval(BAGS, 0.5)
-    for actual, now in zip(loaded.predict_interval(BAGS, 0.5), ends, strict=True):
+    ends = model.predict_interval(BAGS, coverage=0.5)
+    for actual, now in zip(loaded.predict_interval(BAGS, coverage=0.5), ends, strict=True):
         np.testing.assert_array_equal(actual, now)
     write_predictions(loaded, store, tmp_path / "p.zarr", columns=["lower", "upper"], coverage=0.5)
-    for lazy, now in zip(loaded.predict_interval(store, 0.5), ends, strict=True):
+    for lazy, now in zip(loaded.predict_interval(store, coverage=0.5), ends, strict=True):
         np.testing.assert_allclose(lazy.compute(), now, rtol=1e-12)
     loaded.conformalize(BAGS, Y, cv=3)
     check(loaded, BAGS, Y, folds_by_content(BAGS, Y, 3), fitted=weights[saved].sum())
@@ -204,7 +204,7 @@ def test_coverage_by_groups():
         for grouped, actual in shares.items():
             arguments = {"groups": groups[old]} if grouped else {}
             low, high = model.conformalize(known, y[old], cv=10, **arguments).predict_interval(
-                [bags[i] for i in new], 0.9
+                [bags[i] for i in new], coverage=0.9
             )
             actual.append(((low <= y[new]) & (y[new] <= high)).mean())
     assert np.mean(shares[True]) > 0.88
@@ -237,4 +237,4 @@ def test_refusals(tmp_path, monkeypatch):
         regressor().fit(store).conformalize(store)
     few = model.conformalize(BAGS[:20], Y[:20], cv=5)
     with pytest.raises(ParameterError, match=r"takes 99 .* there are 20"):
-        few.predict_interval(BAGS, 0.99)
+        few.predict_interval(BAGS, coverage=0.99)

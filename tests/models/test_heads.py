@@ -398,7 +398,7 @@ def test_what_a_ridge_alone_has_is_refused():
     with pytest.raises(ParameterError, match="cv makes folds of the ridge alone"):
         model.conformalize(BAGS, STEPS, cv=5)
     with pytest.raises(ParameterError, match="rounds go on from sums"):
-        Retraining("s.zarr", "registry", estimator(head="trees"))
+        Retraining("s.zarr", "registry", estimator=estimator(head="trees"))
     assert "head" not in TripleBasisRegressor().get_params()
     with pytest.raises(ParameterError, match="head"):
         estimator(head="forest").fit(BAGS, STEPS)

@@ -207,9 +207,11 @@ def test_no_intervals_of_the_errors_on_the_bags_fitted():
 
 def test_intervals_are_made_of_the_bags_held_out():
     model = exact().fit(BAGS, NOISE, holdout=0.25)
-    widths = np.ptp(model.predict_interval(BAGS, 0.5), axis=0)
+    widths = np.ptp(model.predict_interval(BAGS, coverage=0.5), axis=0)
     model.conformalize(BAGS, NOISE)
-    np.testing.assert_array_equal(np.ptp(model.predict_interval(BAGS, 0.5), axis=0), widths)
+    np.testing.assert_array_equal(
+        np.ptp(model.predict_interval(BAGS, coverage=0.5), axis=0), widths
+    )
 
 
 def test_a_subset_is_refused_where_nothing_was_held_out():

@@ -80,7 +80,9 @@ def test_pipeline(data):
     inside = make_pipeline(routed()).fit(bags, y, sample_weight=weights, groups=groups)
     alone = routed().fit(bags, y, sample_weight=weights, groups=groups)
     np.testing.assert_array_equal(inside.predict(bags), alone.predict(bags))
-    assert inside.score(bags, y, sample_weight=weights) == alone.score(bags, y, weights)
+    assert inside.score(bags, y, sample_weight=weights) == alone.score(
+        bags, y, sample_weight=weights
+    )
 
 
 def test_weights_that_nobody_asked_for(data):

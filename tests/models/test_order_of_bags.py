@@ -131,8 +131,10 @@ def test_folds_of_all_that_is_chosen_go_with_the_bags():
     (first, error), (second, other) = models
     np.testing.assert_allclose(second.alpha_scores_, first.alpha_scores_, rtol=1e-5)
     assert other == pytest.approx(error, rel=1e-5)
-    ends = np.stack(first.predict_interval(NEW, 0.8))
-    np.testing.assert_allclose(np.stack(second.predict_interval(NEW, 0.8)), ends, rtol=1e-4)
+    ends = np.stack(first.predict_interval(NEW, coverage=0.8))
+    np.testing.assert_allclose(
+        np.stack(second.predict_interval(NEW, coverage=0.8)), ends, rtol=1e-4
+    )
 
 
 def test_copies_do_not_tell_a_penalty_their_labels():

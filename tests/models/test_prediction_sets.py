@@ -46,10 +46,10 @@ def test_of_bags_held_out():
     for coverage in (0.3, 0.8, 0.9):
         rank = int(np.ceil((m + 1) * coverage - 1e-9))
         expected = by_definition((shares[HELD_OUT], shares), true[HELD_OUT], rank)
-        np.testing.assert_array_equal(model.predict_set(BAGS, coverage), expected)
+        np.testing.assert_array_equal(model.predict_set(BAGS, coverage=coverage), expected)
         assert (expected[HELD_OUT, true[HELD_OUT]]).sum() >= rank
     other = classifier().fit(BAGS, LABELS)
-    again = other.conformalize(BAGS[:30], LABELS[:30]).predict_set(BAGS, 0.8)
+    again = other.conformalize(BAGS[:30], LABELS[:30]).predict_set(BAGS, coverage=0.8)
     expected = by_definition(
         (other.predict_proba(BAGS[:30]), other.predict_proba(BAGS)), true[:30], 25
     )
@@ -71,7 +71,7 @@ def test_of_folds():
         raw = z @ calibration.coef[j].T + calibration.intercept[j]
         of_fold.append(model.outcome_.probabilities(raw))
     scores = np.array([1 - of_fold[folds[i]][i, true[i]] for i in range(50)])
-    result = model.predict_set(BAGS, 0.8)
+    result = model.predict_set(BAGS, coverage=0.8)
     rank = int(np.ceil(51 * 0.8))
     for i in range(N):
         for c in range(3):
@@ -98,8 +98,8 @@ def test_a_class_that_was_not_fitted_is_never_covered():
     """Its bags count as the worst: sets of all classes, where there are many such bags."""
     model = classifier().fit(BAGS, LABELS)
     strange = np.where(np.arange(N) % 2, "strange", LABELS)
-    assert model.conformalize(BAGS[:-1], strange[:-1]).predict_set(BAGS, 0.6).all()
-    assert not model.predict_set(BAGS, 0.3).all()
+    assert model.conformalize(BAGS[:-1], strange[:-1]).predict_set(BAGS, coverage=0.6).all()
+    assert not model.predict_set(BAGS, coverage=0.3).all()
 
 
 def test_saved_and_written(tmp_path):
@@ -110,8 +110,8 @@ def test_saved_and_written(tmp_path):
     for name, model in (("held", held), ("folded", folded)):
         model.save(tmp_path / name)
         loaded = load_model(tmp_path / name)
-        expected = model.predict_set(BAGS, 0.7)
-        np.testing.assert_array_equal(loaded.predict_set(store, 0.7).compute(), expected)
+        expected = model.predict_set(BAGS, coverage=0.7)
+        np.testing.assert_array_equal(loaded.predict_set(store, coverage=0.7).compute(), expected)
         url = tmp_path / f"{name}.parquet"
         write_predictions(loaded, store, url, columns=["set"], coverage=0.7)
         table = pd.read_parquet(url)[["set_0", "set_1", "set_2"]]
@@ -126,7 +126,7 @@ def test_measured_coverage(tmp_path):
     assert judge_intervals(model, store) == []  # made of the bags held out
     other = stored(tmp_path / "o.zarr", BAGS[:40], CODES[:40].astype(float), ["kind"])
     for item in judge_intervals(model, other):
-        sets = model.predict_set(BAGS[:40], item["coverage"])
+        sets = model.predict_set(BAGS[:40], coverage=item["coverage"])
         assert item["target"] == "kind"
         assert item["covered"] == pytest.approx(sets[np.arange(40), CODES[:40]].mean())
         assert item["mean_size"] == pytest.approx(sets.sum(axis=1).mean())
@@ -139,7 +139,7 @@ def test_refused(tmp_path):
         model.predict_set(BAGS)
     model = classifier().fit(BAGS, LABELS, holdout=0.2)
     with pytest.raises(ParameterError, match="takes 99 held-out bags"):
-        model.predict_set(BAGS, 0.99)
+        model.predict_set(BAGS, coverage=0.99)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     with pytest.raises(ModelError, match="no column 'lower'; its prediction sets are the column"):
         write_predictions(model, store, tmp_path / "p.parquet", columns=["lower"])

@@ -59,7 +59,9 @@ def test_a_round(tmp_path):
     """The decision, and the errors that it was made by."""
     stored(tmp_path / "s.zarr", BAGS, Y, ["y"])
     estimator = DoubleBasisRegressor("moments", alpha=1e-3)
-    spec = Retraining(str(tmp_path / "s.zarr"), str(tmp_path / "m"), estimator, target="y")
+    spec = Retraining(
+        str(tmp_path / "s.zarr"), str(tmp_path / "m"), estimator=estimator, target="y"
+    )
     result = retrain(spec)
     assert "decision: promoted" in str(result)
     error, spread = result.report["error"], result.report["standard_error"]

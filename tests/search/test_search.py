@@ -187,7 +187,7 @@ def test_regions_of_a_model_of_bags(model, monkeypatch):
     """The bag of each region and draw, one by one; in small batches, too."""
     places = np.linspace(0, 4, 13)[:, None]
     regions = [range(0, 5), [4, 5, 6, 7], np.arange(6, 13)]
-    judged = BagRegions(model, [np.array(r) for r in regions], "up", coordinates=places)
+    judged = BagRegions(model, [np.array(r) for r in regions], label="up", coordinates=places)
     draws = np.random.default_rng(1).normal(size=(7, 13, 1))
     expected = [
         [
@@ -220,7 +220,7 @@ def test_search_asks_where_most_is_expected(model):
     places = np.linspace(0, 12, 37)[:, None]
     truth = np.where(places < 6, np.maximum(places - 3, 0), 3.0 - 0.5 * (places - 6))[:, 0]
     slopes = BagRegions(
-        model, [np.arange(k, k + 7) for k in range(0, 31, 3)], "up", coordinates=places
+        model, [np.arange(k, k + 7) for k in range(0, 31, 3)], label="up", coordinates=places
     )
     search = PatternSearch(
         Field(places, 4 * RBF(2.0), noise=1e-4), slopes, threshold=0.7, n_candidates=12, seed=4
@@ -260,14 +260,14 @@ PLACES = np.zeros((4, 1))
             lambda m: ProbitRegions.of_means([[0, 4]], n_places=4, scale=1.0, offset=0.0),
             "region 0 has place 4 of 4",
         ),
-        (lambda m: BagRegions(m, [[0]], "left"), "label is 'left'; the model's classes"),
-        (lambda m: BagRegions(m, [], "up"), "there are no regions"),
-        (lambda m: BagRegions(m, [[0], []], "up"), "region 1 has shape"),
-        (lambda m: BagRegions(m, [[0, -1]], "up"), r"region 0 has places \[0, -1\]"),
-        (lambda m: BagRegions(m, [[0, 4]], "up", coordinates=PLACES), "5 places"),
-        (lambda m: BagRegions(LogisticRegression(), [[0]], "up"), "DoubleBasisClassifier"),
+        (lambda m: BagRegions(m, [[0]], label="left"), "label is 'left'; the model's classes"),
+        (lambda m: BagRegions(m, [], label="up"), "there are no regions"),
+        (lambda m: BagRegions(m, [[0], []], label="up"), "region 1 has shape"),
+        (lambda m: BagRegions(m, [[0, -1]], label="up"), r"region 0 has places \[0, -1\]"),
+        (lambda m: BagRegions(m, [[0, 4]], label="up", coordinates=PLACES), "5 places"),
+        (lambda m: BagRegions(LogisticRegression(), [[0]], label="up"), "DoubleBasisClassifier"),
         (
-            lambda m: PatternSearch(Field(PLACES, RBF()), BagRegions(m, [[0, 4]], "up")),
+            lambda m: PatternSearch(Field(PLACES, RBF()), BagRegions(m, [[0, 4]], label="up")),
             "region 0 has place 4; the field has 4 places",
         ),
         (

@@ -56,11 +56,11 @@ def test_trajectory():
     angle = np.linspace(0, np.pi, 30)
     places = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     distances = np.linalg.norm(places[:, None] - places[None], axis=2)
-    assert trajectory_score(distances, np.arange(30), 0, n_neighbors=4) == pytest.approx(1)
+    assert trajectory_score(distances, np.arange(30), root=0, n_neighbors=4) == pytest.approx(1)
     shuffled = np.random.default_rng(0).permutation(30).astype(float)
-    assert trajectory_score(distances, shuffled, 0, n_neighbors=4) < 0.5
+    assert trajectory_score(distances, shuffled, root=0, n_neighbors=4) < 0.5
     apart = on_a_line([*np.arange(10), *np.arange(1000, 1010)])
-    assert trajectory_score(apart, [0] * 10 + [1] * 10, 0, n_neighbors=3) > 0.8
+    assert trajectory_score(apart, [0] * 10 + [1] * 10, root=0, n_neighbors=3) > 0.8
 
 
 @pytest.mark.parametrize("bad", [np.zeros((2, 3)), [[0, -1], [-1, 0]], [[0, np.nan], [1, 0]]])

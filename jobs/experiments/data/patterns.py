@@ -76,7 +76,7 @@ def plumes(side: int, window: int, stride: int, n_train: int, rng: np.random.Gen
     """Return a draw of the prior, and windows whose mean is among the highest."""
     places, regions = _grid(side), windows(side, window, stride)
     field = Field(places, RBF(0.5 * window), noise=_NOISE)
-    truth = field.draw(1, rng)[0]
+    truth = field.draw(1, seed=rng)[0]
     level = float(np.quantile([truth[region].mean() for region in regions], RARE))
     highest = ProbitRegions.of_means(
         regions, n_places=len(places), scale=STEEPNESS, offset=-STEEPNESS * level
@@ -97,7 +97,9 @@ def vortices(
     learnt.fit(places[seen], flow(places, window, rng)[seen])
     field = Field(places, learnt.kernel_, noise=_NOISE, n_components=2)
     model = learn(window, n_train, rng)
-    classifier = BagRegions(model, windows(side, window, stride), "vortex", coordinates=places)
+    classifier = BagRegions(
+        model, windows(side, window, stride), label="vortex", coordinates=places
+    )
     every = np.arange(len(classifier.regions))
     truth = flow(places, window, rng)
     while (classifier.salience(truth[None], every) > THRESHOLD).sum() < MIN_WINDOWS:

@@ -128,7 +128,7 @@ class IntervalCoverage(Experiment[Sizes]):
         model = (
             DoubleBasisRegressor().fit(bags, labels).conformalize(bags, labels, cv=INTERVAL_FOLDS)
         )
-        low, high = model.predict_interval(new, _COVERAGE)
+        low, high = model.predict_interval(new, coverage=_COVERAGE)
         inside = (low <= truth) & (truth <= high)
         sizes = np.array([len(bag) for bag in new])
         best = _inside_quantiles(new, truth) if p["data"] in KNOWN else None

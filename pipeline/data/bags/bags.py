@@ -148,6 +148,7 @@ class Ragged(Sequence[np.ndarray]):
     def in_order_of(
         self,
         names: Names,
+        *,
         what: str,
         reference: str,
         error: type[BagbasisError] = DataError,

@@ -72,6 +72,7 @@ class Box:
         cls,
         box: Box | Sequence[Sequence[float]] | None,
         n_dims: Annotated[int, Integer(1)] | None,
+        *,
         name: str = "box",
     ) -> Box:
         """Return the box with the given (lo, hi) of each dimension; the unit cube for None.
@@ -217,7 +218,7 @@ def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:
     if box is None:
         return QUANTILE
     if not isinstance(box, Mapping):
-        return Box.of(box, n_dims, name)  # type: ignore[arg-type]  # which it checks
+        return Box.of(box, n_dims, name=name)  # type: ignore[arg-type]  # which it checks
     if set(box) != {"quantile"}:
         raise ParameterError(
             f'{name} is {dict(box)}; expected one (lo, hi) per dimension, or {{"quantile": share}}'

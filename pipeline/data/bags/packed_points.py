@@ -38,7 +38,7 @@ def box_of(
     """Return `Box.of`; without a box, whole numbers get a box from 0 to 255."""
     if box is None and np.dtype(stored) == WHOLE:
         box = [(0.0, float(_LARGEST))] * n_dims
-    return Box.of(box, n_dims, name)
+    return Box.of(box, n_dims, name=name)
 
 
 def encode(

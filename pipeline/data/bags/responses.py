@@ -67,6 +67,7 @@ class Responses(Ragged):
         cls,
         n_bags: Annotated[int, Integer(0, _MAX_BAGS)],
         n_dims: Annotated[int, Integer(1, MAX_DIMS)],
+        *,
         dtype: DTypeLike = np.float32,
     ) -> Responses:
         """Make the empty responses of bags without any response."""

@@ -173,7 +173,9 @@ class LabelledBags:
 
     def ordered(self, bags: Bags) -> Bags:
         """Return bags that were read from the data in the order of ``coordinates``."""
-        return bags.in_order_of(self.coordinates, self.url or "these bags", "expected are")
+        return bags.in_order_of(
+            self.coordinates, what=self.url or "these bags", reference="expected are"
+        )
 
     @property
     def response_names(self) -> list[str] | None:

@@ -160,7 +160,7 @@ class StoreMeta(Saved):
             if version == WITH_RESPONSES.version:
                 counts.append("n_response_points")
                 values["response_box"] = Box.of(
-                    values["response_box"], values["response_dims"], "response_box"
+                    values["response_box"], values["response_dims"], name="response_box"
                 )
             elif any(name in values for name in RESPONSE_FIELDS):
                 raise ValueError(f"responses in format {version}")

@@ -270,7 +270,10 @@ class AppendSession:
         """
         self._check_movable()
         dims = self._response_dims()
-        response_box, ranges = Box.of(box, dims, "response_box"), self._given(RESPONSE_POINTS.name)
+        response_box, ranges = (
+            Box.of(box, dims, name="response_box"),
+            self._given(RESPONSE_POINTS.name),
+        )
         self._meta = replace(self._meta, response_box=response_box, ranges=ranges)
 
     def _check_movable(self) -> None:
@@ -297,7 +300,9 @@ class AppendSession:
 
     def _in_our_order(self, sets: AnyRagged, key: str, what: str) -> AnyRagged:
         """Return sets with their coordinates in the store's order; DataError for other names."""
-        return sets.in_order_of(self._names.get(key), what, f"those of {self._url} are")
+        return sets.in_order_of(
+            self._names.get(key), what=what, reference=f"those of {self._url} are"
+        )
 
     def _new_names(self, bags: Bags, responses: Responses | None) -> dict[str, list[str]]:
         """Return the names of the first bags' coordinates, if the store has no names yet."""
@@ -433,7 +438,7 @@ class AppendSession:
             return None
         dims = self._response_dims()
         if responses is None:
-            return Responses.none(n_new, dims, points_dtype(dtype))
+            return Responses.none(n_new, dims, dtype=points_dtype(dtype))
         checked = as_responses(
             responses, n_new, n_dims=dims, ids=ids, dtype=None if dtype in PACKED else dtype
         )

@@ -202,11 +202,11 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         return kernel_matrix(divergences, self.scale_)
 
     @checked
-    def transform(self, X: BagsInMemory, progress: Progress | None = None) -> Floats:
+    def transform(self, X: BagsInMemory, *, progress: Progress | None = None) -> Floats:
         """Return the kernel between bags of X and training bags, shape (n_bags, N)."""
         check_is_fitted(self)
         names = self.bags_.coordinate_names
-        X = as_bags(X).in_order_of(names, "bags of X", "the kernel was fitted on")
+        X = as_bags(X).in_order_of(names, what="bags of X", reference="the kernel was fitted on")
         divergences = self._divergences(X, self.bags_, progress)
         if self._spec().is_directed:
             divergences += self._divergences(self.bags_, X, progress).T

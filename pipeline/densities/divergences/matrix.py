@@ -121,7 +121,9 @@ def divergence_matrix(
     rows = as_bags(X)
     columns = None
     if Y is not None:
-        columns = as_bags(Y).in_order_of(rows.coordinate_names, "bags of Y", "those of X are")
+        columns = as_bags(Y).in_order_of(
+            rows.coordinate_names, what="bags of Y", reference="those of X are"
+        )
     if columns is not None and columns.n_dims != rows.n_dims:
         raise DataError(f"bags of X have dimension {rows.n_dims}, those of Y {columns.n_dims}")
     shape = (len(rows), len(rows if columns is None else columns))

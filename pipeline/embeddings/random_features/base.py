@@ -207,6 +207,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
         self,
         sample: SampleRows,
         blocks: Blocks,
+        *,
         median: Callable[[NDArray[Any]], float] = median_distance,
     ) -> float:
         """Return σ; the ``median`` distance of a sample is computed only if it is needed.

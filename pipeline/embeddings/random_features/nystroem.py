@@ -345,7 +345,7 @@ class NystroemFeatures(RandomFeatures):
             n_landmarks = len(rows)
         kernel = LandmarkKernel(self.kernel, float(self.nu), blocks)
         median = median_l1_distance if self.kernel == LAPLACIAN else median_distance
-        scale = self.resolve_scale(lambda n: spread_rows(rows, n), blocks, median)
+        scale = self.resolve_scale(lambda n: spread_rows(rows, n), blocks, median=median)
         scaled = (rows - rows.mean(axis=0)) / scale
         chosen = self._chosen(scaled, kernel, n_landmarks)
         return NystroemSpec(

@@ -239,7 +239,7 @@ def _add_responses(
     if rows is not None:
         rows, positions = _positions(bags, rows, "response", table, unknown)
     if rows is None or not len(rows):
-        return bags._replace(responses=Responses.none(n_bags, n_dims, bags.bags.points.dtype))
+        return bags._replace(responses=Responses.none(n_bags, n_dims, dtype=bags.bags.points.dtype))
     sizes = np.bincount(positions, minlength=n_bags)
     responses = Responses.trusted(_matrix(rows, "x"), offsets_of(sizes.astype(np.int64)))
     return bags._replace(responses=responses)

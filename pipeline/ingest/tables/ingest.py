@@ -320,6 +320,7 @@ class TableIngest(StoreSettings):
     def run(
         self,
         engine: Annotated[LocalEngine, Instance()] | None = None,
+        *,
         tally: Annotated[Tally, Instance()] | None = None,
     ) -> BagStore:
         """Make the store, or append to it.

@@ -94,6 +94,7 @@ class Checkpoints:
     def __init__(
         self,
         url: Annotated[str | os.PathLike[str], Url],
+        *,
         seconds: CheckpointSeconds = CHECKPOINT_SECONDS,
     ) -> None:
         self.url = normalize_url(url)
@@ -176,7 +177,7 @@ def checkpoints_of(
     """
     if checkpoints is None or isinstance(checkpoints, Checkpoints):
         return nullcontext(checkpoints)
-    return Checkpoints(checkpoints, seconds)
+    return Checkpoints(checkpoints, seconds=seconds)
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,9 @@ class DensityOutcome(Outcome):
     def _present(self, labels: Responses) -> Bags:
         """Return the responses that are not empty, with the coordinates of those fitted."""
         reference = "the model was fitted on"
-        return labels.in_order_of(self.response_names, "responses", reference).present
+        return labels.in_order_of(
+            self.response_names, what="responses", reference=reference
+        ).present
 
     @override
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:

@@ -40,7 +40,7 @@ class DensityPrediction(Generic[_Model]):
         return mean_of(self.model_)
 
     @checked
-    def densities(self, X: BagsInMemory, project: bool = False) -> Densities:
+    def densities(self, X: BagsInMemory, *, project: bool = False) -> Densities:
         """Return the predicted densities of bags in memory.
 
         The result can be evaluated, sampled and reduced to marginals.

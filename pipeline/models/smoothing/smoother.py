@@ -210,7 +210,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             warn_of_alike(len(labels), labels.var(axis=0), labels.mean(axis=0), names)
 
     @checked
-    def predict(self, X: BagsLike, progress: Progress | None = None) -> Floats:
+    def predict(self, X: BagsLike, *, progress: Progress | None = None) -> Floats:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
         Parameters

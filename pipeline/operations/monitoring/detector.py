@@ -368,7 +368,7 @@ class DriftDetector(BaseEstimator):
     # ------------------------------------------------------------------ keeping
 
     @checked
-    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+    def save(self, url: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the detector to one file, atomically.
 
         Parameters

@@ -293,7 +293,7 @@ class Registry:
     # ------------------------------------------------------------------ the champion
 
     @checked
-    def promote(self, name: str, n_changes: Annotated[int, Integer(0)] | None = None) -> None:
+    def promote(self, name: str, *, n_changes: Annotated[int, Integer(0)] | None = None) -> None:
         """Make a registered model the champion, after reading and checking the model.
 
         Promoting the current champion does nothing.

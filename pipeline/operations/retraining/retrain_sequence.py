@@ -90,7 +90,7 @@ class RoundResult:
     >>> from bagbasis.operations import Retraining, retrain
     >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
     >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
-    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> spec = Retraining('bags.zarr', 'models', estimator=estimator, target='y')
     >>> result = retrain(spec)
     >>> result.decision, result.report['number']
     ('promoted', 1)
@@ -181,7 +181,7 @@ def retrain(
     >>> from bagbasis.operations import Retraining, retrain
     >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
     >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
-    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> spec = Retraining('bags.zarr', 'models', estimator=estimator, target='y')
     >>> retrain(spec).decision  # the first model has no rival
     'promoted'
     >>> retrain(spec).decision
@@ -223,7 +223,7 @@ def _carry_out(
     registry = Registry(spec.registry_url)
     changes, name = registry.history(), journal.state.model
     if journal.promote and len(changes) == journal.n_changes:
-        registry.promote(name, journal.n_changes)
+        registry.promote(name, n_changes=journal.n_changes)
         changes = registry.history()
     if journal.promote and registry.current() != name:
         stays = f"it stays {registry.current()}" if changes else "there is none now"

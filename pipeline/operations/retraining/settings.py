@@ -23,6 +23,7 @@ from ...core import (
     checked,
     keep_checked,
 )
+from ...core.declarations import named_calls
 from ...core.errors import ParameterError, shown
 from ...core.moved import renamed_fields
 from ...core.saved import Saved
@@ -173,6 +174,7 @@ class Spending(Saved):
 
 
 @renamed_fields
+@named_calls
 @dataclass(frozen=True)
 class Retraining:
     """Settings of `retrain`: data, model, window, gates and rules of promotion.
@@ -234,15 +236,15 @@ class Retraining:
     >>> from bagbasis.operations import Retraining, retrain
     >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
     >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
-    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> spec = Retraining('bags.zarr', 'models', estimator=estimator, target='y')
     >>> retrain(spec).decision
     'promoted'
     """
 
     data_url: str
     registry_url: str
-    estimator: Annotated[DoubleBasis, Instance()]
     _: KW_ONLY
+    estimator: Annotated[DoubleBasis, Instance()]
     state_url: str | None = None
     target: str | TextList | None = None
     holdout: Annotated[float, Fraction] | TextMapping = 0.1

@@ -91,7 +91,7 @@ class Round(Saved):
     >>> from bagbasis.operations import Retraining, retrain
     >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
     >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
-    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> spec = Retraining('bags.zarr', 'models', estimator=estimator, target='y')
     >>> report = retrain(spec).report  # has the round and how it was judged
     >>> report['number'], report['n_new']
     (1, 80)

@@ -145,7 +145,8 @@ def test_intervals_and_importance_follow_the_ids():
     expected = regressor().fit(groups, in_order)
     expected.conformalize(groups, in_order, cv=5, groups=patients.to_numpy())
     np.testing.assert_array_equal(
-        fitted.predict_interval(groups, 0.8), expected.predict_interval(groups, 0.8)
+        fitted.predict_interval(groups, coverage=0.8),
+        expected.predict_interval(groups, coverage=0.8),
     )
     drops = permutation_importance(fitted, groups, y, groups=shuffled).drop
     np.testing.assert_array_equal(

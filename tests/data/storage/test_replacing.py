@@ -26,7 +26,7 @@ def write_store(url):
 
 
 def write_model(url, overwrite=True):
-    fitted("one target").save(url, overwrite)
+    fitted("one target").save(url, overwrite=overwrite)
 
 
 def write_zarr(url, overwrite=True, format="zarr"):
@@ -126,7 +126,7 @@ def dying(monkeypatch, n=10**6):
 
 
 def save(url, kind, overwrite=True):
-    fitted(kind).save(url, overwrite)
+    fitted(kind).save(url, overwrite=overwrite)
 
 
 def predict(url, kind, overwrite=True):

@@ -57,6 +57,6 @@ def test_distance_is_that_of_kernel_density_estimates(n_dims, bandwidth):
     assert spec.embed(bags, rows) == 0
     result = np.linalg.norm(rows[:, None] - rows, axis=2)
     at = np.stack(np.meshgrid(*[MIDPOINTS] * n_dims, indexing="ij"), axis=-1).reshape(-1, n_dims)
-    values = kde_at(bags, at, bandwidth)
+    values = kde_at(bags, at, bandwidth=bandwidth)
     squares = ((values[:, None] - values) ** 2).mean(axis=2)
     np.testing.assert_allclose(result, np.sqrt(squares), rtol=0.01)

@@ -20,7 +20,7 @@ def store(tmp_path):
 
 def check(actual, model, rows):
     for item in actual:
-        low, high = model.predict_interval([BAGS[i] for i in rows], item["coverage"])
+        low, high = model.predict_interval([BAGS[i] for i in rows], coverage=item["coverage"])
         j = ["a", "b"].index(item["target"])
         low, high, y = low[:, j], high[:, j], TWO[rows, j]
         share = ((low <= y) & (y <= high)).mean()

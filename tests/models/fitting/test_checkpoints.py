@@ -206,7 +206,7 @@ def test_interval(store, tmp_path, seconds, tasks):
     task = task_of(store)
     of_a_task = task.seconds / N_TASKS
     value = seconds * of_a_task * (1 + 1e-9)
-    assert Checkpoints(tmp_path / "kept", value).store_of(task).every == tasks
+    assert Checkpoints(tmp_path / "kept", seconds=value).store_of(task).every == tasks
 
 
 def test_no_two_fits_share(store, tmp_path, monkeypatch):
@@ -231,7 +231,7 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
     urls = [saved.store_of(item).url for item in changed]
     with pass_limits(small_tasks=16):
         urls.append(saved.store_of(replace(task)).url)
-    urls.append(Checkpoints(tmp_path / "kept", 1e-9).store_of(task).url)
+    urls.append(Checkpoints(tmp_path / "kept", seconds=1e-9).store_of(task).url)
     monkeypatch.setattr("bagbasis.models.fitting.checkpoints.digest_of_sources", lambda: "other")
     urls.append(saved.store_of(task).url)
     monkeypatch.setattr(

@@ -166,7 +166,7 @@ def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
         return run(*args, **kwargs)
 
     monkeypatch.setattr(matrix_free, "run_pass", killed_in_pass)
-    checkpoints = Checkpoints(tmp_path / "kept", 1e-9)
+    checkpoints = Checkpoints(tmp_path / "kept", seconds=1e-9)
     for _ in range(3):
         with pytest.raises(_Killed):
             regressor(alpha).fit(store, checkpoints=checkpoints)
