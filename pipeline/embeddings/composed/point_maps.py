@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ...core import Boolean, Constraint, Fraction, Integer, ListOf, None_, OneOf
 from ...core.arrays import Floats
@@ -24,21 +22,36 @@ from ...core.sklearn_bases import BaseEstimator
 from ...data.bags.bags import Bags
 from .row_moments import RowMoments, count_axes, principal_axes, signed
 
+if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
 EPS = float(np.finfo(np.float64).eps)
 _MIN_DEVIATION = 1e-7  # relative to the largest: whitening would amplify rounding errors below it
 # By the names that saved models and configs have of them.
 _FUNCTIONS: dict[str, Any] = {
     kind.__name__: kind for kind in (np.log, np.log1p, np.log10, np.sqrt, np.cbrt, np.arcsinh)
 }
-TRANSFORMERS = {
-    kind.__name__: kind for kind in (StandardScaler, PCA, FunctionTransformer, ColumnTransformer)
+SCALER, COMPONENTS, FUNCTION, COLUMNS = (
+    "StandardScaler",
+    "PCA",
+    "FunctionTransformer",
+    "ColumnTransformer",
+)
+# Their modules, which are loaded by what uses them: they load a tenth of a second of others.
+_MODULES = {
+    SCALER: "sklearn.preprocessing",
+    COMPONENTS: "sklearn.decomposition",
+    FUNCTION: "sklearn.preprocessing",
+    COLUMNS: "sklearn.compose",
 }
 # Their parameters that change the result: which solver finds the axes does not.
 PARAMS: dict[str, dict[str, Constraint[Any]]] = {
-    "StandardScaler": {"with_mean": Boolean, "with_std": Boolean},
-    "PCA": {"n_components": Integer(1) | Fraction | None_, "whiten": Boolean},
-    "FunctionTransformer": {"func": OneOf(*_FUNCTIONS) | None_},
-    "ColumnTransformer": {"columns": ListOf(Integer(0), 1)},
+    SCALER: {"with_mean": Boolean, "with_std": Boolean},
+    COMPONENTS: {"n_components": Integer(1) | Fraction | None_, "whiten": Boolean},
+    FUNCTION: {"func": OneOf(*_FUNCTIONS) | None_},
+    COLUMNS: {"columns": ListOf(Integer(0), 1)},
 }
 SUPPORTED = (
     "StandardScaler, PCA, FunctionTransformer of numpy's "
@@ -184,49 +197,53 @@ def fit_steps(transformer: object, measure: _Measure) -> tuple[PointStep, ...]:
     steps: list[PointStep] = []
     moments: RowMoments | None = None
     flat = flatten(transformer)
-    rotates = any(isinstance(transformer_step, PCA) for transformer_step in flat)
-    for transformer_step in flat:
-        if isinstance(transformer_step, FunctionTransformer):
-            step, moments = PointStep(_name_of(transformer_step)), None
-        elif isinstance(transformer_step, ColumnTransformer):
-            step = PointStep(columns=_columns_of(transformer_step))
+    rotates = any(kind == COMPONENTS for kind, _ in flat)
+    for kind, inner in flat:
+        if kind == FUNCTION:
+            step, moments = PointStep(_name_of(inner)), None
+        elif kind == COLUMNS:
+            step = PointStep(columns=_columns_of(inner))
             moments = None if moments is None else _moments_after(step, moments)
         else:
             moments = measure(tuple(steps), rotates) if moments is None else moments
-            fit = _scaling if isinstance(transformer_step, StandardScaler) else _components
-            step = fit(transformer_step, moments)
+            step = (_scaling if kind == SCALER else _components)(inner, moments)
             moments = _moments_after(step, moments)
         steps.append(step)
     return tuple(steps)
 
 
-def flatten(transformer: object) -> list[BaseEstimator]:
-    """Return the steps of pipelines, none of which is a pipeline; ParameterError for others."""
+def flatten(transformer: object) -> list[tuple[str, Any]]:
+    """Return the steps of pipelines, none of which is a pipeline, after their classes' names.
+
+    Raises
+    ------
+    ParameterError
+        For others than the supported transformers.
+    """
     if isinstance(transformer, Pipeline):
-        inner = [
-            inner_step
-            for _, inner_step in transformer.steps
-            if inner_step not in (None, "passthrough")
-        ]
-        return [step for inner_step in inner for step in flatten(inner_step)]
-    if type(transformer) not in TRANSFORMERS.values():
+        inner = [step for _, step in transformer.steps if step not in (None, "passthrough")]
+        return [pair for step in inner for pair in flatten(step)]
+    name = type(transformer).__name__
+    if name not in PARAMS or type(transformer) is not _class_of(name):
         raise ParameterError(
             f"transformer is {shown(transformer)}, which cannot be fitted in one pass and saved "
             f"without pickle; expected {SUPPORTED}"
         )
-    assert isinstance(transformer, (StandardScaler, PCA, FunctionTransformer, ColumnTransformer))
-    return [transformer]
+    return [(name, transformer)]
+
+
+def _class_of(name: str) -> Any:  # noqa: ANN401 - a class of scikit-learn
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def transformer_to_list(transformer: object) -> list[dict[str, Any]]:
     """Return name and parameters of each step, as a saved model has them."""
     written = []
-    for step in flatten(transformer):
-        name = type(step).__name__
+    for name, step in flatten(transformer):
         params = {key: value for key, value in step.get_params().items() if key in PARAMS[name]}
-        if isinstance(step, FunctionTransformer):
+        if name == FUNCTION:
             params = {"func": _name_of(step)}
-        if isinstance(step, ColumnTransformer):
+        if name == COLUMNS:
             params = {"columns": list(_columns_of(step))}
         written.append({"name": name, **params})
     return written
@@ -247,9 +264,9 @@ def checked_steps(steps: object) -> list[dict[str, Any]] | None:
 
 def _checked_step(step: object) -> dict[str, Any]:
     written = dict(step) if isinstance(step, Mapping) else {"name": step}
-    name = OneOf(*TRANSFORMERS).check("transformer", written.pop("name", None))
-    known, kind = PARAMS[name], TRANSFORMERS[name]
-    values = {} if kind is ColumnTransformer else kind().get_params()
+    name = OneOf(*PARAMS).check("transformer", written.pop("name", None))
+    known = PARAMS[name]
+    values = {} if name == COLUMNS else _class_of(name)().get_params()
     for key in dict.fromkeys([*written, *known]):
         OneOf(*known).check(f"a parameter of transformer {name}", key)
         values[key] = known[key].check(key, (values | written).get(key))
@@ -261,16 +278,17 @@ def transformer_of(values: Sequence[Mapping[str, Any]]) -> BaseEstimator:
     made: list[Any] = []
     for written in values:
         params = dict(written)
-        kind = TRANSFORMERS[params.pop("name")]
+        name = params.pop("name")
         if params.get("func") is not None:
             params["func"] = _FUNCTIONS[params["func"]]
-        made.append(kind(**params) if kind is not ColumnTransformer else keeping(**params))
+        made.append(keeping(**params) if name == COLUMNS else _class_of(name)(**params))
     return made[0] if len(made) == 1 else make_pipeline(*made)
 
 
 def keeping(columns: Sequence[int]) -> ColumnTransformer:
     """Return the transformer that keeps some columns and leaves the others out."""
-    return ColumnTransformer([("kept", "passthrough", list(columns))])
+    transformer: ColumnTransformer = _class_of(COLUMNS)([("kept", "passthrough", list(columns))])
+    return transformer
 
 
 def _columns_of(transformer: ColumnTransformer) -> tuple[int, ...]:

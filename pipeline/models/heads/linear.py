@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 from typing_extensions import override
 
@@ -17,6 +16,9 @@ from ...core.arrays import Floats, Integers
 from ...core.held_out_choice import simplest_within
 from ..fitting.fold_errors import FoldRows
 from ..model_state import ModelState, OptionalPart
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import Ridge
 
 HEAD_PENALTIES = np.logspace(-2, 4, 7)  # of standardised columns: from hardly any to all but all
 # Bags and columns up to which other summaries than means are tried: fits take at most seconds.
@@ -102,7 +104,7 @@ class LinearHead(OptionalPart):
         each = _out_of_fold(x, y, weights, folds, bounded)
         losses = [weights @ ((predicted - y) ** 2 / judged.units).sum(axis=1) for predicted in each]
         best = int(np.argmin(losses))
-        ridge = Ridge(HEAD_PENALTIES[best]).fit(x, y, weights)
+        ridge = _ridge(HEAD_PENALTIES[best]).fit(x, y, weights)
         coef = np.reshape(ridge.coef_, (y.shape[1], -1))  # of one label scikit-learn drops the axis
         coef = (coef if turned is None else coef @ turned) / scaler.scale_
         intercept = np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_
@@ -132,6 +134,12 @@ class LinearHead(OptionalPart):
             raise ValueError("the linear head has a range of other columns")
 
 
+def _ridge(penalty: float) -> Ridge:
+    from sklearn.linear_model import Ridge  # noqa: PLC0415 - most fits have no linear head
+
+    return Ridge(penalty)
+
+
 def _out_of_fold(x: Floats, y: Floats, weights: Floats, folds: Integers, bounded: bool) -> Floats:
     """Return out-of-fold predictions of the ridge by each penalty, shape (penalties, n, k).
 
@@ -143,7 +151,7 @@ def _out_of_fold(x: Floats, y: Floats, weights: Floats, folds: Integers, bounded
         known, new = x[~out], x[out]
         new = np.clip(new, known.min(axis=0), known.max(axis=0)) if bounded else new
         for penalty, by_penalty in zip(HEAD_PENALTIES, predicted, strict=True):
-            ridge = Ridge(penalty).fit(known, y[~out], weights[~out])
+            ridge = _ridge(penalty).fit(known, y[~out], weights[~out])
             by_penalty[out] = ridge.predict(new).reshape(-1, y.shape[1])
     return predicted
 
