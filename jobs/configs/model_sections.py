@@ -14,10 +14,10 @@ from bagbasis.core.declarations import joined_parameters
 from bagbasis.core.errors import ConfigError
 from bagbasis.data.labelled.holdout import Holdout
 from bagbasis.models import save_model
+from bagbasis.models.fitting.fit_parameters import AUTO
 
 from .config import ClusterConfig, Section, WeightColumn
 from .sections import (
-    AUTO,
     DEFAULT_EMBEDDING,
     EmbeddingSection,
     FeaturesSection,

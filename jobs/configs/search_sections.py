@@ -11,13 +11,13 @@ from pydantic import Field, ValidationError
 from bagbasis.core import parameters_of
 from bagbasis.core.config_errors import accepted_by
 from bagbasis.core.errors import ConfigError, closest
+from bagbasis.embeddings.kinds import INNER
 from bagbasis.models import Search
 from bagbasis.models.tuning.few_bags import TUNED_AT_ONCE
 
 from .config import Section
 from .sections import (
     DEFAULT_EMBEDDING,
-    INNER,
     NAMED,
     embedding_section,
     is_automatic,

@@ -207,11 +207,13 @@ if TYPE_CHECKING:
     EmbeddingOption = str | None
     ResponseSection = Section
 
-    class FeaturesSection(Section):
+    class _FeaturesSection(Section):
         """What is read here of both kinds."""
 
         n_features: int
         scale: float | str
+
+    FeaturesSection = _FeaturesSection | Literal[False]
 else:
     FeaturesSection = Annotated[
         union_of({**FEATURES, AUTO: _AUTOMATIC_FEATURES, NONE: Literal[False]}, DEFAULT_FEATURES),

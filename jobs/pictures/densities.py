@@ -17,8 +17,9 @@ from bagbasis import Box
 from bagbasis.densities import Densities, estimate_densities
 from bagbasis.embeddings import SeriesShape
 from bagbasis.plotting.bags import DENSITY, DENSITY_GRID as PLOTTED_GRID, MAX_DOTS, draw_plane
+from bagbasis.plotting.style import BLUE, GREY, ORANGE
 
-from .evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
+from .evaluation import new_figure, save_figure
 
 _DENSITY_GRID = {**PLOTTED_GRID, 3: 48}  # midpoints per dimension of a density that is drawn
 TITLE_LETTERS = 44  # letters in a title line, which is as wide as a panel

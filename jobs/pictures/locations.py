@@ -23,8 +23,9 @@ from sklearn.decomposition import PCA
 
 from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import HypothesisResult
+from bagbasis.plotting.style import BLUE, ORANGE
 
-from .evaluation import BLUE, ORANGE, new_figure, save_figure
+from .evaluation import new_figure, save_figure
 
 _MAX_AXES = 10  # number of coordinates, or principal directions, from which a plane is chosen
 _N_PARTS = 8  # parts of an axis, with equally many rows each, by which planes are compared

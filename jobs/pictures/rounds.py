@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bagbasis.operations import Round
+from bagbasis.plotting.style import BLUE, GREY, ORANGE
 
-from .evaluation import BLUE, GREY, ORANGE, new_figure
+from .evaluation import new_figure
 
 _MAX_NAMED = 12  # newest rounds, whose numbers of bags are written as text
 GATES = {"inputs": ("o", BLUE), "concept": ("s", ORANGE), "labels": ("^", "black")}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
-from bagbasis.plotting.style import MAX_LETTERS
+from bagbasis.plotting.style import GREY, MAX_LETTERS
 
-from .evaluation import GREY, new_figure, save_figure
+from .evaluation import new_figure, save_figure
 
 if TYPE_CHECKING:
     from bagbasis.models import Rung, Score

@@ -36,7 +36,7 @@ def check_dtype(name: str, value: object, *more: DTypeLike) -> np.dtype[Any]:
         If the dtype is another one.
     """
     try:
-        dtype = np.dtype(value) if value is not None else None  # type: ignore[call-overload]
+        dtype: np.dtype[Any] | None = np.dtype(value) if value is not None else None  # type: ignore[call-overload]
         if hasattr(value, "dtype") and not isinstance(value, type):
             dtype = None  # values, whose dtype numpy takes
     except (TypeError, ValueError):

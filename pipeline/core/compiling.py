@@ -36,6 +36,8 @@ except ValueError as error:
         f"Numba cannot use what the environment says ({error}); see its variables NUMBA_…"
     ) from error
 
+__all__ = ["events"]
+
 if folder := vars(config)["CACHE_DIR"]:  # kernels that are read from there are run
     try:
         vars(config)["CACHE_DIR"] = code_folder(folder)
@@ -46,7 +48,7 @@ if folder := vars(config)["CACHE_DIR"]:  # kernels that are read from there are 
         ) from error
 
 UNSIGNED = np.uint64  # type of an index: a signed one is first tested for counting from the end
-Decorator = Callable[[Callable[..., Any]], Any]
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 NEWEST_NUMBA = 0, 68  # latest version of Numba whose kept code `_MachineCode` knows how to load
 # Time that NumPy may take instead of one kernel: about that of compiling it.
 SECONDS_BEFORE_COMPILING = 1.0

@@ -197,8 +197,9 @@ def mean_and_error(
 
 def _shares(n_units: int, weights: ArrayLike | None) -> Floats:
     """Return the fraction of each unit in the means."""
-    values = np.ones(n_units) if weights is None else np.asarray(weights, np.float64)
-    return values / values.sum()
+    values: Floats = np.ones(n_units) if weights is None else np.asarray(weights, np.float64)
+    shares: Floats = values / values.sum()
+    return shares
 
 
 def _means(errors: Floats, shares: Floats) -> Floats:

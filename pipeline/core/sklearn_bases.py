@@ -96,7 +96,8 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
     refuse_not_numbers("X", X)
     try:
         with np.errstate(over="ignore"):  # beyond float32 it is infinite, and refused
-            return validate_data(estimator, X, **options)
+            checked: NDArray[Any] = validate_data(estimator, X, **options)
+            return checked
     except (TypeError, ValueError) as error:
         kind = MatrixTypeError if isinstance(error, TypeError) else DataError
         raise kind(f"X cannot be used: {error}") from error

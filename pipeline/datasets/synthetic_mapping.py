@@ -139,9 +139,11 @@ def inner_products(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
     height = np.exp(-((m - n) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     overlap = _mass((m * t**2 + n * s**2) / variance, s * t / np.sqrt(variance))
     products = height * overlap / (_mass(m, s) * _mass(n, t))
-    return products.sum(axis=(-2, -1)) / _N_COMPONENTS**2
+    means: Floats = products.sum(axis=(-2, -1)) / _N_COMPONENTS**2
+    return means
 
 
 def _mass(mean: Floats, scale: Floats) -> Floats:
     """Return the mass of N(mean, scale²) within [0, 1]."""
-    return ndtr((1 - mean) / scale) - ndtr(-mean / scale)
+    mass: Floats = ndtr((1 - mean) / scale) - ndtr(-mean / scale)
+    return mass

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core import Integer
-from ..core.arrays import Floats, Integers, as_array
+from ..core.arrays import Bools, Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.box import Box
 from ..data.bags.coordinates import Names
@@ -121,7 +121,8 @@ def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
     Edges are rounded to the precision of the points: a float32 point on an edge is inside.
     """
     lo, hi = (np.array(edge, dtype=points.dtype) for edge in (box.lo, box.hi))
-    return np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)
+    inside: Bools = np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)
+    return inside
 
 
 def in_unit_cube(box: Box, points: NDArray[Any]) -> Floats:

@@ -213,7 +213,8 @@ class NormalBase:
         gaps = z - self.mean
         squares = np.einsum("ni,ij,nj->n", gaps, self.precision, gaps)
         log_det = np.linalg.slogdet(self.precision)[1]
-        return 0.5 * (log_det - len(self.mean) * np.log(2 * np.pi) - squares)
+        logs: Floats = 0.5 * (log_det - len(self.mean) * np.log(2 * np.pi) - squares)
+        return logs
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,4 +76,5 @@ def _run_part(
 
 def _squares(gaps: Floats, root: Floats) -> Floats:
     """Return gapᵀ C⁻¹ gap for each row, with C = root rootᵀ."""
-    return (solve_triangular(root, gaps.T, lower=True) ** 2).sum(axis=0)
+    squares: Floats = (solve_triangular(root, gaps.T, lower=True) ** 2).sum(axis=0)
+    return squares

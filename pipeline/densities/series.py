@@ -295,9 +295,11 @@ class Densities:
         """
         if self.is_valid:
             values = self.on_grid().reshape(len(self), -1)
-            return values.mean(axis=1) * self.volume
+            means: Floats = values.mean(axis=1)
+            return means * self.volume
         constant = (self.indices == 0).all(axis=1)
-        return self.coefficients[:, constant].sum(axis=1)
+        integrals: Floats = self.coefficients[:, constant].sum(axis=1)
+        return integrals
 
     @checked
     def l2_distance(self, other: Annotated[Densities, Instance()]) -> Floats:
@@ -331,9 +333,11 @@ class Densities:
         if self.is_valid or other.is_valid or self.basis != other.basis:
             n = max(self.resolution, other.resolution)
             gap = (self.on_grid(n) - other.on_grid(n)).reshape(len(self), -1)
-            return np.sqrt((gap**2).mean(axis=1) * self.volume)
+            distances: Floats = np.sqrt((gap**2).mean(axis=1) * self.volume)
+            return distances
         distances = l2_distances(self.coefficients, self.indices, other.coefficients, other.indices)
-        return distances / np.sqrt(self.volume)
+        distances = distances / np.sqrt(self.volume)
+        return distances
 
     def marginal(self, dims: int | Sequence[int]) -> Densities:
         """Return the marginal densities of the coordinates ``dims``.

@@ -79,7 +79,8 @@ def l2_distances(a: Floats, indices_a: Integers, b: Floats, indices_b: Integers)
     gap = np.zeros((len(a), len(union)))
     gap[:, where[: len(indices_a)]] = a
     gap[:, where[len(indices_a) :]] -= b
-    return np.sqrt((gap**2).sum(axis=1))
+    distances: Floats = np.sqrt((gap**2).sum(axis=1))
+    return distances
 
 
 def midpoints(n: int) -> Floats:

@@ -59,16 +59,16 @@ def solve_thresholds(values: Floats) -> Floats:
     m = values.shape[1]
     descending = np.sort(values, axis=1)[:, ::-1]
     candidates = (np.cumsum(descending, axis=1) - m) / np.arange(1, m + 1)
-    n_positive = m - (descending > candidates)[:, ::-1].argmax(axis=1)
-    c = candidates[np.arange(len(values)), n_positive - 1]
+    n_positive: Integers = m - (descending > candidates)[:, ::-1].argmax(axis=1)
+    c: Floats = candidates[np.arange(len(values)), n_positive - 1]
     # running sums accumulate rounding errors; one Newton step on the sum corrects them
-    excess = np.maximum(values - c[:, None], 0).sum(axis=1) - m
+    excess: Floats = np.maximum(values - c[:, None], 0).sum(axis=1) - m
     return c + excess / n_positive
 
 
 @lru_cache(maxsize=8)
 def quasi_random_points(n_dims: int) -> Floats:
     """Return 2^14 scrambled Sobol points of the unit cube, always the same; read-only."""
-    points = qmc.Sobol(n_dims, scramble=True, rng=0).random_base2(LOG2_POINTS)
+    points: Floats = qmc.Sobol(n_dims, scramble=True, rng=0).random_base2(LOG2_POINTS)
     points.setflags(write=False)
     return points

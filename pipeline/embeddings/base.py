@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
-from typing_extensions import override
+from typing_extensions import TypeVar, override
 
 from ..core import (
     Instance,
@@ -417,7 +417,7 @@ def check_marginals(marginals: int | None, n_dims: int) -> None:
     (Integer(1, n_dims) | None_).check("marginals", marginals)
 
 
-Spec = TypeVar("Spec", bound=EmbeddingSpec)
+Spec = TypeVar("Spec", bound=EmbeddingSpec, covariant=True, default=EmbeddingSpec)
 
 
 @component

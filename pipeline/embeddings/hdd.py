@@ -20,11 +20,11 @@ from .hdd_spec import (
     MAX_GRID,
     Floor,
     HDDSpec,
-    Norm,
     Order,
     reached,
 )
 from .kinds import embedding
+from .projection import Norm
 
 _RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
 _MIN_RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients

@@ -126,7 +126,7 @@ class HDDSpec(MarginalSpec):
     def scratch_bytes(self) -> int:
         """Bytes for estimates and projections of two blocks, and for the matrices of the grid."""
         side = self.n_coefficients or self.grid
-        numbers = len(self.groups) * side**self.group_size + 2 * self.n_features
+        numbers: int = len(self.groups) * side**self.group_size + 2 * self.n_features
         blocks = 2 * max(8 * numbers, _BLOCK_BYTES * numbers // self._grid_values)
         return super().scratch_bytes + blocks + 4 * 8 * side * self.grid
 
@@ -263,14 +263,18 @@ class HDDSpec(MarginalSpec):
     @property
     def _products_per_point(self) -> int:
         """Multiplications per point of one marginal; a spread value takes the time of four."""
+        products: int
         if self.n_coefficients is not None:
-            return self.n_coefficients**self.group_size
-        return 4 * (2 * reached(self.bandwidth, self.grid)) ** self.group_size
+            products = self.n_coefficients**self.group_size
+        else:
+            products = 4 * (2 * reached(self.bandwidth, self.grid)) ** self.group_size
+        return products
 
     @property
     def _grid_values(self) -> int:
         """Number of grid values of a bag: of its density and of the powers."""
-        return len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
+        values: int = len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
+        return values
 
     def _pointwise(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
         """Return the arguments (floor, exponent, rates, weights) of the kernels."""
@@ -299,7 +303,8 @@ class HDDSpec(MarginalSpec):
     def _damping(self) -> NDArray[np.float64]:
         """Factor by which the Gaussian damps each coefficient in one dimension."""
         k = np.arange(self.n_coefficients or 0)
-        return np.exp(-0.5 * (np.pi * k * self.bandwidth) ** 2)
+        damping: NDArray[np.float64] = np.exp(-0.5 * (np.pi * k * self.bandwidth) ** 2)
+        return damping
 
     @property
     def _midpoints(self) -> NDArray[np.float64]:

@@ -78,7 +78,8 @@ class HistogramSpec(MarginalSpec):
     @property
     def n_features(self) -> int:
         """Length of the embedding."""
-        return len(self.groups) * count_parts(self.lambdas) * self.n_bins**self.group_size
+        n_cells: int = self.n_bins**self.group_size
+        return len(self.groups) * count_parts(self.lambdas) * n_cells
 
     @property
     @override

@@ -325,4 +325,5 @@ def _excess(rows: Floats, sizes: ArrayLike | None, name: str) -> Floats:
         raise BagError(
             int(np.argmin(counts)), f"{counts.min()} points in {name}; unbiased MMD² needs two"
         )
-    return (1.0 - (rows**2).sum(axis=1)) / (counts - 1.0)
+    excess: Floats = (1.0 - (rows**2).sum(axis=1)) / (counts - 1.0)
+    return excess

@@ -84,6 +84,7 @@ def register_estimator(
         if "kind_name" not in vars(transform):
             transform.kind_name = name
         registry.add(name, made, short_names)
-        return made
+        registered: type[_E] = made
+        return registered
 
     return register

@@ -149,4 +149,5 @@ def _points(sample: ChoiceSample, out_of_box: str, box: Box) -> Floats:
         unit = unit[((unit >= 0) & (unit <= 1)).all(axis=1)]
     if not len(unit):
         raise DataError("no points in the box to choose words from")
-    return np.clip(unit, 0, 1)
+    clipped: Floats = np.clip(unit, 0, 1)
+    return clipped

@@ -125,7 +125,7 @@ def count_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost) -> int:
     limits = current_limits()
     seconds = cost.seconds(n_bags, n_points)
     small = min(limits.small_tasks, math.ceil(seconds / limits.small_task_seconds))
-    even = 2 ** math.ceil(math.log2(max(1, small)))  # so that 2 or 4 workers get equal numbers
+    even: int = 2 ** math.ceil(math.log2(max(1, small)))  # so that 2 or 4 workers get equal numbers
     by_bytes = -(-4 * n_points * n_dims // limits.task_bytes)
     wanted = max(math.ceil(seconds / limits.task_seconds), by_bytes, even)
     return min(limits.max_tasks, max(1, wanted))

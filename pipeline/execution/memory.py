@@ -22,7 +22,7 @@ def memory_limit() -> int:
     and so may the process itself (RLIMIT_RSS, as Dask has it; of RLIMIT_AS what is not taken).
     """
     own, addresses = resident_limit(), address_limit()
-    limits = [psutil.virtual_memory().total, *group_limits()]
+    limits: list[int] = [psutil.virtual_memory().total, *group_limits()]
     if own is not None:
         limits.append(own)
     if addresses is not None:

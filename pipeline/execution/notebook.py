@@ -72,6 +72,7 @@ def _show(
 
     bundle = {"text/html": bar_html(text, done, total), "text/plain": text}
     if handle is None:
-        return display(bundle, raw=True, display_id=True)
+        shown: DisplayHandle = display(bundle, raw=True, display_id=True)
+        return shown
     handle.update(bundle, raw=True)
     return handle

@@ -412,9 +412,12 @@ def lazy_pass(
         )
         for i, (start, stop) in enumerate(ranges)
     ]
+    array: Array
     if not blocks:
-        return dask_array.zeros((0, *tail), dtype=dtype)
-    return dask_array.concatenate(blocks, axis=0)
+        array = dask_array.zeros((0, *tail), dtype=dtype)
+    else:
+        array = dask_array.concatenate(blocks, axis=0)
+    return array
 
 
 def _token(*what: object) -> str:

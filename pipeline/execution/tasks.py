@@ -136,7 +136,7 @@ def map_reduce(
         return fold_results(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
         graph = task_graph(function, tasks, merge, topic, split_every, preferred_workers)
-        merged = _result(client, graph, tally)
+        merged: _R = _result(client, graph, tally)
     for i in range(len(tasks)):
         tally.finish(i)
     return merged

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from ..core.errors import ClusterError
 from .lazy_dask import distributed
@@ -21,9 +21,10 @@ WAIT_SECONDS = 1800.0  # time without a worker: a queue may give none for a whil
 logger = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
+_R = TypeVar("_R")
 
 
-def gathered(future: Future, say: Say = logger.warning) -> Any:
+def gathered(future: Future[_R], say: Say = logger.warning) -> _R:
     """Return a future's result; ClusterError if workers died or the scheduler is gone.
 
     If there is no worker, ``say`` gets a message. After half an hour without workers, ClusterError
@@ -40,19 +41,19 @@ def gathered(future: Future, say: Say = logger.warning) -> Any:
     return _result_of(future)
 
 
-def each_gathered(futures: Sequence[Future], say: Say = logger.warning) -> Iterator[Future]:
+def each_gathered(futures: Sequence[Future[_R]], say: Say = logger.warning) -> Iterator[Future[_R]]:
     """Yield futures when they finish; then `gathered` does not wait for their results."""
     if not futures:
         return
     watch = _Watch(futures[0].client, say)
-    done: SimpleQueue[Future] = SimpleQueue()
+    done: SimpleQueue[Future[_R]] = SimpleQueue()
     for future in futures:
         future.add_done_callback(done.put)
     for _ in futures:
         yield _next_of(done, watch)
 
 
-def _next_of(done: SimpleQueue[Future], watch: _Watch) -> Future:
+def _next_of(done: SimpleQueue[Future[_R]], watch: _Watch) -> Future[_R]:
     while True:
         try:
             return done.get(timeout=SECONDS_BETWEEN_LOOKS)
@@ -60,7 +61,7 @@ def _next_of(done: SimpleQueue[Future], watch: _Watch) -> Future:
             watch.look()
 
 
-def _result_of(future: Future, timeout: float | None = None) -> Any:
+def _result_of(future: Future[_R], timeout: float | None = None) -> _R:
     try:
         return future.result(timeout=timeout)
     except distributed.KilledWorker as error:

@@ -165,7 +165,8 @@ def _one_thread() -> AbstractContextManager[object]:
     """Limit BLAS to one thread; OpenBLAS has one number of threads for the whole process."""
     # Entered and left, not only made: threadpoolctl lets one thread set limits until it leaves, and
     # silently ignores all others.
-    return _thread_pools().limit(limits=1, user_api="blas")
+    limits: AbstractContextManager[object] = _thread_pools().limit(limits=1, user_api="blas")
+    return limits
 
 
 @contextmanager

@@ -22,6 +22,9 @@ from .dependence.joint import (
 from .dependence.nfsic import (
     NFSIC as NFSIC,
 )
+from .dependence.pairs import (
+    INDEPENDENCE as INDEPENDENCE,
+)
 from .goodness.scores import (
     MixtureScore as MixtureScore,
     SeriesScore as SeriesScore,
@@ -35,7 +38,6 @@ from .goodness_of_fit import (
     fit_test as fit_test,
 )
 from .independence import (
-    INDEPENDENCE as INDEPENDENCE,
     independence_test as independence_test,
 )
 from .objectives.derivatives import (
@@ -57,7 +59,6 @@ from .result import (
     HypothesisResult as HypothesisResult,
 )
 from .two_sample import (
-    TWO_SAMPLE as TWO_SAMPLE,
     two_sample_test as two_sample_test,
 )
 from .two_samples.aggregated import (
@@ -66,6 +67,9 @@ from .two_samples.aggregated import (
 from .two_samples.block_mmd import (
     BlockMMD as BlockMMD,
     LinearMMD as LinearMMD,
+)
+from .two_samples.comparison import (
+    TWO_SAMPLE as TWO_SAMPLE,
 )
 from .two_samples.exact_mmd import (
     BiasedMMD as BiasedMMD,

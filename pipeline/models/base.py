@@ -32,8 +32,9 @@ from ..core.arrays import Floats
 from ..core.errors import needing_extra
 from ..core.moved import GONE
 from ..core.sklearn_bases import BaseEstimator, of_bags
+from ..data.bags.bags import BagsInMemory
 from ..data.labelled.holdout import HoldoutLike
-from ..data.labelled.inputs import BagsInMemory, BagsLike, LabelsLike
+from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
 from ..embeddings.base import Embedding

@@ -21,9 +21,9 @@ from ..core import (
 )
 from ..core.arrays import Bools, Floats
 from ..core.sklearn_bases import ClassifierMixin
-from ..data.bags.bags import Bags
+from ..data.bags.bags import Bags, BagsInMemory
 from ..data.labelled.holdout import HoldoutLike
-from ..data.labelled.inputs import BagsInMemory, BagsLike
+from ..data.labelled.inputs import BagsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
 from ..execution.lazy_dask import LazyArray

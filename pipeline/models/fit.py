@@ -13,6 +13,7 @@ from ..core.errors import DataError, ParameterError, warn
 from ..data.labelled.columns import Column
 from ..data.labelled.labelled import LabelledBags
 from ..data.labelled.labels import warn_of_alike, warn_of_few
+from ..data.labelled.splits import N_FOLDS
 from ..data.labelled.weights import Weights
 from ..data.store.sampling import DISTANCE_SAMPLE
 from ..execution.progress import Progress
@@ -26,7 +27,7 @@ from .fitting.fit_parameters import FOLDED_BAGS, FitParameters, is_summed
 from .fitting.label_limits import ignoring_outliers
 from .fitting.plan import FitPlan
 from .fitting.planning import plan_fit
-from .fitting.problem import N_FOLDS, Problem
+from .fitting.problem import Problem
 from .fitting.solver import choose_solver
 from .fitting.solving import solve_fit
 from .intervals.calibration import calibration_of

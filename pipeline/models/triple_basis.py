@@ -16,8 +16,9 @@ from ..core import (
     checked,
     component,
 )
+from ..data.bags.bags import BagsInMemory
 from ..data.labelled.holdout import HoldoutLike
-from ..data.labelled.inputs import BagsInMemory, BagsLike, LabelsLike
+from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
 from ..embeddings.base import Embedding

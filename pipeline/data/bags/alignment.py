@@ -206,7 +206,8 @@ def _index_of(ids: BagIds) -> Index[Any]:
 
     if len(ids) and isinstance(ids.values[0], tuple):
         return pd.MultiIndex.from_tuples(ids.values.tolist())
-    return pd.Index(ids.values.tolist())
+    index: Index[Any] = pd.Index(ids.values.tolist())
+    return index
 
 
 def _levels_in_order(index: Any, ids: BagIds) -> Any:  # noqa: ANN401 - a MultiIndex or not

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import Integer, ListOf, Pair, Real, checked, keep_checked
-from ...core.arrays import Integers, as_array, refuse_not_numbers
+from ...core.arrays import Floats, Integers, as_array, refuse_not_numbers
 from ...core.errors import DataError, ParameterError, shown
 
 BOUNDS = ListOf(Pair(Real(), Real()), 1)
@@ -169,17 +169,19 @@ class Box:
         """One [lo, hi] per dimension, for JSON."""
         return [list(pair) for pair in zip(self.lo, self.hi, strict=True)]
 
-    def to_unit(self, points: ArrayLike) -> NDArray[Any]:
+    def to_unit(self, points: ArrayLike) -> Floats:
         """Scale points to float64 coordinates that lie in [0, 1] inside the box."""
         lo, hi = np.array(self.lo), np.array(self.hi)
-        return (self._points(points) - lo) / (hi - lo)
+        unit: Floats = (self._points(points) - lo) / (hi - lo)
+        return unit
 
-    def from_unit(self, points: ArrayLike) -> NDArray[Any]:
+    def from_unit(self, points: ArrayLike) -> Floats:
         """Undo `to_unit`."""
         lo, hi = np.array(self.lo), np.array(self.hi)
-        return lo + self._points(points) * (hi - lo)
+        scaled: Floats = lo + self._points(points) * (hi - lo)
+        return scaled
 
-    def _points(self, points: ArrayLike) -> NDArray[Any]:
+    def _points(self, points: ArrayLike) -> Floats:
         array = as_array("points", points, np.float64)
         if array.shape[-1:] != (self.n_dims,):
             raise DataError(f"points have shape {array.shape}; expected (…, {self.n_dims})")

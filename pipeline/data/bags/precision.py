@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Floats
+from ...core.arrays import Bools, Floats
 from ...core.errors import DataError
 from .box import range_of
 
@@ -44,7 +44,7 @@ def merged_by_float32(
         return suspects
     columns = points[:, suspects]
     with np.errstate(over="ignore"):
-        differs = (columns != columns.astype(np.float32)).any(axis=0)
+        differs: Bools = (columns != columns.astype(np.float32)).any(axis=0)
     return suspects[differs]
 
 

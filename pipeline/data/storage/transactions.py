@@ -185,6 +185,7 @@ def _overtaken(url: str) -> WriterBusyError:
 
 
 def _repository(url: str, make: bool = False) -> icechunk.Repository:
+    repository: icechunk.Repository
     icechunk = _icechunk(url)
     path = _local(url)
     if make and path is not None:
@@ -196,7 +197,8 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
         raise StoreError(f"{url}: not found")
     if path is not None and not path.is_dir():  # there Icechunk panics
         raise StoreError(f"{url}: not a folder")
-    return icechunk.Repository.open(_storage(url))
+    repository = icechunk.Repository.open(_storage(url))
+    return repository
 
 
 def _has_repository(url: str) -> bool:
@@ -273,13 +275,15 @@ def _make_empty(url: str, folder: Path) -> dict[str, bytes]:
 
 
 def _storage(url: str) -> icechunk.Storage:
+    storage: icechunk.Storage
     icechunk = _icechunk(url)
     path = _local(url)
     if path is not None:
-        return icechunk.local_filesystem_storage(str(path))
+        storage = icechunk.local_filesystem_storage(str(path))
+        return storage
     bucket, _, prefix = url.removeprefix(f"{ICECHUNK}s3://").partition("/")
     endpoint = os.environ.get("AWS_ENDPOINT_URL")
-    return icechunk.s3_storage(
+    storage = icechunk.s3_storage(
         bucket=bucket,
         prefix=prefix,
         region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
@@ -288,6 +292,7 @@ def _storage(url: str) -> icechunk.Storage:
         force_path_style=endpoint is not None,
         from_env=True,
     )
+    return storage
 
 
 def _local(url: str) -> Path | None:

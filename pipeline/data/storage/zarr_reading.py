@@ -29,6 +29,7 @@ from zarr.codecs import (
     ZstdCodec,
 )
 from zarr.storage import FsspecStore, LocalStore
+from zarr.types import AnyArray
 
 from ...core.errors import StoreError
 from . import zarr_loop  # noqa: F401 - registers what ends with the process
@@ -121,7 +122,7 @@ def open_group(store: Store | Path | str, mode: Literal["r", "r+"] = "r") -> zar
     return zarr.open_group(store, mode=mode, zarr_format=3, use_consolidated=False)
 
 
-def array_of(group: zarr.Group, name: str) -> zarr.Array:
+def array_of(group: zarr.Group, name: str) -> AnyArray:
     """Return an array of a group.
 
     Raises
@@ -137,7 +138,7 @@ def array_of(group: zarr.Group, name: str) -> zarr.Array:
     return checked_array(array)
 
 
-def checked_array(array: zarr.Array) -> zarr.Array:
+def checked_array(array: AnyArray) -> AnyArray:
     """Return the array with codecs that check sizes.
 
     Raises
@@ -172,7 +173,7 @@ def _check_order(codecs: Sequence[Any], path: str, within_shard: bool = False) -
                 raise ValueError(f"{path!r} has shards with a compressed index")
 
 
-def _check_chunks(array: zarr.Array) -> None:
+def _check_chunks(array: AnyArray) -> None:
     """Raise ValueError for chunks without rows, or of more bytes than codecs take."""
     chunks, shards = array.chunks, array.shards or array.chunks
     fits = min(chunks, default=1) > 0 and not any(

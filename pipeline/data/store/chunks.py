@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import StoreError, refuse_exhaustion
 from ...core.units import surely_finite
-from ..storage.lazy_zarr import zarr, zarr_sync
+from ..storage.lazy_zarr import AnyArray, zarr_sync
 
 MAX_UNSEEN = 8  # objects that a read may touch before their presence is checked
 SIZES_AT_ONCE = 64
@@ -31,13 +31,13 @@ class ChunkError(Exception):
         Name of the array.
     """
 
-    def __init__(self, array: zarr.Array, row: int, reason: str) -> None:
+    def __init__(self, array: AnyArray, row: int, reason: str) -> None:
         chunk = row // array.chunks[0]
         super().__init__(f"chunk {chunk} (object {object_key(array, row)}) {reason}")
         self.row, self.name = row, array.path
 
 
-def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
+def read_rows(array: AnyArray, start: int, stop: int) -> NDArray[Any]:
     """Read rows ``start:stop`` of an array.
 
     If a read fails, it is repeated chunk by chunk, because an append may have replaced the last
@@ -66,7 +66,7 @@ def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     return rows
 
 
-def write_rows(array: zarr.Array, start: int, rows: NDArray[Any]) -> None:
+def write_rows(array: AnyArray, start: int, rows: NDArray[Any]) -> None:
     """Write rows from ``start`` on; earlier rows in the same object are read and rewritten.
 
     Raises
@@ -85,7 +85,7 @@ def write_rows(array: zarr.Array, start: int, rows: NDArray[Any]) -> None:
         array[start:stop] = rows  # a network had damaged what was read first
 
 
-def check_objects(array: zarr.Array, start: int, stop: int) -> None:
+def check_objects(array: AnyArray, start: int, stop: int) -> None:
     """Raise ChunkError for a missing or empty object: its rows would read as fill values."""
     step = shard_rows(array)
     rows = range(start - start % step, stop, step)
@@ -104,13 +104,13 @@ def check_objects(array: zarr.Array, start: int, stop: int) -> None:
                 raise ChunkError(array, max(row, start), "is damaged (it is empty)")
 
 
-async def _sizes(array: zarr.Array, rows: Iterable[int]) -> list[int | BaseException]:
+async def _sizes(array: AnyArray, rows: Iterable[int]) -> list[int | BaseException]:
     """Return the size of the object of each row, or the error of the attempt."""
     asked = [array.store.getsize(object_key(array, row)) for row in rows]
     return await asyncio.gather(*asked, return_exceptions=True)
 
 
-def _read_chunk(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
+def _read_chunk(array: AnyArray, start: int, stop: int) -> NDArray[Any]:
     for _ in range(ATTEMPTS - 1):
         with suppress(Exception):  # the last attempt below tells the error
             return np.asarray(array[start:stop])
@@ -128,12 +128,12 @@ def is_fill(rows: NDArray[Any], fill: object) -> NDArray[np.bool_]:
     return same
 
 
-def shard_rows(array: zarr.Array) -> int:
+def shard_rows(array: AnyArray) -> int:
     """Return the number of rows in one stored object."""
     return int((array.shards or array.chunks)[0])
 
 
-def object_key(array: zarr.Array, row: int) -> str:
+def object_key(array: AnyArray, row: int) -> str:
     """Return the key, in the array's store, of the object that holds a row."""
     coordinates = (row // shard_rows(array),) + (0,) * (array.ndim - 1)
     key = array.metadata.encode_chunk_key(coordinates)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Integers
-from ..storage.lazy_zarr import zarr
+from ..storage.lazy_zarr import AnyArray
 from .changes import Changes
 from .checksums import replaced
 from .chunks import read_rows, shard_rows
@@ -88,7 +88,7 @@ def checksum_after(store: Snapshot, before: Erasure, after: Erasure) -> int | No
     return checksum
 
 
-def erase(erasure: Erasure, array: zarr.Array, n_rows: int) -> None:
+def erase(erasure: Erasure, array: AnyArray, n_rows: int) -> None:
     """Put fill values into the rows, object by object; ``n_rows`` are committed."""
     for first, last in erasure.blocks(n_rows, shard_rows(array)):
         block = read_rows(array, first, last)

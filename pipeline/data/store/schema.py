@@ -231,7 +231,8 @@ def medians_of(meta: StoreMeta, url: str) -> dict[str, float]:
     """
     medians = meta.source.get(MEDIANS, {})
     try:
-        return MappingOf(Text, Real()).check(MEDIANS, medians)
+        checked: dict[str, float] = MappingOf(Text, Real()).check(MEDIANS, medians)
+        return checked
     except BagbasisError as error:
         raise StoreError(f"{url}: its source is damaged: {error}") from None
 

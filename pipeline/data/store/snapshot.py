@@ -19,7 +19,7 @@ from ..bags.coordinates import checked_names
 from ..bags.packed_points import PACKED, WHOLE, decode, points_dtype
 from ..bags.responses import Responses
 from ..storage.files import GROUP_FILE, check_answers
-from ..storage.lazy_zarr import zarr, zarr_reading
+from ..storage.lazy_zarr import AnyArray, zarr, zarr_reading
 from ..storage.urls import ICECHUNK, filesystem, is_transactional, local_path
 from ..storage.zarr_stores import zarr_store
 from .changes import Changes
@@ -72,7 +72,7 @@ class Snapshot(Stored):
         self.snapshot = snapshot
         self._store: Store | None = None
         self._removed: tuple[StoreMeta | None, int] = None, 0  # state, and points of removed bags
-        self._arrays: dict[str, zarr.Array] = {}
+        self._arrays: dict[str, AnyArray] = {}
         self._changes: Changes | None = None
 
     # ------------------------------------------------------------------ contents
@@ -295,7 +295,7 @@ class Snapshot(Stored):
 
     # ------------------------------------------------------------------ arrays
 
-    def array(self, array: StoreArray) -> zarr.Array:
+    def array(self, array: StoreArray) -> AnyArray:
         """Open the Zarr array of one of `schema.ARRAYS`; trust its committed rows only."""
         if (name := array.name) not in self._arrays:
             try:

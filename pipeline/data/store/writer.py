@@ -22,7 +22,7 @@ from ..bags.packed_points import GIVE_BOX, PACKED, encode, points_dtype
 from ..bags.precision import merged_by_float32, too_coarse
 from ..bags.responses import Responses, as_responses
 from ..storage.files import storage_errors
-from ..storage.lazy_zarr import zarr, zarr_reading, zarr_writer
+from ..storage.lazy_zarr import AnyArray, zarr, zarr_reading, zarr_writer
 from ..storage.zarr_stores import writer_store
 from .checksums import as_text, checksum_of_rows
 from .chunks import ChunkError, read_rows, write_rows
@@ -70,7 +70,7 @@ class CheckedLabels(NamedTuple):
 class TailWriter:
     """Buffers rows after the end of one array; writes whole shards, and the rest on flush."""
 
-    def __init__(self, array: zarr.Array, end: int, checksum: int | None) -> None:
+    def __init__(self, array: AnyArray, end: int, checksum: int | None) -> None:
         self.array = array
         self.checksum = checksum  # of all rows up to the end, written or pending
         self._end = end

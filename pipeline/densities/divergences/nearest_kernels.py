@@ -62,6 +62,7 @@ def bound_of_kth(values: NDArray[np.float32], k: int, guess: np.float32) -> np.f
     """
     if len(values) <= k + EXTRA_BLOCKS:
         return np.float32(np.inf)
+    high: np.float32
     low, high = extremes(values)
     middle = min(max(guess, low), high)
     for _ in range(HALVINGS):
@@ -96,13 +97,15 @@ def kth_smallest(values: NDArray[np.float32], k: int, scratch: NDArray[np.float3
         for value in values:
             if value < some[-1]:
                 insert(some, value)
-        return some[-1]
+        least: np.float32 = some[-1]
+        return least
     some = scratch[:n_larger]  # of k values and a few more, the few are fewer to keep in order
     some[:] = np.inf
     for value in values:
         if -value < some[-1]:
             insert(some, -value)
-    return -some[-1]
+    least = -some[-1]
+    return least
 
 
 @kernel()

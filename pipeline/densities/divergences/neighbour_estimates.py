@@ -127,7 +127,8 @@ def estimator(spec: DivergenceSpec) -> DivergenceEstimator:
 def kullback_leibler(p: BagBlock, q: SearchableBags, j: int, k: int) -> Floats:
     """KL(p ‖ q) = (d / n) Σ log(ν_i / ρ_i) + log(m / (n − 1)), in nats."""
     ratios = q.log_distance_to(j, p.points, k) - p.log_distances[:, 0]
-    return q.n_dims * p.mean(ratios) + np.log(q.sizes[j] / (p.sizes - 1))
+    divergences: Floats = q.n_dims * p.mean(ratios) + np.log(q.sizes[j] / (p.sizes - 1))
+    return divergences
 
 
 def affinity(p: BagBlock, q: SearchableBags, j: int, k: int, alpha: float) -> Floats:
@@ -138,7 +139,8 @@ def affinity(p: BagBlock, q: SearchableBags, j: int, k: int, alpha: float) -> Fl
     log_b = 2 * gammaln(k) - gammaln(k + 1 - alpha) - gammaln(k - 1 + alpha)
     ratios = p.log_distances[:, 0] - q.log_distance_to(j, p.points, k)
     means = p.mean(np.exp(q.n_dims * (1 - alpha) * ratios))
-    return math.exp(log_b) * ((p.sizes - 1) / q.sizes[j]) ** (1 - alpha) * means
+    affinities: Floats = math.exp(log_b) * ((p.sizes - 1) / q.sizes[j]) ** (1 - alpha) * means
+    return affinities
 
 
 def cross_density(p: BagBlock, q: SearchableBags, j: int, k: int) -> Floats:
@@ -179,7 +181,8 @@ def log_one_plus(n_own: Integers, n_other: Integers, w: float) -> Floats:
     x = n_other / n_own
     gap = np.log1p(w * x) - np.log1p(x)
     curvature = w**2 * x * (1 + x) / (1 + w * x) ** 2 - x / (1 + x)
-    return digamma(n_own + n_other) - digamma(n_own) + gap + curvature / (2 * n_own)
+    logs: Floats = digamma(n_own + n_other) - digamma(n_own) + gap + curvature / (2 * n_own)
+    return logs
 
 
 def _mixture_rank(n: int, m: int, k: int) -> int:

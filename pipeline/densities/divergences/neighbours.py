@@ -177,7 +177,8 @@ def directed_matrix(
 
 def points_within(tree: KDTree, points: Floats, radii: Floats) -> Integers:
     """Points of a tree no farther than a radius, ties included."""
-    return tree.query_ball_point(points, _RADIUS_ROUNDING * radii, return_length=True)
+    counts: Integers = tree.query_ball_point(points, _RADIUS_ROUNDING * radii, return_length=True)
+    return counts
 
 
 def floored_log(distances: Floats, log_floor: float) -> Floats:

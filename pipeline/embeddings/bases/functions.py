@@ -75,5 +75,6 @@ def function_scales(basis: str, n_functions: int) -> Floats:
     """Return the factors that normalise cos, sin and P_k to norm 1, shape (K,)."""
     k = np.arange(n_functions)
     if basis == "legendre":
-        return np.sqrt(2.0 * k + 1.0)
+        scales: Floats = np.sqrt(2.0 * k + 1.0)
+        return scales
     return np.where(k == 0, 1.0, np.sqrt(2.0))

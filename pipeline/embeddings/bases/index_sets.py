@@ -96,7 +96,8 @@ def frequencies(indices: Integers, basis: str) -> Integers:
 
 def norms(indices: Integers, basis: str) -> Floats:
     """Return ‖α‖₂ of each index, shape (s,)."""
-    return np.sqrt((frequencies(indices, basis).astype(np.float64) ** 2).sum(axis=1))
+    result: Floats = np.sqrt((frequencies(indices, basis).astype(np.float64) ** 2).sum(axis=1))
+    return result
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,8 @@ class Candidates:
             return damping(indices, self.basis, chosen)
         if self.shape == "ball":
             return (norms(indices, self.basis) <= chosen * (1 + 1e-12)).astype(np.float64)
-        return (indices.max(axis=1) < chosen).astype(np.float64)
+        weights: Floats = (indices.max(axis=1) < chosen).astype(np.float64)
+        return weights
 
 
 def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:

@@ -275,7 +275,7 @@ def _checked_step(step: object) -> dict[str, Any]:
 
 def transformer_of(values: Sequence[Mapping[str, Any]]) -> BaseEstimator:
     """Return a transformer, or a pipeline of several: the inverse of `transformer_to_list`."""
-    made: list[Any] = []
+    made: list[BaseEstimator] = []
     for written in values:
         params = dict(written)
         name = params.pop("name")

@@ -32,7 +32,8 @@ def are_few_points(
     *others: object,
 ) -> bool:
     """Return whether the points of some bags are few numbers."""
-    return int(offsets[end] - offsets[begin]) * points.shape[1] <= INTERMEDIATE_NUMBERS
+    are_few: bool = int(offsets[end] - offsets[begin]) * points.shape[1] <= INTERMEDIATE_NUMBERS
+    return are_few
 
 
 def are_few_values(

@@ -205,7 +205,7 @@ def _interval_means(values, n, lanes, m, scale, totals, out, first):
 def _values_at(values, n, lanes, shares, scale, out, first):
     """Write sorted values at ranks; none is interpolated."""
     for j in range(len(shares)):
-        rank = np.int64(np.ceil(shares[j] * n - RANK_ROUNDING)) - 1
+        rank: np.int64 | int = np.int64(np.ceil(shares[j] * n - RANK_ROUNDING)) - 1
         rank = rank if rank > 0 else 0
         for lane in range(lanes):
             out[first + lane * len(shares) + j] = scale * values[rank * lanes + lane]

@@ -26,25 +26,32 @@ def kernel_profile(name: str, distances: NDArray[Any], nu: float) -> NDArray[Any
     """
     if name == LAPLACIAN:
         np.negative(distances, out=distances)
-        return np.exp(distances, out=distances)
+        np.exp(distances, out=distances)
+        return distances
     if name == "gaussian":
         distances *= -0.5
-        return np.exp(distances, out=distances)
+        np.exp(distances, out=distances)
+        return distances
     if name == "cauchy":
         distances += 1
-        return np.reciprocal(distances, out=distances)
+        np.reciprocal(distances, out=distances)
+        return distances
     distances *= 2 * nu
     return _matern(np.sqrt(distances, out=distances), nu)
 
 
 def _matern(r: NDArray[Any], nu: float) -> NDArray[Any]:
     """Return 2^{1−ν} / Γ(ν) · r^ν K_ν(r)."""
+    values: NDArray[Any]
     if nu == 0.5:
-        return np.exp(-r)
+        values = np.exp(-r)
+        return values
     if nu == 1.5:
-        return (1 + r) * np.exp(-r)
+        values = (1 + r) * np.exp(-r)
+        return values
     if nu == 2.5:
-        return (1 + r + r**2 / 3) * np.exp(-r)
+        values = (1 + r + r**2 / 3) * np.exp(-r)
+        return values
     near = r < 1e-10  # where r^ν K_ν(r) is 0 · ∞
     far = np.where(near, 1.0, r)
     values = 2 ** (1 - nu) / gamma(nu) * far**nu * kv(nu, far)

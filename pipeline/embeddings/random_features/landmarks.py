@@ -18,7 +18,8 @@ def choose_spread(rows: Floats, n_chosen: int, seed: int) -> Integers:
     from sklearn.cluster import kmeans_plusplus  # noqa: PLC0415 - a tenth of a second
 
     generator = np.random.RandomState(np.random.Philox(key=seed))
-    return kmeans_plusplus(rows, n_chosen, random_state=generator)[1].astype(np.int64)
+    chosen: Integers = kmeans_plusplus(rows, n_chosen, random_state=generator)[1].astype(np.int64)
+    return chosen
 
 
 def choose_by_cholesky(

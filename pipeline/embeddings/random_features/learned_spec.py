@@ -54,7 +54,8 @@ class LearnedSpec(ArraySpec):
     @property
     def n_features(self) -> int:
         """Number D of features."""
-        return 2 * self.frequencies.shape[1]
+        n_features: int = 2 * self.frequencies.shape[1]
+        return n_features
 
     @property
     @override

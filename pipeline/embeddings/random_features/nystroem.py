@@ -170,7 +170,8 @@ class NystroemSpec(ArraySpec):
     @property
     def n_inputs(self) -> int:
         """Length s of an input row."""
-        return self.landmarks.shape[1]
+        n_inputs: int = self.landmarks.shape[1]
+        return n_inputs
 
     @property
     def n_features(self) -> int:

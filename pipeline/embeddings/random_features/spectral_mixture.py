@@ -49,7 +49,8 @@ class Diagonal:
 
     def log_prior(self, omega: Floats) -> Floats:
         """Return log ∫ N(ω | μ, Σ) dP(μ, Σ) of rows (n, d), a Student t; shape (n,)."""
-        return _log_student(omega**2, 1, self.tightness).sum(axis=1)
+        logs: Floats = _log_student(omega**2, 1, self.tightness).sum(axis=1)
+        return logs
 
     def draw(self, members: Floats, generator: Generator) -> tuple[Floats, Floats]:
         """Draw the mean (d,) and a root of the covariance, given the members (m, d), m ≥ 0."""

@@ -86,7 +86,8 @@ def _evidence(log_det: Floats | float, explained: Floats, sums: SpectrumSums) ->
     """Return the log evidence by log|G/λ + I| and cᵀ(G + λI)⁻¹c, shape (…, q)."""
     rates = _RATE + 0.5 * np.maximum(sums.n - explained, 0.0)
     complexity: Floats = -0.5 * explained.shape[-1] * np.asarray(log_det)
-    return sums.share * (complexity - (_SHAPE + (sums.n - 1) / 2) * np.log(rates).sum(axis=-1))
+    logs: Floats = np.log(rates).sum(axis=-1)
+    return sums.share * (complexity - (_SHAPE + (sums.n - 1) / 2) * logs)
 
 
 def draw_penalty(sums: SpectrumSums, generator: np.random.Generator) -> tuple[float, float]:

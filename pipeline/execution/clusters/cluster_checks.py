@@ -136,7 +136,8 @@ def _difference(
 
 
 def _packages(info: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return (info or {}).get("packages", {})
+    packages: Mapping[str, Any] = (info or {}).get("packages", {})
+    return packages
 
 
 def _text(version: object) -> str:

@@ -275,9 +275,12 @@ def _index(frame: Any) -> str:
 
 
 def _genes(var: Any, read: Callable[[Any], Any]) -> pd.Index:
+    genes: pd.Index
     if not _is_new(var):
-        return pd.Index(read(var).index)
-    return pd.Index(np.asarray(read(_safe(var[_index(var)])), dtype=object))
+        genes = pd.Index(read(var).index)
+    else:
+        genes = pd.Index(np.asarray(read(_safe(var[_index(var)])), dtype=object))
+    return genes
 
 
 def _values(column: Any, rows: slice) -> Any:

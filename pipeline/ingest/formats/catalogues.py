@@ -547,7 +547,8 @@ class _StoredLists:
     def numbers(self, stored: NDArray[Any]) -> NDArray[Any]:
         """Return the values of stored numbers, as integers if they are whole."""
         if self.kind == "L":
-            return stored == ord("T")
+            are_true: NDArray[Any] = stored == ord("T")
+            return are_true
         if (self.scale, self.zero) == (1, 0):
             return stored
         if self.scale == 1 and stored.dtype.kind in "iu" and float(self.zero).is_integer():
@@ -592,7 +593,8 @@ def _has_columns(table: Any, names: Sequence[str]) -> bool:
 
 def _named(tables: Sequence[Any], name: str) -> bool:
     """Return whether several tables of FITS have this name."""
-    return sum(hdu.name.lower() == name.strip().lower() for hdu in tables) > 1
+    are_several: bool = sum(hdu.name.lower() == name.strip().lower() for hdu in tables) > 1
+    return are_several
 
 
 def _fits_column(

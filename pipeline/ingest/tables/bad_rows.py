@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import ParameterError
-from ...data.store.targets import EXACT, beyond_exact
+from ...data.bags.ids import EXACT
+from ...data.store.targets import beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
 from .scans import (

@@ -240,4 +240,5 @@ def _schema_of(columns: Columns, coding: Coding) -> pa.Schema:
 
 
 def _to_frame(rows: pa.Table) -> pd.DataFrame:
-    return rows.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get)
+    frame: pd.DataFrame = rows.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get)
+    return frame

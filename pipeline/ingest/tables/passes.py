@@ -242,7 +242,8 @@ def warn_of(
 def _reaches(points: CheckedTable, box: Box) -> NDArray[np.float64]:
     """Return how far data reach from the middle of the box, in half sides: 1 is the edge."""
     lo, hi = box.to_unit(np.array(points.range))
-    return np.maximum(np.abs(2 * lo - 1), np.abs(2 * hi - 1))
+    reaches: NDArray[np.float64] = np.maximum(np.abs(2 * lo - 1), np.abs(2 * hi - 1))
+    return reaches
 
 
 def _known(name: str, labels: Sequence[str], store: BagStore) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ...data.store.targets import EXACT
+from ...data.bags.ids import EXACT
 from .database import Database
 from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_binary, is_number, is_time
 from .reading import NUMBER_TYPES

@@ -243,6 +243,7 @@ def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
     ]
     if plain != [expected["node"]] or len(nodes[0]) != 1 or nodes[0][0]["alias"]:
         raise ParameterError(f"{place} is not one expression: write no ';', ',', FROM or WHERE")
+    tree: dict[str, Any]
     [[tree]] = nodes
     for part in _nodes(tree):
         kind, function = part["class"], str(part.get("function_name", "")).lower()

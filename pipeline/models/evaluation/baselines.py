@@ -19,6 +19,7 @@ from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.weights import SampleWeight, Weights
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
+from ..bag_summaries import Summaries
 from ..base import DoubleBasis
 from ..errors import Errors
 from ..fitted_model import (
@@ -34,7 +35,7 @@ from ..outcomes.base import Outcome
 from ..outcomes.classes import Classes
 from ..verdict import HELD_OUT, RELATIVE, optimism_of, root_spread
 from .forest import MAX_LABEL_COLUMNS, ForestFeatures, MomentsForest
-from .summaries import MeanFeatures, Rival, SampledRows, Summaries, sample_rows
+from .summaries import MeanFeatures, Rival, SampledRows, sample_rows
 
 # For standardised means; GCV chooses one.
 BASELINE_PENALTIES = tuple(np.logspace(-4, 4, 17).tolist())

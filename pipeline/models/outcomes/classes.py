@@ -22,7 +22,7 @@ from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...data.store.targets import warn_of_alike_names
 from ...embeddings.base import Embedding
-from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
+from .base import FLOAT, Layout, Outcome, Prediction, Target
 from .class_probabilities import ProbabilityMap, positive_shares
 from .details import (
     MIN_PROBABILITY,
@@ -30,6 +30,7 @@ from .details import (
     ClassDetails,
     Found,
     Judged,
+    Rows,
 )
 from .training_labels import (
     are_booleans,

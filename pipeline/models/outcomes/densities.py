@@ -25,11 +25,12 @@ from ...embeddings.bases.smoothness import MAX_CHOSEN_FUNCTIONS, choose_index_se
 from ...embeddings.projection import ProjectionEmbedding, ProjectionSpec
 from ...execution.worker_threads import kernel_threads
 from ..ridge.linear_columns import OWN
-from .base import Outcome, Prediction, Rows, Target
+from .base import Outcome, Prediction, Target
 from .details import (
     DensityDetails,
     Found,
     Judged,
+    Rows,
     project_bags,
     sampling_noise,
     weighted_sum,

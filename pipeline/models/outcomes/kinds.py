@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import Outcome, Prediction, Rows
+from .base import Outcome, Prediction
 from .classes import Classes
 from .densities import DensityOutcome
+from .details import Rows
 from .reals import Reals, refuse_classes
 
 __all__ = [

@@ -21,12 +21,13 @@ from ...data.labelled.labels import Targets
 from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...embeddings.base import Embedding
-from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
+from .base import FLOAT, Layout, Outcome, Prediction, Target
 from .details import (
     SAMPLED_TARGETS,
     Found,
     Judged,
     RealDetails,
+    Rows,
     determination,
     weighted_sum,
 )

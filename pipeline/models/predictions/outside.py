@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from typing_extensions import override
 
-from ...core.arrays import Integers, NDArray
+from ...core.arrays import Bools, Integers
 from ...core.errors import warn
 from ...core.sums import Sums
 from ...data.bags.bags import Bags
@@ -115,7 +115,7 @@ class Outside(Sums):
         sizes = bags.sizes
         share = max(_MANY_OUTSIDE, min(MAX_FRACTION, MAX_TIMES_USUAL * usual))
 
-        def are_many(n_outside: Integers, n_points: Integers) -> NDArray[np.bool_]:
+        def are_many(n_outside: Integers, n_points: Integers) -> Bools:
             is_whole = n_outside == n_points
             return (n_outside > 0) & (is_whole | (n_outside > 1 + share * n_points))
 

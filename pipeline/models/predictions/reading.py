@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
+from zarr.types import AnyArray
 
 from ...core import UrlOrPath, checked
 from ...core.errors import BagbasisError, ModelError, refuse_exhaustion, shown
@@ -142,7 +142,7 @@ def _read_zarr(url: str, attributes: Mapping[str, Any]) -> DataFrame:
     return table
 
 
-def read_whole(array: zarr.Array) -> NDArray[Any]:
+def read_whole(array: AnyArray) -> NDArray[Any]:
     """Return all rows; `ChunkError` names the first chunk that is damaged."""
     try:
         return np.asarray(array[:])
@@ -152,7 +152,7 @@ def read_whole(array: zarr.Array) -> NDArray[Any]:
 
 
 def _present(
-    stored: Mapping[str, zarr.Array], arrays: Mapping[str, NDArray[Any]]
+    stored: Mapping[str, AnyArray], arrays: Mapping[str, NDArray[Any]]
 ) -> NDArray[np.bool_]:
     """Return which rows have predictions; rows of removed bags have fill values.
 
