@@ -129,8 +129,10 @@ def test_labels_without_bags(data, kind, stored):
 
 def test_sizes_and_what_it_holds(data):
     """Counts, boxes and sizes are those of the range, alike in memory and in the store."""
-    for here, there in data.values():
+    for kind, (here, there) in data.items():
         for a, b in ((0, N), (5, 40), (7, 7)):
+            for source in (here, there):
+                np.testing.assert_array_equal(source.known(a, b), KNOWN[kind][a:b])
             ours = LabelledBags(here.data, here.labels, a, b)
             theirs = LabelledBags(there.data, there.labels, a, b)
             assert (ours.n_bags, ours.n_points) == (theirs.n_bags, theirs.n_points)

@@ -259,6 +259,10 @@ def test_attributes_that_cf_asks_for(tmp_path):
     store = BagStore.create(str(tmp_path / "s"), 1, target_names=["a", "b"], box=[(0, 1)]).append(
         bags, y
     )
+    for array in ARRAYS:
+        assert zarr.open(store.url, mode="r")[array.name].metadata.dimension_names == (
+            array.dimensions
+        )
     dataset = store.to_xarray()
     assert dataset.attrs["featureType"] == "profile"
     assert all("long_name" in variable.attrs for variable in dataset.variables.values())
