@@ -197,7 +197,10 @@ def open_table(
     places: dict[str, str] = {}
     for url in urls:
         if not url.lower().endswith(_KINDS) and not is_any:
-            raise DataError(f"{url}: not a table; expected one of {', '.join(_KINDS)}")
+            raise DataError(
+                f"{url}: not a table; expected one of {', '.join(_KINDS)}; read other formats into "
+                "a data frame, such as pandas.read_excel, and pass it to bagbasis.ingest.ingest_frame"
+            )
         place = place_of(url)
         if place in places:
             name = "" if places[place] == url else f", by a link too: {places[place]}"

@@ -191,7 +191,7 @@ def test_a_file_of_another_kind_or_given_twice(path, tmp_path, refused):
     refused(f"{tmp_path}/*{path.name}", f"{link}: given twice, by a link too: {path}")
     link.unlink()
     (tmp_path / "p.txt").write_text("bag,u,v\n1,2,3\n")
-    refused(tmp_path / "p.txt", "p.txt: not a table")
+    refused(tmp_path / "p.txt", "p.txt: not a table", "bagbasis.ingest.ingest_frame")
 
 
 def test_an_unreadable_file(path, tmp_path, refused):
