@@ -199,7 +199,7 @@ def open_table(
         if not url.lower().endswith(_KINDS) and not is_any:
             raise DataError(
                 f"{url}: not a table; expected one of {', '.join(_KINDS)}; read other formats into "
-                "a data frame, such as pandas.read_excel, and pass it to bagbasis.ingest.ingest_frame"
+                "a data frame, as by pandas.read_excel, and give it to bagbasis.ingest.ingest_frame"
             )
         place = place_of(url)
         if place in places:
