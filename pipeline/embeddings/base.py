@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Generic, Self
+from typing import Annotated, Any, ClassVar, Generic, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +41,13 @@ from ..data.bags.alignment import refuse_other_order
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..data.bags.box import BOUNDS, Box
 from ..data.bags.coordinates import Names
-from ..data.labelled.labelled import LabelledBags, box_of_bags
+from ..data.labelled.labelled import Batch, LabelledBags, box_of_bags
 from ..data.labelled.wide_bags import warn_of_wide_bag
 from ..data.store.sampling import CHOICE_SAMPLE, RunSample
 from ..data.store.store import BagStore
-from ..execution.costs import Cost
+from ..execution.costs import Cost, plan_blocks
+from ..execution.lazy_dask import LazyArray
+from ..execution.passes import lazy_pass, rows_of
 from ..execution.pool import weighted_edges
 from ..execution.progress import Progress
 from .bases.coefficients import kernel_arguments
@@ -134,6 +137,25 @@ class _NoSample(ChoiceSample):
     def __call__(self) -> Iterable[Bags]:
         """Raise UnfittedError, as `every_bag` does."""
         raise _unfitted(self.name)
+
+
+def _rows_of_bags(spec: EmbeddingSpec, dtype: str, bags: Bags) -> NDArray[Any]:
+    out = np.empty((len(bags), spec.n_features), dtype=dtype)
+    spec.embed(bags, out)
+    return out
+
+
+def _rows_of_batch(spec: EmbeddingSpec, dtype: str, batch: Batch) -> NDArray[Any]:
+    return _rows_of_bags(spec, dtype, batch.bags)
+
+
+def _lazy_rows(spec: EmbeddingSpec, source: LabelledBags, store: BagStore, dtype: str) -> LazyArray:
+    """Return the embeddings of a store as a lazy dask.array, a block per range of bags."""
+    row_bytes = spec.n_features * np.dtype(dtype).itemsize
+    cost = spec.cost + Cost(bytes_per_bag=row_bytes)
+    ranges = plan_blocks(store.n_bags, store.meta.n_points, row_bytes, cost)
+    rows = rows_of("features", partial(_rows_of_batch, spec, dtype), cost)
+    return lazy_pass(source, rows, ranges, (spec.n_features,), dtype)
 
 
 def _unfitted(name: str) -> UnfittedError:
@@ -523,11 +545,16 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             warn_of_wide_bag(source, box)
         return self
 
-    def transform(self, X: BagStore | BagsInMemory) -> NDArray[Any]:
-        """Return the embeddings of Bags or a list of arrays, shape (n_bags, s).
+    @overload
+    def transform(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def transform(self, X: BagsInMemory) -> NDArray[Any]: ...
+    def transform(self, X: BagStore | BagsInMemory) -> NDArray[Any] | LazyArray:
+        """Return the embeddings of bags, shape (n_bags, s), of ``dtype``.
 
-        No fit is needed if ``box`` is given and no other parameter has to be chosen from bags. For
-        a BagStore use `bagbasis.features`.
+        The result is a numpy array for bags in memory, and a lazy dask.array, chunked by bags, for
+        a BagStore. No fit is needed if ``box`` is given and no other parameter has to be chosen
+        from bags.
 
         Raises
         ------
@@ -536,21 +563,29 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             bags.
         """
         if isinstance(X, BagStore):
-            raise DataError(
-                f"{X.url}: a store's features are lazy; use bagbasis.features(store, …)"
-            )
+            source = LabelledBags(X).in_order_of(self.coordinate_names, FITTED_ON)
+            return _lazy_rows(self._spec_for(source), source, X, self.dtype)
         bags = self._in_order(as_bags(X))
-        spec = getattr(self, "spec_", None)
+        return _rows_of_bags(self._spec_for(LabelledBags(bags)), self.dtype, bags)
+
+    def _spec_for(self, source: LabelledBags) -> Spec:
+        """Return the fitted spec; without a fit, that of the parameters.
+
+        Raises
+        ------
+        UnfittedError
+            If the embedding is not fitted and leaves something to be chosen from bags.
+        """
+        spec: Spec | None = getattr(self, "spec_", None)
         if spec is None:
             check_parameters(self)
             name = type(self).__name__
             if self.box is None:
                 raise _unfitted(name)
-            sample = _NoSample(LabelledBags(bags), name=name)
-            spec = self.resolve(bags.n_dims, Box.unit(bags.n_dims), sample)
-        out = np.empty((len(bags), spec.n_features), dtype=self.dtype)
-        spec.embed(bags, out)
-        return out
+            sample = _NoSample(source, name=name)
+            spec = self.resolve(source.n_dims, Box.unit(source.n_dims), sample)
+        check_dims(source, spec.n_dims)
+        return spec
 
     @property
     def coordinate_names(self) -> list[str] | None:

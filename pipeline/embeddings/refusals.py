@@ -11,9 +11,10 @@ from ..core.arrays import Integers
 from ..core.errors import BagError, DataError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
+from ..data.labelled.labelled import LabelledBags
 
 
-def check_dims(bags: Bags, n_dims: int) -> None:
+def check_dims(bags: Bags | LabelledBags, n_dims: int) -> None:
     """Raise DataError if bags do not have the dimension of the embedding."""
     if bags.n_dims != n_dims:
         raise DataError(f"bags have dimension {bags.n_dims}, the embedding was made for {n_dims}")

@@ -36,7 +36,7 @@ from .progress import (
     worker_report,
 )
 from .waiting import each_gathered, gathered
-from .worker_threads import hearing_compilers, kernel_threads, task_threads
+from .worker_threads import TURN, hearing_compilers, kernel_threads, task_threads
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -53,8 +53,12 @@ LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
 
 
 def current_client() -> Client | None:
-    """Return the client that is open in this process, if any."""
-    if "distributed" not in sys.modules:
+    """Return the client that is open in this process, if any.
+
+    A task has none: a pass within it runs in its process. The tasks of a cluster would wait for the
+    place of the task that waits for them.
+    """
+    if "distributed" not in sys.modules or TURN.is_held_here():
         return None  # whoever opens a client imports it
     try:
         return distributed.get_client()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, get_ident
 
 import joblib
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
@@ -108,16 +108,22 @@ class _Turn:
 
     def _begin_anew(self) -> None:
         """Make a new lock after a fork, because another thread may have held the old one."""
-        self._lock = Lock()
+        self._lock, self._holder = Lock(), 0
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._holder = get_ident()
 
     def __exit__(self, *_: object) -> None:
+        self._holder = 0
         self._lock.release()
 
+    def is_held_here(self) -> bool:
+        """Return whether this thread runs a task."""
+        return self._holder == get_ident()
 
-TURN: AbstractContextManager[None] = _Turn()
+
+TURN = _Turn()
 
 
 @contextmanager

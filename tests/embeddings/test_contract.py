@@ -45,6 +45,7 @@ from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, SizeSpec, spec_from_d
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays
 from tests.oracles.labelled import labelled_bags, stored
+from tests.passes import pass_limits
 
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 2)) for size in (1, 30, 257)]
@@ -343,10 +344,30 @@ def test_a_store_decides_as_memory_does(kind, tmp_path):
     embedding = kind().fit(store)
     assert embedding.spec_ == kind().fit(store.read()).spec_
     assert embedding.spec_.box == Box.unit(2)
-    with pytest.raises(DataError, match=r"use bagbasis\.features"):
-        embedding.transform(store)
     lazy = features(store, embedding).compute(scheduler="synchronous")
     np.testing.assert_allclose(lazy, embedding.transform(store.read()), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_store_is_transformed_lazily(kind, dtype, tmp_path):
+    """In blocks of any length, rows have the bits of bags in memory; a product of BLAS nearly."""
+    store = stored(tmp_path / "s.zarr", [*UNIT, *UNIT[::-1], UNIT[1]], None, (), chunk_points=40)
+    with pytest.raises(NotFittedError, match="call fit first"):
+        kind().transform(store)
+    embedding = kind(dtype=dtype).fit(store)
+    expected = embedding.transform(store.read())
+    row_bytes = expected[0].nbytes
+    for step, chunks in ((1, (1,) * 7), (3, (3, 3, 1)), (5, (5, 2))):
+        with pass_limits(block_bytes=step * row_bytes, block_seconds=60.0, partition_bytes=4000):
+            lazy = embedding.transform(store)
+            values = lazy.compute(scheduler="synchronous")
+        assert (lazy.chunks[0], lazy.shape, lazy.dtype) == (chunks, expected.shape, expected.dtype)
+        rounding = 8 * np.finfo(dtype).eps if "CoefficientPCA" in repr(embedding) else 0.0
+        np.testing.assert_allclose(values, expected, rtol=0, atol=rounding * np.abs(expected).max())
+        assert values.dtype == dtype
+    other = stored(tmp_path / "other.zarr", [np.ones((2, 3))], None, ())
+    with pytest.raises(DataError, match="dimension 3, the embedding was made for 2"):
+        embedding.transform(other)
 
 
 @pytest.mark.long

@@ -121,18 +121,41 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
     np.testing.assert_allclose(model.bandwidth_, inside.bandwidth_, rtol=1e-12)
     truth = inside.predict(QUERIES)
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=1e-10)
-    np.testing.assert_allclose(model.predict(queries), truth, rtol=1e-10)
+    lazy = model.predict(queries)
+    np.testing.assert_allclose(lazy.compute(), truth, rtol=1e-10)
     store.append(BAGS[:5], {"y": np.full(5, 1e6)})
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=1e-10)
     with two_workers():
         seen = []
         predicted = model.predict(QUERIES, progress=lambda done, total: seen.append((done, total)))
+        with pass_limits(block_bytes=8):  # more tasks than places for those of the passes in them
+            np.testing.assert_allclose(model.predict(queries).compute(), truth, rtol=1e-10)
     np.testing.assert_allclose(predicted, truth, rtol=1e-10)
     assert seen[-1] == (N, N)
     shutil.rmtree(store.url.removeprefix("file://"))
     np.testing.assert_allclose(saved.predict(QUERIES), truth, rtol=1e-10)
     with pytest.raises(StoreError):
         model.predict(QUERIES)
+
+
+@pytest.mark.parametrize("of_densities", [False, True])
+def test_predictions_of_a_store_are_lazy(of_densities, tmp_path):
+    """They are those of bags in memory, in blocks of any length; wrong stores are refused."""
+    queries = stored(tmp_path / "q.zarr", QUERIES, None, (), chunk_points=50)
+    model = KernelSmoother(EMBEDDING, precision="float64", bandwidth=0.5)
+    model.fit(BAGS, responses=responses()) if of_densities else model.fit(BAGS, Y)
+    expected = model.predict(QUERIES)
+    row_bytes = expected[0].nbytes
+    for step, chunks in ((1, (1,) * 12), (5, (5, 5, 2)), (12, (12,))):
+        with pass_limits(block_bytes=step * row_bytes, block_seconds=60.0):
+            lazy = model.predict(queries)
+        assert (lazy.chunks[0], lazy.shape, lazy.dtype) == (chunks, expected.shape, expected.dtype)
+        np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-10, atol=1e-13)
+    with pytest.raises(ParameterError, match=r"predict: progress is given, .* lazy; leave it out"):
+        model.predict(queries, progress=print)
+    flat = stored(tmp_path / "flat.zarr", [np.ones((2, 1))], None, ())
+    with pytest.raises(ModelError, match="of dimension 2, these have 1"):
+        model.predict(flat)
 
 
 def test_store_with_responses(tmp_path):

@@ -170,7 +170,8 @@ class Rectify2LPT(Experiment[Sizes]):
         responses, spec = test.responses(0, test.n_bags), smoother.response_spec_
         truth = np.empty((len(responses.positions), spec.n_features))
         spec.embed(responses.present, truth)
-        gaps = smoother.predict(test, progress=progress)[responses.positions] - truth
+        predicted = smoother.predict(test.read(), progress=progress)
+        gaps = predicted[responses.positions] - truth
         mse = float((gaps**2).sum(axis=1).mean())
         return {"n": len(truth), "mse": mse, "bandwidth": smoother.bandwidth_}
 

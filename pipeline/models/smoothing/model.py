@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from ...core.arrays import Floats, Integers
 from ...core.errors import ModelError
 from ...data.bags.bags import Bags
+from ...data.store.store import BagStore
 from ...execution.costs import Cost
+from ...execution.lazy_dask import LazyArray
 from ...execution.passes import Reduction, run_pass
 from ...execution.progress import Progress
 from ...execution.worker_threads import kernel_threads
-from ..fitted_model import in_fitted_order
+from ..fitted_model import check_names, in_fitted_order
 from ..fitting.feature_map import FeatureMap
 from ..outcomes.base import Outcome
+from ..predictions.features import lazy_predictions
 from ..predictions.outside import tell_outside
 from ..ridge_model import NOT_FINITE
 from .sums import SMOOTHED_ROWS, QuerySums, SmootherSums, TrainingRows, smoothing_cost
@@ -69,6 +72,24 @@ class SmootherModel:
         """Cost of a prediction: that of `features`."""
         return self.features.cost
 
+    def predict(self, bags: Bags, progress: Progress | None = None) -> NDArray[Any]:
+        """Return the predictions of bags in memory, from passes over the training bags."""
+        return self.outcome.predict(self.smooth(bags, progress)).values
+
+    def lazy_predictions(self, store: BagStore) -> LazyArray:
+        """Return the predictions of a store as a lazy dask.array, chunked by bags.
+
+        Raises
+        ------
+        ModelError
+            If the bags have another dimension, or other names of coordinates.
+        """
+        check_names(self.report, store)
+        self._check_dims(store.n_dims)
+        column = self.outcome.stored()["predictions"]
+        cost = self.prediction_cost
+        return lazy_predictions(self.predict, cost, store, column.tail, column.dtype)
+
     def decision_rows(self, bags: Bags) -> Floats:
         """Return smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""
         return self.smooth(bags, None)
@@ -76,11 +97,7 @@ class SmootherModel:
     def smooth(self, bags: Bags, progress: Progress | None) -> Floats:
         """Return `decision_rows`, from passes over the training bags with progress reports."""
         bags = in_fitted_order(bags, self.report)
-        if bags.n_dims != self.features.n_dims:
-            raise ModelError(
-                f"the smoother was fitted on bags of dimension {self.features.n_dims}, these "
-                f"have {bags.n_dims}"
-            )
+        self._check_dims(bags.n_dims)
         bandwidth = np.array([self.bandwidth])
         out = np.empty((len(bags), self.outcome.n_targets))
         outside = np.zeros(len(bags), np.int64)
@@ -95,6 +112,13 @@ class SmootherModel:
         tell_outside(outside, bags, self.report, self.features.embedding)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return out
+
+    def _check_dims(self, n_dims: int) -> None:
+        if n_dims != self.features.n_dims:
+            raise ModelError(
+                f"the smoother was fitted on bags of dimension {self.features.n_dims}, these "
+                f"have {n_dims}"
+            )
 
     def sums(
         self,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,14 +23,13 @@ from ...core import (
     checked,
     component,
 )
-from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import BaseEstimator, fresh, of_bags
 from ...core.units import units_of
-from ...data.bags.bags import as_bags
+from ...data.bags.bags import BagsInMemory, as_bags
 from ...data.labelled.holdout import Holdout, HoldoutLike
 from ...data.labelled.inputs import BagsLike, LabelsLike
-from ...data.labelled.labelled import LabelledBags, with_missing
+from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.labels import warn_of_alike, warn_of_few
 from ...data.store.sampling import DISTANCE_SAMPLE, median_distance
 from ...data.store.store import BagStore
@@ -37,18 +37,19 @@ from ...embeddings.base import Embedding
 from ...embeddings.kinds import EMBEDDINGS
 from ...embeddings.projection import ProjectionEmbedding
 from ...embeddings.registered import named_embedding
+from ...execution.lazy_dask import LazyArray
 from ...execution.passes import check_memory
 from ...execution.progress import Progress
 from ...execution.worker_threads import kernel_threads
 from ..base import EMBEDDING
-from ..fitted_model import digest_of_fitted
+from ..fitted_model import PredictionArray, digest_of_fitted
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 from ..judging import score_of
 from ..outcomes.base import Outcome
 from ..outcomes.densities import DensityOutcome
 from ..outcomes.reals import Reals
 from ..predictions.densities import DensityPrediction
-from ..predictions.outside import Outside, counting_outside, warning_of_outside
+from ..predictions.outside import warning_of_outside
 from ..ridge_model import NOT_FINITE
 from .model import SmootherModel
 from .sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
@@ -111,6 +112,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import NDArray
     >>> rng = np.random.default_rng(0)
     >>> y = rng.uniform(0.5, 2.0, 80)
     >>> X = [rng.normal(0, s, (30, 2)) for s in y]
@@ -209,32 +211,41 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             names = source.target_names
             warn_of_alike(len(labels), labels.var(axis=0), labels.mean(axis=0), names)
 
+    @overload
+    def predict(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict(self, X: BagsInMemory, *, progress: Progress | None = None) -> NDArray[Any]: ...
     @checked
-    def predict(self, X: BagsLike, *, progress: Progress | None = None) -> Floats:
+    def predict(self, X: BagsLike, *, progress: Progress | None = None) -> PredictionArray:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
         Parameters
         ----------
         X : Bags, list of arrays, or BagStore
-            Bags to predict. For a store, all predictions are computed now and returned in memory.
+            Bags to predict. The result is a numpy array for bags in memory, and a lazy dask.array
+            for a BagStore, of which each block is a pass over the training bags.
         progress : callable (training bags done, training bags in all), optional
+            Function that is called during the prediction of bags in memory.
+
+        Raises
+        ------
+        ModelError
+            If the bags have another dimension, or other names of coordinates, than the bags fitted.
+        ParameterError
+            If progress is given for a store, whose predictions are computed later.
         """
         check_is_fitted(self)
         model = self.model_
         if isinstance(X, BagStore):
-            bags = LabelledBags(X)
-            parts, outside = [], Outside()
-            for batch in bags.batches():
-                if len(batch):
-                    with counting_outside(batch.index) as counted:
-                        parts.append(model.smooth(batch.bags, progress))
-                    outside += counted.outside
-            outside.warn(X)
-            rows = np.concatenate(parts) if parts else np.empty((0, model.outcome.n_targets))
-            return with_missing(model.outcome.predict(rows).values, bags.present())
+            if progress is not None:
+                raise ParameterError(
+                    "predict: progress is given, and the predictions of a store are lazy; leave it "
+                    "out, and take a progress bar of Dask for compute()"
+                )
+            return model.lazy_predictions(X)
         new_bags = as_bags(X)
         with warning_of_outside(new_bags):
-            return model.outcome.predict(model.smooth(new_bags, progress)).values
+            return model.predict(new_bags, progress)
 
     @property
     def features_(self) -> FeatureMap:
