@@ -135,7 +135,9 @@ class TargetView:
         if isinstance(errors.details, ClassDetails):
             first = np.unique(true[rows], return_index=True)[1]
             rows = rows[first] if len(first) >= n else rows
-        return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(int)]
+        places = np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(int)
+        chosen: NDArray[np.int64] = rows[places]
+        return chosen
 
     def _titles(self, errors: Errors, rows: NDArray[np.int64]) -> list[str]:
         """Return a line per bag: its id, its label and what was predicted."""

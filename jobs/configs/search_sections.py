@@ -68,7 +68,7 @@ class SearchSection(Section):
 
     def multipliers(self, scale: float | str) -> list[float]:
         """Return the multipliers of σ, for the ``scale`` of the model."""
-        multipliers = self.random_features.scale_multiplier
+        multipliers: list[float] | None = self.random_features.scale_multiplier
         if multipliers is not None:
             return multipliers
         return MULTIPLIERS if scale == "median" else [1.0]

@@ -250,7 +250,8 @@ def embedding_section(name: str) -> Section:
 
 def is_automatic(section: Section) -> bool:
     """Return whether an embedding's section stands for the one that a fit chooses."""
-    return section.model_dump()["name"] == AUTO
+    name: str = section.model_dump()["name"]
+    return name == AUTO
 
 
 def build_or_auto(section: Section) -> Embedding | Literal["auto"]:

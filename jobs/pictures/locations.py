@@ -50,7 +50,8 @@ class Direction:
     def parts(self) -> _Index:
         """Return the part of each row, one of `_N_PARTS`."""
         ranks = rankdata(self.rows, method="min") - 1
-        return (ranks * _N_PARTS // len(ranks)).astype(np.int64)
+        parts: _Index = (ranks * _N_PARTS // len(ranks)).astype(np.int64)
+        return parts
 
     def edges(self) -> Floats:
         """Return the edges of the bins of a density, which the locations are within, too."""

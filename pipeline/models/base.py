@@ -420,6 +420,6 @@ def fit_parameters_of(estimator: DoubleBasis) -> FitParameters:
 
 def with_model(estimator: _Estimator, model: RidgeModel) -> _Estimator:
     """Return an estimator with the same parameters whose fit has made ``model``."""
-    made = clone(estimator)
+    made: _Estimator = clone(estimator)
     made.model_ = model
     return made

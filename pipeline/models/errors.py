@@ -217,7 +217,8 @@ class Errors:
         squares = (self.sample.predicted - self.sample.true) ** 2
         roots = np.sqrt(squares.mean(axis=0))
         spread = squares.std(axis=0) / self.n**0.5
-        return np.divide(spread, 2 * roots, out=np.zeros(len(roots)), where=roots > 0)
+        errors: Floats = np.divide(spread, 2 * roots, out=np.zeros(len(roots)), where=roots > 0)
+        return errors
 
     @property
     def spreads(self) -> dict[str, dict[str, float]]:

@@ -377,7 +377,8 @@ def digest_of_points(data: Bags | Responses, algorithm: str = HASH) -> str:
         rows = buffer[: len(block)]
         rows[:] = block
         digest.update(rows.data)
-    return digest.hexdigest()
+    text: str = digest.hexdigest()
+    return text
 
 
 def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:

@@ -79,7 +79,9 @@ class PythonFunction:
     def predict(self, model_input: Any, params: object = None) -> NDArray[Any]:  # noqa: ANN401
         """Return the predictions of bags: a list of arrays, or a frame with a column ``bag``."""
         bags = model_input["bag"] if hasattr(model_input, "columns") else model_input
-        return self._model.predict([np.asarray([*bag], dtype=float) for bag in bags])
+        arrays = [np.asarray([*bag], dtype=float) for bag in bags]
+        predicted: NDArray[Any] = self._model.predict(arrays)
+        return predicted
 
 
 class Predicting(Protocol):

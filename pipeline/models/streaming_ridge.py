@@ -373,7 +373,8 @@ def _group_names(values: NDArray[Any]) -> list[str]:
     if values.dtype.kind == "M":  # of any unit
         values = values.astype("datetime64[ns]")
     if values.dtype.kind in "iuUM":
-        return np.asarray(values.astype(str)).tolist()
+        names: list[str] = np.asarray(values.astype(str)).tolist()
+        return names
     return [_group_name(value, row) for row, value in enumerate(values.tolist())]
 
 

@@ -33,7 +33,8 @@ from .training import Loss, Network, Trained, TrainingBatch
 
 @eqx.filter_jit
 def _apply(network: Network, points: jax.Array, mask: jax.Array) -> jax.Array:
-    return jax.vmap(network)(points, mask)
+    outputs: jax.Array = jax.vmap(network)(points, mask)
+    return outputs
 
 
 def outputs_in_training(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Array:
@@ -49,7 +50,8 @@ def _squares(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Arra
 
 def _cross_entropy(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Array:
     scores = outputs_in_training(network, batch, key)
-    return optax.softmax_cross_entropy_with_integer_labels(scores, batch[2]).mean()
+    loss: jax.Array = optax.softmax_cross_entropy_with_integer_labels(scores, batch[2]).mean()
+    return loss
 
 
 _TARGET = Text | ListOf(Text, 1) | None_
@@ -336,4 +338,5 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
         DataError
             If the estimator is not fitted, or the bags have another dimension.
         """
-        return self.classes_[self._joined_outputs(X).argmax(axis=1)]
+        labels: np.ndarray = self.classes_[self._joined_outputs(X).argmax(axis=1)]
+        return labels

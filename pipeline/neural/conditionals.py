@@ -42,7 +42,8 @@ class Conditional(eqx.Module):
             scale = jnp.exp(jnp.maximum(logs[k], MIN_LOG_SCALE))
             return z.at[i].set(means[k] + scale * jax.random.normal(keys[1]))
 
-        return jax.lax.fori_loop(0, n_dims, step, jnp.zeros(n_dims))
+        drawn: jax.Array = jax.lax.fori_loop(0, n_dims, step, jnp.zeros(n_dims))
+        return drawn
 
 
 class Heads(eqx.Module):

@@ -207,7 +207,8 @@ def small_net(n_inputs: int, n_outputs: int, n_hidden: int, key: jax.Array) -> e
     net = eqx.nn.MLP(n_inputs, n_outputs, n_hidden, HIDDEN_LAYERS, key=key)
     last = net.layers[-1]
     small = eqx.tree_at(lambda layer: layer.weight, last, 0.1 * last.weight)
-    return eqx.tree_at(lambda network: network.layers[-1], net, small)
+    shrunk: eqx.nn.MLP = eqx.tree_at(lambda network: network.layers[-1], net, small)
+    return shrunk
 
 
 # What stands before "+" in the paper's tables, each with its parts in order.

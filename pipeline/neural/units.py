@@ -124,7 +124,8 @@ class GRU(Unit):
 
     @override
     def step(self, state: jax.Array, point: jax.Array) -> jax.Array:
-        return self.cell(point, state)
+        after: jax.Array = self.cell(point, state)
+        return after
 
     @override
     def output(self, state: jax.Array) -> jax.Array:

@@ -134,7 +134,8 @@ class Field:
         """
         place = self.check_place(place)
         column: Floats = self.covariance[:, place]
-        return column / (column[place] + self.noise)
+        column = column / (column[place] + self.noise)
+        return column
 
     @checked
     def observe(self, place: int, values: ArrayLike) -> Self:

@@ -135,7 +135,8 @@ class ProbitRegions(RegionClassifier):
         ahead = mean[:, None] - deviation * ndtri(threshold)
         sure = (ahead > 0).astype(np.float64)  # for an observation without information
         z = np.divide(ahead, np.sqrt(moved), out=np.zeros_like(ahead), where=moved > 0)
-        return np.where(moved > 0, ndtr(z), sure).T
+        rewards: Floats = np.where(moved > 0, ndtr(z), sure).T
+        return rewards
 
     def _moments(self, field: Field, regions: Integers) -> tuple[Floats, Floats, Floats]:
         """Return Lμ + b and L²κ (n_regions,), and Lκ(·, x), (n_regions, n_components, n_places)."""

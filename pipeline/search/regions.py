@@ -80,7 +80,8 @@ class RegionClassifier(ABC):
         self, field: Field, regions: Integers, *, n_draws: int, rng: np.random.Generator
     ) -> Floats:
         """Return T_g = E h_g(f) given all observations (eq. 7.1), shape (len(regions),)."""
-        return self.salience(field.draw(n_draws, seed=rng), regions).mean(axis=0)
+        chances: Floats = self.salience(field.draw(n_draws, seed=rng), regions).mean(axis=0)
+        return chances
 
     @checked
     def expected_rewards(

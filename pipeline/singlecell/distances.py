@@ -105,7 +105,8 @@ def sample_distances(
     """
     if method == "knn":
         divergences = divergence_blocks(X, k=k, checkpoints=checkpoints, progress=progress)
-        return np.maximum(divergences, 0)
+        positive: Floats = np.maximum(divergences, 0)
+        return positive
     bags = X.read(0, X.n_bags) if isinstance(X, BagStore) else as_bags(X)
     if method == "mixture":
         return np.maximum(_of_mixtures(bags, seed), 0)

@@ -497,7 +497,8 @@ class BagbasisSupervised(_Samples):
 def _column(adata: AnnData, name: str) -> pd.Series:
     if name not in adata.obs:
         raise DataError(f"obs has no column {name!r}{closest(name, list(adata.obs))}")
-    return adata.obs[name]
+    column: pd.Series = adata.obs[name]
+    return column
 
 
 def _coordinates(adata: AnnData, layer: str | None) -> Floats:

@@ -89,4 +89,5 @@ def _labels(name: str, store: BagStore, start: int, stop: int) -> NDArray[Any]:
     classes = store.meta.class_names.get(name)
     if classes is None or np.isnan(values).any():  # a missing label is refused by the test
         return values
-    return np.array(classes)[values.astype(int)]
+    labels: NDArray[Any] = np.array(classes)[values.astype(int)]
+    return labels

@@ -83,7 +83,8 @@ def perturbed_density(points: Floats, signs: Floats, scale: float) -> Floats:
     values = np.zeros(len(points))
     for sign, place in zip(signs, product(BUMPS, repeat=n_dims), strict=True):
         values += sign * _wave(len(BUMPS) * points - np.array(place)).prod(axis=1)
-    return 1 + scale * np.e**n_dims * values
+    density: Floats = 1 + scale * np.e**n_dims * values
+    return density
 
 
 def _wave(x: Floats) -> Floats:

@@ -154,10 +154,12 @@ def dispersions(concentration: Floats, beta: Floats) -> Floats:
     squares = (
         TABLE_RADII ** (1 - 2 * beta[:, None]) * (1 + TABLE_RADII) ** 2 * (within[:, -1:] - within)
     )
-    return np.sqrt(squares * (concentration / enclosed(concentration))[:, None])
+    speeds: Floats = np.sqrt(squares * (concentration / enclosed(concentration))[:, None])
+    return speeds
 
 
 def directions(n: int, rng: np.random.Generator) -> Floats:
     """Return unit vectors, shape (n, 3)."""
     drawn = rng.standard_normal((n, 3))
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    unit: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return unit

@@ -23,7 +23,8 @@ def closed_form_score(x: Floats, width: float, alpha: float) -> Callable[[Floats
     base = -z @ precision
 
     def along_xi(mixed: Floats, third: Floats) -> Floats:
-        return (third + np.einsum("aibj,bj->aib", mixed, base)).mean(axis=2)
+        means: Floats = (third + np.einsum("aibj,bj->aib", mixed, base)).mean(axis=2)
+        return means
 
     mixed, third = derivatives(z, z, width)
     system = mixed.reshape(n * d, n * d) + n * alpha * np.eye(n * d)
@@ -33,7 +34,8 @@ def closed_form_score(x: Floats, width: float, alpha: float) -> Callable[[Floats
         new = (points - centre) / scale
         mixed, third = derivatives(new, z, width)
         slope = along_xi(mixed, third) - np.einsum("aibj,bj->ai", mixed, gamma)
-        return (-new @ precision - slope / alpha) / scale
+        scores: Floats = (-new @ precision - slope / alpha) / scale
+        return scores
 
     return score
 

@@ -51,7 +51,9 @@ class Pattern:
 
     def measure(self, place: int, rng: np.random.Generator) -> Floats:
         """Return the truth at a place, with noise."""
-        return self.truth[place] + _NOISE**0.5 * rng.standard_normal(self.truth.shape[1])
+        noise = _NOISE**0.5 * rng.standard_normal(self.truth.shape[1])
+        measured: Floats = self.truth[place] + noise
+        return measured
 
 
 PatternProblem = Callable[[int, int, int, int, np.random.Generator], Pattern]
@@ -122,7 +124,8 @@ def shape(kind: str, places: Floats, centre: Floats, strength: float, width: flo
     if kind == "shear":
         return strength * width * np.column_stack([np.tanh(y / width), np.zeros_like(x)])
     fade = strength * np.exp(-(x**2 + y**2) / (2 * width**2))[:, None]
-    return fade * np.column_stack([-y, x] if kind == "vortex" else [x, -y])
+    field: Floats = fade * np.column_stack([-y, x] if kind == "vortex" else [x, -y])
+    return field
 
 
 def flow(places: Floats, window: int, rng: np.random.Generator) -> Floats:

@@ -127,7 +127,8 @@ def patches_of(images: Floats, n_points: int, rng: np.random.Generator) -> Float
     windows = np.lib.stride_tricks.sliding_window_view(images, (PATCH, PATCH), axis=(1, 2))
     image = np.repeat(np.arange(len(images)), n_points)
     at = rng.integers(0, WINDOW - PATCH + 1, (2, len(image)))
-    return windows[image, at[0], at[1]].reshape(len(image), -1)
+    patches: Floats = windows[image, at[0], at[1]].reshape(len(image), -1)
+    return patches
 
 
 @cache

@@ -19,7 +19,8 @@ def wave_image(size: int, seed: int) -> Floats:
     layers = [gaussian_filter(rng.standard_normal((size, size)), width) * width
               for width in (2, 4, 8)]  # fmt: skip
     image = sum(layers)
-    return (image - image.min()) / (image.max() - image.min())
+    scaled: Floats = (image - image.min()) / (image.max() - image.min())
+    return scaled
 
 
 def warped_pair(

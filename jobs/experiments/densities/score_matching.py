@@ -142,7 +142,8 @@ def two_modes(n: int, d: int, rng: np.random.Generator) -> Floats:
 
 def true_score(x: Floats) -> Floats:
     """Return ∇ log of the density of `two_modes`."""
-    return _APART * np.tanh(_APART * x.sum(axis=1))[:, None] - x
+    score: Floats = _APART * np.tanh(_APART * x.sum(axis=1))[:, None] - x
+    return score
 
 
 def normal_score(x: Floats) -> Any:  # noqa: ANN401 - a function

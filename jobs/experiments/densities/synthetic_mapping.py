@@ -46,7 +46,8 @@ class Sizes(Scale):
 
     def n_points(self, n_train: int) -> int:
         """n, points in each bag."""
-        return round(self.points_factor * n_train**EXPONENT)
+        n_points: int = round(self.points_factor * n_train**EXPONENT)
+        return n_points
 
 
 class SyntheticMappings(Experiment[Sizes]):

@@ -148,11 +148,13 @@ class KernelRidge:
     def _kernel(self, points: Floats) -> Floats:
         squares = ((points**2).sum(axis=1)[:, None] + (self.x**2).sum(axis=1)
                    - 2 * points @ self.x.T)  # fmt: skip
-        return np.exp(-squares / (2 * self.width**2))
+        kernel: Floats = np.exp(-squares / (2 * self.width**2))
+        return kernel
 
     def predict(self, X: Bags) -> Floats:
         """Return a number per bag."""
-        return self._kernel(X.points.astype(np.float64)) @ self.weights + self.mean
+        predicted: Floats = self._kernel(X.points.astype(np.float64)) @ self.weights + self.mean
+        return predicted
 
 
 def rows_as_bags(x: Floats) -> Bags:

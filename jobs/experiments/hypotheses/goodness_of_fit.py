@@ -29,7 +29,8 @@ def right(rng: np.random.Generator, n: int) -> Floats:
 
 def variance(rng: np.random.Generator, n: int) -> Floats:
     """Draw with another variance of one coordinate."""
-    return right(rng, n) * np.array([VARIANCE**0.5, *[1.0] * (DIMS - 1)])
+    wider: Floats = right(rng, n) * np.array([VARIANCE**0.5, *[1.0] * (DIMS - 1)])
+    return wider
 
 
 def laplace(rng: np.random.Generator, n: int) -> Floats:

@@ -178,13 +178,15 @@ def cosine_sums(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
     coarse = phase + np.outer(np.arange(-(-n // width)) * width * step, omega)
     fine, coarse = fine.astype(np.float32), coarse.astype(np.float32)
     sums = np.cos(coarse) @ np.cos(fine).T - np.sin(coarse) @ np.sin(fine).T
-    return sums.ravel()[:n].astype(np.float64)
+    whole: Floats = sums.ravel()[:n].astype(np.float64)
+    return whole
 
 
 def _n_within() -> int:
     """Count the points of [−3, 3]."""
     within = grid().within[AT_RADIUS]
-    return within.stop - within.start
+    n_points: int = within.stop - within.start
+    return n_points
 
 
 def _pairs_at_distance(n: int) -> Floats:

@@ -112,7 +112,8 @@ class _Family:
         """Return m points of distribution i, within the box."""
         side = rng.choice([-1.0, 1.0], (m, 1))
         points = side * self.offsets[i] + self.scales[i] * rng.standard_normal((m, self.d))
-        return np.clip(points, -_BOX, _BOX)
+        inside: Floats = np.clip(points, -_BOX, _BOX)
+        return inside
 
     def log_density(self, i: int, x: Floats) -> Floats:
         """Return log p of distribution i at points."""
@@ -121,4 +122,5 @@ class _Family:
             for side in (-1, 1)
         ]
         constant = np.log(2) + self.d * np.log(self.scales[i, 0] * (2 * np.pi) ** 0.5)
-        return np.logaddexp(*logs) - constant
+        density: Floats = np.logaddexp(*logs) - constant
+        return density

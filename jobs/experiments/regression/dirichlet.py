@@ -109,7 +109,8 @@ def log_likelihood(alpha: Floats, mean_logs: Floats) -> Floats:
 def _by_moments(means: Floats, variances: Floats) -> Floats:
     """Estimate alpha: means times the geometric mean of the categories' precisions."""
     precisions = np.maximum(means * (1 - means) / variances - 1, 1e-3)
-    return means * np.exp(np.log(precisions).mean(axis=1, keepdims=True))
+    alpha: Floats = means * np.exp(np.log(precisions).mean(axis=1, keepdims=True))
+    return alpha
 
 
 def _step(alpha: Floats, mean_logs: Floats) -> Floats:
@@ -122,7 +123,7 @@ def _step(alpha: Floats, mean_logs: Floats) -> Floats:
         step = (gradient - common) / diagonal
     least = log_likelihood(alpha, mean_logs)
     least -= 1e-12 * np.abs(least)
-    after = alpha - step
+    after: Floats = alpha - step
     worse = np.arange(len(alpha))
     for _ in range(_MAX_HALVINGS):
         positive = (after[worse] > 0).all(axis=1)

@@ -77,7 +77,8 @@ def _inside_quantiles(bags: Sequence[Floats], labels: Floats) -> NDArray[np.bool
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     below = ndtr((labels[:, None] - np.sin(3 * _MEANS)) / _noise_of(_MEANS))
     ranks = (weights * below).sum(axis=1) / weights.sum(axis=1)
-    return np.abs(ranks - 0.5) <= _COVERAGE / 2
+    inside: NDArray[np.bool_] = np.abs(ranks - 0.5) <= _COVERAGE / 2
+    return inside
 
 
 def _log_uniform(rng: np.random.Generator, n: int) -> Integers:

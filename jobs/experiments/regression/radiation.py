@@ -175,7 +175,8 @@ def choose_window(template: Floats, mean: Floats) -> NDArray[np.bool_]:
 def bins(bags: Bags) -> NDArray[np.int64]:
     """Return the bin of each photon."""
     at = (bags.points[:, 0] - ROOT_BOX[0]) / (ROOT_BOX[1] - ROOT_BOX[0]) * _N_BINS
-    return np.minimum(at.astype(np.int64), _N_BINS - 1)
+    whole: NDArray[np.int64] = np.minimum(at.astype(np.int64), _N_BINS - 1)
+    return whole
 
 
 def owners(bags: Bags) -> NDArray[np.int64]:

@@ -159,7 +159,8 @@ class NormalProducts:
             product: Floats = (sums @ values).astype(np.float64)
             return product
 
-        return np.sum(list(self._pool.map(part, self._starts)), axis=0)
+        total: Floats = np.sum(list(self._pool.map(part, self._starts)), axis=0)
+        return total
 
     def _values(self, start: int) -> NDArray[Any]:
         if start in self._kept:

@@ -71,7 +71,8 @@ def bag_features(points: _Array, n_per_dim: int = _FUNCTIONS) -> _Array:
         products = products[..., :, None] * table[..., None, :]
         products = products.reshape(*points.shape[:-1], -1)
     sums = np.swapaxes(products, -1, -2) @ last
-    return sums.reshape(*points.shape[:-2], -1) / points.shape[-2]
+    means: _Array = sums.reshape(*points.shape[:-2], -1) / points.shape[-2]
+    return means
 
 
 def read_features(url: str, start: int, stop: int) -> _Array:

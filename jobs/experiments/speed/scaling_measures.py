@@ -78,7 +78,7 @@ class Size(Section):
 
     @property
     def n_per_dim(self) -> int:
-        root = round(self.s ** (1 / self.d))
+        root: int = round(self.s ** (1 / self.d))
         if root**self.d != self.s:
             raise ParameterError(f"s is {self.s}; expected a power of exponent d = {self.d}")
         return root
@@ -240,7 +240,8 @@ def fit_on_workers(p: Params, progress: Callback, seed: int, parent: Path) -> di
 def _warm_up(store: BagStore, size: Size) -> int:
     """Compile or load the kernels in this worker; its process id."""
     fit(store, size)
-    return psutil.Process().pid
+    pid: int = psutil.Process().pid
+    return pid
 
 
 def _one_fit(
@@ -286,4 +287,5 @@ def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
 def cpu_of(*processes: psutil.Process) -> float:
     """CPU seconds until now."""
     times = [process.cpu_times() for process in processes]
-    return sum(each.user + each.system for each in times)
+    seconds: float = sum(each.user + each.system for each in times)
+    return seconds

@@ -220,7 +220,8 @@ def nfsic_gradient(
         """∂λ̂ / ∂K_ij, for the centred values of the other kernel."""
         weighted = g[:, None] * other
         own = other / (n - 1) * (n + g.sum())
-        return 2 * a * (own - (weighted - weighted.mean(axis=0)))
+        derivative: Floats = 2 * a * (own - (weighted - weighted.mean(axis=0)))
+        return derivative
 
     slopes = []
     for rows, at, width, values, other in (

@@ -132,7 +132,8 @@ def nystroem_rows(gram: Floats, columns: Floats) -> Floats:
     """
     values, vectors = eigh(gram)
     positive = values > _MIN_EIGENVALUE * values[-1]
-    return columns @ (vectors[:, positive] / np.sqrt(values[positive]))
+    rows: Floats = columns @ (vectors[:, positive] / np.sqrt(values[positive]))
+    return rows
 
 
 def _turned(rows: Floats) -> tuple[Floats, Floats]:
@@ -152,4 +153,5 @@ def _turned(rows: Floats) -> tuple[Floats, Floats]:
 def _largest_singular(matrix: Floats) -> float:
     gram = matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
     last = len(gram) - 1
-    return float(eigh(gram, eigvals_only=True, subset_by_index=(last, last))[0]) ** 0.5
+    largest: float = float(eigh(gram, eigvals_only=True, subset_by_index=(last, last))[0]) ** 0.5
+    return largest

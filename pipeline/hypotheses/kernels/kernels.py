@@ -62,7 +62,8 @@ class Kernel(Saved):
 
     def distances(self, X: Floats, Y: Floats) -> Floats:
         """Return what the values are of: L1 distances (Laplacian), or squares of distances."""
-        return cdist(X, Y, "cityblock" if self.name == LAPLACIAN else "sqeuclidean")
+        distances: Floats = cdist(X, Y, "cityblock" if self.name == LAPLACIAN else "sqeuclidean")
+        return distances
 
     def paired(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of X's and Y's rows at the same places, shape (n,)."""
@@ -106,7 +107,8 @@ class NegativeDistance:
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of all pairs, shape (n, m)."""
         unit = np.array([self.exponent])
-        return -cdist(in_units(X, unit), in_units(Y, unit))
+        kernel: Floats = -cdist(in_units(X, unit), in_units(Y, unit))
+        return kernel
 
 
 AnyKernel = Kernel | NegativeDistance

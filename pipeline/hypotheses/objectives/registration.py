@@ -84,7 +84,8 @@ class Registration:
     def apply(self, image: ArrayLike, shape: tuple[int, int]) -> Floats:
         """Resample an image on the pixels of the reference, of shape ``shape``; NaN outside."""
         values = _image("image", image)
-        return map_coordinates(values, self.places(shape), order=1, cval=np.nan)
+        moved: Floats = map_coordinates(values, self.places(shape), order=1, cval=np.nan)
+        return moved
 
 
 @checked
@@ -224,7 +225,8 @@ def _move(pixels: Floats, shape: tuple[int, int], motion: Floats) -> Floats:
     centre = (np.array(shape)[:, None] - 1) / 2
     angle, scale = np.deg2rad(motion[2]), np.exp(motion[3])
     turn = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    return centre + turn @ (pixels - centre) + motion[:2, None]
+    moved: Floats = centre + turn @ (pixels - centre) + motion[:2, None]
+    return moved
 
 
 def _coarse(overlap: Overlap, limits: Floats) -> list[Floats]:

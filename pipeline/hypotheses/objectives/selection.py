@@ -23,7 +23,7 @@ from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec, MarginalS
 from ...embeddings.composed.union import UnionSpec
 from ...embeddings.projection import ProjectionEmbedding
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
-from ...execution.passes import check_memory, in_place_reduction, run_pass
+from ...execution.passes import Reduction, check_memory, in_place_reduction, run_pass
 from ...execution.progress import Progress
 from ...execution.worker_threads import kernel_threads
 from ..samples.variables import as_rows, target_rows
@@ -290,7 +290,7 @@ class EmbeddedVariables:
         """Return the moments, in one pass."""
         zeros = partial(Moments.zeros, features.n_folds, features.n_features)
         cost = self.spec.cost + features.cost
-        moments = in_place_reduction(
+        moments: Reduction[Moments] = in_place_reduction(
             "variables", zeros, partial(self._add_batch, features=features), cost
         )
         return run_pass(self.bags, moments, progress=progress)

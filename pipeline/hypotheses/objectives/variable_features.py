@@ -48,12 +48,15 @@ class VariableFeatures:
     @property
     def n_features(self) -> int:
         """Numbers per row."""
-        return 2 * self.omega.shape[1]
+        n_features: int = 2 * self.omega.shape[1]
+        return n_features
 
     def __call__(self, rows: Floats) -> Floats:
         """Return the features of rows (n, k), shape (n, 2 L)."""
         angle = rows @ self.omega
-        return np.concatenate([np.sin(angle), np.cos(angle)], axis=1) / self.omega.shape[1] ** 0.5
+        waves: Floats = np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
+        waves = waves / self.omega.shape[1] ** 0.5
+        return waves
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,5 +115,5 @@ def alignments(covariance: Floats, blocks: Sequence[slice], n: float) -> Floats:
                 chance = np.trace(covariance[block, block]) * np.trace(covariance[other, other]) / n
                 value = max(0.0, value - chance)
             aligned[i, j] = aligned[j, i] = value
-    own = np.sqrt(np.maximum(np.diag(aligned), 1e-300))
+    own: Floats = np.sqrt(np.maximum(np.diag(aligned), 1e-300))
     return aligned / np.outer(own, own)

@@ -137,7 +137,8 @@ def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anyth
         micros = array.astype("M8[us]")
         passed = (micros - micros.min()).astype(np.float64) / 1e6
         finer = (array - micros).astype("m8[ns]").astype(np.float64) / 1e9  # no overflow
-        return (passed + (finer - finer[np.argmin(array)]))[:, None]
+        seconds: Floats = (passed + (finer - finer[np.argmin(array)]))[:, None]
+        return seconds
     return as_sample_points(array, name)
 
 
@@ -152,7 +153,7 @@ def class_columns(classes: Sequence[Any] | NDArray[Any], codes: NDArray[Any], na
         raise DataError(
             f"{name} has {len(classes):,} classes; at most {_MAX_CLASSES:,} are compared"
         )
-    columns = np.equal.outer(codes, np.arange(len(classes))).astype(np.float64)
+    columns: Floats = np.equal.outer(codes, np.arange(len(classes))).astype(np.float64)
     columns[np.isnan(codes)] = np.nan
     return columns
 

@@ -192,7 +192,8 @@ class TwoSamples:
             return float("nan")
         first, second = self.residuals(witness[:, None])
         linear = 4 * float((first**2).sum() + (second**2).sum())
-        return max(linear - chance, chance / 4) ** 0.5
+        error: float = max(linear - chance, chance / 4) ** 0.5
+        return error
 
 
 @frozen_component
@@ -243,7 +244,8 @@ def _residuals(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
     n_units = len(sizes)
     centred = sums - sizes[:, None] * (sums.sum(axis=0) / sizes.sum())
     # the factor n_units / (n_units − 1) corrects for the subtracted mean
-    return centred / sizes.sum() * (n_units / (n_units - 1)) ** 0.5
+    residuals: Floats = centred / sizes.sum() * (n_units / (n_units - 1)) ** 0.5
+    return residuals
 
 
 TWO_SAMPLE: ComponentRegistry[TwoSampleStatistic] = ComponentRegistry(

@@ -97,7 +97,7 @@ def lost_without(samples: TwoSamples, coordinates: Integers) -> Floats:
     def power(squares: Floats) -> float:
         gram = np.exp(-0.5 * squares)
         residuals = _residuals(samples, gram @ share)
-        error = (4 * float(residuals @ residuals) + _MIN_KERNEL_VARIANCE) ** 0.5
+        error: float = (4 * float(residuals @ residuals) + _MIN_KERNEL_VARIANCE) ** 0.5
         return float(np.vdot(pairs, gram)) / error
 
     whole = power(distances)

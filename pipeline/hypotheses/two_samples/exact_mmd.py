@@ -292,7 +292,8 @@ def _off_diagonal_mean(gram: Floats) -> float:
 
 def _centred(gram: Floats) -> Floats:
     means = gram.mean(axis=0)
-    return gram - means - means[:, None] + means.mean()
+    centred: Floats = gram - means - means[:, None] + means.mean()
+    return centred
 
 
 def null_variance(centred: Floats, factor: float) -> float:

@@ -208,4 +208,5 @@ def weighted_scores(table: Floats) -> Floats:
     shape (n, 2) or (n, 3)
     """
     weights = _WEIGHTS[: table.shape[1]]
-    return scores_of_ranks(table) + np.log(weights / weights.sum())
+    scores: Floats = scores_of_ranks(table) + np.log(weights / weights.sum())
+    return scores

@@ -73,7 +73,8 @@ class SmoothedWaves:
     def __call__(self, rows: Floats) -> Floats:
         """Return the features of rows (n, d), shape (n, k)."""
         _, smooth, phases = self._parts(rows)
-        return smooth * np.hstack([np.sin(phases), np.cos(phases)])
+        waves: Floats = np.hstack([np.sin(phases), np.cos(phases)])
+        return smooth * waves
 
     def gradient(self, rows: Floats, slopes: Floats) -> Floats:
         """Return the gradient in (locations, log σ), shape (J d + 1,)."""

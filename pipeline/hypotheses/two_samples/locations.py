@@ -213,7 +213,9 @@ class MeanEmbeddings(LocationStatistic):
         generator = generator_of(samples.seed, "locations")
         noise = generator.standard_normal((self.n_locations, len(rows)))
         # Σ ε_i (x_i − x̄) / √n is normal with the rows' covariance, of any rank
-        return rows.mean(axis=0) + noise @ (rows - rows.mean(axis=0)) / len(rows) ** 0.5
+        mean: Floats = rows.mean(axis=0)
+        shifts: Floats = noise @ (rows - mean) / len(rows) ** 0.5
+        return mean + shifts
 
     @override
     def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:

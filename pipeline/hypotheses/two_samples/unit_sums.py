@@ -145,11 +145,12 @@ class UnitSums:
         parts = self._of_pairs(splits, V) if self.is_gram else self._of_features(V)
         inner, crossed, whole = parts
         second = whole - 2 * crossed + inner
-        return (
+        squares: Floats = (
             (inner - own) / (m**2 - pairs)[:, None]
             + (second - other) / (rest**2 - other_pairs)[:, None]
             - 2 * (crossed - inner) / (m * rest)[:, None]
         )
+        return squares
 
     @cached_property
     def _totals(self) -> Floats:
@@ -181,7 +182,8 @@ class UnitSums:
 
     def observed(self) -> Floats:
         """Return MMD_u² of the samples, shape (K,)."""
-        return self.mmd(self.is_first[None])[0]
+        observed: Floats = self.mmd(self.is_first[None])[0]
+        return observed
 
     def permuted(self, n_permutations: int, seed: int) -> Iterator[Floats]:
         """Yield MMD_u² of random splits in blocks, shapes (m, K)."""
@@ -199,7 +201,8 @@ class UnitSums:
             sums = V @ block
             norms = ((sums * V) if self.is_gram else sums**2).sum(axis=1)
             means.append((norms - V @ self.sizes) / (V @ self.sizes - 1))
-        return 1 - np.array(means).sum(axis=1) / self.sizes.sum()
+        spread: Floats = 1 - np.array(means).sum(axis=1) / self.sizes.sum()
+        return spread
 
     def witness(self, weights: Floats) -> Floats:
         """Sum over each unit's rows the difference of the mean features, weighted by scale.

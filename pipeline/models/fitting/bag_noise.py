@@ -56,7 +56,8 @@ def bag_variances(
             features.features_of(moved, buffer)
             ends.append(predict(buffer))
         variances.append((0.5 * (ends[0] - ends[1])) ** 2)
-    return np.mean(variances, axis=0)
+    means: Floats = np.mean(variances, axis=0)
+    return means
 
 
 def _balanced_signs(n: int) -> Floats:

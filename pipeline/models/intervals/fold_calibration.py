@@ -179,7 +179,8 @@ class FoldSetCalibration(FoldCalibration):
             count_below(self.errors[start:stop, 0], of_folds[:, :, j])
             for j, (start, stop) in enumerate(pairwise(edges.tolist()))
         ]
-        return np.sum(below, axis=0) < self.rank(coverage)
+        sets: Bools = np.sum(below, axis=0) < self.rank(coverage)
+        return sets
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ class ProbabilityMap(Saved):
 
     def __call__(self, scores: Floats) -> Floats:
         """Return probabilities, shape (n, K): rows add up to 1, and no entry is 0 or 1."""
+        shares: Floats
         k = scores.shape[1]
         if self.sharpness is None or self.power is None:
             shares = positive_shares(scores)
@@ -86,7 +87,8 @@ class ProbabilityMap(Saved):
         if k == 1:
             return shares
         n_added = k if self.n_added is None else self.n_added
-        return (self.n_bags * shares + n_added / k) / (self.n_bags + n_added)
+        shares = (self.n_bags * shares + n_added / k) / (self.n_bags + n_added)
+        return shares
 
 
 _SMALLEST = 1e-300  # a number whose logarithm is finite
@@ -108,4 +110,5 @@ def positive_shares(scores: Floats) -> Floats:
     positive = np.maximum(scores, 0.0)
     total = positive.sum(axis=1, keepdims=True)
     even = np.full_like(positive, 1.0 / positive.shape[1])
-    return np.divide(positive, total, out=even, where=total > 0)
+    shares: Floats = np.divide(positive, total, out=even, where=total > 0)
+    return shares

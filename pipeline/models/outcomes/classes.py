@@ -255,7 +255,8 @@ class Classes(Outcome):
     @override
     def nonconformity(self, scores: Rows, targets: Rows) -> Rows:
         # 1 less the probability of the true class; 1 for a class of no probability
-        return 1.0 - (self.probabilities(scores) * targets).sum(axis=1, keepdims=True)
+        of_true: Rows = (self.probabilities(scores) * targets).sum(axis=1, keepdims=True)
+        return 1.0 - of_true
 
     def losses(self, scores: Rows, targets: Rows) -> Rows:
         """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""

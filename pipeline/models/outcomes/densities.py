@@ -134,7 +134,8 @@ class DensityOutcome(Outcome):
     @override
     def scored(self, losses: Rows) -> Rows:
         # by Parseval the sum is a squared L2 distance
-        return losses.sum(axis=-1, keepdims=True)
+        distances: Rows = losses.sum(axis=-1, keepdims=True)
+        return distances
 
     @property
     @override
@@ -144,7 +145,8 @@ class DensityOutcome(Outcome):
     @override
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
         # squared distances to the average density of the bags fitted
-        return ((targets - _known(mean_targets)) ** 2).sum(axis=1, keepdims=True)
+        distances: Rows = ((targets - _known(mean_targets)) ** 2).sum(axis=1, keepdims=True)
+        return distances
 
     @override
     def sum_references(self, errors: Errors) -> Rows:

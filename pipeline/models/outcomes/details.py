@@ -311,7 +311,8 @@ def _placements(scores: Rows, is_class: NDArray[np.bool_]) -> Rows | None:
     share = np.empty(len(scores))
     share[is_class] = (below[is_class] - rankdata(scores[is_class])) / m
     share[~is_class] = 1 - (below[~is_class] - rankdata(scores[~is_class])) / n
-    return (share - share[is_class].mean()) / np.where(is_class, n, m)
+    placements: Rows = (share - share[is_class].mean()) / np.where(is_class, n, m)
+    return placements
 
 
 def determination(
@@ -372,7 +373,9 @@ class DensityDetails(Sums):
 
 def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
     """Divide; 0 where the denominator is 0."""
-    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
+    ratios = np.zeros(len(numerator))
+    np.divide(numerator, denominator, out=ratios, where=denominator > 0)
+    return ratios
 
 
 def sampling_noise(

@@ -117,7 +117,8 @@ class Outside(Sums):
 
         def are_many(n_outside: Integers, n_points: Integers) -> Bools:
             is_whole = n_outside == n_points
-            return (n_outside > 0) & (is_whole | (n_outside > 1 + share * n_points))
+            many: Bools = (n_outside > 0) & (is_whole | (n_outside > 1 + share * n_points))
+            return many
 
         far = np.flatnonzero(are_many(counts, sizes))
         small = _small(bags, embedding)

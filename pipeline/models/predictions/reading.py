@@ -210,17 +210,18 @@ def _read_parquet(url: str) -> DataFrame:
             refuse_exhaustion(f"{url}/{name}", error)
             raise ModelError(f"{url}: {name} is damaged ({error}); {AGAIN}") from error
     if not frames:
-        return pandas.DataFrame({ID: []})
+        empty: DataFrame = pandas.DataFrame({ID: []})
+        return empty
     # the names of a Parquet file's columns have no checksum
     expected = frames[0].attrs.get(COLUMNS_KEY, frames[0].columns.tolist())
     for frame, part in zip(frames, parts, strict=True):
         if frame.columns.tolist() != expected or (frame.dtypes != frames[0].dtypes).any():
             name = part.rpartition("/")[2]
             raise ModelError(f"{url}: {name} is damaged (it has columns of its own); {AGAIN}")
-    table = pandas.concat(frames, ignore_index=True)
-    check_complete(url, len(table), frames[0].attrs)
-    table.attrs = {}
-    return table
+    predictions: DataFrame = pandas.concat(frames, ignore_index=True)
+    check_complete(url, len(predictions), frames[0].attrs)
+    predictions.attrs = {}
+    return predictions
 
 
 def check_complete(url: str, n_rows: int, values: Mapping[str, Any]) -> None:
@@ -247,7 +248,8 @@ def _read_csv(url: str) -> DataFrame:
         if names[0] != ID:
             raise ModelError(f"{url}: not written predictions; their first column is {ID!r}")
         if len(fields) < 2:
-            return pandas_for(url).DataFrame({name: [] for name in names})
+            empty: DataFrame = pandas_for(url).DataFrame({name: [] for name in names})
+            return empty
         # a reader would make numbers of texts such as "007"
         types = {
             name: pyarrow.string()

@@ -116,7 +116,8 @@ class Iterate(CheckpointedState):
     def converged(self) -> NDArray[np.bool_]:
         """Whether the objective hardly falls any more for each column, shape (c,)."""
         small = self.falls.sum(axis=0) <= TOLERANCE * np.maximum(self.objective, 0.0)
-        return small | (self.product <= 0)
+        converged: NDArray[np.bool_] = small | (self.product <= 0)
+        return converged
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,8 @@ class _Fold:
         if self.solvers is None or not isinstance(self.solvers.usual, Spectrum):
             return False
         n_features, n_targets = self.solvers.usual.right_side.shape
-        return n_targets <= n_features
+        is_small: bool = n_targets <= n_features
+        return is_small
 
     @classmethod
     def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties, noise: float) -> _Fold:

@@ -169,7 +169,8 @@ class RidgeStatistics(RidgeMoments):
             products = scipy.linalg.blas.dsymm(1.0, gram, coef, lower=1)
             quadratic, cross = np.sum(coef * products, axis=0), np.sum(coef * right_side, axis=0)
             bias = (self.sum_y - coef.T @ self.sum_z) / self.weight - intercept
-            return np.maximum(0.0, yy - 2 * cross + quadratic) / self.weight + bias**2
+            errors: Floats = np.maximum(0.0, yy - 2 * cross + quadratic) / self.weight + bias**2
+            return errors
 
         return mean_squared_error
 

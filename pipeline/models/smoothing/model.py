@@ -133,4 +133,5 @@ class SmootherModel:
         cost = smoothing_cost(len(queries), len(bandwidths), queries.shape[1], k)
         cost = self.training.cost + cost
         smoothing = Reduction(sums, operator.add, cost, SMOOTHED_ROWS, "smooth")
-        return run_pass(self.training, smoothing, progress=progress)
+        result: SmootherSums = run_pass(self.training, smoothing, progress=progress)
+        return result

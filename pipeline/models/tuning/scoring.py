@@ -179,7 +179,7 @@ def score_statistics(
     sizes = (source.features.n_features, n_targets, precision)
     cost = source.features.cost_in(precision)
     cost += rows_cost(*sizes, n_bags) if keeps_rows else statistics_cost(*sizes, n_parts=2)
-    scoring = Reduction(sums, operator.add, cost, name="score")
+    scoring: Reduction[FitStatistics] = Reduction(sums, operator.add, cost, name="score")
     ranges = block_ranges(source, blocks, cost)
     return run_pass(source, scoring, ranges=ranges, progress=progress)
 

@@ -83,7 +83,8 @@ def standardised(moments: Floats) -> Floats:
     spreads = centred.std(axis=0)
     largest = np.abs(moments).max(axis=0).reshape(2, -1).max(axis=0)
     varies = spreads > _MIN_RELATIVE_SPREAD * np.tile(largest, 2)
-    return np.divide(centred, spreads, out=np.zeros_like(centred), where=varies)
+    scaled: Floats = np.divide(centred, spreads, out=np.zeros_like(centred), where=varies)
+    return scaled
 
 
 def coordinate_shifts(
@@ -128,4 +129,5 @@ def _shifts(reference: Floats, new: Floats) -> Floats:
     within = np.sqrt((m * reference.var(axis=0) + n * new.var(axis=0)) / (m + n - 2))
     difference = new.mean(axis=0) - reference.mean(axis=0)
     unit = np.maximum(within, np.abs(difference) / LARGEST_SHIFT)
-    return np.divide(difference, unit, out=np.zeros_like(unit), where=unit > 0)
+    shifts: Floats = np.divide(difference, unit, out=np.zeros_like(unit), where=unit > 0)
+    return shifts

@@ -49,7 +49,7 @@ class WatchedRows:
         """
         part = self.values.iloc[chosen] if self.columns else self.values[chosen]
         if self.columns:
-            block = part.to_numpy(dtype=np.float64, na_value=np.nan)
+            block: Floats = part.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             block = np.asarray(part, dtype=np.float64)
         bad = ~np.isfinite(block)

@@ -108,12 +108,13 @@ def log_model(
             save_model(model, os.fspath(path))
             network = is_network(path)
             extras = "mlflow,neural" if network else "mlflow"
-            return mlflow.pyfunc.log_model(
+            info: ModelInfo = mlflow.pyfunc.log_model(
                 name=name,
                 loader_module=LOADS_NETWORKS if network else __name__,
                 data_path=os.fspath(path),
                 pip_requirements=[f"bagbasis[{extras}]=={version('bagbasis')}"],
             )
+            return info
     except BagbasisError:
         raise
     except (mlflow.MlflowException, OSError, ValueError) as error:  # ValueError: names with a NUL

@@ -302,7 +302,8 @@ def _scaled(values: Floats, outcome: Outcome, centre: bool) -> Floats:
         values = values - values.mean(axis=0)
     if outcome.units() is not None:
         return values / _root_mean(values.ravel())
-    return values / np.array([_root_mean(column) for column in values.T])
+    scaled: Floats = values / np.array([_root_mean(column) for column in values.T])
+    return scaled
 
 
 def _root_mean(values: Floats) -> float:

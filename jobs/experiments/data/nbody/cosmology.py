@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,7 +85,7 @@ class Growth:
     """
 
     cosmology: Cosmology
-    solution: Any
+    solution: Callable[[ArrayLike], Floats]
 
     def factors(self, a: ArrayLike) -> Floats:
         """(D1, D2) at a, shape (2, …); D1(1) = 1, and D2 = -3/7 D1² while matter dominates."""
@@ -93,7 +93,7 @@ class Growth:
 
     def momenta(self, a: ArrayLike) -> Floats:
         """a³E (dD1/da, dD2/da), shape (2, …)."""
-        rate = np.asarray(a) ** 2 * self.cosmology.expansion(a)
+        rate: Floats = np.asarray(a) ** 2 * self.cosmology.expansion(a)
         return rate * self.solution(np.log(a))[2:] / self._norms(np.ndim(a))
 
     def _norms(self, n_dims: int) -> Floats:
@@ -141,7 +141,8 @@ def transfer(cosmology: Cosmology, k: Floats) -> Floats:
     suppression = alpha + (1 - alpha) / (1 + (0.43 * k * cosmology.h * sound_horizon) ** 4)
     q = k * (CMB_TEMPERATURE / 2.7) ** 2 / (cosmology.omega_m * cosmology.h * suppression)
     logarithm = np.log(2 * np.e + 1.8 * q)
-    return logarithm / (logarithm + (14.2 + 731 / (1 + 62.5 * q)) * q**2)
+    fraction_left: Floats = logarithm / (logarithm + (14.2 + 731 / (1 + 62.5 * q)) * q**2)
+    return fraction_left
 
 
 @lru_cache

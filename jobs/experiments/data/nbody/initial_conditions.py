@@ -55,7 +55,7 @@ def linear_density(
         As `scipy.fft.rfftn` has them; the mean is zero, and so are the modes at the Nyquist
         wavenumber, which have no gradient.
     """
-    modes = fft.rfftn(rng.standard_normal((n, n, n)), workers=worker_cores())
+    modes: Modes = fft.rfftn(rng.standard_normal((n, n, n)), workers=worker_cores())
     full, half = wavenumbers(n, box_size)
     squared = full[:, None, None] ** 2 + full[:, None] ** 2 + half**2
     squared[0, 0, 0] = 1.0
@@ -87,7 +87,8 @@ def displacements(density: Modes, box_size: float) -> Displacements:
     potential = density / squared  # of ψ1: ψ1 = ∇ of it
 
     def real(modes: Modes) -> Floats:
-        return fft.irfftn(modes, (n, n, n), overwrite_x=True, workers=worker_cores())
+        values: Floats = fft.irfftn(modes, (n, n, n), overwrite_x=True, workers=worker_cores())
+        return values
 
     def gradient(modes: Modes) -> Floats:
         rows = np.empty((n, n, n, 3))
@@ -122,7 +123,7 @@ def perturbed(
 
 def _combined(fields: Displacements, weights: ArrayLike) -> Floats:
     first, second = np.asarray(weights)
-    total = first * fields.first
+    total: Floats = first * fields.first
     total += second * fields.second
     return total
 
