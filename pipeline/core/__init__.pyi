@@ -34,10 +34,12 @@ from .declarations import (
     component,
     constraint_of,
     constraints_of,
+    documented,
     frozen_component,
     parameters_of,
     plain_signature,
 )
+from .docstrings import entries_of, type_text
 from .registries import ChoiceOf, ComponentRegistry, NameIn
 
 __all__ = [
@@ -80,9 +82,12 @@ __all__ = [
     "constraint_of",
     "constraints_of",
     "decided",
+    "documented",
+    "entries_of",
     "frozen_component",
     "is_iterable",
     "keep_checked",
     "parameters_of",
     "plain_signature",
+    "type_text",
 ]

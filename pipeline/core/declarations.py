@@ -26,7 +26,6 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import (
     Annotated,
     Any,
-    Final,
     Literal,
     TypeVar,
     Union,
@@ -48,13 +47,12 @@ from .constraints import (
     Real,
     Text,
 )
+from .docstrings import REQUIRED, entries_of, with_entries, with_types
 from .moved import RENAMED, with_new_names
 from .wrong_calls import wrong_call
 
 _T = TypeVar("_T")
-
-REQUIRED: Final = ...
-"""Default of a parameter that is required."""
+_D = TypeVar("_D", bound=Callable[..., Any])
 
 _PLAIN: Mapping[object, Constraint[Any]] = {
     None: None_,
@@ -104,8 +102,8 @@ def component(cls: type[_T]) -> type[_T]:
     """Give a class a constructor that stores its annotated fields.
 
     Parameters are keyword-only unless a field says ``field(kw_only=False)``. Comparison and
-    ``repr`` are not changed, because scikit-learn's estimators have their own. The docstring gets
-    the entries of inherited parameters that the class does not describe.
+    ``repr`` are not changed, because scikit-learn's estimators have their own. The docstring is
+    completed, see `documented`.
 
     Examples
     --------
@@ -120,7 +118,7 @@ def component(cls: type[_T]) -> type[_T]:
     is_described = bool(cls.__doc__)  # else a dataclass gets its signature as its docstring
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     if is_described:
-        made.__doc__ = _with_inherited_entries(made)
+        documented(made)
     return named_calls(made, _signature(made))
 
 
@@ -128,7 +126,8 @@ def component(cls: type[_T]) -> type[_T]:
 def frozen_component(cls: type[_T]) -> type[_T]:
     """Make a class a frozen dataclass whose parameters are keyword-only.
 
-    A wrong call raises a TypeError that names the class and the nearest parameter.
+    A wrong call raises a TypeError that names the class and the nearest parameter. The docstring is
+    completed, see `documented`.
 
     Examples
     --------
@@ -139,7 +138,7 @@ def frozen_component(cls: type[_T]) -> type[_T]:
     >>> Count(n=3)
     Count(n=3)
     """
-    return named_calls(dataclass(frozen=True, kw_only=True)(cls))
+    return documented(named_calls(dataclass(frozen=True, kw_only=True)(cls)))
 
 
 def named_calls(made: type[_T], signature: inspect.Signature | None = None) -> type[_T]:
@@ -169,7 +168,7 @@ def named_calls(made: type[_T], signature: inspect.Signature | None = None) -> t
 
 
 def own_first(cls: type[_T]) -> type[_T]:
-    """Put the parameters that a dataclass inherits after its own ones in signature and docstring.
+    """Put the parameters that a dataclass inherits after its own ones in the signature.
 
     Examples
     --------
@@ -186,9 +185,48 @@ def own_first(cls: type[_T]) -> type[_T]:
     >>> list(signature(Count).parameters)
     ['n', 'seed']
     """
-    cls.__doc__ = _with_inherited_entries(cls)
     cls.__init__.__signature__ = _signature(cls)  # type: ignore[attr-defined]  # for help
     return cls
+
+
+def documented(owner: _D) -> _D:
+    """Complete "Parameters" in the docstring of a class or a function; can be used as a decorator.
+
+    An entry needs only the name and the description. The constraint in words and the default come
+    from the signature. An entry with a type, such as a shape, keeps it and gets only the default. A
+    class also gets the entries of inherited parameters that it does not describe.
+
+    `component` and the registries do this for their classes. A class's docstring is completed when
+    it is read. A function's docstring is completed at once: its annotations must not name what is
+    defined later.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> from bagbasis.core import Integer
+    >>> from bagbasis.core.declarations import documented
+    >>> @documented
+    ... def count(n: Annotated[int, Integer(ge=1)] = 10):
+    ...     \"\"\"Count.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     n
+    ...         Number of bags.
+    ...     \"\"\"
+    >>> count.__doc__.splitlines()[-2]
+    'n : int ≥ 1, default 10'
+    """
+    written = _docstring(owner)
+    if inspect.isclass(owner):
+        is_signature = written.startswith(f"{owner.__name__}(")  # a dataclass's without docstring
+        if isinstance(vars(owner).get("__doc__"), str) and not is_signature:
+            owner.__doc__ = cast("str", _Docstring(written))
+    elif written:
+        declared = _declared(owner)  # not kept: annotations may name what is defined later
+        types = {parameter.name: (parameter.accepts, parameter.default) for parameter in declared}
+        owner.__doc__ = with_types(written, types)
+    return owner
 
 
 def parameters_of(owner: Callable[..., Any]) -> Mapping[str, Parameter]:
@@ -242,7 +280,7 @@ def with_fields_of(owner: Callable[..., Any], *names: str) -> Callable[[type[_T]
     """
 
     def decorate(cls: type[_T]) -> type[_T]:
-        described, entries = _entries_of(cls), dict[str, tuple[str, str]]()
+        described, entries = entries_of(_docstring(cls)), dict[str, tuple[str, str]]()
         for name in names:
             parameter = parameters_of(owner)[name]
             cls.__annotations__[name] = (
@@ -252,7 +290,7 @@ def with_fields_of(owner: Callable[..., Any], *names: str) -> Callable[[type[_T]
                 setattr(cls, name, parameter.default)
             if parameter.text and name not in described:
                 entries[name] = "", f"    {parameter.text}"
-        cls.__doc__ = _with_entries(cls.__doc__, entries)
+        cls.__doc__ = with_entries(cls.__doc__ or "", entries)
         return cls
 
     return decorate
@@ -487,58 +525,51 @@ def _without_constraints(annotation: object) -> object:
     return annotation
 
 
-_ENTRY = re.compile(r"^(\*{0,2}\w[\w, *]*?)( : [^\n]*)?\n((?:(?: {4}[^\n]*)?\n?)*)", re.MULTILINE)
-_SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^\w[\w ]*\n-+\n|\Z", re.MULTILINE)
+class _Docstring:
+    """A class's docstring that gets its entries' types and defaults when it is read.
+
+    Entries of inherited parameters are added too. An import evaluates no annotations for them.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __get__(self, instance: object, owner: type) -> str:
+        try:
+            declared = parameters_of(owner)
+            types = {name: (known.accepts, known.default) for name, known in declared.items()}
+            return with_types(_with_inherited_entries(owner, self.text, declared), types)
+        except TypeError:  # an annotation of another package cannot be evaluated
+            return self.text
 
 
-def _entries_of(owner: Any) -> dict[str, tuple[str, str]]:  # noqa: ANN401 - a class or a function
-    """Return the type, after " : ", and the description of each parameter in a docstring."""
+def _docstring(owner: Any) -> str:  # noqa: ANN401 - a class or a function
+    """Return the docstring as it is written; empty if there is none."""
     docstring = vars(owner).get("__doc__") if inspect.isclass(owner) else owner.__doc__
-    section = _SECTION.search(inspect.cleandoc(docstring or "") + "\n")
-    entries: dict[str, tuple[str, str]] = {}
-    for names, type_text, text in _ENTRY.findall(section[1] if section else ""):
-        entries |= dict.fromkeys(re.split(r",\s*", names), (type_text, text.rstrip()))
-    return entries
+    return (docstring.text if isinstance(docstring, _Docstring) else docstring) or ""
 
 
 def _texts_of(owner: Any) -> dict[str, str]:  # noqa: ANN401 - a class or a function
     """Return the description of each parameter in a docstring, on one line."""
-    return {name: " ".join(text.split()) for name, (_, text) in _entries_of(owner).items()}
+    entries = entries_of(_docstring(owner))
+    return {name: " ".join(text.split()) for name, (_, text) in entries.items()}
 
 
-def _with_inherited_entries(owner: type) -> str | None:
+def _with_inherited_entries(owner: type, docstring: str, known: Iterable[str]) -> str:
     """Return the docstring of a class with the entries of parameters that only bases describe."""
-    described, inherited = _entries_of(owner), dict[str, tuple[str, str]]()
+    described, inherited = entries_of(docstring), dict[str, tuple[str, str]]()
     annotations: dict[str, object] = {}
     for kind in reversed(owner.__mro__):
         own = vars(kind).get("__annotations__", {})
         for name in inherited.keys() & own.keys():
             type_text, text = inherited[name]
-            words, of_default, _ = type_text.partition(", default ")
-            if of_default and own[name] == annotations.get(name) and name in vars(kind):
-                default = vars(kind)[name]
-                literal = f'"{default}"' if isinstance(default, str) else f"{default}"
-                inherited[name] = f"{words}{of_default}{literal}", text
-            else:
+            names_default = re.search(r"\b(default|optional)\b", type_text)
+            if own[name] != annotations.get(name) or (names_default and name in vars(kind)):
                 inherited[name] = "", text  # this class may change the type
         annotations |= own
-        inherited |= _entries_of(kind)
+        inherited |= entries_of(_docstring(kind))
     missing = inherited.keys() - described.keys()
-    names = [item.name for item in _own_first(owner) if item.name in missing]
-    return _with_entries(owner.__doc__, {name: inherited[name] for name in names})
-
-
-def _with_entries(docstring: str | None, entries: Mapping[str, tuple[str, str]]) -> str | None:
-    """Return a docstring with further entries, see `_entries_of`, at the end of "Parameters"."""
-    if not entries:
-        return docstring
-    docstring = inspect.cleandoc(docstring or "") + "\n"
-    section = _SECTION.search(docstring)
-    end = section.end() if section else _HEADING.search(docstring).start()  # type: ignore[union-attr]  # \Z matches
-    more = "\n".join("{}{}\n{}".format(name, *entry) for name, entry in entries.items())
-    begun = docstring[:end].rstrip() + ("\n" if section else "\n\nParameters\n----------\n")
-    return f"{begun}{more}\n\n{docstring[end:]}".rstrip()
+    return with_entries(docstring, {name: inherited[name] for name in known if name in missing})
 
 
 __all__ = [
@@ -547,6 +578,7 @@ __all__ = [
     "component",
     "constraint_of",
     "constraints_of",
+    "documented",
     "frozen_component",
     "joined_parameters",
     "named_calls",

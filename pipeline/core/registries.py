@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from typing_extensions import override
 
 from .constraints import Constraint, UnfitError
+from .declarations import documented
 from .errors import ParameterError, closest, shown, warn
 from .saved import UnknownComponentError
 
@@ -62,7 +63,7 @@ class ComponentRegistry(Mapping[str, type[_T]], Generic[_T]):
     def add(
         self, name: str, cls: type[_T], short_names: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
-        """Register a class under a name.
+        """Register a class under a name; its docstring gets the types of its parameters.
 
         Parameters
         ----------
@@ -81,7 +82,7 @@ class ComponentRegistry(Mapping[str, type[_T]], Generic[_T]):
                 f"two {self.kind}s are called {name!r}: {_place(former)} and {_place(cls)}; rename "
                 "one of them"
             )
-        self._known[name] = cls
+        self._known[name] = documented(cls)
         for short, values in (short_names or {}).items():
             self._short[short] = name, dict(values)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..core import Integer
+from ..core import Integer, documented
 from ..core.arrays import Floats, Integers
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags
@@ -34,6 +34,7 @@ class ResponseBlock(NamedTuple):
     responses: Responses | None
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class Dataset(ABC):
     """A sequence of labelled bags, made block by block.
@@ -143,6 +144,7 @@ class ResponseDataset(Dataset):
         return bags, targets
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class RandomDataset(Dataset):
     """Base class of datasets with any number of bags, drawn from random densities.

@@ -37,9 +37,9 @@ class DensityMapping(RandomDataset, ResponseDataset):
 
     Parameters
     ----------
-    n_points : int or (lo, hi), default 200
+    n_points : int or (lo, hi)
         Number of points in a bag.
-    n_response_points : int, default 200
+    n_response_points
         Number of points in a response.
     seed : int
         Seed for drawing the bags.

@@ -29,10 +29,10 @@ class Dirichlet(RandomDataset):
 
     Parameters
     ----------
-    n_categories : int, default 3
+    n_categories
         Number d of proportions, at least 2. There are d targets, alpha_1 … alpha_d, and points have
         d - 1 coordinates.
-    n_points : int or (lo, hi), default 200
+    n_points : int or (lo, hi)
         Number of points in a bag.
     seed : int
         Seed for drawing the bags.

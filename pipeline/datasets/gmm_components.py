@@ -37,7 +37,7 @@ class GMMComponents(RandomDataset):
 
     Parameters
     ----------
-    n_points : int or (lo, hi), default 200
+    n_points : int or (lo, hi)
         Number of points in a bag.
     variant : {"001", "004"}
         Distribution of the covariances, see above.

@@ -57,7 +57,7 @@ class SyntheticMapping(RandomDataset):
     ----------
     mapping_seed : int in [0, 2^32)
         Seed for drawing f. Use the same value for training and test bags, and another ``seed``.
-    n_points : int or (lo, hi), default 200
+    n_points : int or (lo, hi)
         Number of points in a bag. In the thesis it grows as N^(3/5) with the number N of bags.
     seed : int
         Seed for drawing the bags.

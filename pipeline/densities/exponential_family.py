@@ -19,6 +19,7 @@ from ..core import (
     check_parameters,
     checked,
     component,
+    documented,
 )
 from ..core.arrays import Floats, Integers
 from ..core.containers import has_columns
@@ -110,19 +111,19 @@ class ExponentialFamilyDensity(BaseEstimator):
 
     Parameters
     ----------
-    n_features : even int from 2 to 20,000, default 500
+    n_features
         Number D of random features of f. For each width, a fit takes time proportional to n D² and
         memory for D² numbers per fold.
-    bandwidth : float from 1e-30 to 1e+30 or {"cv", "median"}, default "cv"
+    bandwidth
         Width of the Gaussian kernel, in standard deviations of the coordinates. "median" is the
         median distance between points; "cv" chooses among a few multiples of it.
-    alpha : float > 0 or list of float > 0 or "cv", default "cv"
+    alpha
         Penalty α/2 ‖θ‖², which is added to the mean loss over points. If several values are given,
         one is chosen. "cv" compares one value per decade up to 10. The smallest value is 1e-9, or
         1e-3 over the number of points if this is larger.
-    n_folds : int from 2 to 100, default 5
+    n_folds
         Number of folds that are held out in turn.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the frequencies.
 
     Attributes
@@ -295,6 +296,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             slopes = self._fitted().gradient(x)
         return slopes if order is None else slopes[:, np.argsort(order)]
 
+    @documented
     @checked
     def sample(
         self,
@@ -310,11 +312,11 @@ class ExponentialFamilyDensity(BaseEstimator):
 
         Parameters
         ----------
-        n : int from 1 to 100,000,000
+        n
             Number of points.
-        n_steps : int from 1 to 1,000,000, default 500
+        n_steps
             Number of steps of each chain.
-        seed : int from 0 to 2^64 − 1, default 0
+        seed
             Seed for drawing the points.
         """
         with kernel_threads():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import Instance, Integer, ListOf, None_, Text, checked
+from ..core import Instance, Integer, ListOf, None_, Text, checked, documented
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.bags import Bags
@@ -212,15 +212,16 @@ class Densities:
         values[:, ~box_contains(self.box, x)] = 0.0
         return values
 
+    @documented
     @checked
     def plot(self, index: int = 0, *, ax: Axes | None = None) -> Axes:
         """Draw one density: a curve, or a heat map of the first two coordinates.
 
         Parameters
         ----------
-        index : int, default 0
+        index
             Position of the density.
-        ax : matplotlib Axes, optional
+        ax : matplotlib Axes
             Axes to draw into; default those of a new figure.
 
         Raises

@@ -32,6 +32,7 @@ from ..core import (
     check_parameters,
     checked,
     component,
+    documented,
     keep_checked,
 )
 from ..core.arrays import Floats, Integers
@@ -448,13 +449,13 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
     Parameters
     ----------
-    out_of_box : {"clip", "drop", "error"}, default "clip"
+    out_of_box
         How to treat points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
+    box : sequence of (lo, hi)
         Range of each coordinate, scaled to [0, 1]^d, so that coordinates of different units have
         the same weight. Default: the box of the store. For bags in memory, the default is the unit
         cube if it contains the data, else the range of the data plus 1 % on each side.
-    dtype : {"float32", "float64"}, default "float32"
+    dtype
         Data type of the result of `transform`.
 
     Attributes
@@ -636,12 +637,13 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         return hasattr(self, "spec_")
 
 
+@documented
 class UnboundedEmbedding(Embedding[Spec]):
     """Base class of embeddings that are also defined for points outside the box.
 
     Parameters
     ----------
-    out_of_box : {"clip", "drop", "error"}, default "clip"
+    out_of_box
         How to treat points outside the box; clipped and dropped points are counted. "clip" moves
         all points outside a given ``box`` to its edge. If the box is measured from data, points up
         to one box length outside are not moved, and points farther outside are moved to there.

@@ -117,14 +117,14 @@ class ExtremesEmbedding(UnboundedEmbedding[ExtremesSpec]):
 
     Parameters
     ----------
-    n_directions : int from 1 to 200,000, default 32
+    n_directions
         Number of directions θ. The first directions are the coordinate axes; the others are
         random, and orthogonal within blocks of d. With fewer directions than coordinates, all
         directions are random. In one dimension there is one direction.
-    tail : float in (0, 0.5), default 0.01
+    tail
         Fraction of the points beyond each of the two inner quantiles. In bags of fewer than
         1 / tail points, the inner quantiles equal the minimum and the maximum.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the directions.
 
     Attributes

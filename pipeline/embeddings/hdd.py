@@ -49,40 +49,40 @@ class HDDEmbedding(Embedding[HDDSpec]):
 
     Parameters
     ----------
-    distance : {"js", "tv", "chi2", "hellinger", "l2"}, default "js"
+    distance
         Distance between densities; "tv" is ∫|p − q|. `hdd_measures` defines κ and its units. "l2"
         is the distance of `ProjectionEmbedding`, and A then consists of its coefficients.
-    n_per_dim : int ≥ 1, optional
+    n_per_dim
         Number of functions per dimension (tensor index set) on which powers of the density are
         projected. Default: 10; for "tv" 32, 20 or 10 in one, two or three dimensions.
-    max_norm : float ≥ 0, optional
+    max_norm
         Radius of a ball index set ‖α‖₂ ≤ max_norm, which replaces n_per_dim.
-    n_lambdas : int ≥ 1, optional
+    n_lambdas
         Number of nodes for the integral over λ. Default: 3; the relative error of κ is then at most
         0.12 % for JS and 0.5 % for χ². For "tv", whose κ has a kink, the default is 5, with a mean
         error of 3.5 %. Hellinger and L2 always use one node.
-    nodes : {"fitted", "quantile", "random"}, default "fitted"
+    nodes
         Rule for the nodes; see `hdd_measures.lambda_nodes`.
-    order : float in (0, 4], optional
+    order
         Homogeneity α ≤ 4 of κ_α(x, y) = ∫ |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ) (Sutherland 2016,
         §4.3.2), where μ is the measure of the distance. Default: 2 for "l2", 1 for all other
         distances.
-    bandwidth : float in (0, 1) or "auto", default "auto"
+    bandwidth
         Bandwidth h of the Gaussian density estimate, as a fraction of the box's side. It must be at
         least 0.0075 in two dimensions and 0.02 in three. "auto" is 0.7 times the minimiser of the
         leave-one-out score (Oliva 2018, eq. 2.32), averaged over bags of the data. The factor
         0.7 smooths less, because smoothing harms distances of powers of p more than p itself. For
         "l2", where A is linear in the density, "auto" means no smoothing.
-    floor : float in (0, 1e+06], default 0.001
+    floor
         Smallest density value (the uniform density is 1). Smaller values are replaced by it. Not
         used by "l2".
-    grid : int ≥ 2, optional
+    grid
         Number of midpoints per dimension at which densities are evaluated. Default: one for every
         2.3 bandwidths, but at least twice n_per_dim. This changes JS distances by one percent. For
         "tv" the default is n_per_dim.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the nodes if nodes="random".
-    marginals : int ≥ 1, optional
+    marginals
         Number of coordinates that are embedded together: 1 for single coordinates, 2 for pairs, 3
         for triples. Default: all coordinates together up to three dimensions, pairs up to six
         dimensions (not for "tv"), else single coordinates.

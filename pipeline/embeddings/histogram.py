@@ -131,17 +131,17 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
 
     Parameters
     ----------
-    distance : {"js", "chi2", "intersection", "l2"}, default "js"
+    distance
         Distance κ(x, y) of two bins: ½x log(2x/(x+y)) + ½y log(2y/(x+y)) for "js", (x−y)²/(x+y) for
         "chi2", |x−y| for "intersection", (x−y)² for "l2". The inner product A(X)ᵀA(Y) approximates
         Σ k(h, h') with κ = k(x,x) + k(y,y) − 2k(x,y). This k is 2xy/(x+y) for "chi2", min(x, y) for
         "intersection" and xy for "l2".
-    n_bins : int ≥ 1, default 10
+    n_bins
         Number of bins per dimension, n_bins^d in all (Sutherland et al. 2016, §5: 10).
-    n_lambdas : int ≥ 1, default 3
+    n_lambdas
         Number of nodes for the integral over λ, at most eight. Each node gives two features per
         bin. Not used by "l2", whose features are the histogram.
-    marginals : int ≥ 1, optional
+    marginals
         Number of coordinates of each histogram. One histogram is made for each set of this many
         coordinates, and all histograms are concatenated. Use it for d ≳ 4.
 

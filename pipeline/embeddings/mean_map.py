@@ -133,23 +133,23 @@ class MeanMapEmbedding(UnboundedEmbedding[MeanMapSpec]):
 
     Parameters
     ----------
-    kernel : {"gaussian", "laplacian", "matern"}, default "gaussian"
+    kernel
         Kernel k: exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), or the Matérn kernel with parameter ν and
         length σ (Sutherland 2016, §3.2).
-    n_features : even int from 2 to 200,000, default 256
+    n_features
         Length of the embedding: half sines, half cosines.
-    bandwidth : float ≥ 1e-06 or "median", default "median"
+    bandwidth
         Bandwidth σ as a fraction of the box's side. Distances are measured in the unit cube, so
         that coordinates with different units have equal weights. For a cubic box of side w, σ in
         the units of the data is w times this value. "median" is the median distance (L1 for the
         Laplacian kernel) between distinct points, from up to 1,024 points of a sample of bags.
-    nu : float ≥ 0.5, default 1.5
+    nu
         Parameter ν of the Matérn kernel. ν = ½ gives exp(−‖Δ‖₂ / σ); a large ν approaches the
         Gaussian kernel.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the frequencies. Each block of frequencies depends on the seed and the
         block number only, so that all machines draw the same frequencies.
-    phase : bool, default False
+    phase
         Whether to divide each pair of a sine and a cosine by its length, so that only the phase
         remains (Law, Yau & Sejdinovic 2017, Testing and learning on distributions with symmetric
         noise, §3). Symmetric noise on the points does not change the phases, except by chance in

@@ -109,9 +109,9 @@ class MomentsEmbedding(UnboundedEmbedding[MomentsSpec]):
 
     Parameters
     ----------
-    covariance : bool, default True
+    covariance
         Whether to include the covariances; if False, the embedding is the mean.
-    standardize : bool, default True
+    standardize
         Whether to subtract the mean of each moment over a sample of bags and divide by its standard
         deviation. Covariances, which are smaller than means, then count in distances between bags.
 

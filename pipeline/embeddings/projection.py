@@ -118,20 +118,20 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
 
     Parameters
     ----------
-    basis : {"cosine", "trigonometric", "legendre"}, default "cosine"
+    basis
         Orthonormal basis; see `bases.evaluate_basis`. The cosine basis does not assume that
         densities are periodic.
-    n_per_dim : int ≥ 1 or "auto" or None, default 10
+    n_per_dim
         Number of functions per dimension (tensor index set): 0 ≤ α_j < n_per_dim, s = n_per_dim^d.
-    max_norm : float ≥ 0 or "auto", optional
+    max_norm
         Radius of a ball index set ‖α‖₂ ≤ max_norm, which replaces n_per_dim. For both parameters,
         "auto" minimises the leave-one-out score (Oliva 2018, eq. 2.24), averaged over bags of the
         data. It compares sets of at most 1,024 functions (and 64 per dimension).
-    marginals : int ≥ 1, optional
+    marginals
         Number of coordinates that are embedded together: 1 for single coordinates, 2 for pairs, and
         so on. The embeddings of all sets are concatenated. Use it for d ≳ 4. Default: all
         coordinates together.
-    bandwidth : float > 0 or "auto", optional
+    bandwidth
         Bandwidth of a Gaussian that smooths the densities, as a fraction of the box's side. High
         frequencies then count less in distances between bags. The Gaussian is reflected at the
         edges for the cosine basis and has period 1 for the trigonometric basis; the Legendre basis

@@ -128,7 +128,7 @@ class RankedSummariesEmbedding(UnboundedEmbedding[RankedSummariesSpec]):
 
     Parameters
     ----------
-    n_levels : int from 1 to 64, default 4
+    n_levels
         Number of features of each statistic.
 
     Attributes

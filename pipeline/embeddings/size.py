@@ -71,10 +71,10 @@ class SizeEmbedding(Embedding[SizeSpec]):
 
     Parameters
     ----------
-    out_of_box : {"clip", "drop", "error"}, default "clip"
+    out_of_box
         How to treat points outside the box. Clipped points count as points of the bag; dropped
         points do not.
-    box : sequence of (lo, hi), optional
+    box : sequence of (lo, hi)
         Range of each coordinate. Points outside are dropped or rejected if ``out_of_box`` says so.
         Default: as in `ProjectionEmbedding`.
 

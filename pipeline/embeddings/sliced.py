@@ -116,12 +116,12 @@ class SlicedWassersteinEmbedding(UnboundedEmbedding[SlicedWassersteinSpec]):
 
     Parameters
     ----------
-    n_directions : int from 1 to 200,000, default 32
+    n_directions
         Number of directions θ, which are orthogonal within blocks of d. In one dimension there is
         one direction.
-    n_quantiles : int from 1 to 200,000, default 16
+    n_quantiles
         Number of intervals of [0, 1] for each direction.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the directions.
 
     Attributes

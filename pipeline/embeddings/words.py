@@ -91,9 +91,9 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
 
     Parameters
     ----------
-    n_words : int from 1 to 200,000, default 64
+    n_words
         Number of centres. If the sample has fewer distinct points, there are fewer centres.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for k-means.
 
     Attributes

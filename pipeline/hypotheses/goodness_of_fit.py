@@ -21,6 +21,7 @@ from ..core import (
     Open,
     Seed,
     checked,
+    documented,
     frozen_component,
 )
 from ..core.arrays import Floats, Integers
@@ -97,7 +98,7 @@ class KSD(FitStatistic):
 
     Parameters
     ----------
-    correlation_length : float ≥ 0
+    correlation_length
         Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
 
     See Also
@@ -154,9 +155,9 @@ class FSSD(FitStatistic):
 
     Parameters
     ----------
-    n_locations : int ≥ 1
+    n_locations
         Number of locations.
-    learn : float, 0 ≤ learn < 1
+    learn
         Fraction of the points on which locations and bandwidth are learnt. The test uses the
         remaining points, at least 60. With 0, locations are drawn from a normal distribution with
         the moments of the points.
@@ -221,12 +222,12 @@ class KSDAggregate(FitStatistic):
 
     Parameters
     ----------
-    correlation_length : float ≥ 0
+    correlation_length
         Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
-    n_frequencies : int from 1 to 4,096, default 128
+    n_frequencies
         Number of random frequencies per bandwidth that approximate the kernel, in O(n) time and
         memory.
-    exact : bool, optional
+    exact
         Whether the exact kernel is used instead of random features. Time is then quadratic in the
         number of points. Default: True for up to 1,000 points.
 
@@ -305,12 +306,7 @@ class KSDRanks(KSDAggregate):
 
     Parameters
     ----------
-    correlation_length : float ≥ 0
-        Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
-    n_frequencies : int from 1 to 4,096, default 128
-        Number of random frequencies per bandwidth that approximate the kernel, in O(n) time and
-        memory.
-    exact : bool, optional
+    exact
         Whether exact kernels are used instead of random features. Time is then quadratic in the
         number of points. Default: True for up to 1,000 points.
 
@@ -387,6 +383,7 @@ _SCORE = (
 )
 
 
+@documented
 @checked
 def fit_test(
     x: ArrayLike,
@@ -420,15 +417,15 @@ def fit_test(
         ``KSDRanks(correlation_length=…)``. "ksd": one bandwidth, all pairs, O(n²). "ksd_agg": seven
         bandwidths, corrected for multiplicity. "fssd": a few locations, O(n); ``FSSD(learn=0.3)``
         learns the best locations.
-    bandwidth : float from 1e-30 to 1e+30 or "median", default "median"
+    bandwidth
         Bandwidth of the Gaussian kernel; "median" is the median distance of two points.
-    null : str, optional
+    null
         Method for the null distribution. Each statistic has exactly one.
-    n_draws : int from 1 to 1,000,000, default 999
+    n_draws
         Number of draws from the null distribution.
-    groups : shape (n,), optional
+    groups : shape (n,)
         Label of each point. The wild bootstrap draws one sign per group. Not for "fssd".
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Random seed. From a NumPy Generator, a seed is drawn. ``rng=`` is another name of the
         parameter.
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core import Instance, KernelName, Open, Seed, checked
+from ..core import Instance, KernelName, Open, Seed, checked, documented
 from ..core.arrays import Floats
 from ..core.errors import DataError, ParameterError
 from ..data.bags.frames import is_groups
@@ -29,6 +29,7 @@ from .samples.variables import MIN_PAIRED_ROWS, VariableLike, read_variables, st
 _PERMUTATION = "permutation"
 
 
+@documented
 @checked
 def independence_test(
     x: VariableLike,
@@ -52,7 +53,7 @@ def independence_test(
         Paired variables: numbers, strings (which are classes), datetimes, or bags. Each bag becomes
         its mean map, thinned as in `two_sample_test`. To use another embedding, pass the rows that
         its ``transform`` returns. If one variable is a store, a string names a target of the store.
-    z : as x and y, optional
+    z : as x and y
         Third variable, for "lancaster" and "dhsic". For "dhsic" also a mapping from names to all
         variables in addition to x and y.
     statistic : str or DependenceStatistic
@@ -74,28 +75,28 @@ def independence_test(
         ``NFSIC(n_locations=5, learn=0.5)``. For a store and its target, "hsic_fourier" and "nfsic"
         read the store in one pass on the open cluster and keep only sums in memory. The other
         statistics keep the bags' embeddings in memory.
-    kernel : {"gaussian", "laplacian", "matern"}, optional
+    kernel
         Kernel; by default the first that the statistic admits. Its bandwidth is the median distance
         in each variable.
-    null : str, optional
+    null
         Method for the null distribution; by default the statistic's first, but "chi_square" for
         "nfsic" and a store with 1,000 bags or more. "permutation" is exact.
         "spectral", "gamma", "pearson" and "normal" are for many independent pairs. "chi_square" is
         Hotelling's T² distribution for the given number of pairs. "shift" rotates one series
         against the other, for series in which neighbours depend on each other.
-    n_permutations : int from 1 to 1,000,000, default 999
+    n_permutations
         Number of permutations, shifts, or simulations of the spectral null.
-    groups : shape (n,), optional
+    groups : shape (n,)
         Label of each given pair, including pairs that are left out later. Pairs with the same label
         are permuted together, with groups of the same size.
-    within : shape (n,), optional
+    within : shape (n,)
         Label of each given pair (a site, a batch, a class). Pairs, or groups, are permuted within
         their label only. The test is then for dependence given the label: dependence that the label
         alone explains is not detected. Null "permutation" only.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Random seed. From a NumPy Generator, a seed is drawn. ``rng=`` is another name of the
         parameter.
-    standardize : bool, default True
+    standardize
         Whether each coordinate of a variable (n, d) is divided by its median absolute deviation, so
         that the test does not depend on units of measurement. Bags, classes, and variables with one
         coordinate are never rescaled. False keeps the units of the data.

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core import Instance, Integer, KernelName, OneOf, Open, Seed, checked
+from ..core import Instance, Integer, KernelName, OneOf, Open, Seed, checked, documented
 from ..core.arrays import as_array
 from ..core.errors import DataError, ParameterError, shown, warn
 from ..data.bags.frames import warn_of_row_numbers
@@ -35,6 +35,7 @@ BY_COORDINATE = "gaussian, a bandwidth per coordinate"
 MIN_UNITS_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 
 
+@documented
 @checked
 def two_sample_test(
     a: SampleLike,
@@ -70,7 +71,7 @@ def two_sample_test(
     ----------
     a, b : samples of points, or samples of bags
         The samples, with at least two units each.
-    statistic : str or an instance, optional
+    statistic : str or an instance
         Name of the statistic, or an instance with other parameters than the defaults, such as
         ``BlockMMD(block_size=50)``. Default: "fuse_ranks"; "fuse" for series; "mmd_u" if a
         ``bandwidth`` is given, or a null that only single-kernel statistics have:
@@ -95,10 +96,10 @@ def two_sample_test(
         scf          T² of smoothed characteristic functions      as me
         sliced       sliced Wasserstein distance, squared         permutation
         ============ ============================================ ===============================
-    kernel : {"gaussian", "laplacian", "matern"}, optional
+    kernel
         Kernel of points, or of embeddings; by default the first that the statistic admits, or for
         "fuse_ranks", "fuse" and "agg" both a Gaussian and a Laplacian kernel.
-    bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
+    bandwidth
         Bandwidth of the kernel, in the units of points or embeddings, for statistics with one
         kernel; by default "median", the median distance of two rows. The other names choose the
         bandwidth on half of the units and test on the other half: "max_mmd" by the largest MMD_u²,
@@ -106,7 +107,7 @@ def two_sample_test(
         Sutherland 2016, ch. 6). "ard" chooses one bandwidth per coordinate by gradient ascent on
         the ratio of "t", and so shows which coordinates differ. "ard" needs a Gaussian kernel and
         is not available for "me" and "scf". These four choices need all rows in memory.
-    null : str, optional
+    null
         Method for the null distribution; by default the statistic's first. The table lists them.
         "permutation" is exact for any number of units; the other methods are asymptotic. With 100
         units, "normal" is conservative for mmd_block (it rejects 2.4 % at α = .05 without a
@@ -114,32 +115,32 @@ def two_sample_test(
         χ²(J); the test rejects 4.2 to 5 %. "wild_bootstrap" is for two time series, in which
         neighbouring rows depend on each other. Time is the order of the rows, or of the groups'
         labels.
-    n_permutations : int from 1 to 1,000,000, default 999
+    n_permutations
         Number of permutations, or of simulations of the spectral null.
-    groups : (shape (n_a,), shape (n_b,)), optional
+    groups : (shape (n_a,), shape (n_b,))
         Label of each point or bag (a day, a box, a patient). All points or bags with the same label
         form one unit and are permuted together. A label may occur in one sample only.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Random seed. From a NumPy Generator, a seed is drawn. The result depends only on the seed,
         the data and the parameters, not on the number of workers. ``rng=`` is another name of the
         parameter.
-    unit : {"bag", "point"}, optional
+    unit
         Independent unit of the test; by default the bag, or the point of samples of points. "point"
         pools the points of all bags and ignores the bag structure; the p-value is then too small
         whenever points within a bag are correlated.
     embedding : embedding, its spec, or None
         Embedding of bags. A fitted embedding or a spec is used unchanged. Default: a
         `MeanMapEmbedding`.
-    thin : bool or int ≥ 1, default True
+    thin
         Number of points to which bags are thinned, or whether they are; see `drift_test`. Smaller
         bags are left out. The noise of an embedding depends on the size of the bag, so that without
         thinning a mere difference in sizes would be detected.
-    correlation_length : float ≥ 0, optional
+    correlation_length
         Lag in units beyond which the series is nearly uncorrelated; required by "wild_bootstrap".
         Five times the lag at which the autocorrelation falls to 1/e is a good choice: the test then
         rejects at α = .05 in 4 to 5 % of simulated series of 150 to 1,000 units (a permutation test
         of one of these series in 59 %). With few units for that length, it rejects less often.
-    standardize : bool, optional
+    standardize
         Whether each coordinate of points is divided by its median absolute deviation over both
         samples; by default unless ``bandwidth`` is a number or the statistic has ``locations``,
         because both are in the units of the points. The test then does not depend on units of

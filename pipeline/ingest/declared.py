@@ -8,7 +8,7 @@ from typing import Annotated
 
 from numpy.typing import DTypeLike
 
-from ..core import Integer, ListOf, MappingOf, None_, OneOf, Open, Real, Url, UrlOrPath
+from ..core import Integer, ListOf, MappingOf, None_, OneOf, Open, Real, Url, UrlOrPath, documented
 from ..core.annotations import Progress
 from ..data.bags.box import BOUNDS, Box
 from .registry import FileFormat
@@ -30,29 +30,30 @@ Mode = Annotated[str, MODE]
 KnownIds = Annotated[str, OneOf("refuse", "skip")]
 
 
+@documented
 @dataclass(frozen=True)
 class StoreSettings(FileFormat):
     """Base of the formats, with what they all take about the store.
 
     Parameters
     ----------
-    box : list of (lo, hi) or {"quantile": share}, optional
+    box : list of (lo, hi) or {"quantile": share}
         Range of each coordinate, which is scaled to [0, 1] before projection. Points may lie
         outside. None: the range of the points, widened by 1 % on each side. So that a few outliers
         do not stretch the box, it is cut near the quantiles .001 and .999: it ends at most a
         quarter of their distance beyond them. {"quantile": q} cuts near the quantiles q and 1 - q.
         {"quantile": 0} takes the whole range, with all outliers.
-    dtype : {"float32", "float64", "uint16", "uint8"}, optional
+    dtype : {"float32", "float64", "uint16", "uint8"}
         Data type of the stored points, see `BagStore.create`. None: float32, or float64 if float32
         would merge points, such as the Julian dates of one night.
-    mode : {"create", "append", "overwrite"}, default "create"
+    mode
         How to treat an existing store: "create" raises an error, "append" adds the bags atomically
         and keeps the box and the classes, "overwrite" replaces the store.
-    overwrite : bool, default False
+    overwrite
         Whether to replace an existing store, like mode="overwrite".
-    chunk_points : int ≥ 1, optional
+    chunk_points
         Number of points in a stored chunk. None: as many points as fit in 2 MiB.
-    progress : callable, optional
+    progress : callable
         Function that is called with the number of points or files done and the number of all.
     """
 

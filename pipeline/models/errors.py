@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ..core import documented
 from ..core.arrays import Floats, Integers
 from ..core.digits import rounded, with_error
 from ..core.units import in_units
@@ -268,6 +269,7 @@ class Errors:
             for name, numbers in self.values().items()
         }
 
+    @documented
     def plot(self, target: int = 0, *, ax: Axes | None = None) -> Axes:
         """Draw predictions against true values, calibration of classes, or errors of densities.
 
@@ -276,9 +278,9 @@ class Errors:
 
         Parameters
         ----------
-        target : int, default 0
+        target
             Position of the target, for a regressor.
-        ax : matplotlib Axes, optional
+        ax : matplotlib Axes
             Axes to draw into; default those of a new figure.
 
         Raises

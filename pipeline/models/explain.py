@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core import Integer, checked
+from ..core import Integer, checked, documented
 from ..core.arrays import Floats, Integers
 from ..core.checks import check_position
 from ..core.digits import rounded
@@ -89,13 +89,14 @@ class Explanation:
     shift: Floats
     spread: Floats
 
+    @documented
     @checked
     def to_frame(self, target: Annotated[int, Integer(0)] = 0) -> DataFrame:
         """Return the points as a pandas data frame, sorted by the size of their effect.
 
         Parameters
         ----------
-        target : int ≥ 0, default 0
+        target
             Position of the target, or of the class.
 
         Raises
@@ -115,15 +116,16 @@ class Explanation:
         frame.index.name = "point"
         return frame
 
+    @documented
     @checked
     def plot(self, target: Annotated[int, Integer(0)] = 0, *, ax: Axes | None = None) -> Axes:
         """Draw the points, coloured by their effect on the prediction; see `plot_explanation`.
 
         Parameters
         ----------
-        target : int ≥ 0, default 0
+        target
             Position of the target, or of the class.
-        ax : matplotlib Axes, optional
+        ax : matplotlib Axes
             Axes to draw into; default those of a new figure.
 
         Raises
@@ -171,6 +173,7 @@ def coordinate_in_words(name: str) -> str:
     return f"coordinate {name}" if name.isdigit() else name
 
 
+@documented
 @checked
 def explain(
     model: DoubleBasis, bag: ArrayLike, *, max_points: Annotated[int, Integer(1)] = 500
@@ -187,7 +190,7 @@ def explain(
         Regressor or classifier. For a classifier, the probabilities are explained.
     bag : shape (n_points, n_dims)
         One bag of two points or more.
-    max_points : int ≥ 1, default 500
+    max_points
         Largest number of points that are left out in turn. In a larger bag, these points are
         chosen evenly.
 

@@ -44,17 +44,17 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
 
     Parameters
     ----------
-    embedding : embedding, a name or "auto", default "auto"
+    embedding : embedding, a name or "auto"
         The first basis. A name, such as "js" or "moments", is the registered embedding with its
         default parameters. "auto" chooses an embedding and the width of the random features by
         errors over folds of up to 2,000 labelled bags; ``report_["choice"]`` lists the candidates.
         The choice depends only on the data. None is `ProjectionEmbedding()`, the previous default.
-    random_features : random features, a name or False, optional
+    random_features : random features, a name or False
         The second basis: an object, or one of the names "fourier", "nystroem" and "learned". If
         False, the model is linear in the embedding (Sutherland et al. 2016, §5.2). Default: with
         ``embedding="auto"``, `NystroemFeatures` with all labelled bags as landmarks, at most 1,024;
         else `RandomFourierFeatures()`.
-    alpha : float ≥ 0 or list of float ≥ 0 or {"auto", "gcv", "folds", "validation"}, default "auto"
+    alpha
         Penalty λ on ‖ψ‖₂², or the rule that chooses it. The unit is the sum of squares, as in
         scikit-learn's Ridge; 0 is the least-squares solution of smallest norm. A list is searched
         by generalised cross-validation. "gcv" (generalised cross-validation), "folds" (five folds)
@@ -64,35 +64,35 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ``embedding="auto"``, "gcv" is the same as "auto". Folds keep groups whole, see `fit`. With
         at most 4,096 labelled bags, "auto" also ignores outliers among the labels: labels far from
         all others that their bags do not predict. A warning names these bags.
-    alphas : float ≥ 0 or list of float ≥ 0, optional
+    alphas
         Penalties that "auto", "gcv", "folds" and "validation" compare. By default a logarithmic
         grid from n · 1e-12 (in float32 n · 1e-9, or n · 1e-7 with more bags than features) to n ·
         100, two values per decade. With many features, only values near the optimum are evaluated.
         A warning is issued if the optimum lies at the edge of the grid.
-    validation_fraction : float in (0, 1), default 0.1
+    validation_fraction
         Fraction of the bags that alpha="validation" holds out, by a hash of their index. Comparing
         the penalties takes one pass, and the final fit uses all bags.
-    precision : {"float32", "float64"}, default "float32"
+    precision
         Precision of features and products. Sums are always float64, and so are products if there
         are no more bags than features. float32 resolves penalties down to about n · 10^−6.
-    solver : {"auto", "cholesky", "cg"}, default "auto"
+    solver : {"auto", "cholesky", "cg"}
         How to solve the ridge regression. "cholesky" solves exactly from the sums of one pass. "cg"
         uses conjugate gradients, with one pass over the features per step; features are kept as far
         as there is memory. Use it for many features; alpha has to be a number or "validation".
         "auto" is "cg" if it is at least as fast, or if D² numbers do not fit into memory, unless
         checkpoints keep the sums.
-    rank : int ≥ 1, optional
+    rank
         Number of bags from which the preconditioner of "cg" is made. Default: D / 4, at most 2,048.
-    uncertainty : bool, default False
+    uncertainty
         Whether to keep the posterior, for ``return_std`` and `bag_scores`. It takes up to D × D
         numbers in memory and in the saved model, and an eigendecomposition. Not with "cg".
-    baseline : "linear", optional
+    baseline
         Linear part of the model: "linear" adds a ridge on the embedding, so that the random
         features learn only what is not linear in the embedding. Both are solved together. The
         penalty of the linear part is the best one of a ridge on the embedding alone, not ``alpha``.
         If the embedding alone has no predictive power, the linear part shrinks to zero. Useful when
         the relation is mostly linear and there are few bags or few random features. Not with "cg".
-    head : {"ridge", "trees", "stack"}, default "ridge"
+    head
         Model on the features: "ridge"; "trees", on moments, extremes and size of a bag; or
         "stack", a weighted average of both and a ridge on the means, or on moments and extremes.
 

@@ -107,12 +107,12 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    alpha : float ≥ 0, "gcv" or "folds", default 1.0
+    alpha : float ≥ 0, "gcv" or "folds"
         Penalty, as in ``Ridge``, or the rule that chooses it from ``alphas``.
-    alphas : list of float > 0, optional
+    alphas
         Penalties to try. Default: two values per decade, up to 100 times the number of rows or, if
         larger, the mean sum of squares of a centred feature.
-    n_folds : int ≥ 2, default 5
+    n_folds
         Number of folds. Rows are assigned to folds in turn, or by their groups.
 
     Attributes

@@ -48,12 +48,12 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
 
     Parameters
     ----------
-    embedding : embedding, a name, "auto" or None, default None
+    embedding : embedding, a name, "auto" or None
         The first basis. Names and "auto" are those of `DoubleBasisRegressor`; "auto" compares
         candidates by squared L2 distances of densities. None is `ProjectionEmbedding()`.
     random_features, validation_fraction, precision, solver, rank, uncertainty
         As in `DoubleBasisRegressor`.
-    response_embedding : ProjectionEmbedding, optional
+    response_embedding : ProjectionEmbedding
         The third basis, for the response densities. It must have no marginals, so that its
         coefficients are those of a density. Default: cosines with indices in a ball, whose radius
         minimises the leave-one-out score of up to 256 responses. A regression averages over
@@ -67,7 +67,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         the m points y of a held-out response, by the mean of ∫p² − 2/m Σ p(y). Up to a constant,
         this is the squared distance ‖p − q‖² to the true density q, without the error of projecting
         q.
-    baseline : "own", optional
+    baseline
         "own" adds an affine function of the bag's own coefficients, so that the random features
         need not learn the identity. Use it if bags and responses lie in the same box, such as an
         initial and a final state. Its slopes are fitted in the same pass. The bag's own

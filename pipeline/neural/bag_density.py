@@ -17,6 +17,7 @@ from ..core import (
     check_parameters,
     checked,
     component,
+    documented,
 )
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError
@@ -60,14 +61,14 @@ class BagDensity(DensityEstimator):
 
     Parameters
     ----------
-    response : bool, default False
+    response
         Whether the density of responses is estimated instead of the density of the bags' points.
         Responses come from ``fit(bags, responses)`` or from a store.
-    n_pooled : int from 1 to 100,000, default 64
+    n_pooled
         Number of features of the embedding network that are averaged over points.
-    n_condition : int from 1 to 100,000, default 16
+    n_condition
         Length of the embedding φ(X).
-    max_points : int from 2 to 10,000,000, default 128
+    max_points
         Largest number of points of a bag, and of a response, in a minibatch; larger bags and
         responses are thinned.
 
@@ -249,6 +250,7 @@ class BagDensity(DensityEstimator):
             scores.extend((means[bags.sizes > 1] - shift).tolist())
         return float(np.mean(scores))
 
+    @documented
     @checked
     def sample(
         self, X: BagsLike, n: Annotated[int, Integer(1, 10**7)], *, seed: RandomSeed = 0
@@ -258,9 +260,9 @@ class BagDensity(DensityEstimator):
         Parameters
         ----------
         X : Bags, list of arrays, or BagStore
-        n : int from 1 to 10,000,000
+        n
             Number of points to draw for each bag.
-        seed : int from 0 to 2^64 − 1, default 0
+        seed
         """
         conditions = self.embed(X).astype(np.float32)
         key = jax.random.key(seed % 2**32)

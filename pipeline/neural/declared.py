@@ -20,30 +20,30 @@ class TrainingParameters:
 
     Parameters
     ----------
-    learning_rate : float in (0, 10], default 0.003
+    learning_rate
         Initial size of a step.
-    optimizer : {"adam", "sgd"}, default "adam"
+    optimizer
         Optimisation algorithm.
-    decay : float in (0, 1], default 0.9
+    decay
         Factor by which the learning rate is multiplied every ``decay_steps``.
-    decay_steps : int from 1 to 1,000,000,000, default 500
+    decay_steps
         Number of minibatches between two decays.
-    clip : float > 0, default 1.0
+    clip
         Largest norm of a gradient.
-    batch_size : int from 1 to 1,000,000, default 32
+    batch_size
         Number of bags in a minibatch.
-    n_steps : int from 1 to 1,000,000,000, default 3000
+    n_steps
         Largest number of minibatches.
-    validation : float in [0, 1), default 0.1
+    validation
         Fraction of the bags that are held out; the network with the smallest loss on them is kept.
-    validate_every : int from 1 to 1,000,000,000, default 100
+    validate_every
         Number of steps between two evaluations on the held-out bags.
-    patience : int from 1 to 1,000,000,000, default 10
+    patience
         Number of evaluations without a smaller loss after which training ends.
-    checkpoints : str, optional
+    checkpoints
         Folder on any storage that fsspec supports; interrupted training resumes from it, with
         bit-identical results on the same machine.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing weights and minibatches.
     """
 
@@ -67,25 +67,25 @@ class SequenceParameters(TrainingParameters):
 
     Parameters
     ----------
-    unit : {"sru", "gru", "lstm"}, default "sru"
+    unit
         Recurrent unit: the statistical recurrent unit "sru", or a gated unit for comparison.
-    n_units : int from 1 to 100,000, default 64
+    n_units
         Number of outputs o of the unit, which a linear layer maps to the predictions.
-    n_stats : int from 1 to 100,000, default 64
+    n_stats
         Number of statistics φ of "sru".
-    n_recurrent : int from 0 to 100,000, default 32
+    n_recurrent
         Dimension of r, through which statistics depend on the past; 0: they depend on the current
         point alone.
-    scales : list of float in [0, 1), default (0.0, 0.5, 0.9, 0.99, 0.999)
+    scales
         Factors A: the fraction of an average that is kept at each point (Oliva 2018, section 7.3).
-    activation : {"relu", "tanh"}, default "relu"
+    activation
         Activation function f of "sru".
-    dropout : float in [0, 1), default 0.0
+    dropout
         Fraction of the outputs that are dropped in training.
-    max_length : int ≥ 1, optional
+    max_length
         Largest number of points of a sequence; longer sequences keep their last points. Memory and
         time grow with it. Default: the length of the longest sequence.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing weights, minibatches and dropout.
     """
 

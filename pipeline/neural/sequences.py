@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from typing_extensions import override
 
-from ..core import check_parameters, checked, component
+from ..core import check_parameters, checked, component, documented
 from ..core.errors import DataError
 from ..data.bags.bags import Bags
 from ..data.labelled.inputs import BagsLike
@@ -67,6 +67,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
         return padded(bags, self._standards["points"], self._decided["length"])
 
 
+@documented
 class SequenceRegressor(NetworkRegressor, SequenceEstimator):
     """Predict one number or several from each sequence with a recurrent network.
 
@@ -97,6 +98,7 @@ class SequenceRegressor(NetworkRegressor, SequenceEstimator):
     """
 
 
+@documented
 class SequenceClassifier(NetworkClassifier, SequenceEstimator):
     """Classify sequences with a recurrent network.
 
@@ -132,9 +134,9 @@ class NextPointRegressor(SequenceEstimator):
 
     Parameters
     ----------
-    difference : bool, default False
+    difference
         Whether x_{t+1} − x_t is learnt instead of x_{t+1}.
-    standardize : bool, default True
+    standardize
         Whether the network gets coordinates with mean 0 and variance 1. False leaves them
         unchanged; gated units then saturate at large values (Oliva 2018, section 7.3.1).
 

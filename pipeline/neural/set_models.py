@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from typing_extensions import override
 
-from ..core import Integer, component
+from ..core import Integer, component, documented
 from ..data.bags.bags import Bags
 from .bag_networks import BagNetworkEstimator, NetworkClassifier, NetworkRegressor
 from .declared import Decay, LayerWidth
@@ -22,11 +22,11 @@ class SetEstimator(BagNetworkEstimator):
 
     Parameters
     ----------
-    n_pooled : int from 1 to 100,000, default 64
+    n_pooled
         Number of features that are averaged over points.
-    n_hidden : int from 1 to 100,000, default 64
+    n_hidden
         Number of units of the layers of both networks.
-    max_points : int from 1 to 10,000,000, default 512
+    max_points
         Largest number of points of a bag in a minibatch: larger bags are thinned by evenly spread
         points. Predictions use all points.
     """
@@ -57,6 +57,7 @@ class SetEstimator(BagNetworkEstimator):
         return padded(thinned(bags, length), self._standards["points"], length)
 
 
+@documented
 class DeepSetsRegressor(NetworkRegressor, SetEstimator):
     """Predict one number or several from each bag with a neural network (deep sets).
 
@@ -83,6 +84,7 @@ class DeepSetsRegressor(NetworkRegressor, SetEstimator):
     """
 
 
+@documented
 class DeepSetsClassifier(NetworkClassifier, SetEstimator):
     """Classify bags with a neural network (deep sets).
 

@@ -17,6 +17,7 @@ from ..core import (
     check_parameters,
     checked,
     component,
+    documented,
 )
 from ..core.arrays import Floats, as_array
 from ..core.errors import DataError
@@ -43,20 +44,20 @@ class DensityEstimator(NeuralEstimator):
 
     Parameters
     ----------
-    conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
+    conditional
         Model of p(z_i | z_<i): "lam" has a linear state per coordinate, "ram" a recurrent state,
         "tied" linear states with a shared matrix, "multi_ind" mixtures that do not depend on other
         coordinates, "single_ind" standard normal distributions.
-    transformation : one of `transformations.CHAINS`, default "4xadd+re"
+    transformation : one of `transformations.CHAINS`
         Transformation z = q(x), by its name in the paper's tables: "none", "rnn", "2xrnn",
         "4xadd+re", "4xsrnn+re", "rnn+4xadd+re" or "rnn+4xsrnn+re". "rnn" is a recurrent
         transformation. "add" is an additive one and "srnn" a recurrent shift, both with reversals
         in between. "re" is a final rescaling.
-    linear : bool, default True
+    linear
         Whether the linear transformation z = L U x + b comes first ("L" in the tables).
-    n_components : int from 1 to 10,000, default 10
+    n_components
         Number of components of each mixture.
-    n_hidden : int from 2 to 100,000, default 64
+    n_hidden
         Number of units of states and networks.
     """
 
@@ -90,12 +91,12 @@ class TANDensity(DensityEstimator):
 
     Parameters
     ----------
-    batch_size : int from 1 to 1,000,000, default 256
+    batch_size
         Number of points in a minibatch.
-    validation : float in [0, 1), default 0.1
+    validation
         Fraction of the points that are held out; the network with the smallest loss on these points
         is kept.
-    validate_every : int from 1 to 1,000,000,000, default 200
+    validate_every
         Number of steps between two evaluations on the held-out points.
 
     Attributes
@@ -203,14 +204,15 @@ class TANDensity(DensityEstimator):
         """
         return float(self.log_density(X).mean())
 
+    @documented
     @checked
     def sample(self, n: Annotated[int, Integer(1, 10**8)], *, seed: RandomSeed = 0) -> Floats:
         """Draw points, shape (n, d).
 
         Parameters
         ----------
-        n : int from 1 to 100,000,000
-        seed : int from 0 to 2^64 − 1, default 0
+        n
+        seed
         """
         self._check_fitted()
         keys = jax.random.split(jax.random.key(seed % 2**32), n)

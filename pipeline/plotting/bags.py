@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from ..core import Instance, checked
+from ..core import Instance, checked, documented
 from ..core.checks import check_position
 from ..core.errors import DataError
 from ..data.bags.frames import names_of_table
@@ -110,6 +110,7 @@ def _names_of(names: Sequence[str] | None, n_dims: int) -> list[str]:
     return list(names or [f"coordinate {j}" for j in range(n_dims)])
 
 
+@documented
 @checked
 def plot_densities(
     densities: Annotated[Densities, Instance()],
@@ -126,11 +127,11 @@ def plot_densities(
     ----------
     densities : Densities
         Estimated or predicted densities.
-    index : int, default 0
+    index
         Position of the density that is drawn.
-    coordinate_names : sequence of str, optional
+    coordinate_names : sequence of str
         Names of the axes. Default: the names of the coordinates, if they are known.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes
         Axes to draw into. Default: the Axes of a new figure.
 
     Returns

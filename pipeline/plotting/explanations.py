@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..core import Instance, checked
+from ..core import Instance, checked, documented
 from ..core.checks import check_position
 from ..models.explain import coordinate_in_words
 from .style import GREY, axes_of, label_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..models.explain import Explanation
 
 
+@documented
 @checked
 def plot_explanation(
     explanation: Annotated[Explanation, Instance()], target: int = 0, *, ax: Axes | None = None
@@ -29,9 +30,9 @@ def plot_explanation(
     ----------
     explanation : Explanation
         Result of `explain`.
-    target : int, default 0
+    target
         Position of the target or class.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes
         Axes to draw into. Default: the Axes of a new figure.
 
     Returns

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ..core import Instance, checked
+from ..core import Instance, checked, documented
 from ..core.errors import DataError, plural
 from ..hypotheses.result import LEVEL
 from .style import BLUE, GREY, ORANGE, axes_of, label_of, plain_log
@@ -23,6 +23,7 @@ MAX_COORDINATES = 20  # largest number of bars with readable labels
 _COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
+@documented
 @checked
 def plot_null(
     result: Annotated[HypothesisResult, Instance()], *, level: float = LEVEL, ax: Axes | None = None
@@ -33,9 +34,9 @@ def plot_null(
     ----------
     result : HypothesisResult
         Result of a test.
-    level : float, default 0.05
+    level
         Level at or below which the p-value is significant.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes
         Axes to draw into. Default: the Axes of a new figure.
 
     Returns
@@ -79,6 +80,7 @@ def plot_null(
     return ax
 
 
+@documented
 @checked
 def plot_scales(
     result: Annotated[HypothesisResult, Instance()], *, level: float = LEVEL, ax: Axes | None = None
@@ -89,9 +91,9 @@ def plot_scales(
     ----------
     result : HypothesisResult
         Result of a test that compares several bandwidths.
-    level : float, default 0.05
+    level
         Level at or below which the p-value is significant.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes
         Axes to draw into. Default: the Axes of a new figure.
 
     Returns
@@ -147,6 +149,7 @@ def plot_scales(
     return ax
 
 
+@documented
 @checked
 def plot_coordinates(
     result: Annotated[HypothesisResult, Instance()], *, level: float = LEVEL, ax: Axes | None = None
@@ -157,9 +160,9 @@ def plot_coordinates(
     ----------
     result : HypothesisResult
         Result of a test with a bandwidth for each coordinate.
-    level : float, default 0.05
+    level
         Level at or below which the p-value is significant.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes
         Axes to draw into. Default: the Axes of a new figure.
 
     Returns

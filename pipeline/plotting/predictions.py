@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import Instance, checked
+from ..core import Instance, checked, documented
 from ..core.arrays import Floats
 from ..core.checks import check_position
 from ..core.digits import rounded, with_error
@@ -29,6 +29,7 @@ MAX_BARS = 30  # largest number of coordinates in a chart
 OVERSHOOT = 0.25  # part of the true range by which predictions on the axis may exceed it
 
 
+@documented
 @checked
 def plot_predictions(
     errors: Annotated[Errors, Instance()], target: int = 0, *, ax: Axes | None = None
@@ -42,9 +43,9 @@ def plot_predictions(
     ----------
     errors : Errors
         Result of `evaluate` for a regressor.
-    target : int, default 0
+    target
         Position of the target.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes
         Axes to draw into. Default: the Axes of a new figure.
 
     Returns
@@ -298,6 +299,7 @@ def plot_density_errors(errors: Annotated[Errors, Instance()], *, ax: Axes | Non
     return ax
 
 
+@documented
 def plot_intervals(
     y: ArrayLike,
     lower: ArrayLike,
@@ -315,9 +317,9 @@ def plot_intervals(
         Labels, and lower and upper ends of the prediction intervals.
     sizes : shape (n_bags,)
         Number of points of each bag.
-    coverage : float, default 0.9
+    coverage
         Nominal coverage, drawn as a line.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes
         Axes to draw into. Default: the Axes of a new figure.
 
     Returns

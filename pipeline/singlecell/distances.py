@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.covariance import oas
 from sklearn.mixture import GaussianMixture
 
-from ..core import OneOf, RandomSeed, UrlOrPath, checked
+from ..core import OneOf, RandomSeed, UrlOrPath, checked, documented
 from ..core.arrays import Floats
 from ..core.errors import DataError
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
@@ -38,6 +38,7 @@ CELLS_PER_DIM = 10
 _N_DRAWS = 10_000  # per sample, for the divergences of mixtures
 
 
+@documented
 @checked
 def sample_distances(
     X: BagStore | BagsInMemory,
@@ -67,11 +68,11 @@ def sample_distances(
     ----------
     X : BagStore, Bags, or list of arrays (n_cells, n_dims)
         Samples, each a bag of cells.
-    method : str
+    method
         Name of the method, see the table.
-    k : int, default 25
+    k
         Number of neighbours for the method "knn".
-    seed : int, default 0
+    seed
         Seed for drawing mixtures and their samples.
     checkpoints, progress
         Checkpoints and progress of the method "knn", as in `divergence_blocks`.

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..core import checked
+from ..core import checked, documented
 from ..core.arrays import Floats, refuse_masked
 from ..core.errors import DataError, ModelError, closest, shown
 from ..data.bags.bags import Bags
@@ -93,25 +93,26 @@ class _Samples:
         return self.adata
 
 
+@documented
 class BagbasisSamples(_Samples):
     """Sample representations with the interface of patpy's ``SampleRepresentationMethod``.
 
     Parameters
     ----------
-    sample_key : str
+    sample_key
         Column of obs with the samples.
-    cell_group_key : str, optional
+    cell_group_key
         Not used; required by the interface.
-    layer : str, default "X_pca"
+    layer
         Name of the array with the cells: an entry of obsm, or of layers if obsm lacks it. None or
         "X" is X.
-    seed : int, default 67
+    seed
         Seed of the method's random draws.
-    method : str, default "knn"
+    method
         Method of `sample_distances`. "knn" gives GloScope's matrix.
-    k : int, default 25
+    k
         Number of neighbours for the method "knn".
-    checkpoints : URL, optional
+    checkpoints : URL
         Folder for finished blocks; see `divergence_blocks`.
 
     Attributes
@@ -250,6 +251,7 @@ class BagbasisSamples(_Samples):
             "method": method,
         }
 
+    @documented
     def predict_metadata(
         self,
         target: str,
@@ -264,11 +266,11 @@ class BagbasisSamples(_Samples):
 
         Parameters
         ----------
-        target : str
+        target
             Column of obs, or of ``metadata``.
-        metadata : DataFrame, optional
+        metadata : DataFrame
             Table with one row per sample, indexed by sample name. Default: the columns of obs.
-        n_neighbors : int, default 3
+        n_neighbors
             Number of neighbours.
         task : {"classification", "regression"}
             Whether the column holds classes or numbers.
@@ -383,6 +385,7 @@ class BagbasisSamples(_Samples):
         return self.samples
 
 
+@documented
 class BagbasisSupervised(_Samples):
     """Labels of samples, with the interface of patpy's ``SupervisedSampleMethod``.
 
@@ -390,19 +393,19 @@ class BagbasisSupervised(_Samples):
 
     Parameters
     ----------
-    sample_key : str
+    sample_key
         Column of obs with the samples.
     label_keys : str or list of str
         Columns of obs that are constant within a sample.
     tasks : str or list of str
         Task per label: "classification", "regression" or "ranking".
-    cell_group_key : str, optional
+    cell_group_key
         Not used; required by the interface.
-    layer : str, default "X_pca"
+    layer
         Name of the array with the cells; see `BagbasisSamples`.
-    seed : int, default 42
+    seed
         Not used: fits are deterministic given the seed of their random features.
-    embedding : embedding, optional
+    embedding : embedding
         Embedding of the cells. Default: the default embedding of the estimators.
 
     Attributes

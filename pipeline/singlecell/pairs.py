@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..core import Integer, UrlOrPath, checked
+from ..core import Integer, UrlOrPath, checked, documented
 from ..core.arrays import Floats
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
@@ -29,6 +29,7 @@ Neighbours = Annotated[int, Integer(1)]
 N_NEIGHBOURS = 25  # as in GloScope
 
 
+@documented
 @checked
 def divergence_blocks(
     X: BagStore | BagsInMemory,
@@ -50,16 +51,16 @@ def divergence_blocks(
     ----------
     X : BagStore, Bags, or list of arrays (n_i, n_dims)
         Bags of points.
-    divergence : str
+    divergence
         Name of a symmetric divergence of `divergence_matrix`.
-    k : int, default 25
+    k
         Number k of the nearest neighbour whose distance is used; None for kernel divergences.
-    bags_per_block : int, default 16
+    bags_per_block
         Number of rows and of columns of a block. At most the running blocks are lost if the call is
         interrupted.
-    checkpoints : URL, optional
+    checkpoints : URL
         Folder for finished blocks, which may be shared with other calls. It is not removed.
-    progress : callable, optional
+    progress : callable
         Function that is called with (pairs done, pairs in all).
 
     Returns

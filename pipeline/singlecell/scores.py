@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.stats import rankdata
 
-from ..core import Integer, OneOf, checked
+from ..core import Integer, OneOf, checked, documented
 from ..core.arrays import Floats, as_array
 from ..core.errors import DataError
 
@@ -22,6 +22,7 @@ TASKS = ("classification", "regression", "ranking")
 _N_COMPONENTS = 10  # components of a diffusion map, as is usual for pseudotime
 
 
+@documented
 @checked
 def information_retention(
     distances: ArrayLike,
@@ -45,7 +46,7 @@ def information_retention(
         Labels or numbers; NaN or None marks unknown values.
     task : {"classification", "regression", "ranking"}
         Kind of the target.
-    n_neighbors : int, default 3
+    n_neighbors
         Number of nearest samples.
 
     Raises
@@ -117,6 +118,7 @@ def predict_from_neighbors(
     return known, (weights * numbers[order]).sum(axis=1) / weights.sum(axis=1)
 
 
+@documented
 def batch_score(
     distances: ArrayLike,
     technical: Mapping[str, tuple[ArrayLike, str]],
@@ -132,7 +134,7 @@ def batch_score(
     technical : mapping from name to (values, task)
         Technical covariates; values and task are as ``target`` and ``task`` of
         `information_retention`.
-    n_neighbors : int, default 3
+    n_neighbors
         Number of nearest samples.
 
     Raises
@@ -166,6 +168,7 @@ def batch_score(
     return 1 - float(np.mean(scores))
 
 
+@documented
 @checked
 def trajectory_score(
     distances: ArrayLike,
@@ -188,9 +191,9 @@ def trajectory_score(
     order : shape (n,)
         Known position of each sample, such as a grade of severity. Samples with NaN are left out of
         the correlation.
-    root : int
+    root
         Index of the sample where the trajectory begins.
-    n_neighbors : int, default 15
+    n_neighbors
         Number of neighbours in the graph; at most n − 1 are used.
 
     Raises

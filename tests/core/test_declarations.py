@@ -18,11 +18,13 @@ from bagbasis.core import (
     Integer,
     None_,
     OneOf,
+    Open,
     Real,
     Text,
     checked,
     component,
     constraint_of,
+    documented,
     parameters_of,
     plain_signature,
 )
@@ -95,7 +97,7 @@ def test_parameters_of_another_class(section):
 
 
 def test_a_docstring_has_the_entries_of_inherited_parameters():
-    """After its own entries, or in a section of its own; a type only if it is still the same."""
+    """After its own entries, or in a section of its own; types and defaults are the class's."""
 
     @component
     class Wide(Extremes):
@@ -113,23 +115,23 @@ def test_a_docstring_has_the_entries_of_inherited_parameters():
         pass
 
     entries = """\
-tail : float
+tail : float, default 0.1
     Fraction of the points in a tail. A small one has few points.
-n_directions
+n_directions : int ≥ 1, optional
     Number of directions.
-seed
+seed : int ≥ 0, default 0
     Seed for drawing."""
     title = "Parameters\n----------\n"
     assert Extremes.__doc__ == f"Extremes along directions.\n\n{title}{entries}"
-    of_wide = entries.replace("tail : float", "tail")
+    of_wide = entries.replace("0.1", "0.4")
     examples = "Examples\n--------\n>>> Wide()"
     assert Wide.__doc__ == f"Wide tails.\n\n{title}{of_wide}\n\n{examples}"
     assert "Seed" not in Unknown.__doc__
     assert parameters_of(Unknown)["seed"].text == "Seed for drawing."
 
 
-def test_an_inherited_entry_has_the_default_of_the_class():
-    """If the annotation is that of the base; else the entry has no type."""
+def test_an_inherited_entry_has_the_type_and_the_default_of_the_class():
+    """Words of the author stay if the annotation is that of the base."""
 
     @component
     class Base:
@@ -137,9 +139,9 @@ def test_an_inherited_entry_has_the_default_of_the_class():
 
         Parameters
         ----------
-        n : int, default 1
+        n : int of any size
             Number of directions.
-        name : str, default "a"
+        name : word
             Name of the sample.
         """
 
@@ -153,8 +155,66 @@ def test_an_inherited_entry_has_the_default_of_the_class():
         n: int = 2
         name: str | None = "b"
 
-    assert "\nn : int, default 2\n    Number of directions.\n" in Wider.__doc__
-    assert "\nname\n    Name of the sample." in Wider.__doc__
+    assert "\nn : int of any size, default 1\n" in inspect.getdoc(Base)
+    assert "\nn : int of any size, default 2\n    Number of directions.\n" in Wider.__doc__
+    assert '\nname : str or None, default "b"\n    Name of the sample.' in Wider().__doc__
+    assert pickle.loads(pickle.dumps(vars(Wider)["__doc__"])).__get__(None, Wider) == Wider.__doc__
+
+
+def test_a_function_has_the_types_of_its_signature():
+    """Names that share an entry get one each if their types differ."""
+
+    @documented
+    @checked
+    def draw(
+        points: list[float],
+        *,
+        low: Annotated[float, Real(ge=0)] = 0.5,
+        high: Annotated[float, Real(ge=0)] = 0.5,
+        size: int = 2,
+        rows: Annotated[object, Open("rows")] = None,
+    ) -> None:
+        """Draw points.
+
+        Parameters
+        ----------
+        points : (n, d)
+            Points.
+        low, high
+            Bounds.
+        size, rows
+            A shape.
+
+        Raises
+        ------
+        ValueError
+            Never.
+        """
+
+    before, _, after = draw.__doc__.partition("low, high : float ≥ 0, default 0.5\n")
+    assert before == "Draw points.\n\nParameters\n----------\npoints : (n, d)\n    Points.\n"
+    assert after == (
+        "    Bounds.\nsize : int, default 2\n    A shape.\nrows\n    A shape.\n\n"
+        "Raises\n------\nValueError\n    Never."
+    )
+
+
+def test_an_annotation_that_cannot_be_evaluated_leaves_the_docstring():
+    """Another package may have one; `help` shows what its author wrote."""
+
+    @component
+    class Broken:
+        """Broken.
+
+        Parameters
+        ----------
+        n
+            Number of directions.
+        """
+
+        n: Absent = 1  # noqa: F821
+
+    assert Broken.__doc__.endswith("\n        n\n            Number of directions.\n        ")
 
 
 def test_names_that_only_checkers_import():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 
 import numpy as np
 import pytest
 
 from bagbasis import BagbasisError, ParameterError, neural
 from bagbasis.core import constraints_of
-from bagbasis.core.sklearn_bases import BaseEstimator
-from tests.contract.docstrings import described, docstring_of, entries
+from tests.contract.docstrings import shown_entries
 from tests.contract.values import four_values
 
 ESTIMATORS = [name for name in neural.__all__ if isinstance(getattr(neural, name), type)]
@@ -40,21 +40,11 @@ def test_junk_is_refused(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_docstrings_say_what_the_table_does(name):
-    """As `tests/contract/test_docstrings.py` has it; some entries are in the base's docstring."""
+def test_docstrings_describe_every_parameter(name):
+    """Entries of bases included; the types come from the signature."""
     kind = getattr(neural, name)
-    parameters = inspect.signature(kind).parameters
-    seen = set()
-    for item in kind.__mro__:
-        if not issubclass(item, BaseEstimator) or not item.__doc__:
-            continue
-        for names, message in entries(docstring_of(item)):
-            for key in set(names) & set(constraints_of(kind)) - seen:
-                wanted = described(constraints_of(kind)[key], parameters[key].default)
-                if wanted is not None and key != "transformation":
-                    assert message == wanted, f"{name}.{key}"
-                seen.add(key)
-    assert seen == set(constraints_of(kind))
+    has_docstrings = sys.flags.optimize < 2
+    assert not has_docstrings or set(shown_entries(kind)) >= set(constraints_of(kind))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

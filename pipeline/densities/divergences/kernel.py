@@ -124,7 +124,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     ----------
     divergence, k, alpha, bandwidth
         Parameters of `divergence_matrix`. bandwidth="median" is computed from the training bags.
-    scale : float or "median"
+    scale
         Scale σ in the units of √D. "median" is the median over pairs of different training bags.
 
     Attributes

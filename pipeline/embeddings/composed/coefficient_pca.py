@@ -137,14 +137,14 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
 
     Parameters
     ----------
-    embedding : embedding, optional
+    embedding : embedding
         Unfitted embedding without its own box. Default: `ProjectionEmbedding()`.
-    n_components : int ≥ 1 or float in (0, 1), default 64
+    n_components
         Number of components. If bags differ along fewer axes, there are fewer components. A float
         is the fraction of the variance that the components must explain.
-    whiten : bool, default False
+    whiten
         Whether to divide each component by its standard deviation over the bags.
-    max_bags : int ≥ 1, optional
+    max_bags
         Approximate number of bags from which the components are computed, in evenly spread runs.
         Default: all bags, with or without labels. This pass costs as much as a fit with one random
         feature per coefficient.

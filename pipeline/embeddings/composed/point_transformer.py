@@ -202,12 +202,12 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         FunctionTransformer of numpy's log, log1p, log10, sqrt, cbrt or arcsinh, or a Pipeline of
         these. ``ColumnTransformer([("kept", "passthrough", [0, 3])])`` selects coordinates. No
         other transformer can be fitted in one pass and saved without pickle.
-    embedding : embedding, optional
+    embedding : embedding
         Embedding of the transformed points: an unfitted embedding without its own box. Default:
         `ProjectionEmbedding()`.
-    out_of_box : {"clip", "drop", "error"}, default "clip"
+    out_of_box
         How to treat transformed points outside the box; clipped and dropped points are counted.
-    box : sequence of (lo, hi), optional
+    box : sequence of (lo, hi)
         Box of the transformed points. Default: a box around the transformed points of up to 4,096
         bags, which a few outliers do not stretch. The box of a store is not used.
 

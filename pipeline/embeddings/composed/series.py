@@ -156,7 +156,7 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    embedding : Embedding, optional
+    embedding : Embedding
         Embedding of the bags of time steps. Default: `MeanMapEmbedding()`.
     time, lags
         Parameters of `bags_of_series`.

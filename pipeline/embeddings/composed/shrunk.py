@@ -131,7 +131,7 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
 
     Parameters
     ----------
-    embedding : embedding, optional
+    embedding : embedding
         Unfitted embedding without its own box. Default: `ProjectionEmbedding()`.
 
     Attributes

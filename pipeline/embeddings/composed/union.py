@@ -168,17 +168,17 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
     Parameters
     ----------
-    parts : sequence of (name, embedding) or of embeddings, optional
+    parts : sequence of (name, embedding) or of embeddings
         Unfitted embeddings without their own box. Default names are, for example, "js" and
         "moments", or "js1" and "js2" for two parts of the same kind. Default:
         ``HDDEmbedding("js")`` as "js" and ``MomentsEmbedding()`` as "moments".
-    join : {"product", "sum"}, default "product"
+    join
         How to combine the kernels of the parts. Without random features, both values give the
         joined vector.
-    scales : list of float > 0, optional
+    scales
         Scale s of each part, by which the part is divided. Default: the median distance between
         bags in the part, from up to 1,024 bags of a sample.
-    weights : list of float > 0, optional
+    weights
         Weight w of each part; weights are divided by their sum. Default: equal weights.
 
     Attributes

@@ -128,22 +128,22 @@ class RandomFourierFeatures(RandomFeatures):
 
     Parameters
     ----------
-    n_features : even int ≥ 2, default 2048
+    n_features
         Number D of features.
-    scale : float from 1e-30 to 1e+30 or "median", default "median"
+    scale
         Width σ of the kernel. "median" is the median pairwise distance of up to 1,024 rows of the
         data in `fit`, times ``scale_multiplier``.
-    scale_multiplier : float > 0, default 1.0
+    scale_multiplier
         Factor that multiplies the median; not used if scale is a number.
-    orthogonal : bool, default False
+    orthogonal
         Whether frequencies are orthogonal within blocks of n_inputs. Their lengths are those of
         Gaussian frequencies. This reduces the variance further for smooth kernels.
-    structure : {"dense", "hadamard"}, default "dense"
+    structure
         Structure of the frequencies. With "hadamard", frequencies are products of three Hadamard
         matrices with random signs (Yu et al. 2016), with the lengths of Gaussian frequencies. They
         are orthogonal within blocks. D features then take n_inputs log D operations instead of
         n_inputs D. This is faster with more than about 200 inputs.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the frequencies. Each block of frequencies depends on the seed and the
         block number only, so that all machines draw the same frequencies.
 

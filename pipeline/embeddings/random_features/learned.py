@@ -119,25 +119,25 @@ class LearnedFourierFeatures(RandomFeatures):
 
     Parameters
     ----------
-    n_features : even int ≥ 2, default 512
+    n_features
         Number D of features. A pass sums products of 2 D features in float64.
-    scale : float from 1e-30 to 1e+30 or "median", default "median"
+    scale
         Width σ of the Gaussian kernel from which learning starts. "median" is the median distance
         times the factor from ⅛ to 4 with the largest evidence.
-    scale_multiplier : float > 0, default 1.0
+    scale_multiplier
         Factor that multiplies the median; not used if scale is a number.
-    n_sweeps : int from 0 to 10,000, default 20
+    n_sweeps
         Number of sweeps, which are passes over the data. 0 keeps the Gaussian kernel.
-    n_bags : int ≥ 1, default 100000
+    n_bags
         Largest number of bags to learn from, in evenly spread runs.
-    covariance : {"diagonal", "full"}, default "diagonal"
+    covariance
         Type of covariance of the components of the mixture. "full" needs at most 100 inputs.
-    concentration : float in (0, 10000], default 1.0
+    concentration
         Concentration α of the Dirichlet process, which gives about α log D components.
-    tightness : float in (0, 10000], default 0.1
+    tightness
         Parameter κ₀ of the prior. The variance of the means of the components is 1/κ₀ times the
         variance within components.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the initial frequencies, and for the sweeps.
 
     Attributes

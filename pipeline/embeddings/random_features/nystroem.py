@@ -273,23 +273,23 @@ class NystroemFeatures(RandomFeatures):
 
     Parameters
     ----------
-    n_features : int ≥ 1, default 1024
+    n_features
         Number of landmarks. Fewer landmarks are used if they explain the kernel of the sampled bags
         up to 1e-7. If there are fewer bags than landmarks, all bags are used, with a warning.
-    scale : float from 1e-30 to 1e+30 or "median", default "median"
+    scale
         Width σ of the kernel. "median" is the median pairwise distance (L1 for the Laplacian
         kernel) of up to 1,024 sampled rows, times ``scale_multiplier``.
-    scale_multiplier : float > 0, default 1.0
+    scale_multiplier
         Factor that multiplies the median; not used if scale is a number.
-    kernel : {"gaussian", "laplacian", "matern", "cauchy"}, default "gaussian"
+    kernel
         Kernel k: exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), the Matérn kernel with parameter ν and length
         σ, or 1 / (1 + ‖Δ‖₂² / σ²).
-    nu : float ≥ 0.5, default 1.5
+    nu
         Parameter ν of the Matérn kernel; not used by any other kernel.
-    landmarks : {"rpcholesky", "kmeans++"}, default "rpcholesky"
+    landmarks
         Method that chooses landmarks among twice as many sampled bags: a randomly pivoted Cholesky
         factorisation of their kernel, or the seeding of k-means++.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the landmarks.
 
     Attributes

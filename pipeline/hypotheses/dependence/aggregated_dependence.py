@@ -39,9 +39,9 @@ class ManyWidths(DependenceStatistic):
 
     Parameters
     ----------
-    n_frequencies : int from 1 to 4,096, default 64
+    n_frequencies
         Number of pairs of random frequencies per pair of bandwidths, if random features are used.
-    exact : bool, optional
+    exact
         Whether exact kernels are used instead of random features. Time and memory are then
         quadratic in the number of pairs. Default: True if exact kernels take at most five seconds
         of one core: up to 790 pairs with 999 permutations, and never more than 2,048 pairs.
@@ -93,15 +93,6 @@ class HSICAggregate(ManyWidths):
     The result names the pairs of bandwidths at which HSIC rejects. `HSICFuse` gives one statistic
     instead.
 
-    Parameters
-    ----------
-    n_frequencies : int from 1 to 4,096, default 64
-        Number of pairs of random frequencies per pair of bandwidths, if random features are used.
-    exact : bool, optional
-        Whether exact kernels are used instead of random features. Time and memory are then
-        quadratic in the number of pairs. Default: True if exact kernels take at most five seconds
-        of one core: up to 790 pairs with 999 permutations, and never more than 2,048 pairs.
-
     See Also
     --------
     independence_test : Test for independence.
@@ -141,15 +132,6 @@ class HSICFuse(ManyWidths):
     its mean and divided by its standard deviation over permutations. This is similar to MMD-FUSE,
     which divides by the norms of the kernels, but also valid for random features and for groups.
     The data count as one of the permutations, so that the test has an exact level.
-
-    Parameters
-    ----------
-    n_frequencies : int from 1 to 4,096, default 64
-        Number of pairs of random frequencies per pair of bandwidths, if random features are used.
-    exact : bool, optional
-        Whether exact kernels are used instead of random features. Time and memory are then
-        quadratic in the number of pairs. Default: True if exact kernels take at most five seconds
-        of one core: up to 790 pairs with 999 permutations, and never more than 2,048 pairs.
 
     See Also
     --------

@@ -91,7 +91,7 @@ class HSICFourier(FeatureHSIC):
 
     Parameters
     ----------
-    n_features : even int ≥ 2
+    n_features
         Number of random features of each variable.
 
     See Also
@@ -147,7 +147,7 @@ class HSICNystroem(FeatureHSIC):
 
     Parameters
     ----------
-    n_landmarks : int ≥ 1
+    n_landmarks
         Number of landmarks of each variable: rows that are drawn at random.
 
     See Also
@@ -211,7 +211,7 @@ class KCCA(Correlation):
 
     Parameters
     ----------
-    ridge : float > 0
+    ridge
         Ridge penalty κ, which enters the matrices as K̃ + (n κ / 2) I. Without a penalty the
         correlation would always be 1.
 
@@ -260,9 +260,9 @@ class KCCAFourier(Correlation):
 
     Parameters
     ----------
-    ridge : float > 0
+    ridge
         Ridge penalty κ; see `KCCA`.
-    n_features : even int ≥ 2
+    n_features
         Number of random features of each variable.
 
     See Also
@@ -307,9 +307,9 @@ class RDC(Correlation):
 
     Parameters
     ----------
-    n_features : int ≥ 1
+    n_features
         Number of random features of each variable.
-    scale : float > 0
+    scale
         Scale of the sines' random weights.
 
     See Also

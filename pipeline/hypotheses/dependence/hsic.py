@@ -194,7 +194,7 @@ class HSICBlock(DependenceStatistic):
 
     Parameters
     ----------
-    block : int ≥ 4, optional
+    block
         Number of pairs in a block. Default: √n.
 
     See Also

@@ -250,9 +250,9 @@ class NFSIC(DependenceStatistic):
 
     Parameters
     ----------
-    n_locations : int ≥ 1
+    n_locations
         Number J of locations.
-    learn : float, 0 ≤ learn < 1
+    learn
         Fraction of the units on which locations and bandwidths are learnt; the test uses the
         remaining units. With 0, locations are drawn from normal distributions with the moments of x
         and of y.

@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core import Integer, RandomSeed, Real, checked
+from ...core import Integer, RandomSeed, Real, checked, documented
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError, shown
 from ...data.bags.bags import Bags, as_bags
@@ -63,6 +63,7 @@ class DerivativeNorms:
         return np.argsort(-self.norms, kind="stable")[:count]
 
 
+@documented
 @checked
 def derivative_norms(
     model: Predictor,
@@ -85,12 +86,12 @@ def derivative_norms(
         Any fitted model whose ``predict`` maps bags to numbers.
     X : Bags or list of arrays
         Bags in memory at which the derivatives are taken.
-    n_draws : int from 1 to 10,000, default 4
+    n_draws
         Number of draws of signs for each coordinate. Each draw takes two predictions of all bags.
-    step : float in (0, 1], default 0.02
+    step
         Step in standard deviations of the coordinate. Much smaller steps are lost in the rounding
         of float32 embeddings.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing signs.
 
     Raises

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from scipy.ndimage import gaussian_filter, map_coordinates, median_filter
 from scipy.optimize import minimize
 
-from ...core import Integer, OneOf, Pair, Real, checked
+from ...core import Integer, OneOf, Pair, Real, checked, documented
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
 from ...execution.worker_threads import kernel_threads
@@ -88,6 +88,7 @@ class Registration:
         return moved
 
 
+@documented
 @checked
 def register_images(
     reference: ArrayLike,
@@ -109,16 +110,16 @@ def register_images(
     ----------
     reference, image : array_like, shape (rows, columns)
         Images of one channel each; their sizes may differ.
-    measure : {"kcca", "hsic"}, default "kcca"
+    measure
         Dependence measure: the largest canonical correlation of features of both intensities, or
         the alignment of their kernels.
-    max_shift : float in [0, 1e+06], default 8.0
+    max_shift
         Largest shift that is searched, in pixels each way.
-    max_angle : float in [0, 180], default 20.0
+    max_angle
         Largest rotation that is searched, in degrees each way.
-    max_scale : float in [1, 4], default 1.2
+    max_scale
         Largest scale that is searched; the smallest is its inverse.
-    n_features : even int from 2 to 1,000, default 10
+    n_features
         Number of random features of each intensity.
 
     Raises

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core import Instance, Integer, OneOf, RandomSeed, checked
+from ...core import Instance, Integer, OneOf, RandomSeed, checked, documented
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
 from ...data.bags.bags import as_bags
@@ -80,6 +80,7 @@ class Selection:
     n: int
 
 
+@documented
 @checked
 def select_coordinates(
     X: BagsLike | NDArray[np.floating],
@@ -106,27 +107,27 @@ def select_coordinates(
         The variables: the columns of an array, or parts of the embeddings of bags. The parts are
         the members of an `EmbeddingUnion`, the coordinates (or sets of coordinates) of an embedding
         with ``marginals=``, or otherwise the columns of the embedding.
-    y : shape (n,) or (n, q), optional
+    y : shape (n,) or (n, q)
         Target: numbers, classes as strings, or times. For a store use ``target``.
-    k : int ≥ 1, default 5
+    k
         Number of variables to select.
-    target : str, optional
+    target
         Name of a target of the store.
-    criterion : {"mrmr", "hsic_lasso", "permutation"}, default "mrmr"
+    criterion
         Criterion of selection. "mrmr" greedily adds the variable with the largest dependence on the
         target, less its mean dependence on the variables selected before. "hsic_lasso" takes the
         first variables of a sparse sum of Gram matrices. "permutation" takes the variables whose
         permutation raises the error of an additive model most; duplicated variables share their
         importance.
-    embedding : Embedding, optional
+    embedding : Embedding
         Embedding of bags. Default: five cosines of each coordinate separately.
-    n_features : even int from 2 to 10,000, default 20
+    n_features
         Number of random features of each variable.
-    n_folds : int from 3 to 100, default 5
+    n_folds
         Number of folds for the stability.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Random seed.
-    progress : callable (bags done, bags in all), optional
+    progress : callable (bags done, bags in all)
         Function that is called with the progress of the pass.
 
     Raises

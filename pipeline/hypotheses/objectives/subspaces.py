@@ -41,12 +41,12 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    dims : int ≥ 1 or list of int ≥ 1, optional
+    dims
         Sizes of the groups: one number for groups of equal size, or one number per group. None:
         components that depend on each other more than by chance form a group.
-    n_features : even int from 2 to 10,000, default 30
+    n_features
         Number of random features of each component.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Random seed.
 
     Attributes

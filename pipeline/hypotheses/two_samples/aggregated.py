@@ -33,15 +33,6 @@ class Aggregate(ManyScales):
 
     The result names the bandwidths at which MMD² rejects. `Fuse` gives one statistic instead.
 
-    Parameters
-    ----------
-    n_frequencies : int from 1 to 4,096, default 128
-        Number of random frequencies per bandwidth, each with a sine and a cosine.
-    exact : bool, optional
-        Whether exact kernels are used instead of random features. Time and memory are then
-        quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
-        one core: up to 12,700 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
-
     See Also
     --------
     two_sample_test : Compare two samples.

@@ -97,7 +97,7 @@ class BlockMMD(MeanOfEstimates):
 
     Parameters
     ----------
-    block_size : int ≥ 2, optional
+    block_size
         Number B of rows of each sample in a block. Default: √n, with at least two blocks.
 
     See Also

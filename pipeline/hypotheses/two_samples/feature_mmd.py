@@ -35,7 +35,7 @@ class FourierMMD(TwoSampleStatistic):
 
     Parameters
     ----------
-    n_frequencies : int, default 256
+    n_frequencies
         Number L of random frequencies, each with a sine and a cosine.
 
     See Also

@@ -62,9 +62,9 @@ class ManyScales(TwoSampleStatistic):
 
     Parameters
     ----------
-    n_frequencies : int from 1 to 4,096, default 128
+    n_frequencies
         Number of random frequencies per bandwidth, each with a sine and a cosine.
-    exact : bool, optional
+    exact
         Whether exact kernels are used instead of random features. Time and memory are then
         quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
         one core: up to 12,700 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
@@ -108,15 +108,6 @@ class ManyScales(TwoSampleStatistic):
 @frozen_component
 class Fuse(ManyScales):
     """MMD-FUSE: a soft maximum of MMD² over ten bandwidths of two kernels.
-
-    Parameters
-    ----------
-    n_frequencies : int from 1 to 4,096, default 128
-        Number of random frequencies per bandwidth, each with a sine and a cosine.
-    exact : bool, optional
-        Whether exact kernels are used instead of random features. Time and memory are then
-        quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
-        one core: up to 12,700 rows in all in two dimensions, or 4,200 rows in 512 dimensions.
 
     See Also
     --------

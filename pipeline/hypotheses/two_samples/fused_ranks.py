@@ -71,9 +71,7 @@ class FuseRanks(ManyScales):
 
     Parameters
     ----------
-    n_frequencies : int from 1 to 4,096, default 128
-        Number of random frequencies per bandwidth, each with a sine and a cosine.
-    exact : bool, optional
+    exact
         Whether exact kernels are used instead of random features. Time and memory are then
         quadratic in the number of rows. Default: True if exact kernels take at most five seconds of
         one core: up to 13,300 rows in all in two dimensions, or 4,200 rows in 512 dimensions.

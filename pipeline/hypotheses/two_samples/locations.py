@@ -47,11 +47,11 @@ class LocationStatistic(TwoSampleStatistic):
 
     Parameters
     ----------
-    n_locations : int, default 5
+    n_locations
         Number J of locations.
-    locations : J lists of d numbers, optional
+    locations : J lists of d numbers
         The locations. Default: drawn at random, as the subclasses describe.
-    learn : float, 0 ≤ learn < 1
+    learn
         Fraction of the units of both samples on which locations and bandwidth are learnt, starting
         from the given or drawn locations. The test uses the remaining units. The rows must then fit
         in memory, and their number should be large compared with J d. With 500 rows in R^10, two

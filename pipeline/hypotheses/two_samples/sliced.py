@@ -32,7 +32,7 @@ class Sliced(TwoSampleStatistic):
 
     Parameters
     ----------
-    n_directions : int from 1 to 10,000, default 64
+    n_directions
         Number of directions. Rows with one coordinate have one direction.
 
     See Also

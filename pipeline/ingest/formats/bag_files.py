@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Text, TextList, TextMapping, UrlOrPath
+from ...core import Text, TextList, TextMapping, UrlOrPath, documented
 from ...data.store.store import BagStore
 from ..arrays import check_mode, ingest_arrays
 from ..batches import classes_of
@@ -20,6 +20,7 @@ from ..declared import Files, KnownIds, StoreSettings
 from .folders import bag_files, targets_of_files
 
 
+@documented
 @dataclass(frozen=True)
 class FileIngest(StoreSettings):
     """Make a store from files, or append to one. Each file is a bag, which `bags` reads.

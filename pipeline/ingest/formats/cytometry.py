@@ -106,35 +106,35 @@ class FcsIngest(FileIngest):
         ending. Bags are stored in the order of their ids.
     url : str or path
         The store to write.
-    coordinates : list of str, optional
+    coordinates
         Names of the channels, as in PnN or in PnS ("CD4"). Files may have the channels in different
         orders. A log line (INFO) names the channels that were used, left out and transformed. None:
         all fluorescence or metal channels of the first file. Scatter, time and bookkeeping channels
         (event length, sort results) are then left out. With mode="append" None stands for the
         coordinates of the store. A channel whose marker differs between files is warned about.
-    cofactor : float > 0 or mapping from channel to float, optional
+    cofactor : float > 0 or mapping from channel to float
         Cofactor of the transform arcsinh(x / cofactor). A number applies to all channels except
         scatter and time. A mapping applies to the channels it names. Usual values are 150 for
         fluorescence and 5 for mass cytometry. None: no transform.
-    compensate : bool
+    compensate
         Whether each file is compensated with its spillover matrix before the transform.
-    target_table : path, data frame or mapping, optional
+    target_table : path, data frame or mapping
         Table with one row per file: a file of a kind that `TableIngest` reads, or a table in
         memory. Files without a row are not labelled.
-    target_id_column : str
+    target_id_column
         Column of the target table with the file names, with or without the ending. Names are read
         as text: 007 and 7 are different names, and NA and None are names too.
-    targets : list of str, optional
+    targets
         Columns of the target table to store: numbers, or text, which becomes classes. None: all
         columns. With mode="append" None stands for the targets of the store.
-    read : mapping, optional
+    read : mapping
         Options for reading a CSV target_table, as in `TableIngest`: ``{"encoding": "latin-1"}``.
     box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     mode, known_ids
         As for `TableIngest`. ``mode="append", known_ids="skip"`` adds only the new files of a
         folder.
-    progress : callable, optional
+    progress : callable
         Function that is called with the number of files read and the number of all files.
 
     Returns

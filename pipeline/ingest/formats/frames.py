@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.dataset
 from typing_extensions import override
 
-from ...core import TextList, UrlOrPath, checked
+from ...core import TextList, UrlOrPath, checked, documented
 from ...core.declarations import with_fields_of
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
 from ...data.bags.format_rules import FormatRules
@@ -168,6 +168,7 @@ def ingest_rows(
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
 
 
+@documented
 @dataclass(frozen=True)
 @with_fields_of(
     TableIngest,

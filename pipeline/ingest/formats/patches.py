@@ -56,27 +56,27 @@ class PatchIngest(FileIngest):
         the ending. Bags are stored in the order of their ids.
     url : str or path
         The store to write.
-    coordinates : list of str
+    coordinates
         Names of the arrays in each file, whose columns are joined side by side. ``["coords",
         "features"]`` puts the position of a patch before its features.
-    target_table : path, data frame or mapping, optional
+    target_table : path, data frame or mapping
         Table with one row per slide: a file of a kind that `TableIngest` reads, or a table in
         memory. Slides without a row are not labelled.
-    target_id_column : str
+    target_id_column
         Column of the target table with the file names, with or without the ending. Names are read
         as text: 007 and 7 are different names, and NA and None are names too.
-    targets : list of str, optional
+    targets
         Columns of the target table to store: numbers, or text, which becomes classes. A column with
         the patient makes it possible to group slides. None: all columns. With mode="append" None
         stands for the targets of the store.
-    read : mapping, optional
+    read : mapping
         Options for reading a CSV target_table, as in `TableIngest`: ``{"encoding": "latin-1"}``.
     box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     mode, known_ids
         As for `TableIngest`. ``mode="append", known_ids="skip"`` adds only the new files of a
         folder.
-    progress : callable, optional
+    progress : callable
         Function that is called with the number of files read and the number of all files.
 
     Returns

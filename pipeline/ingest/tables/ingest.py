@@ -123,7 +123,7 @@ class TableIngest(StoreSettings):
         quote.
     url : str or path
         URL of the store to write.
-    id_column : str or list of str
+    id_column
         Column of the bag's id: whole numbers, text or dates. A date becomes its text. In CSV files,
         ids are integers if all are written as Python writes integers, else text; 007 is text. With
         several columns, the id joins their values with a slash: 2020/JFK.
@@ -137,7 +137,7 @@ class TableIngest(StoreSettings):
         and expressions apply to the items. Lists of vectors of one length (``list<list<float>>``)
         or of records stand for all of their entries: ``["patches"]`` gives ``patches[0]``,
         ``patches[1]``, ….
-    read : mapping, optional
+    read : mapping
         Options for reading CSV files, named as in DuckDB's ``read_csv``, such as ``{"delim": ";",
         "decimal_separator": ","}``: ``delim``, ``quote``, ``escape``, ``comment``, ``skip`` (lines
         before the header), ``names`` (of all columns, for files without a header), ``encoding``
@@ -147,31 +147,31 @@ class TableIngest(StoreSettings):
         applies to unquoted texts; default: empty fields, NA, N/A, NaN, nan, null and NULL.
         ``types`` are for columns that are not numeric or that expressions read: ``{"day":
         "DATE"}``; default: the types that the first rows have.
-    targets : list of str or mapping from name to str, optional
+    targets : list of str or mapping from name to str
         Targets: columns or expressions, given like ``coordinates``. Values are numbers, or texts,
         which are class labels and stored as their index in the sorted labels. A missing value
         leaves the bag without a label. In the table of points, a target must be equal in all rows
         of a bag, unless ``target_rules`` names a rule for it. Text in a column of mostly numbers is
         refused, and so are texts that all look like numbers, such as "4,5" or "12 %".
-    target_rules : mapping from target to {"mean", "any", "last", "count"}, optional
+    target_rules : mapping from target to {"mean", "any", "last", "count"}
         Rule that combines the values of a target that vary within a bag: "mean"; "any", which is 1
         if any value is not 0; "last", the last value; or "count", the number of values. Rows
         without a value do not count.
-    target_types : mapping from target to {"number", "class"}, optional
+    target_types : mapping from target to {"number", "class"}
         Types of targets whose values do not determine the type: text in a "number" is refused,
         numbers in a "class" are class labels.
-    target_table : str, path or list of str, optional
+    target_table : str, path or list of str
         Files with the targets, one row per bag. Bags without a row are not labelled.
-    target_id_column : str or list of str, optional
+    target_id_column
         Column of the bag's id in the target table. None: the same as ``id_column``.
-    responses : str, path or list of str, optional
+    responses : str, path or list of str
         Files with the responses, one row per point of a response. Bags without a row have no
         response.
-    response_coordinates : list of str or mapping from name to str, optional
+    response_coordinates : list of str or mapping from name to str
         Coordinates of the responses, given like ``coordinates``.
-    response_id_column : str or list of str, optional
+    response_id_column
         Column of the bag's id in the responses. None: the same as ``id_column``.
-    missing : {"refuse", "drop_point", "drop_bag", "median"}, default "refuse"
+    missing
         How to treat a row with a coordinate that is missing or NaN: "refuse" raises an error,
         "drop_point" and "drop_bag" leave out the point or its bag and count it, "median" fills the
         cell with the median of the coordinate. With "median" each coordinate with missing cells
@@ -179,25 +179,25 @@ class TableIngest(StoreSettings):
         many rows the median of a sample is used. The store keeps the medians, so that appended rows
         get the same medians and flags. Responses are never filled: a missing value in a response is
         an error.
-    min_points : int ≥ 1, default 1
+    min_points
         Smallest number of points of a bag; smaller bags are left out and counted. A measured box
         includes their points.
-    missing_values : list of str or int or float, optional
+    missing_values
         Texts and numbers that mark missing coordinates and targets, quoted or not, in any kind of
         file.
-    response_box : list of (lo, hi) or {"quantile": share}, optional
+    response_box : list of (lo, hi) or {"quantile": share}
         Range of each coordinate of the responses, given like ``box``.
-    mode : {"create", "append", "overwrite"}, default "create"
+    mode
         How to treat an existing store: "create" raises an error, "append" adds the bags atomically
         and keeps the box and the classes, "overwrite" replaces the store. The old store is replaced
         after all rows are checked; a later failure leaves no store.
-    known_ids : {"refuse", "skip"}, default "refuse"
+    known_ids
         How mode="append" treats a bag whose id is already in the store: "refuse" raises an error,
         "skip" keeps the stored bag and counts the new bag.
-    unknown_ids : {"refuse", "skip"}, default "refuse"
+    unknown_ids
         How to treat an id of the target table or of the responses that no point has: "refuse"
         raises an error, "skip" leaves out the rows with this id and counts the id.
-    progress : callable, optional
+    progress : callable
         Function that is called with the number of points done and the number of all points. Both
         numbers include the points of responses. A point counts a third each when it is checked,
         sorted and written. The number of all points is an estimate while CSV files are checked.

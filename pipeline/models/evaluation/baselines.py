@@ -10,7 +10,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ...core import Instance, checked
+from ...core import Instance, checked, documented
 from ...core.arrays import Floats
 from ...core.errors import DataError, StoreError
 from ...data.labelled.holdout import Holdout
@@ -68,6 +68,7 @@ class MeansRidge(Rival):
         return -float(self.model[-1].best_score_)
 
 
+@documented
 @checked
 def judge_fit(
     model: Annotated[DoubleBasis, Instance(example="DoubleBasisRegressor()")],
@@ -86,8 +87,8 @@ def judge_fit(
     model : fitted estimator
     X : BagStore
         Store that the model was fitted to.
-    progress : callable (bags done, bags in all), optional
-    forest : bool, default False
+    progress : callable (bags done, bags in all)
+    forest
         Whether to compare the model on held-out bags with a random forest, too. The forest has 100
         trees on the means, covariances, minima, maxima and sizes of at most 20,480 bags. With many
         coordinates it uses fewer bags, so that it takes at most about half a minute of one core.

@@ -73,14 +73,14 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     embedding : embedding or its name, default `ProjectionEmbedding()`
         Embedding of the bags. Δ is the Euclidean distance between embeddings, by default the L2
         distance between density estimates.
-    bandwidth : float from 1e-18 to 1e+18 or "loo", default "loo"
+    bandwidth
         Bandwidth h, in the units of Δ. "loo" compares 21 multiples of the median distance, from
         0.02 to 2, by their squared leave-one-out errors over up to 1,024 training bags.
-    response_embedding : ProjectionEmbedding, optional
+    response_embedding : ProjectionEmbedding
         Basis of the response densities, as in `TripleBasisRegressor`.
-    precision : {"float32", "float64"}, default "float32"
+    precision
         Precision of embeddings and products. Sums over blocks of bags are always float64.
-    in_memory : bool, default False
+    in_memory
         Whether to keep the embeddings and targets of a store in memory, N · (s + k) numbers, so
         that predictions do not read the store again.
 

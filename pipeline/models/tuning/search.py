@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Self
 
-from ...core import Instance, Integer, ListOf, OneOf, RandomSeed, Real, check_parameters, checked
+from ...core import (
+    Instance,
+    Integer,
+    ListOf,
+    OneOf,
+    RandomSeed,
+    Real,
+    check_parameters,
+    checked,
+    documented,
+)
 from ...embeddings.base import Embedding
 from ...embeddings.hdd import JOINT_DIMS, HDDEmbedding
 from ...embeddings.mean_map import MeanMapEmbedding
@@ -18,6 +28,7 @@ EVERY_HEAD = ("ridge", "trees", "stack")
 DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
 
+@documented
 @dataclass(frozen=True)
 class Search:
     """The candidates that `tune` compares, and the rungs on which it compares them.
@@ -30,28 +41,28 @@ class Search:
     ----------
     embeddings : sequence of embeddings, not fitted
         Embeddings to compare, each with random features.
-    scale_multipliers : list of float > 0, default (0.5, 0.7, 1.0, 1.4, 2.0)
+    scale_multipliers
         Multiples of σ, tried with each embedding; all share the coefficients of the embedding.
-    eta : int ≥ 2, default 3
+    eta
         Halving rate: a rung keeps the best 1/eta of its candidates, and the next rung has eta times
         as many bags.
-    first_bags : int ≥ 1, optional
+    first_bags
         Number of bags in the first rung. Default: at least 2,000, such that one candidate is left
         for the fit to all bags.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Seed for drawing the order of the bags.
     linear : sequence of embeddings
         Further embeddings to compare, without random features.
-    join : bool, default False
+    join
         Whether to join the best embedding with others by `EmbeddingUnion` after the rungs, one at a
         time, as long as the error falls by more than its standard error.
-    heads : list of {"ridge", "trees", "stack"}, optional
+    heads
         Heads to compare for the winner, see `DoubleBasisRegressor`. They are compared by five folds
         of all bags, which keep groups whole. Of the heads within half a standard error of the best,
         the cheapest is chosen; if ``choose`` compares nothing else, the stack is chosen. If the
         rows for the trees do not fit in memory, the ridge is chosen, and the model's report gives
         the reason. Default: the head of the estimator.
-    choose : bool, default False
+    choose
         Whether to begin with the embedding and width that ``embedding="auto"`` chooses by folds.
         With at most 2,000 bags nothing else is compared, because a held-out tenth would have too
         few bags.

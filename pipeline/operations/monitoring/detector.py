@@ -134,19 +134,19 @@ class DriftDetector(BaseEstimator):
     ----------
     embedding : embedding, its spec, or None
         Embedding of bags. Default: a `MeanMapEmbedding`.
-    level : float in (0, 1), default 0.05
+    level
         Significance level, which is the false-alarm rate of a test.
-    n_permutations : int from 1 to 1,000,000, default 999
+    n_permutations
         Number of permutations of each test.
-    n_frequencies : int from 1 to 4,096, optional
+    n_frequencies
         Number of frequencies per width, each with a sine and a cosine; by default 64, or 256 if all
         rows of the reference are kept, because few rows lose power with few frequencies.
-    standardize : bool, default True
+    standardize
         Whether each column of points is divided by its standard deviation in the reference. Use
         False if all columns have the same unit of measurement.
-    thin : bool or int ≥ 1, default True
+    thin
         Number of points to which bags are thinned, or whether they are; see `drift_test`.
-    seed : int from 0 to 2^64 − 1, default 0
+    seed
         Random seed.
 
     Attributes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from ...core import Boolean, Fraction, Instance, Integer, Seed, checked
+from ...core import Boolean, Fraction, Instance, Integer, Seed, checked, documented
 from ...core.annotations import Progress
 from ...core.arrays import Floats
 from ...core.digits import rounded
@@ -173,6 +173,7 @@ def _moved(shift_of: CoordinateShift) -> str:
     return f"coordinate {shift_of.coordinate} ({which} {shift:+.2g} sd, p = {p_text(p)})"
 
 
+@documented
 @checked
 def drift_test(
     reference: ComparedBags,
@@ -215,12 +216,12 @@ def drift_test(
         The box of an unfitted embedding is set to the range of all points that are read. Default: a
         `MeanMapEmbedding` whose box holds the central 99.8 % of each coordinate's points. Points
         outside are clipped, so that a single outlier does not compress the rest.
-    n_features : int, default 1024
+    n_features
         Number of random features of the embeddings; an even number. "fuse" uses a quarter of it per
         bandwidth.
-    n_permutations : int from 1 to 10^6, default 999
+    n_permutations
         Number of permutations.
-    level : float in (0, 1), optional
+    level
         Level with which the p-value is compared. If ``n_permutations`` cannot give a p-value as
         small as the level, up to 2 / level permutations follow, while fewer than ten of them reach
         the statistic.
@@ -228,14 +229,14 @@ def drift_test(
         Seed for drawing points, frequencies and permutations; from 0 to 2^64 − 1. The result
         depends only on the seed, the points and the parameters. The order of the bags in a set has
         no effect, except on the choice among more than 4,096 bags.
-    thin : bool or int, default True
+    thin
         Number of points to which bags are thinned; smaller bags are left out and counted. True: the
         smaller of the two sets' 5 % quantiles of sizes (with fewer than 21 bags, the size of the
         smallest bag), and at most 2^24 coordinates in all. False keeps all points, which is valid
         only if the sizes have the same distribution in both sets.
-    progress : callable, optional
+    progress : callable
         Function that is called with (bags read, bags to read).
-    statistic : {"fuse", "mmd_u"}, default "fuse"
+    statistic
         Test statistic. "mmd_u" is the unbiased MMD² with one Gaussian kernel, whose σ is the median
         distance of the vectors.
 

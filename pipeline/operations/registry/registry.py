@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ...core import Instance, Integer, TextMapping, Url, UrlOrPath, checked
+from ...core import Instance, Integer, TextMapping, Url, UrlOrPath, checked, documented
 from ...core.digits import with_error
 from ...core.errors import ModelError, ParameterError, WriterBusyError
 from ...core.saved import NewerError
@@ -292,6 +292,7 @@ class Registry:
 
     # ------------------------------------------------------------------ the champion
 
+    @documented
     @checked
     def promote(self, name: str, *, n_changes: Annotated[int, Integer(0)] | None = None) -> None:
         """Make a registered model the champion, after reading and checking the model.
@@ -300,9 +301,9 @@ class Registry:
 
         Parameters
         ----------
-        name : str
+        name
             Name of the model, as returned by `register`.
-        n_changes : int ≥ 0, optional
+        n_changes
             Number of promotions and rollbacks in `history` at the time of the decision. If the
             history has grown since, nothing is done.
 

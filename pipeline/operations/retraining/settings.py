@@ -21,6 +21,7 @@ from ...core import (
     TextMapping,
     check_parameters,
     checked,
+    documented,
     keep_checked,
 )
 from ...core.declarations import named_calls
@@ -41,6 +42,7 @@ PERMUTATION = "permutation"
 MIN_LEVEL = 6e-6  # of three gates: 10^6 permutations resolve 2e-6
 
 
+@documented
 @dataclass(frozen=True)
 class Window:
     """Restrict training to the newest bags, by number or by age in days.
@@ -52,9 +54,9 @@ class Window:
 
     Parameters
     ----------
-    bags : int ≥ 1, optional
+    bags
         Number of newest bags, including unlabelled and held-out bags.
-    days : float in (0, 36525], optional
+    days
         Largest age in days, counted from the round that first found the bag.
 
     See Also
@@ -79,6 +81,7 @@ class Window:
         keep_checked(self, "of the window")
 
 
+@documented
 @renamed_fields
 @dataclass(frozen=True)
 class DriftGate:
@@ -86,27 +89,27 @@ class DriftGate:
 
     Parameters
     ----------
-    level : float in (0, 1), default 0.05
+    level
         Probability of at least one false alarm in a horizon of rounds, over all gates and rounds
         together.
-    horizon : int ≥ 1, default 365
+    horizon
         Number of rounds among which the level is divided evenly; the next horizon then begins with
         the whole level again. With 1, each round has the whole level.
-    min_effect : float ≥ 0, default 0.01
+    min_effect
         Smallest effect size that counts as drift, because with millions of bags every difference is
         significant. The unit is the squared spread within the sets.
-    n_bags : int ≥ 2, default 1000
+    n_bags
         Number of bags that are sampled from the new bags, and from the last window.
-    n_permutations : int from 1 to 1,000,000, default 999
+    n_permutations
         Number of permutations of each test; more permutations follow if the p-value could still
         fall below the level.
-    action : {"report", "refuse"}, default "report"
+    action
         Action on drift: only mention it in the report, or also keep the current champion
         ("refuse").
-    statistic : {"fuse", "mmd_u"}, optional
+    statistic
         Statistic that compares bags and labels; see `drift_test`. Default: "fuse", but "mmd_u" for
         a sequence of rounds that an earlier version began.
-    gate : {"permutation", "e_process"}, default "permutation"
+    gate
         Kind of gate; "e_process" uses test martingales that bet on new bags against a kept
         reference, see `martingale_gates`. With "e_process", level is the false-alarm rate over all
         future rounds, and horizon, n_permutations and statistic are not used.
@@ -173,6 +176,7 @@ class Spending(Saved):
         return level, Spending(now.n_tested + 1, now.alpha_spent + level)
 
 
+@documented
 @renamed_fields
 @named_calls
 @dataclass(frozen=True)
@@ -181,43 +185,43 @@ class Retraining:
 
     Parameters
     ----------
-    data_url : str
+    data_url
         URL of the store of labelled bags, to which other processes may append.
-    registry_url : str
+    registry_url
         URL of the registry of models.
     estimator : estimator
         Unfitted estimator.
-    state_url : str, optional
+    state_url
         Folder for sums and rounds; default the URL of the registry, followed by ``.retrain``.
-    target : str or list of str, optional
+    target
         Name of the target, or names of several targets; default the only target of the store.
-    holdout : float in (0, 1), or mapping, default 0.1
+    holdout : float in (0, 1), or mapping
         Fraction of the bags that no model is fitted to, by the same hash as in every fit. Models
         are judged on the newest held-out bags. A mapping {"fraction": 0.1, "groups": column} holds
         out about this fraction as whole groups. The first round chooses the groups; the same hash
         assigns later groups.
     window : Window
         Bags that models are trained on. Default: all bags.
-    evaluate_bags : int ≥ 1, default 2000
+    evaluate_bags
         Largest number of held-out bags on which models are judged, the newest first.
-    tolerance : float ≥ 0, default 0.02
+    tolerance
         Largest excess of the new model's error over the champion's error, relative to the
         champion's error, with which the new model is still promoted.
-    min_new_bags : int ≥ 1, default 1
+    min_new_bags
         Smallest number of new labelled bags that starts a round; with fewer, a call does nothing.
     drift : DriftGate
         Settings of the drift tests.
-    recompute_every : int ≥ 1, default 30
+    recompute_every
         Number of rounds after which the sums are recomputed from all bags, and compared with the
         running sums.
-    checkpoints : str, optional
+    checkpoints
         Folder for finished sums, from which the same round resumes; see `Checkpoints`.
-    checkpoint_seconds : float > 0, default 300.0
+    checkpoint_seconds
         Seconds of work on one core between two checkpoints.
     settings : mapping
         Further settings on which the models depend, as JSON types. They must be the same in every
         round, like the estimator, target, holdout and sample_weight.
-    sample_weight : str, optional
+    sample_weight
         Column of the store with the weight of each bag in the models.
 
     See Also

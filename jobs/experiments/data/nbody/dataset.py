@@ -43,32 +43,34 @@ class NBody(ResponseDataset):
 
     Parameters
     ----------
-    n_boxes : int, default 4
-    n_particles : int, default 64
+    n_boxes
+    n_particles
         Particles along a side of the box, even.
-    n_cubes : int, default 8
+    n_cubes
         Cubes along a side of the box, at most n_particles / 4.
-    box_size : float, default 128
+    box_size
         Side of the box, Mpc/h.
-    mesh_factor : int, default 2
+    mesh_factor
         Mesh cells along a side for each particle along a side, at least 2.
-    n_steps : int, default 20
+    n_steps
         Steps of the leapfrog, equal in the scale factor. With 20, 40 and 80 the final power
         spectrum is within 1.3, 0.3 and 0.1 % of that with 160.
-    redshift, initial_redshift : float, default 0 and 19
-        Where both simulations end, and where the leapfrog begins.
-    sharp_redshift : float, optional
+    redshift
+        Redshift at which both simulations end.
+    initial_redshift
+        Redshift at which the leapfrog begins.
+    sharp_redshift
         From here on waves down to half the lattice's least wavelength exert forces, on a mesh of
         mesh_factor + 1 cells for each particle along a side. At 1.33 the lattice is gone; 2LPT
         then explains less, for the leapfrog's halos are denser.
-    min_points : int, default 10
-    n_views : int, default 1
+    min_points
+    n_views
         Times a box is cut. Each view after the first shifts the periodic box by up to a cube and
         turns or mirrors it by one of the 48 symmetries of the cube, both drawn at random: more
         pairs of the same statistics from the same simulation, though not independent ones.
     omega_m, omega_b, h, n_s, sigma8 : float
         See `Cosmology`.
-    seed : int
+    seed
     """
 
     name: ClassVar[str] = "nbody"
