@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
 
 from bagbasis import (
@@ -12,6 +14,7 @@ from bagbasis import (
     as_responses,
     cross_val_score,
 )
+from bagbasis.core import Integer, checked
 from bagbasis.hypotheses import KSD, RDC, FourierMMD
 from bagbasis.operations import Retraining
 
@@ -92,3 +95,16 @@ def test_errors_within_a_constructor_stay():
     """A TypeError that is not of the call is that of the code."""
     with pytest.raises(TypeError, match="unhashable"):
         as_responses({[]: 1}, 1)
+
+
+@checked
+def counted(n: Annotated[int, Integer(ge=0)], /, *more: int, seed: int = 0, **named: int):
+    """Return all arguments."""
+    return n, more, seed, named
+
+
+def test_parameters_that_have_no_names_are_checked():
+    assert counted(3, 4, 5, seed=1, other=6) == (3, (4, 5), 1, {"other": 6})
+    assert counted(3, n=4) == (3, (), 0, {"n": 4})
+    with pytest.raises(ParameterError, match="n is -1"):
+        counted(-1)

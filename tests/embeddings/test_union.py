@@ -66,6 +66,15 @@ def test_kernels(join, second):
         assert features.second.scale == pytest.approx(1, rel=1e-6)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_parts_are_divided_by_their_median_distance(n):
+    union = EmbeddingUnion(clone(PARTS[:n], safe=False), dtype="float64").fit(BAGS)
+    rows = union.transform(BAGS)
+    ends = np.cumsum([part.n_features for part in union.spec_.parts])[:-1]
+    for part in np.split(rows, ends, axis=1):
+        assert np.median(pdist(part) ** 2) == pytest.approx(1 / n, rel=1e-6)
+
+
 def test_a_frequency_sees_one_block():
     """As many as the weights say, at least one each; others do not touch its inputs."""
     spec = FourierSpec(6, 40, scale=1.5, blocks=((4, 0.7), (1, 0.299), (1, 0.001)))

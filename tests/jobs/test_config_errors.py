@@ -182,9 +182,11 @@ def test_a_comment_in_an_override_is_refused():
 def test_written_yaml_is_read_as_it_was(tmp_path):
     """Texts stay texts, whatever number YAML 1.1 or this reader takes them for."""
     texts = ["1e5", "-2E3", "1e-3", "012", "0x10", "1_000", "no", "1:30", "2026-01-10", "5", "~"]
+    texts.append("Größe")
     values = {"texts": texts, "numbers": [1e5, 1e-7, 3, 1e30], **dict.fromkeys(texts, 1)}
     (tmp_path / "best.yaml").write_text(tune.yaml_text(values))
     assert read_yaml(tmp_path / "best.yaml") == values
+    assert "Größe" in (tmp_path / "best.yaml").read_text("utf-8")
 
 
 def test_missing_or_unreadable_file(tmp_path):

@@ -61,7 +61,8 @@ def find_reach() -> None:
     REACHED.mkdir(parents=True, exist_ok=True)
     for file in REACHED.iterdir():
         file.unlink()
-    folders = [*PACKAGES, "oracles", "contract", "search", "operations", "plotting"]
+    folders = [*PACKAGES, "oracles", "contract", "search", "operations", "plotting", "clusters"]
+    folders.append("jobs/test_config_errors.py")  # core's messages
     command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.reach", "--reach", REACHED]
     command += ["--numprocesses", "logical", "--dist", "loadfile"]
     subprocess.run([*command, *(TESTS / name for name in folders)], cwd=ROOT, check=False)
@@ -98,17 +99,21 @@ class Reach:
 
     def tests(self, mutant: Mutant) -> list[str]:
         """Return tests that reach a mutant, within the seconds, in the order in which to try."""
-        if is_of_kernels(mutant.path) and mutant.function:
-            result = self._of_kernel(mutant.function)
+        if is_of_kernels(mutant.path):
+            names = {mutant.function} - {""} or set(_functions(self._texts[mutant.path]))
+            result = self._of_kernels(names)
         else:
             result = self._at(mutant.path, [mutant.line])
         result = result or self._at(mutant.path, None)  # a line that is executed at import
         own, oracles = f"test_{mutant.path.stem}.py", "tests/oracles/"
+        # lines that run where a test's module is imported are reached by no test
+        more = {test for test in self.times if f"/{own}::" in test}
         near = f"tests/{mutant.path.parent.relative_to(PIPELINE)}/"
         order = sorted(
-            result,
+            result | more,
             key=lambda test: (
                 own not in test,
+                test not in result,
                 not test.startswith(near),
                 oracles not in test,
                 self.times[test],
@@ -133,10 +138,10 @@ class Reach:
         by_line = self._reached[path]
         return set().union(*(by_line.get(line, ()) for line in (lines or by_line)))
 
-    def _of_kernel(self, function: str) -> set[str]:
-        """Return the tests that reach calls of a compiled function, through others, too."""
-        names, size = {function}, 0
-        kernels = [path for path in self._texts if is_of_kernels(path)]
+    def _of_kernels(self, names: set[str]) -> set[str]:
+        """Return the tests that reach calls of compiled functions, through others, too."""
+        size = 0
+        kernels = [path for path in (*self._texts, *TESTS.rglob("*.py")) if is_of_kernels(path)]
         while len(names) > size:
             size = len(names)
             names |= {name for path in kernels for name in _callers(path, names)}
@@ -153,13 +158,22 @@ class Reach:
         return result
 
 
+def _functions(text: str) -> dict[str, set[str]]:
+    """Return the functions of a module, with the names and attributes in each."""
+    return {
+        function.name: {
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in ast.walk(function)
+            if isinstance(node, ast.Name | ast.Attribute)
+        }
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.FunctionDef)
+    }
+
+
 def _callers(path: Path, names: set[str]) -> Iterator[str]:
     """Yield the functions of a module that name one of ``names``."""
-    for function in ast.walk(ast.parse(path.read_text())):
-        if isinstance(function, ast.FunctionDef) and any(
-            isinstance(node, ast.Name) and node.id in names for node in ast.walk(function)
-        ):
-            yield function.name
+    yield from (name for name, inner in _functions(path.read_text()).items() if inner & names)
 
 
 def try_all(work: Sequence[tuple[Mutant, list[str]]]) -> Iterator[tuple[Mutant, str]]:

@@ -135,6 +135,13 @@ def test_texts_beside_other_labels_in_lists_are_refused(other):
     assert as_array("groups", ["1", other, "a"]).tolist() == ["1", other, "a"]
 
 
+@pytest.mark.parametrize("dtype", [None, np.float32])
+def test_an_array_is_not_copied(dtype):
+    values = np.ones(3, np.float32)
+    assert as_array("y", values, dtype) is values
+    assert as_array("y", values, np.float64).dtype == np.float64
+
+
 @pytest.mark.parametrize(
     "names",
     [("a", "a "), ("a", "\u00a0a"), ("a b", "a  b"), ("\u00e9", "e\u0301"), ("Yes", "yes ")],
