@@ -84,7 +84,7 @@ def config(words: tuple[str, ...]) -> dict[str, Any]:
     return {"job": job, "config": parse_yaml(text.encode(), job)}
 
 
-@click.command()
+@click.command("submit")
 @click.argument(
     "words", nargs=-1, required=True, metavar="JOB [CONFIG.yaml]", shell_complete=complete_jobs
 )
@@ -99,7 +99,7 @@ def config(words: tuple[str, ...]) -> dict[str, Any]:
 @click.option("--resume", "resumed", metavar="RUN", help="Go on with a run that died or failed.")
 @ROOT_OPTION
 @guarded_command
-def submit(
+def submit_job(
     words: tuple[str, ...],
     overrides: tuple[str, ...],
     cluster: str | None,
@@ -112,7 +112,7 @@ def submit(
     The process outlives this one. `bags attach RUN` follows it.
     """
     from .configs.config import load_config
-    from .runs import attach, resume, submit as submit_run
+    from .runs import attach, resume, submit
     from .runs.submission import check_unchanged
 
     job, more = job_of(words)
@@ -128,7 +128,7 @@ def submit(
         loaded = load_config(kind, path, overrides, arguments, called(job))
         if resumed is None:
             values = loaded.model_dump(mode="json", exclude_unset=True)
-            run = submit_run(job, values, root=root, launcher=launcher)
+            run = submit(job, values, root=root, launcher=launcher)
         else:
             run = attach(resumed, root=root)
             before = load_config(kind, None, (), run.record()["config"])
@@ -162,17 +162,17 @@ def runs(root: str | None) -> dict[str, Any]:
     return {"runs": listed}
 
 
-@click.command()
+@click.command("attach")
 @click.argument("run")
 @ROOT_OPTION
 @guarded_command
-def attach(run: str, root: str | None) -> dict[str, Any]:
+def follow_run(run: str, root: str | None) -> dict[str, Any]:
     """Follow RUN (an id, or its folder's URL) to its end. Ctrl-C leaves it running."""
-    from .runs import attach as attach_to
+    from .runs import attach
     from .runs.run import explain_failure
 
     console = command_terminal()
-    followed = attach_to(run, root=root)
+    followed = attach(run, root=root)
     try:
         with console.progress(followed.record()["job"]) as progress:
             while not (state := followed.state()).status.is_over:
@@ -441,9 +441,9 @@ COMMANDS = (
     doctor,
     completion,
     warm_up_kernels,
-    submit,
+    submit_job,
     runs,
-    attach,
+    follow_run,
     cancel,
     drive,
     serve,

@@ -15,7 +15,7 @@ from scipy.special import ndtr, stdtrit
 
 from .arrays import Floats
 
-N_DRAWS = 500  # of units, for the error of the best candidate
+N_RESAMPLES = 500  # of units, for the error of the best candidate
 
 
 def simplest_within(
@@ -124,11 +124,11 @@ def error_of_best(
 ) -> float:
     """Return the mean error of the best candidate, corrected for being the least of several.
 
-    Units are drawn with replacement, `N_DRAWS` times. Each draw takes the candidate that is best on
-    its units, and the errors of this candidate on the units that were not drawn are not the least
-    of several. Their mean is the result (bootstrap bias corrected cross-validation, Tsamardinos et
-    al. 2018), but computed as a difference to the best candidate on the same units, so that the
-    result is the mean error of a candidate which is best in all draws.
+    Units are drawn with replacement, `N_RESAMPLES` times. Each draw takes the candidate that is
+    best on its units, and the errors of this candidate on the units that were not drawn are not the
+    least of several. Their mean is the result (bootstrap bias corrected cross-validation,
+    Tsamardinos et al. 2018), but computed as a difference to the best candidate on the same units,
+    so that the result is the mean error of a candidate which is best in all draws.
 
     Parameters
     ----------
@@ -164,8 +164,11 @@ def error_of_best(
     n = int(places.max()) + 1
     sizes = np.bincount(places, shares[counted])
     sums = np.stack([np.bincount(places, shares[counted] * row[counted]) for row in errors])
-    each = np.random.default_rng(0).integers(n, size=(N_DRAWS, n)) + n * np.arange(N_DRAWS)[:, None]
-    drawn = np.bincount(each.ravel(), minlength=n * N_DRAWS).reshape(N_DRAWS, n)
+    each = (
+        np.random.default_rng(0).integers(n, size=(N_RESAMPLES, n))
+        + n * np.arange(N_RESAMPLES)[:, None]
+    )
+    drawn = np.bincount(each.ravel(), minlength=n * N_RESAMPLES).reshape(N_RESAMPLES, n)
     chosen = (sums @ drawn.T / (drawn @ sizes)).argmin(axis=0)
     left_out = drawn == 0
     gaps = (sums[chosen] - sums[means.argmin()])[left_out].sum()

@@ -20,7 +20,7 @@ from .checkpoint_stores import CheckpointStore
 from .costs import Cost, current_limits, plan_tasks
 from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
-from .tasks import lane_memory, map_reduce, map_tasks
+from .tasks import map_reduce, map_tasks, worker_memory
 from .worker_threads import task_threads
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None
     """
     if needed <= AVAILABLE_BYTES:
         return
-    there = lane_memory(here)
+    there = worker_memory(here)
     if needed > there:
         numbers = f"needs {needed / GIB:.3g} GiB and has {there / GIB:.3g} GiB"
         raise ParameterError(f"{what} {numbers}: {advice}, or a machine with more memory")
@@ -403,7 +403,7 @@ def lazy_pass(
     task = RangeTask.of(source, rows, ranges)
     token = _token(task, list(ranges), tail, np.dtype(dtype).str)
     shared = dask.delayed(task, traverse=False, pure=False, name=f"rows-{token}")
-    compute = dask.delayed(_run_in_lane, pure=True)
+    compute = dask.delayed(_rows_in_task, pure=True)
     blocks = [
         dask_array.from_delayed(
             compute(shared, start, stop, dask_key_name=f"{rows.name}-{token}-{i}"),
@@ -428,7 +428,7 @@ def _token(*what: object) -> str:
         return uuid.uuid4().hex
 
 
-def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:
+def _rows_in_task(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:
     with task_threads():
         rows = task((start, stop), _unheard)
     assert isinstance(task.source, LabelledBags)

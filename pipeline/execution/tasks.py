@@ -66,7 +66,7 @@ def current_client() -> Client | None:
         return None
 
 
-def lane_memory(here: bool = False) -> int:
+def worker_memory(here: bool = False) -> int:
     """Return the memory of this process or, on a cluster, of its smallest worker, in bytes.
 
     Limits of containers and of the process are respected. Workers without a limit are left out,

@@ -20,14 +20,14 @@ from tests.passes import compiling_at_once
 
 from .kept import keep
 from .pairing import Row
-from .suites import SUITES, one_lane
+from .suites import SUITES, one_worker
 
 LINE = "{ratio:>9}  {range:<18}{ours:>11}{other:>11}  {target:<14}{name}"
 
 
 def measured(names: list[str], is_kept: bool) -> Iterator[Row]:
     """Yield each suite's rows as they come, and say on standard error how far it is."""
-    one_lane()
+    one_worker()
     started = time.monotonic()
     for i, name in enumerate(names):
         minutes = (time.monotonic() - started) / 60

@@ -178,8 +178,8 @@ def solving() -> Iterator[Row]:
             penalties = Penalties.default(sums.n, "float32", is_summed=True)
             yield pair(
                 f"solve with GCV / Cholesky, {name}, D = {n_features:,}",
-                partial(_in_lane, solve_gcv, sums, penalties),
-                partial(_in_lane, solve, sums, 1.0, 1e-7),
+                partial(_in_worker, solve_gcv, sums, penalties),
+                partial(_in_worker, solve, sums, 1.0, 1e-7),
                 repeats=2,
                 target=target,
                 floor=True,
@@ -326,7 +326,7 @@ def _error(model: Any, bags: Bags, truth: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
 
-def _in_lane(call: Callable[..., object], *arguments: object) -> None:
+def _in_worker(call: Callable[..., object], *arguments: object) -> None:
     with kernel_threads():
         call(*arguments)
 
@@ -388,7 +388,7 @@ def _peak_mib(n_bags: int, n_features: int) -> float:
     return float(json.loads(done.stdout))
 
 
-def one_lane() -> None:
+def one_worker() -> None:
     """Compile the kernels before anything is timed."""
     with kernel_threads(), compiling_at_once():
         _fit(mixture_store(2000), 64, 1.0)

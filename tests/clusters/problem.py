@@ -57,7 +57,7 @@ def assert_same(model, expected):
         assert model.report_[count] == expected.report_[count]
 
 
-def cores_of_lanes(n):
+def cores_of_workers(n):
     """The cores of the workers that ``n`` tasks ran on."""
     return {cores for _, cores in map_tasks(_cores, list(range(n)), sizes=[1] * n)}
 

@@ -13,7 +13,7 @@ import dask
 import pytest
 
 from bagbasis import ClusterError, ConfigError, connect
-from tests.clusters.problem import ROOT, assert_same, cores_of_lanes, fitted, process
+from tests.clusters.problem import ROOT, assert_same, cores_of_workers, fitted, process
 from tests.execution.gated import until
 from tests.passes import current_client
 
@@ -93,7 +93,7 @@ def test_a_lane_has_the_cores_of_its_worker(profile):
     options = "{worker_cores: 2, worker_memory: 1.5}"
     with connect(profile(n_workers=1, min_workers=1, options=options)) as client:
         assert list(client.nthreads().values()) == [1]
-        assert cores_of_lanes(3) == {min(2, len(os.sched_getaffinity(0)))}
+        assert cores_of_workers(3) == {min(2, len(os.sched_getaffinity(0)))}
 
 
 def test_refusals(profile):

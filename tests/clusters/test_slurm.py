@@ -15,7 +15,7 @@ from bagbasis import ClusterError, ConfigError, connect
 from bagbasis.execution.clusters.job_queue import job_queue_cluster
 from bagbasis.execution.clusters.profiles import load_profile
 from tests.clusters.intruder import open_to_others, ports_of, ports_told
-from tests.clusters.problem import assert_same, cores_of_lanes, fitted
+from tests.clusters.problem import assert_same, cores_of_workers, fitted
 from tests.execution.gated import Gate, until
 from tests.passes import current_client
 
@@ -92,7 +92,7 @@ def test_a_lane_has_the_cores_of_its_job(profile):
     """A job of two cores is one worker of one thread, and SLURM counts two cores for it."""
     with connect(profile(n_workers=1, min_workers=1, cores_per_worker=2)) as client:
         assert list(client.nthreads().values()) == [1]
-        assert cores_of_lanes(3) == {min(2, len(os.sched_getaffinity(0)))}
+        assert cores_of_workers(3) == {min(2, len(os.sched_getaffinity(0)))}
         assert slurm("squeue", "-h", "-o", "%C") == ["2"]
 
 

@@ -124,13 +124,13 @@ def test_tables_are_of_the_coordinates_that_are_taken(monkeypatch):
     arguments = bags, np.arange(4)[:, None], np.array([[5], [2]]), "cosine", box
     rows, result = np.empty((2, len(bags), 8))
     outside = project(*arguments, rows, drop=False)
-    compute, n_numbers = arrays.sine_cosine, []
+    compute, n_numbers = arrays.sines_and_cosines, []
 
     def counted(turns):
         n_numbers.append(turns.size)
         return compute(turns)
 
-    monkeypatch.setattr(arrays, "sine_cosine", counted)
+    monkeypatch.setattr(arrays, "sines_and_cosines", counted)
     with by_arrays(True):
         beyond = project(*arguments, result, drop=False)
     np.testing.assert_allclose(result, rows, rtol=1e-9, atol=1e-12)

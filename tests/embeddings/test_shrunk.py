@@ -24,7 +24,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.embeddings.composed.shrunk import SEED
-from bagbasis.models.fitting.bag_noise import N_DRAWS, bag_variances
+from bagbasis.models.fitting.bag_noise import N_SIGN_ROWS, bag_variances
 from tests.oracles.labelled import stored
 from tests.oracles.planned import FeatureMap
 from tests.oracles.shrunk import shrink, variances_of_means
@@ -124,7 +124,7 @@ def test_variance_of_a_linear_model_is_exact():
     shrunk = ShrunkEmbedding(MomentsEmbedding(), dtype="float64").fit(BAGS)
     features, psi = FeatureMap(shrunk.spec_, None), RNG.normal(size=(5, 1))
     rows = shrunk.transform(BAGS)
-    assert shrunk.spec_.n_features == 5 <= N_DRAWS
+    assert shrunk.spec_.n_features == 5 <= N_SIGN_ROWS
     result = bag_variances(features, BAGS, rows, lambda z: z @ psi)
     expected = shrunk.spec_.deviations(BAGS.sizes) ** 2 @ psi**2
     np.testing.assert_allclose(result, expected, rtol=1e-9)

@@ -29,7 +29,7 @@ from bagbasis.embeddings.random_features.fourier import frequency_bytes
 from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost
 from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
-from bagbasis.execution.tasks import lane_memory
+from bagbasis.execution.tasks import worker_memory
 from bagbasis.models import stacking
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
 from tests.early import never_compiled
@@ -166,7 +166,7 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
     for data, labels in ((store, None), (bags, y)):
         with pytest.raises(ParameterError, match=message):
             model.fit(data, labels)
-    wide = rows_of("rows", len, Cost(bytes_per_bag=2 * lane_memory()))
+    wide = rows_of("rows", len, Cost(bytes_per_bag=2 * worker_memory()))
     with pytest.raises(ParameterError, match=r"a task of this pass needs"):
         RangeTask.of(LabelledBags(store), wide, [(0, 30)])
     assert KernelSmoother(base, bandwidth=1.0).fit(store).predict(bags).shape == (30,)
@@ -200,7 +200,7 @@ def test_short_ranges_need_no_memory_for_long_batches(tmp_path):
     """Blocks of a lazy array hold fewer bags than a batch may: they are what is declared."""
     bags, y = labelled_bags(30)
     source = LabelledBags(stored(tmp_path / "s.zarr", bags, y))
-    wide = rows_of("rows", len, Cost(bytes_per_bag=lane_memory() // 4))
+    wide = rows_of("rows", len, Cost(bytes_per_bag=worker_memory() // 4))
     RangeTask.of(source, wide, [(start, start + 2) for start in range(0, 30, 2)])
     with pytest.raises(ParameterError, match=r"a task of this pass needs"):
         RangeTask.of(source, wide, [(0, 30)])
@@ -255,7 +255,7 @@ def test_a_billion_features_are_refused(call, message):
 def test_a_smoother_in_memory_is_refused(monkeypatch):
     """Where N embeddings do not fit, before they are made."""
     monkeypatch.setattr(passes, "AVAILABLE_BYTES", 0)
-    monkeypatch.setattr(passes, "lane_memory", lambda here: 1000)
+    monkeypatch.setattr(passes, "worker_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"keeping 30 embeddings needs .*: leave in_mem"):
         KernelSmoother(ProjectionEmbedding(n_per_dim=3), bandwidth=1.0, in_memory=True).fit(*FEW)
 

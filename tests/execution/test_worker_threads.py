@@ -123,7 +123,7 @@ def test_libraries_that_come_later(monkeypatch):
     assert ran.stdout.splitlines() == [str(blas), str(blas), str([*blas, openmp])]
 
 
-def test_lane_within_a_lane(monkeypatch):
+def test_worker_within_a_worker(monkeypatch):
     """Blocks nest."""
     monkeypatch.setenv(CORES_VARIABLE, "1")
     with kernel_threads(), kernel_threads() as cores:

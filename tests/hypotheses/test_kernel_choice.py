@@ -86,7 +86,7 @@ def test_criteria(criterion, monkeypatch):
         assert value == pytest.approx(expected[criterion], rel=0.01, abs=1e-6)
 
 
-def test_the_lane_s_cores(monkeypatch):
+def test_the_worker_s_cores(monkeypatch):
     """The choice uses no more threads than the test."""
     seen = []
     real = PairSums.of

@@ -47,13 +47,13 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     import numpy as np
 
     from bagbasis import BagStore
-    from bagbasis.data.labelled.columns import refuse_classes
+    from bagbasis.data.labelled.columns import refuse_columns_of_classes
 
     statistic = named_statistic(FIT, config.statistic, config.parameters)
     means = config.means or [[0.0] * len(config.targets)]
     score = MixtureScore(means, config.covariances, weights=config.weights)
     store = BagStore.open(config.data_url)
-    refuse_classes(store, config.targets, "targets")
+    refuse_columns_of_classes(store, config.targets, "targets")
     start, stop = config.bags or (0, store.n_bags)
     points = store.targets(start, stop, names=config.targets)
     labelled = ~np.isnan(points).any(axis=1)

@@ -162,12 +162,12 @@ def phase_sums(n_features: int, seed: int) -> tuple[Floats, Floats]:
     sampler.fit(points[:, None])
     omega, phase = sampler.random_weights_[0], sampler.random_offset_
     step = float(points[1] - points[0])
-    of_difference = cosine_sums(omega, np.zeros_like(omega), step, _N_POINTS)
-    of_sum = cosine_sums(omega, 2 * (omega * points[0] + phase), step, 2 * _N_POINTS - 1)
+    of_difference = sums_of_phases(omega, np.zeros_like(omega), step, _N_POINTS)
+    of_sum = sums_of_phases(omega, 2 * (omega * points[0] + phase), step, 2 * _N_POINTS - 1)
     return of_difference / n_features, of_sum / n_features
 
 
-def cosine_sums(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
+def sums_of_phases(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
     """Σ_j cos(phase_j + ω_j · step · m) for m = 0 … n − 1.
 
     With m = F c + f the sines and cosines of c and of f are made alone, and all sums are two

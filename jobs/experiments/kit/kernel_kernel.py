@@ -28,7 +28,7 @@ from .learning import Learner, Training, count
 from .timing import least_in_turn
 
 QUERIES_PER_CALL = 256  # of the smoother: its exponents stay in the cache
-ROWS_PER_READ = 8192  # training bags that a lean smoother embeds at a time
+BAGS_AT_ONCE = 8192  # training bags that a lean smoother embeds at a time
 N_ROUNDS = 15  # of timing
 _REACH = 2.65  # in units of 1 / πh: functions that are damped to 3 % and more are kept
 
@@ -125,7 +125,7 @@ class LeanSmoother:
     def __init__(self, smoother: KernelSmoother, training: Training) -> None:
         bags, y = training
         n, self._smoother = count(bags), smoother
-        parts = [slice(i, min(n, i + ROWS_PER_READ)) for i in range(0, n, ROWS_PER_READ)]
+        parts = [slice(i, min(n, i + BAGS_AT_ONCE)) for i in range(0, n, BAGS_AT_ONCE)]
         if isinstance(bags, BagStore):
             self._rows = np.concatenate([self._embed(bags.read(p.start, p.stop)) for p in parts])
             y = bags.targets(0, n)[:, 0]

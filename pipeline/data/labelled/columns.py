@@ -114,7 +114,7 @@ class Column:
             yield first, last, self.members(first, last)
 
 
-def refuse_classes(store: BagStore, names: Iterable[str], what: str) -> None:
+def refuse_columns_of_classes(store: BagStore, names: Iterable[str], what: str) -> None:
     """Raise DataError for a column of classes, whose codes are no numbers to compute with.
 
     Parameters

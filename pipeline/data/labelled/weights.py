@@ -15,7 +15,7 @@ from ...core.errors import DataError
 from ..bags.bags import Bags
 from ..store.changes import ListedBags
 from ..store.store import BagStore
-from .columns import Column, refuse_classes
+from .columns import Column, refuse_columns_of_classes
 
 SampleWeight = str | ArrayLike | None
 """Type of ``sample_weight=``: one number ≥ 0 per bag, or a column of a store."""
@@ -56,7 +56,7 @@ class Weights:
             return None
         column = Column.of(data, "sample_weight", weights)
         if column.store is not None:
-            refuse_classes(column.store, [column.name], "sample_weight")
+            refuse_columns_of_classes(column.store, [column.name], "sample_weight")
         return cls(column)
 
     def of(self, index: Integers, y: Floats) -> Floats:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ...core.compiling import kernel
 
-_LANES = 32  # products that are compared at a time
+_PRODUCTS_AT_ONCE = 32  # products that are compared at a time
 HALVINGS = 20  # halvings of the range of a bound: a millionth of it remains
 # Blocks beyond k that a bound may let through: visiting them is cheaper than another halving.
 EXTRA_BLOCKS = 3
@@ -19,18 +19,18 @@ _FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 def least_of_blocks(
     products: NDArray[np.float32], halves: NDArray[np.float32], least: NDArray[np.float32]
 ) -> None:
-    """Write the least ½‖p‖² − q·p of every `_LANES` points p."""
+    """Write the least ½‖p‖² − q·p of every `_PRODUCTS_AT_ONCE` points p."""
     n = len(halves)
-    whole = n // _LANES
+    whole = n // _PRODUCTS_AT_ONCE
     for block in range(whole):  # of constant length: instructions take several products each
-        start = block * _LANES
+        start = block * _PRODUCTS_AT_ONCE
         smallest = np.float32(np.inf)
-        for j in range(_LANES):
+        for j in range(_PRODUCTS_AT_ONCE):
             smallest = min(smallest, halves[start + j] - products[start + j])
         least[block] = smallest
     if whole < len(least):
         smallest = np.float32(np.inf)
-        for j in range(whole * _LANES, n):
+        for j in range(whole * _PRODUCTS_AT_ONCE, n):
             smallest = min(smallest, halves[j] - products[j])
         least[whole] = smallest
 
@@ -121,7 +121,7 @@ def kth_distances(
     left, mostly one, distances in double decide.
     """
     n, d = points.shape
-    least = np.empty((n + _LANES - 1) // _LANES, dtype=np.float32)
+    least = np.empty((n + _PRODUCTS_AT_ONCE - 1) // _PRODUCTS_AT_ONCE, dtype=np.float32)
     # a place more than there are points: what is not kept is written there, too
     blocks = np.empty(len(least) + 1, dtype=np.int64)
     near = np.empty(n + 1, dtype=np.int64)
@@ -139,7 +139,7 @@ def kth_distances(
             blocks[n_blocks] = block
             n_blocks += least[block] <= bound
         for block in blocks[:n_blocks]:
-            for j in range(block * _LANES, min((block + 1) * _LANES, n)):
+            for j in range(block * _PRODUCTS_AT_ONCE, min((block + 1) * _PRODUCTS_AT_ONCE, n)):
                 value = halves[j] - products[i, j]
                 near[n_near] = j
                 nearness[n_near] = value

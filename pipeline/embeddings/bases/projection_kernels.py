@@ -18,7 +18,9 @@ from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .function_kernels import REASSOCIATING, fill_cosine, fill_legendre, fill_trigonometric
 
 SUMMED_POINTS = 256  # points; scratch for 2 × 10 functions in float32 stays in a 48 KiB L1 cache
-_LANES = 16  # a block is padded to a multiple: the vector loops then need no scalar remainder
+_VECTOR_WIDTH = (
+    16  # a block is padded to a multiple: the vector loops then need no scalar remainder
+)
 
 COSINE, TRIGONOMETRIC, LEGENDRE = 0, 1, 2
 
@@ -236,7 +238,7 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                     total += n_kept
                     if n_kept == 0:
                         continue
-                    padded = (n_kept + _LANES - 1) // _LANES * _LANES
+                    padded = (n_kept + _VECTOR_WIDTH - 1) // _VECTOR_WIDTH * _VECTOR_WIDTH
                     for j in range(g):
                         for b in range(n_kept, padded):
                             x[j, b] = 0

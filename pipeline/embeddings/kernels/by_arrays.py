@@ -144,8 +144,8 @@ def cosine_sums(unit: Floats, n_functions: int, squared: bool) -> Floats:
     sums = np.zeros((len(unit), len(coarse), n_fine))
     for first, last in _blocks(0, unit.shape[1], 4 * n_fine * len(unit)):
         turns = half_turns[:, None, first:last]
-        sine, cosine = sine_cosine(fine[:, None] * turns)
-        coarse_sine, coarse_cosine = sine_cosine(coarse[:, None] * turns)
+        sine, cosine = sines_and_cosines(fine[:, None] * turns)
+        coarse_sine, coarse_cosine = sines_and_cosines(coarse[:, None] * turns)
         sums += coarse_cosine @ cosine.swapaxes(1, 2) - coarse_sine @ sine.swapaxes(1, 2)
     of_all: Floats = sums.reshape(len(unit), -1)[:, :n_functions]
     return (unit.shape[1] + of_all) / 2 if squared else of_all
@@ -235,7 +235,7 @@ def _powers(
             if rate == 0:
                 parts.append(weight * roots)
             else:
-                sine, cosine = sine_cosine(rate * turns)
+                sine, cosine = sines_and_cosines(rate * turns)
                 parts += [weight * roots * cosine, weight * roots * sine]
         projected = [_separable(part, back).reshape(last - first, -1) for part in parts]
         out[first:last] = np.concatenate([row[:, chosen] for row in projected], axis=1)
@@ -266,7 +266,7 @@ def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + step, stop)
 
 
-def sine_cosine(turns: Floats) -> tuple[Floats, Floats]:
+def sines_and_cosines(turns: Floats) -> tuple[Floats, Floats]:
     """Return sin(2πt) and cos(2πt): one sine, of a quarter of the angle, and a root."""
     s, squares = _quarter_sine(turns)
     half_sine = np.sqrt(1 - squares)

@@ -9,7 +9,7 @@ from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .confine_kernels import confine
 from .same_bits import RANK_ROUNDING, are_few_values, quantiles_by_arrays
 
-_LANES = 16  # directions that are sorted together, by vector instructions
+_DIRECTIONS_AT_ONCE = 16  # directions that are sorted together, by vector instructions
 FEW_DIRECTIONS = 8  # with fewer directions, vectors run over points where they are projected
 _VALUES_AT_ONCE = 2**14  # values sorted together: they stay in the fastest caches
 
@@ -68,10 +68,14 @@ def sliced_quantiles(
         longest = size if size > longest else longest
     point = np.empty(len(columns), np.float64)
     unit = np.empty((len(columns), longest), np.float64)
-    size = _VALUES_AT_ONCE if longest * _LANES > _VALUES_AT_ONCE else longest * _LANES
+    size = (
+        _VALUES_AT_ONCE
+        if longest * _DIRECTIONS_AT_ONCE > _VALUES_AT_ONCE
+        else longest * _DIRECTIONS_AT_ONCE
+    )
     values = np.empty(size if size > longest else longest, np.float64)
     merged = np.empty(longest if longest > _VALUES_AT_ONCE else 0, np.float64)
-    totals = np.empty(_LANES, np.float64)
+    totals = np.empty(_DIRECTIONS_AT_ONCE, np.float64)
     n_directions = len(quantiles) // n
     n_axes = n_directions - directions.shape[1]
     for i in range(begin, end):
@@ -90,19 +94,19 @@ def sliced_quantiles(
         if n_kept == 0:
             quantiles[:] = np.nan
         together = _VALUES_AT_ONCE // n_kept if n_kept > 0 and _VALUES_AT_ONCE // n_kept > 1 else 1
-        together = together if together < _LANES else _LANES
+        together = together if together < _DIRECTIONS_AT_ONCE else _DIRECTIONS_AT_ONCE
         for k in range(0, n_directions if n_kept > 0 else 0, together):
-            lanes = together if together < n_directions - k else n_directions - k
-            _project(unit, directions, n_axes, k, n_kept, lanes, values)
+            n_columns = together if together < n_directions - k else n_directions - k
+            _project(unit, directions, n_axes, k, n_kept, n_columns, values)
             for start in range(0, n_kept, _VALUES_AT_ONCE):
                 rows = _VALUES_AT_ONCE if n_kept - start > _VALUES_AT_ONCE else n_kept - start
-                _sort_columns(values, start, rows, lanes)
+                _sort_columns(values, start, rows, n_columns)
             if n_kept > _VALUES_AT_ONCE:
                 _merge(values, n_kept, merged)
             if n_intervals > 0:
-                _interval_means(values, n_kept, lanes, n, scale, totals, quantiles, k * n)
+                _interval_means(values, n_kept, n_columns, n, scale, totals, quantiles, k * n)
             else:
-                _values_at(values, n_kept, lanes, shares, scale, quantiles, k * n)
+                _values_at(values, n_kept, n_columns, shares, scale, quantiles, k * n)
         for j in range(len(quantiles)):
             if len(double):
                 double[i, j] = quantiles[j]
@@ -111,29 +115,31 @@ def sliced_quantiles(
 
 
 @subkernel()
-def _project(unit, directions, n_axes, k, n_kept, lanes, values):
-    """Write the products of the first points with directions k …: a row of ``lanes`` per point."""
-    for at in range(n_kept * lanes):
+def _project(unit, directions, n_axes, k, n_kept, n_columns, values):
+    """Write the products of the first points with directions k …, ``n_columns`` per point."""
+    for at in range(n_kept * n_columns):
         values[at] = 0.0
-    first = n_axes - k if n_axes > k else 0  # the first lanes are axes
-    first = first if first < lanes else lanes
-    for lane in range(first):
+    first = n_axes - k if n_axes > k else 0  # the first n_columns are axes
+    first = first if first < n_columns else n_columns
+    for column in range(first):
         for row in range(n_kept):
-            values[_U(row * lanes + lane)] += unit[k + lane, row]
+            values[_U(row * n_columns + column)] += unit[k + column, row]
     begin = k - n_axes
-    for j in range(len(unit) if first < lanes else 0):
-        for lane in range(first, lanes if lanes < FEW_DIRECTIONS else 0):
-            length = directions[j, begin + lane]
+    for j in range(len(unit) if first < n_columns else 0):
+        for column in range(first, n_columns if n_columns < FEW_DIRECTIONS else 0):
+            length = directions[j, begin + column]
             for row in range(n_kept):
-                values[_U(row * lanes + lane)] += unit[j, row] * length
-        for row in range(n_kept if lanes >= FEW_DIRECTIONS else 0):
+                values[_U(row * n_columns + column)] += unit[j, row] * length
+        for row in range(n_kept if n_columns >= FEW_DIRECTIONS else 0):
             coordinate = unit[j, row]
-            for lane in range(first, lanes):
-                values[_U(row * lanes + lane)] += coordinate * directions[j, _U(begin + lane)]
+            for column in range(first, n_columns):
+                values[_U(row * n_columns + column)] += (
+                    coordinate * directions[j, _U(begin + column)]
+                )
 
 
 @subkernel()
-def _sort_columns(values, begin, n, lanes):
+def _sort_columns(values, begin, n, n_columns):
     """Sort each column of n rows of a flat array, in place, none NaN: Batcher's merge exchange.
 
     Which rows are compared does not depend on the values (Knuth, The art of computer programming
@@ -149,10 +155,10 @@ def _sort_columns(values, begin, n, lanes):
             # rows with (row & step) == start, which are runs of ``step`` rows
             for first in range(start, n - apart, 2 * step):
                 last = first + step if first + step < n - apart else n - apart
-                for at in range((begin + first) * lanes, (begin + last) * lanes):
-                    a, b = values[_U(at)], values[_U(at + apart * lanes)]
+                for at in range((begin + first) * n_columns, (begin + last) * n_columns):
+                    a, b = values[_U(at)], values[_U(at + apart * n_columns)]
                     values[_U(at)] = b if b < a else a
-                    values[_U(at + apart * lanes)] = a if b < a else b
+                    values[_U(at + apart * n_columns)] = a if b < a else b
             if other == step:
                 break
             apart, start = other - step, step
@@ -181,7 +187,7 @@ def _merge(values, n, merged):
 
 
 @subkernel()
-def _interval_means(values, n, lanes, m, scale, totals, out, first):
+def _interval_means(values, n, n_columns, m, scale, totals, out, first):
     """Means of the step function through n sorted values, over m equal intervals of [0, 1].
 
     In units of 1 / (n m) value i covers [i m, (i + 1) m), interval j [j n, (j + 1) n).
@@ -189,23 +195,23 @@ def _interval_means(values, n, lanes, m, scale, totals, out, first):
     i = 0
     for j in range(m):
         at, end = j * n, (j + 1) * n
-        for lane in range(lanes):
-            totals[lane] = 0.0
+        for column in range(n_columns):
+            totals[column] = 0.0
         while at < end:
             until = (i + 1) * m if (i + 1) * m < end else end
-            for lane in range(lanes):
-                totals[lane] += values[_U(i * lanes + lane)] * (until - at)
+            for column in range(n_columns):
+                totals[column] += values[_U(i * n_columns + column)] * (until - at)
             i += until == (i + 1) * m
             at = until
-        for lane in range(lanes):
-            out[first + lane * m + j] = scale * totals[lane] / n
+        for column in range(n_columns):
+            out[first + column * m + j] = scale * totals[column] / n
 
 
 @subkernel()
-def _values_at(values, n, lanes, shares, scale, out, first):
+def _values_at(values, n, n_columns, shares, scale, out, first):
     """Write sorted values at ranks; none is interpolated."""
     for j in range(len(shares)):
         rank: np.int64 | int = np.int64(np.ceil(shares[j] * n - RANK_ROUNDING)) - 1
         rank = rank if rank > 0 else 0
-        for lane in range(lanes):
-            out[first + lane * len(shares) + j] = scale * values[rank * lanes + lane]
+        for column in range(n_columns):
+            out[first + column * len(shares) + j] = scale * values[rank * n_columns + column]

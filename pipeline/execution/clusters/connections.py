@@ -108,14 +108,14 @@ def connect(
     try:
         if store is not None:
             check_store(client, store)
-        say(progress, lanes_line(client, profile))
+        say(progress, workers_line(client, profile))
     except BaseException:
         client.close()
         raise
     return client
 
 
-def lanes_line(client: Client, profile: Profile) -> str:
+def workers_line(client: Client, profile: Profile) -> str:
     """Return a line with the workers, cores and dashboard link of a cluster."""
     threads = client.nthreads()
     cores_per_worker = getattr(profile, "cores_per_worker", None)

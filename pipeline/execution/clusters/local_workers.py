@@ -20,7 +20,7 @@ from .owning_client import owning
 from .profiles import LocalProfile
 from .tls import LOOPBACK_HTTP, closed_http
 
-CORES_PER_LANE = 8
+CORES_PER_WORKER = 8
 SPILL_PREFIX = "bagbasis-cluster-"
 # those that tell of a start that fails; Dask gives the last one a level of its own
 LOGGERS = ("distributed", "asyncio", "tornado", "tornado.application")
@@ -57,7 +57,7 @@ def cores_of_worker(profile: LocalProfile) -> int:
 
 
 def _n_workers(profile: LocalProfile) -> int:
-    return profile.n_workers or -(-int(CPU_COUNT) // CORES_PER_LANE)
+    return profile.n_workers or -(-int(CPU_COUNT) // CORES_PER_WORKER)
 
 
 def _local_cluster(profile: LocalProfile, folder: str) -> LocalCluster:

@@ -39,7 +39,7 @@ from .values import MEDIAN, Columns, flag_of
 
 logger = logging.getLogger(__name__)
 
-MAX_COLUMNS = 1_024  # coordinates that one query surveys
+COORDINATES_PER_SURVEY = 1_024  # coordinates that one query surveys
 N_HASHED = 8  # coordinates by whose values rows of wider tables are sampled
 SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a shuffle are made
 _MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
@@ -369,8 +369,8 @@ def survey_scan(scan: Scan, database: Database, report: QueryReport | None = Non
     """Check and measure every value of each file.
 
     The sampled rows are chosen by a hash of their values, so that the sample does not depend on how
-    the files are cut. A query surveys at most `MAX_COLUMNS` coordinates: with some thousands the
-    results of a file do not fit in a block of DuckDB, which then ends the process.
+    the files are cut. A query surveys at most `COORDINATES_PER_SURVEY` coordinates: with some
+    thousands the results of a file do not fit in a block of DuckDB, which then ends the process.
 
     Raises
     ------
@@ -384,11 +384,11 @@ def survey_scan(scan: Scan, database: Database, report: QueryReport | None = Non
         check_pages(file, scan.columns)
     check_expressions(scan, database)
     n_columns, made = len(scan.columns.coordinates), []
-    starts = range(0, max(1, n_columns), MAX_COLUMNS)
+    starts = range(0, max(1, n_columns), COORDINATES_PER_SURVEY)
     n_hashed = n_columns if len(starts) == 1 else N_HASHED
     for k, start in enumerate(starts):
         hashed = scan.columns.coordinates[: n_hashed if k else 0]
-        part = (*hashed, *scan.columns.coordinates[start : start + MAX_COLUMNS])
+        part = (*hashed, *scan.columns.coordinates[start : start + COORDINATES_PER_SURVEY])
         targets = scan.columns.targets if k == len(starts) - 1 else ()
         of_part = replace(scan, columns=replace(scan.columns, coordinates=part, targets=targets))
 

@@ -13,7 +13,7 @@ from ...core.arrays import Floats
 from ...data.bags.bags import Bags
 from .feature_map import FeatureMap
 
-N_DRAWS = 32  # a power of two; with up to so many features, their noise is exact
+N_SIGN_ROWS = 32  # a power of two; with up to so many features, their noise is exact
 _SEED = 4005  # for drawing the signs
 
 
@@ -61,8 +61,10 @@ def bag_variances(
 
 
 def _balanced_signs(n: int) -> Floats:
-    """Return rows of 1 and -1, shape (N_DRAWS, n), whose first columns are orthogonal."""
+    """Return rows of 1 and -1, shape (N_SIGN_ROWS, n), whose first columns are orthogonal."""
     rng = np.random.Generator(np.random.Philox(_SEED))
-    columns = np.concatenate([rng.permutation(N_DRAWS) for _ in range(-(-n // N_DRAWS))])[:n]
-    signs: Floats = scipy.linalg.hadamard(N_DRAWS)[:, columns] * rng.choice((-1.0, 1.0), n)
+    columns = np.concatenate([rng.permutation(N_SIGN_ROWS) for _ in range(-(-n // N_SIGN_ROWS))])[
+        :n
+    ]
+    signs: Floats = scipy.linalg.hadamard(N_SIGN_ROWS)[:, columns] * rng.choice((-1.0, 1.0), n)
     return signs

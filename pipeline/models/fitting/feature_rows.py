@@ -24,7 +24,7 @@ from ...data.labelled.splits import Membership
 from ...data.labelled.weights import Weights
 from ...execution.affinity import addresses
 from ...execution.passes import Index, RowsOfBags
-from ...execution.tasks import current_client, lane_memory
+from ...execution.tasks import current_client, worker_memory
 from ..outcomes.base import Outcome
 from .feature_map import FeatureMap
 from .plan import FitPlan
@@ -106,7 +106,7 @@ class Keeping:
         workers = addresses(here)
         # a worker without a limit, and this process, share their machine with others
         machine = psutil.virtual_memory().available // max(1, len(workers))
-        memory = lane_memory(here)
+        memory = worker_memory(here)
         known = workers and memory < sys.maxsize
         most = int(KEPT_FRACTION * (memory if known else min(memory, machine)))
         spare = most * max(1, len(workers)) - n_rows * narrow

@@ -29,7 +29,7 @@ _STEP = float(np.log(10.0) * (EXPONENTS[1] - EXPONENTS[0]))  # between logarithm
 FIRST = int(np.flatnonzero(EXPONENTS == -3.0)[0])  # where a search begins
 # Columns of labels that kernels are judged by: principal components of more. Then a fold's solution
 # takes no longer than its factor, however many columns there are.
-MAX_COLUMNS = 64
+MAX_PLAIN_COLUMNS = 64
 COMPONENTS_SEED, N_POWERS = 0, 2  # of the randomised singular value decomposition
 _CHOICE_FOLDS = 5
 _FOLD_SEED = 5  # differs from those of the splits in `bags` and of `cross_val_score`
@@ -48,10 +48,10 @@ _FEW_BAGS = 100
 def choice_bytes(n_bags: int, n_targets: int) -> int:
     """Return the memory of labels and of the sums of `FoldJudge` for a sample of so many bags."""
     n, m = min(n_bags, MAX_JUDGED_BAGS), min(n_bags, N_LANDMARKS)
-    n_rows, width = sizes_of_sums(m, min(n_targets, MAX_COLUMNS))
+    n_rows, width = sizes_of_sums(m, min(n_targets, MAX_PLAIN_COLUMNS))
     sums = 8 * _n_repeats(n) * ((_CHOICE_FOLDS + 1) * n_rows * width + n * width)
     # the sums of fewer features have memory of their own
-    return 2 * sums + 8 * n * n_targets * (1 + 2 * (n_targets > MAX_COLUMNS))
+    return 2 * sums + 8 * n * n_targets * (1 + 2 * (n_targets > MAX_PLAIN_COLUMNS))
 
 
 def _n_repeats(n: int) -> int:
@@ -102,21 +102,21 @@ class FoldRows:
         return spread_rows(np.arange(len(self)), N_LANDMARKS)
 
     def of_components(self) -> FoldRows:
-        """Return rows with the principal components of more than `MAX_COLUMNS` columns of labels.
+        """Return rows with the principal components of labels, if more than `MAX_PLAIN_COLUMNS`.
 
         Squared errors of linear models, added up over all columns, are those of all components.
         The last components, which have the least variance, are left out; their fraction of the
         variance is left out of the units, too.
         """
         k = self.y.shape[1]
-        if k <= MAX_COLUMNS:
+        if k <= MAX_PLAIN_COLUMNS:
             return self
         y = self.y / np.sqrt(self.units)
         y -= self.weights @ y / self.weights.sum()
         weighted = np.sqrt(self.weights)[:, None] * y
         total = float(np.vdot(weighted, weighted))
         _, values, vectors = randomized_svd(
-            weighted, MAX_COLUMNS, n_iter=N_POWERS, random_state=COMPONENTS_SEED
+            weighted, MAX_PLAIN_COLUMNS, n_iter=N_POWERS, random_state=COMPONENTS_SEED
         )
         share = float(values @ values) / total if total > 0 else 1.0
         units = np.full(len(vectors), k * share / len(vectors))

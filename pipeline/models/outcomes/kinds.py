@@ -13,7 +13,7 @@ from .base import Outcome, Prediction
 from .classes import Classes
 from .densities import DensityOutcome
 from .details import Rows
-from .reals import Reals, refuse_classes
+from .reals import Reals, refuse_labels_of_classes
 
 __all__ = [
     "OUTCOMES",
@@ -24,7 +24,7 @@ __all__ = [
     "Reals",
     "Rows",
     "identify_outcome",
-    "refuse_classes",
+    "refuse_labels_of_classes",
 ]
 
 OUTCOMES: tuple[type[Outcome], ...] = (Reals, Classes, DensityOutcome)

@@ -71,7 +71,7 @@ class Reals(Outcome):
     ) -> tuple[LabelledBags, Self]:
         X, labels, target, *_ = from_frame(X, labels, target)
         source, single = with_targets(X, labels, target)
-        refuse_classes(source)
+        refuse_labels_of_classes(source)
         outcome = cls(n_targets_of(source), single, source.target_names)
         return take_range(source, bags), outcome
 
@@ -180,7 +180,7 @@ def rounding_of(errors: Errors) -> Rows:
     return errors.weight * (_MIN_RELATIVE_SPREAD * errors.mean) ** 2
 
 
-def refuse_classes(source: LabelledBags) -> None:
+def refuse_labels_of_classes(source: LabelledBags) -> None:
     """Raise DataError if a target of a store has classes: their codes are not numbers."""
     names = source.class_names
     for name in source.target_names:

@@ -223,10 +223,10 @@ def warning_of_outside(bags: Bags) -> Iterator[None]:
     counted.outside.warn(bags)
 
 
-BagBlock = tuple[int, int]
+BlockBounds = tuple[int, int]
 """The first and the last of the bags that are computed at a time."""
 
-_of_stores: dict[str, dict[BagBlock, tuple[Outside, str]]] = {}
+_of_stores: dict[str, dict[BlockBounds, tuple[Outside, str]]] = {}
 _warned: set[int] = set()  # hashes of the calls whose arrays are computed apart, and their blocks
 _lock = Lock()
 
@@ -279,7 +279,7 @@ def _take(store: BagStore, message: Message) -> None:
     _remember(store, (start, stop), outside, call)
 
 
-def _remember(store: BagStore, block: BagBlock, outside: Outside, call: str) -> None:
+def _remember(store: BagStore, block: BlockBounds, outside: Outside, call: str) -> None:
     with _lock:  # a block that several arrays share counts once
         _of_stores.setdefault(store.url, {})[block] = outside, call
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from ...execution.tasks import lane_memory
+from ...execution.tasks import worker_memory
 from ..fitting.plan import FitPlan
 from ..fitting.solver import SOLVERS
 from ..ridge.ridge import solve_bytes
@@ -32,6 +32,6 @@ class DualSolver(PrimalSolver):
         if not plan.keeps_rows:
             return None
         n, d, is_path = plan.bags.n_bags, plan.features.n_features, self.parameters.is_path
-        if solve_bytes(d, is_path, n) > lane_memory(here=True):
+        if solve_bytes(d, is_path, n) > worker_memory(here=True):
             return math.inf
         return seconds_of_rows(n, d, is_path)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from ...execution.progress import Progress
-from ...execution.tasks import lane_memory
+from ...execution.tasks import worker_memory
 from ..fitting.checkpoints import Checkpoints
 from ..fitting.plan import FitPlan
 from ..fitting.solver import SOLVERS, Solved, Solver, check_solvable
@@ -33,7 +33,7 @@ class PrimalSolver(Solver):
         if plan.keeps_rows:
             return None
         d, is_path = plan.features.n_features, self.parameters.is_path
-        if solve_bytes(d, is_path) > lane_memory(here=True):
+        if solve_bytes(d, is_path) > worker_memory(here=True):
             return math.inf
         return seconds_of_sums(plan.bags.n_bags, d, is_path)
 

@@ -77,7 +77,7 @@ def test_many_columns_are_surveyed_in_parts(n_columns, tmp_path, monkeypatch, qu
         return str(caught.value)
 
     whole, message = ingest("whole.zarr"), message_of("a.zarr")
-    monkeypatch.setattr(surveys, "MAX_COLUMNS", 3)
+    monkeypatch.setattr(surveys, "COORDINATES_PER_SURVEY", 3)
     queries.clear()
     parts = ingest("parts.zarr")
     assert len([query for query in queries if "count(*)" in query]) == -(-n_columns // 3)

@@ -31,7 +31,7 @@ def labelled():
 def test_lean_smoother_predicts_the_same(labelled, bandwidth, monkeypatch):
     """One bag per call and batches agree with `KernelSmoother`, even where weights underflow; rows
     are read in parts."""
-    monkeypatch.setattr(kernel_kernel, "ROWS_PER_READ", 150)
+    monkeypatch.setattr(kernel_kernel, "BAGS_AT_ONCE", 150)
     bags, y = labelled
     training = bags[:400], np.column_stack([y, y**2])[:400]
     smoother = KernelSmoother(KernelDensityEmbedding(0.1), bandwidth=bandwidth).fit(*training)

@@ -17,7 +17,7 @@ from bagbasis.execution import passes
 from bagbasis.models.fitting import fold_errors
 from bagbasis.models.fitting.fit_parameters import MAX_TARGETS
 from bagbasis.models.fitting.fold_errors import (
-    MAX_COLUMNS,
+    MAX_PLAIN_COLUMNS,
     FoldJudge,
     FoldRows,
     assign_folds,
@@ -65,11 +65,11 @@ def test_targets_beyond_the_memory(embedding, unread, monkeypatch):
     """Fewer columns are refused where this process has less memory, and are fitted otherwise."""
     y = RNG.random((len(BAGS), 2000))
     monkeypatch.setattr(passes, "AVAILABLE_BYTES", 0)
-    monkeypatch.setattr(passes, "lane_memory", lambda here: 2**20)
+    monkeypatch.setattr(passes, "worker_memory", lambda here: 2**20)
     what = "2,000 target columns to 40 bags needs .* GiB and has 0.000977 GiB: fit"
     with pytest.raises(ParameterError, match=re.escape(what).replace(r"\.\*", r".*")):
         DoubleBasisRegressor(embedding).fit(BAGS, y)
-    monkeypatch.setattr(passes, "lane_memory", lambda here: 2**30)
+    monkeypatch.setattr(passes, "worker_memory", lambda here: 2**30)
     with pytest.raises(Read):
         DoubleBasisRegressor(embedding).fit(BAGS, y)
 
@@ -85,7 +85,7 @@ def test_targets_enter_the_memory_of_solving(alpha, n_features, monkeypatch):
     monkeypatch.setattr(passes, "AVAILABLE_BYTES", 2**22)
     n_rows = len(BAGS) if len(BAGS) <= n_features else None
     least = targets_bytes(n_features, 6000, 1, n_rows)
-    monkeypatch.setattr(passes, "lane_memory", lambda here: least + 2**10)
+    monkeypatch.setattr(passes, "worker_memory", lambda here: least + 2**10)
     model.fit(BAGS, y[:, :1])
     with pytest.raises(ParameterError, match=rf"{n_features} features and 6,000 target columns"):
         model.fit(BAGS, y)
@@ -124,7 +124,7 @@ def test_components_of_labels_have_the_errors_of_all_columns(k):
     units = weights @ (y - mean) ** 2 / weights.sum()
     rows = FoldRows(y, assign_folds(n), units, weights, np.arange(n))
     few = rows.of_components()
-    assert few.y.shape == (n, MAX_COLUMNS)
+    assert few.y.shape == (n, MAX_PLAIN_COLUMNS)
     for alpha in (1e-4, 1e-1):
         of_all, of_few = (_losses(each, z, alpha) for each in (rows, few))
         np.testing.assert_allclose(of_few, of_all, rtol=1e-6)
@@ -140,7 +140,7 @@ def _losses(rows, z, alpha):
 
 
 def test_few_columns_are_judged_as_they_are():
-    y = RNG.random((20, MAX_COLUMNS))
+    y = RNG.random((20, MAX_PLAIN_COLUMNS))
     rows = FoldRows(y, assign_folds(20), y.var(axis=0), np.ones(20), np.arange(20))
     assert rows.of_components() is rows
 
@@ -159,7 +159,7 @@ def test_the_choice_takes_as_long_for_many_targets_as_for_some(monkeypatch):
     means = np.array([b.mean(axis=0) for b in BAGS])
     y = means @ RNG.normal(size=(2, 3000)) + 0.1 * RNG.normal(size=(len(BAGS), 3000))
     model = DoubleBasisRegressor().fit(BAGS, y)
-    assert 0 < max(solved) <= MAX_COLUMNS
+    assert 0 < max(solved) <= MAX_PLAIN_COLUMNS
     assert model.coef_.shape[0] == 3000
 
 

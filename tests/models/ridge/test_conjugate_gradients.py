@@ -140,7 +140,7 @@ def test_what_is_kept_changes_no_bit(memory, monkeypatch, tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     with pass_limits(small_task_seconds=1e-9, small_tasks=8):
         whole = regressor("validation").fit(store)
-        monkeypatch.setattr(feature_rows, "lane_memory", lambda here: memory)
+        monkeypatch.setattr(feature_rows, "worker_memory", lambda here: memory)
         monkeypatch.setattr(feature_rows, "KEPT_FRACTION", 1.0)
         some = regressor("validation").fit(store)
     np.testing.assert_array_equal(some.coef_, whole.coef_)
@@ -226,6 +226,6 @@ def test_bytes_and_bags_that_are_not_there(monkeypatch, tmp_path):
     with pytest.raises(ParameterError, match="keeps no sums"):
         check_summable(plan, fit_parameters_of(model))
     monkeypatch.setattr("bagbasis.execution.passes.AVAILABLE_BYTES", 0)
-    monkeypatch.setattr("bagbasis.execution.passes.lane_memory", lambda here: 1000)
+    monkeypatch.setattr("bagbasis.execution.passes.worker_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"needs .* GiB and has 9.31e-07 GiB"):
         regressor().fit(BAGS, Y)

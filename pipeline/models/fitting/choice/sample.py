@@ -11,6 +11,7 @@ from ....core.arrays import Floats, Integers
 from ....core.errors import DataError
 from ....data.bags.bags import Bags, concatenate, take_rows
 from ....data.labelled.labelled import LabelledBags
+from ....data.labelled.leaks import MIN_DISTINCT
 from ....data.labelled.splits import PlacedFolds
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
@@ -28,7 +29,6 @@ ORDER_SEED = 5  # for drawing the direction along which bags are sorted
 ORDER_DIGITS = 10
 SCALE_QUANTILES = 0.1, 0.5, 0.9  # quantiles of the means of bags: a wild bag does not count
 _MAX_COMPARED = 64  # label columns by which copies are compared
-MIN_DISTINCT = 0.25  # fraction of distinct bags: with fewer, repetitions are chance
 # Seconds of a core, in order of magnitude: a point in all embeddings that are tried, and per
 # coordinate; a point and a bag in the fit itself.
 SECONDS_PER_POINT, SECONDS_PER_COORDINATE = 1.5e-5, 5e-7
