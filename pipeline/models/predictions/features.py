@@ -21,12 +21,10 @@ from ...embeddings.base import Embedding
 from ...embeddings.random_features.base import RandomFeatures
 from ...execution.computations import watch_computations
 from ...execution.costs import Cost, plan_blocks
+from ...execution.lazy_dask import LazyArray
 from ...execution.passes import lazy_pass, rows_of
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 from .outside import counting_outside, hear_of_outside, topic_of, warn_at_end
-
-_LazyArray = Any
-"""A dask.array, which only `execution` may name."""
 
 OfBags = Callable[[Bags], NDArray[Any]]
 """A function that computes an array with a row per bag; it is sent to workers."""
@@ -39,7 +37,7 @@ def features(
     random_features: Annotated[RandomFeatures, Instance()] | None = None,
     *,
     dtype: str = "float32",
-) -> _LazyArray:
+) -> LazyArray:
     """Return the features of every bag of a store as a lazy dask.array, chunked by bags.
 
     Parameters
@@ -85,7 +83,7 @@ def lazy_predictions(
     tail: tuple[int, ...],
     dtype: DTypeLike,
     are_parts_alike: bool = False,
-) -> _LazyArray:
+) -> LazyArray:
     """Return the rows that ``of_bags`` computes for a store: a dask.array of shape (n, *tail).
 
     ``cost`` is the cost of ``of_bags``. With ``are_parts_alike``, parts of the array that are
