@@ -40,6 +40,14 @@ MOVED = {
 }
 """Former modules and the modules that now have their public names, both below `bagbasis`."""
 
+MOVED_NAMES = {
+    "divergences.NystroemFeatures": "densities.PrecomputedNystroem",
+    "execution.Progress": "execution.progress.Progress",
+    "execution.Report": "execution.progress.Report",
+    "retraining.Outcome": "operations.RoundResult",
+}
+"""Former public names that are called otherwise, or have left a module that is still there."""
+
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "evaluate": {"data": "X"},
     "judge_fit": {"store": "X"},
@@ -213,6 +221,34 @@ def _warn_of_name(owner: str, old: str, new: str) -> None:
     warn_caller(FutureWarning(f"{owner}: {old} is now called {new} (the old name goes in 1.1)"))
 
 
+def moved_name(module: str, name: str) -> object:
+    """Return what a former name of a module stands for, with a warning that names it.
+
+    Parameters
+    ----------
+    module, name : str
+        Former module, below `bagbasis`, and the name in it.
+
+    Raises
+    ------
+    AttributeError
+        If the module had no such public name.
+    """
+    package = __name__.partition(".")[0]
+    if f"{module}.{name}" not in MOVED_NAMES:
+        raise AttributeError(f"module '{package}.{module}' has no attribute {name!r}")
+    place, _, new = MOVED_NAMES[f"{module}.{name}"].rpartition(".")
+    warn_caller(
+        FutureWarning(
+            f"{package}.{module}.{name} is now {package}.{place}.{new}: import it from there (the "
+            "old name goes in 1.1)"
+        )
+    )
+    value = getattr(importlib.import_module(f"{package}.{place}"), new)
+    setattr(sys.modules[f"{package}.{module}"], name, value)  # a name is warned of once
+    return value
+
+
 class MovedModules:
     """Import hook that finds former modules at their new place, if no other finder knows them.
 
@@ -239,10 +275,17 @@ class MovedModules:
             stacklevel=2,
         )
         old, new = ModuleType(spec.name), importlib.import_module(place)
+        module = spec.name.removeprefix(f"{package}.")
+
+        def attribute_of(name: str) -> object:
+            if f"{module}.{name}" in MOVED_NAMES:
+                return moved_name(module, name)
+            return getattr(new, name)
+
         old.__dict__.update(
             __doc__=new.__doc__,
             __path__=[],
-            __getattr__=lambda attribute: getattr(new, attribute),
+            __getattr__=attribute_of,
             __dir__=lambda: dir(new),
         )
         return old

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bagbasis import HDDEmbedding, ParameterError
-from bagbasis.core.moved import MOVED, RENAMED, today_names, with_new_names
+from bagbasis.core.moved import MOVED, MOVED_NAMES, RENAMED, today_names, with_new_names
 from bagbasis.core.saved import read_saved
 from bagbasis.hypotheses import FIT, two_sample_test
 from bagbasis.jobs.commands import fit, retrain, tune
@@ -183,6 +184,24 @@ def test_the_page_has_a_row_for_each_name():
     for old, new in MOVED.items():
         place = f"bagbasis.{new}".rstrip(".")
         assert f"| `bagbasis.{old}` | `{place}` |" in page
+    for old, new in MOVED_NAMES.items():
+        assert f"| `bagbasis.{old}` | `bagbasis.{new}` |" in page
+
+
+@pytest.mark.filterwarnings("ignore:.* is now part of:FutureWarning")
+@pytest.mark.parametrize("old", MOVED_NAMES)
+def test_a_name_that_is_called_otherwise(old):
+    """It is what has the new name, with a warning at the caller; other names are unknown."""
+    module, _, name = old.rpartition(".")
+    place, _, new = MOVED_NAMES[old].rpartition(".")
+    former = import_module(f"bagbasis.{module}")
+    vars(former).pop(name, None)  # of an earlier test
+    with pytest.warns(FutureWarning, match=f"bagbasis.{old} is now bagbasis.{place}.{new}") as seen:
+        value = getattr(former, name)
+    assert value is getattr(import_module(f"bagbasis.{place}"), new)
+    assert [warning.filename for warning in seen] == [__file__]
+    with pytest.raises(AttributeError, match="Unknown"):
+        former.Unknown  # noqa: B018 - asking for it is what is tested
 
 
 def test_names_of_others_are_left_alone():
