@@ -25,13 +25,18 @@ from bagbasis.core.errors import MAX_CHARACTERS
 from bagbasis.core.systems import addresses_needed
 from bagbasis.jobs.runs import LAUNCHERS
 from tests.contract.examples import EXAMPLES
-from tests.contract.public import PUBLIC
+from tests.contract.public import PUBLIC, parameters_of
 from tests.contract.values import WHICH, annotations_of, is_open, junk_for
 from tests.contract.world import World
 
 GUARD_SECONDS = 60  # of one call, on however busy a machine; in free ones it is milliseconds
 REFUSAL_SECONDS = 5  # that a refusal may compute, however long it waits for a core
 GUARD_BYTES = 4 * 2**30  # of memory in addition to what the process has
+THREE_BY_POSITION = {
+    *(("estimator", "X", "y"), ("model", "X", "y"), ("url", "X", "y"), ("x", "y", "z")),
+    *(("store", "embedding", "random_features"), ("model", "store", "url")),
+    ("basis", "n_functions", "x"),
+}
 NUMBERS = re.compile(r"(?:[^A-Za-z]|\b(?:nan|inf|e)\b|(?<=\d)e(?=[+-]?\d)){200}")
 
 
@@ -99,6 +104,21 @@ def test_every_public_callable_has_an_example():
     """A new one without an example, and an example of one that is gone, fail here."""
     needed = {name for name, first in PUBLIC.items() if first.needs_example}
     assert needed <= set(EXAMPLES) <= set(PUBLIC)
+
+
+def test_parameters_beyond_the_first_two_are_keyword_only():
+    """Except the three that everybody names; flags are never passed by position."""
+    wrong = []
+    for name, public in PUBLIC.items():
+        if not public.needs_example:
+            continue
+        positional = [p for p in parameters_of(public.call) if p.kind is p.POSITIONAL_OR_KEYWORD]
+        names = tuple(p.name for p in positional)
+        if len(names) > 2 and names not in THREE_BY_POSITION:
+            wrong.append(f"{name}{names}")
+        flags = [p.name for p in positional if isinstance(p.default, bool)]
+        wrong += [f"{name}.{flag}" for flag in flags if flag != "deep"]  # of scikit-learn
+    assert not wrong
 
 
 @WHICH
