@@ -78,6 +78,15 @@ def test_score_is_the_slope_of_the_log_density(d):
         np.testing.assert_allclose(model.log_density_gradient(x)[:, j], slope, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("alpha", "n_tried"), [("cv", 6), ([1e-9, 1e-7, 0.1], 3), ([1e-12, 1.0], 2)]
+)
+def test_penalties_that_are_asked_for_are_tried(alpha, n_tried):
+    """By default those that 40 points can bear: a thousandth of a point's fraction and larger."""
+    model = ExponentialFamilyDensity(8, bandwidth=1.0, alpha=alpha, n_folds=2).fit(two_modes(40, 1))
+    assert len(model.widths_[0].divergences) == n_tried
+
+
 def test_held_out_divergence_by_its_definition():
     """Fits to each half, judged on the other by slopes and curvatures at its points."""
     x = two_modes(30, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, DataError
+from bagbasis import Bags, DataError, ParameterError
 from bagbasis.densities import estimate_densities, kde_at
 from tests.oracles.densities import kernel_density_by_loop
 
@@ -93,3 +93,6 @@ def test_refused():
         kde_at(Bags.from_list([[[0.5]]])[:0], [0.5], bandwidth=0.1)
     with pytest.raises(DataError, match="points have shape"):
         kde_at([[[0.5, 0.5]]], [[0.5]], bandwidth=0.1)
+    for bandwidth in (0.0, 1.01, np.nan):
+        with pytest.raises(ParameterError, match="bandwidth is"):
+            kde_at([[[0.5]]], [0.5], bandwidth=bandwidth)

@@ -309,6 +309,20 @@ def test_standard_error_and_effect():
     assert effects[150] == pytest.approx(effects[600], rel=0.2)
 
 
+def test_standard_errors_fall_with_the_root_of_the_size():
+    rng = np.random.default_rng(0)
+    first, second = (
+        two_sample_test(
+            rng.standard_normal((n, 1)),
+            1 + rng.standard_normal((n, 1)),
+            n_permutations=1,
+            statistic=Fuse(n_frequencies=64, exact=False),
+        ).standard_error
+        for n in (600, 2400)
+    )
+    assert first / second == pytest.approx(2, rel=0.2)
+
+
 def test_aggregate_is_the_smallest_p_value_compared():
     """By loops: a kernel's corrected p-value is how often any kernel does as well by chance."""
     rng = np.random.default_rng(0)

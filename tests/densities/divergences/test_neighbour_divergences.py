@@ -259,7 +259,6 @@ def test_more_points_than_a_block(name):
         assert D[i, 0] == pytest.approx(divergence_matrix([x], Y, divergence=name)[0, 0], rel=1e-12)
 
 
-@pytest.mark.long
 def test_overflow_is_refused():
     """An estimate beyond float64 is refused with the numbers of the two bags."""
     rng = np.random.default_rng(0)

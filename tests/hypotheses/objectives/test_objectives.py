@@ -18,6 +18,7 @@ from bagbasis import (
 )
 from bagbasis.hypotheses import (
     IndependentSubspaces,
+    Registration,
     derivative_norms,
     register_images,
     select_coordinates,
@@ -321,6 +322,16 @@ def test_apply_brings_the_image_back():
     assert np.corrcoef(back[inside], fixed[inside])[0, 1] > 0.98
 
 
+def test_places_turn_about_the_centre():
+    """A quarter turn, to twice the size, and a shift."""
+    motion = Registration(
+        shift=(1.0, -2.0), angle=90.0, scale=2.0, dependence=0.0, measure="kcca"
+    ).places((5, 3))
+    np.testing.assert_allclose(motion[:, 2, 1], [3, -1])
+    np.testing.assert_allclose(motion[:, 2, 2], [1, -1])
+    np.testing.assert_allclose(motion[:, 0, 1], [3, -5])
+
+
 def test_nothing_to_search():
     """Without freedom the motion is none."""
     image = wave_image(32, 0)
@@ -331,7 +342,13 @@ def test_nothing_to_search():
 
 @pytest.mark.parametrize(
     ("image", "message"),
-    [(np.ones((20, 20)), "constant"), (np.ones((3, 20)), "8 by 8"), (np.ones(20), "one channel")],
+    [
+        (np.ones((20, 20)), "constant"),
+        (np.ones((3, 20)), "8 by 8"),
+        (np.ones(20), "one channel"),
+        (np.diag([np.nan] * 20), "image holds NaN or infinity"),
+        (np.diag([np.inf] * 20), "image holds NaN or infinity"),
+    ],
 )
 def test_what_is_no_image(image, message):
     """Named by the argument."""
