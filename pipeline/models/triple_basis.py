@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field
-from functools import partial
 from typing import Annotated, Any, ClassVar, overload
 
-from numpy.typing import ArrayLike, NDArray
-from typing_extensions import override
+from numpy.typing import NDArray
 
 from ..core import (
     NameIn,
@@ -34,7 +32,7 @@ from .fitting.fit_parameters import AUTO, PenaltiesLike
 from .fitting.problem import Groups, TrainingBags
 from .judging import score_of
 from .outcomes.densities import DensityOutcome
-from .predictions.densities import DensityPrediction, density_values, response_names_of, where
+from .predictions.densities import DensityPrediction
 from .ridge_model import RidgeModel
 
 
@@ -165,25 +163,6 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
             If the bags have another dimension than the bags fitted.
         """
         return self._fitted.predict(X)
-
-    @checked
-    @override
-    def predict_density(
-        self,
-        X: BagsLike,
-        at: ArrayLike | None = None,
-        *,
-        grid: int | None = None,
-        project: bool = False,
-    ) -> PredictionArray:
-        # a lazy dask.array for a BagStore
-        if not isinstance(X, BagStore):
-            return super().predict_density(X, at, grid=grid, project=project)
-        model, (points, grid) = self._fitted, where(at, grid, response_names_of(self._fitted))
-        spec = self.response_spec_
-        tail = (len(points),) if points is not None else (int(grid or 0),) * spec.n_dims
-        values = partial(density_values, model, at=points, grid=grid, project=project)
-        return model.apply(X, values, tail)
 
     @checked
     def score(

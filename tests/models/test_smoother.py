@@ -151,6 +151,12 @@ def test_predictions_of_a_store_are_lazy(of_densities, tmp_path):
             lazy = model.predict(queries)
         assert (lazy.chunks[0], lazy.shape, lazy.dtype) == (chunks, expected.shape, expected.dtype)
         np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-10, atol=1e-13)
+    if of_densities:
+        with pass_limits(block_bytes=40, block_seconds=60.0):
+            lazy = model.predict_density(queries, grid=4)
+        assert len(lazy.chunks[0]) == lazy.shape[0] == 12
+        expected = model.predict_density(QUERIES, grid=4)
+        np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-10, atol=1e-13)
     with pytest.raises(ParameterError, match=r"predict: progress is given, .* lazy; leave it out"):
         model.predict(queries, progress=print)
     flat = stored(tmp_path / "flat.zarr", [np.ones((2, 1))], None, ())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, TypeVar, cast
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...core import Integer, checked
@@ -14,14 +16,27 @@ from ...core.errors import ParameterError
 from ...data.bags.bags import Bags, BagsInMemory, as_bags
 from ...data.bags.coordinates import Names
 from ...data.bags.point_rows import points_in_order
+from ...data.labelled.inputs import BagsLike
+from ...data.store.store import BagStore
 from ...densities.series import Densities
 from ...embeddings.projection import ProjectionSpec
 from ...execution.worker_threads import kernel_threads
-from ..fitted_model import JudgedModel, ScoringModel, mean_of
+from ..fitted_model import JudgedModel, PredictionArray, ScoringModel, mean_of
 from ..outcomes.densities import DensityOutcome
 from .outside import warning_of_outside
 
-_Model = TypeVar("_Model", bound=JudgedModel)
+
+class AppliedModel(JudgedModel, Protocol):
+    """A model that computes rows for the bags of a store, too."""
+
+    def apply(
+        self, X: BagStore, of_bags: Callable[[Bags], NDArray[Any]], tail: tuple[int, ...]
+    ) -> PredictionArray:
+        """Return the rows that ``of_bags`` computes, each of shape ``tail``, lazily."""
+        ...
+
+
+_Model = TypeVar("_Model", bound=AppliedModel)
 
 
 class DensityPrediction(Generic[_Model]):
@@ -59,19 +74,21 @@ class DensityPrediction(Generic[_Model]):
     @checked
     def predict_density(
         self,
-        X: BagsInMemory,
+        X: BagsLike,
         at: ArrayLike | None = None,
         *,
         grid: int | None = None,
         project: bool = False,
-    ) -> Floats:
+    ) -> PredictionArray:
         """Evaluate the predicted densities, per unit of volume in the responses' coordinates.
 
         The densities integrate to one over the response box and are 0 outside.
 
         Parameters
         ----------
-        X : Bags or list of arrays
+        X : Bags, list of arrays, or BagStore
+            Bags to predict. The result is a numpy array for bags in memory, and a lazy dask.array
+            for a BagStore.
         at : array_like or table, shape (n_points, k)
             Points in the coordinates of the responses. Columns of a table are matched by name. Pass
             either ``at`` or ``grid``.
@@ -86,10 +103,16 @@ class DensityPrediction(Generic[_Model]):
         float64, shape (n_bags, n_points), or (n_bags, grid, …, grid)
         """
         check_is_fitted(self)
+        model = self.model_
+        points, grid = where(at, grid, response_names_of(model))
+        if isinstance(X, BagStore):
+            n_dims = spec_of(model).n_dims
+            tail = (len(points),) if points is not None else (int(grid or 0),) * n_dims
+            values = partial(density_values, model, at=points, grid=grid, project=project)
+            return model.apply(X, values, tail)
         bags = as_bags(X)
         with warning_of_outside(bags):
-            points = where(at, grid, response_names_of(self.model_))
-            return density_values(self.model_, bags, *points, project)
+            return density_values(model, bags, points, grid, project)
 
     @checked
     def sample(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ...core.arrays import Floats, Integers
 from ...core.errors import ModelError
@@ -76,19 +77,25 @@ class SmootherModel:
         """Return the predictions of bags in memory, from passes over the training bags."""
         return self.outcome.predict(self.smooth(bags, progress)).values
 
-    def lazy_predictions(self, store: BagStore) -> LazyArray:
-        """Return the predictions of a store as a lazy dask.array, chunked by bags.
+    def apply(
+        self,
+        X: BagStore,
+        of_bags: Callable[[Bags], NDArray[Any]],
+        tail: tuple[int, ...],
+        dtype: DTypeLike = np.float64,
+    ) -> LazyArray:
+        """Return the rows that ``of_bags`` computes for a store, each of shape ``tail``.
+
+        The result is a lazy dask.array, chunked by bags.
 
         Raises
         ------
         ModelError
             If the bags have another dimension, or other names of coordinates.
         """
-        check_names(self.report, store)
-        self._check_dims(store.n_dims)
-        column = self.outcome.stored()["predictions"]
-        cost = self.prediction_cost
-        return lazy_predictions(self.predict, cost, store, column.tail, column.dtype)
+        check_names(self.report, X)
+        self._check_dims(X.n_dims)
+        return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype)
 
     def decision_rows(self, bags: Bags) -> Floats:
         """Return smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""

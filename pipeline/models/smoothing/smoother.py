@@ -242,7 +242,8 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
                     "predict: progress is given, and the predictions of a store are lazy; leave it "
                     "out, and take a progress bar of Dask for compute()"
                 )
-            return model.lazy_predictions(X)
+            column = model.outcome.stored()["predictions"]
+            return model.apply(X, model.predict, column.tail, column.dtype)
         new_bags = as_bags(X)
         with warning_of_outside(new_bags):
             return model.predict(new_bags, progress)
