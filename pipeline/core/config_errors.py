@@ -203,8 +203,7 @@ def _tag_name(schema: Schema, node: Schema) -> str:
     """Return the key that distinguishes the models of a union: its value is fixed in all."""
     first, *others = _models(schema, node)
     fixed = [name for name, field in first["properties"].items() if "const" in field]
-    tag: str = next(name for name in fixed if all(name in field["properties"] for field in others))
-    return tag
+    return str(next(name for name in fixed if all(name in field["properties"] for field in others)))
 
 
 def _choices(schema: Schema, node: Schema) -> list[str]:

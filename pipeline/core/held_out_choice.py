@@ -201,8 +201,7 @@ def mean_and_error(
 def _shares(n_units: int, weights: ArrayLike | None) -> Floats:
     """Return the fraction of each unit in the means."""
     values: Floats = np.ones(n_units) if weights is None else np.asarray(weights, np.float64)
-    shares: Floats = values / values.sum()
-    return shares
+    return values / float(values.sum())
 
 
 def _means(errors: Floats, shares: Floats) -> Floats:

@@ -295,8 +295,7 @@ class Densities:
         The integral of a series is a_0. Valid densities are integrated over their grid.
         """
         if self.is_valid:
-            values = self.on_grid().reshape(len(self), -1)
-            means: Floats = values.mean(axis=1)
+            means: Floats = self.on_grid().reshape(len(self), -1).mean(axis=1)
             return means * self.volume
         constant = (self.indices == 0).all(axis=1)
         integrals: Floats = self.coefficients[:, constant].sum(axis=1)
@@ -337,8 +336,7 @@ class Densities:
             distances: Floats = np.sqrt((gap**2).mean(axis=1) * self.volume)
             return distances
         distances = l2_distances(self.coefficients, self.indices, other.coefficients, other.indices)
-        distances = distances / np.sqrt(self.volume)
-        return distances
+        return distances / float(np.sqrt(self.volume))
 
     def marginal(self, dims: int | Sequence[int]) -> Densities:
         """Return the marginal densities of the coordinates ``dims``.

@@ -263,18 +263,14 @@ class HDDSpec(MarginalSpec):
     @property
     def _products_per_point(self) -> int:
         """Multiplications per point of one marginal; a spread value takes the time of four."""
-        products: int
         if self.n_coefficients is not None:
-            products = self.n_coefficients**self.group_size
-        else:
-            products = 4 * (2 * reached(self.bandwidth, self.grid)) ** self.group_size
-        return products
+            return int(self.n_coefficients**self.group_size)
+        return int(4 * (2 * reached(self.bandwidth, self.grid)) ** self.group_size)
 
     @property
     def _grid_values(self) -> int:
         """Number of grid values of a bag: of its density and of the powers."""
-        values: int = len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
-        return values
+        return int(len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size)
 
     def _pointwise(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
         """Return the arguments (floor, exponent, rates, weights) of the kernels."""

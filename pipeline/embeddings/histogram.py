@@ -78,8 +78,7 @@ class HistogramSpec(MarginalSpec):
     @property
     def n_features(self) -> int:
         """Length of the embedding."""
-        n_cells: int = self.n_bins**self.group_size
-        return len(self.groups) * count_parts(self.lambdas) * n_cells
+        return len(self.groups) * count_parts(self.lambdas) * int(self.n_bins**self.group_size)
 
     @property
     @override

@@ -76,8 +76,7 @@ def chosen_name(report: Mapping[str, Any]) -> str | None:
     if choice is None:
         return None
     width = choice["tried"][0]["width"] if choice["tried"] else None
-    name: str = choice["chosen"] + ("" if width is None else f", width {width:.3g}")
-    return name
+    return str(choice["chosen"] + ("" if width is None else f", width {width:.3g}"))
 
 
 def _bags(report: Mapping[str, Any]) -> str:

@@ -377,8 +377,7 @@ def digest_of_points(data: Bags | Responses, algorithm: str = HASH) -> str:
         rows = buffer[: len(block)]
         rows[:] = block
         digest.update(rows.data)
-    text: str = digest.hexdigest()
-    return text
+    return str(digest.hexdigest())
 
 
 def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:

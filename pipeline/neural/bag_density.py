@@ -212,8 +212,7 @@ class BagDensity(DensityEstimator):
         names = self._drawn_names
         z = jnp.asarray(standard(named_points(points, self._decided["n_out_dims"], names)))
         rows = [np.asarray(_log_densities(self.network_, z, c)) for c in conditions]
-        logs: Floats = np.array(rows, np.float64) - np.log(standard.scale).sum()
-        return logs
+        return np.array(rows, np.float64) - float(np.log(standard.scale).sum())
 
     def score(self, X: BagsLike, responses: LabelsLike = None) -> float:
         """Return the mean over bags of the mean log density of their points.

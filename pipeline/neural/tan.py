@@ -181,8 +181,7 @@ class TANDensity(DensityEstimator):
         parts = [z[start : start + JUDGED_AT_ONCE] for start in range(0, len(z), JUDGED_AT_ONCE)]
         densities = [np.asarray(_log_densities(self.network_, part)) for part in parts]
         values = np.concatenate(densities) if densities else np.empty(0)
-        logs: Floats = values.astype(np.float64) - np.log(standard.scale).sum()
-        return logs
+        return values.astype(np.float64) - float(np.log(standard.scale).sum())
 
     def score_samples(self, X: ArrayLike) -> Floats:
         """Return `log_density`, under scikit-learn's name; low values indicate anomalies.

@@ -134,8 +134,7 @@ class Field:
         """
         place = self.check_place(place)
         column: Floats = self.covariance[:, place]
-        column = column / (column[place] + self.noise)
-        return column
+        return column / (float(column[place]) + self.noise)
 
     @checked
     def observe(self, place: int, values: ArrayLike) -> Self:

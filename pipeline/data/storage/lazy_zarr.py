@@ -25,12 +25,4 @@ else:
     zarr_reading = LazyModule(f"{__package__}.zarr_reading")
     zarr_writer = LazyModule(f"{__package__}.zarr_writer")
 
-__all__ = [
-    "AnyArray",
-    "transactions",
-    "zarr",
-    "zarr_buffer",
-    "zarr_reading",
-    "zarr_sync",
-    "zarr_writer",
-]
+__all__ = ["transactions", "zarr", "zarr_buffer", "zarr_reading", "zarr_sync", "zarr_writer"]

@@ -31,7 +31,7 @@ from .urls import ICECHUNK, filesystem
 from .zarr_writer import NOTHING_COMMITTED, WriterStore
 
 if TYPE_CHECKING:
-    import icechunk
+    from icechunk import Repository, Session, Storage
 
 BRANCH = "main"
 BRANCH_FILE = f"refs/branch.{BRANCH}/ref.json"  # object that makes a place a repository
@@ -184,8 +184,7 @@ def _overtaken(url: str) -> WriterBusyError:
     )
 
 
-def _repository(url: str, make: bool = False) -> icechunk.Repository:
-    repository: icechunk.Repository
+def _repository(url: str, make: bool = False) -> Repository:
     icechunk = _icechunk(url)
     path = _local(url)
     if make and path is not None:
@@ -197,7 +196,7 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
         raise StoreError(f"{url}: not found")
     if path is not None and not path.is_dir():  # there Icechunk panics
         raise StoreError(f"{url}: not a folder")
-    repository = icechunk.Repository.open(_storage(url))
+    repository: Repository = icechunk.Repository.open(_storage(url))
     return repository
 
 
@@ -210,7 +209,7 @@ def _has_repository(url: str) -> bool:
     return _local(url) is None and read_bytes(f"{place}/{BRANCH_FILE}") is not None
 
 
-def _readable(session: icechunk.Session) -> Store:
+def _readable(session: Session) -> Store:
     """Return the store of a session whose snapshot has been read.
 
     Icechunk reads the snapshot with the first key and keeps it. If that fails, its `get` tells Zarr
@@ -274,16 +273,15 @@ def _make_empty(url: str, folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def _storage(url: str) -> icechunk.Storage:
-    storage: icechunk.Storage
+def _storage(url: str) -> Storage:
     icechunk = _icechunk(url)
     path = _local(url)
     if path is not None:
-        storage = icechunk.local_filesystem_storage(str(path))
-        return storage
+        folder: Storage = icechunk.local_filesystem_storage(str(path))
+        return folder
     bucket, _, prefix = url.removeprefix(f"{ICECHUNK}s3://").partition("/")
     endpoint = os.environ.get("AWS_ENDPOINT_URL")
-    storage = icechunk.s3_storage(
+    objects: Storage = icechunk.s3_storage(
         bucket=bucket,
         prefix=prefix,
         region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
@@ -292,7 +290,7 @@ def _storage(url: str) -> icechunk.Storage:
         force_path_style=endpoint is not None,
         from_env=True,
     )
-    return storage
+    return objects
 
 
 def _local(url: str) -> Path | None:

@@ -1,4 +1,4 @@
-# mypy: disallow-untyped-defs=False
+# mypy: disallow-untyped-defs=False, warn-return-any=False
 """Kernels of the exact k-th neighbour by all distances: many dimensions leave trees no branch."""
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ def bound_of_kth(values: NDArray[np.float32], k: int, guess: np.float32) -> np.f
     """
     if len(values) <= k + EXTRA_BLOCKS:
         return np.float32(np.inf)
-    high: np.float32
     low, high = extremes(values)
     middle = min(max(guess, low), high)
     for _ in range(HALVINGS):
@@ -97,15 +96,13 @@ def kth_smallest(values: NDArray[np.float32], k: int, scratch: NDArray[np.float3
         for value in values:
             if value < some[-1]:
                 insert(some, value)
-        least: np.float32 = some[-1]
-        return least
+        return some[-1]
     some = scratch[:n_larger]  # of k values and a few more, the few are fewer to keep in order
     some[:] = np.inf
     for value in values:
         if -value < some[-1]:
             insert(some, -value)
-    least = -some[-1]
-    return least
+    return -some[-1]
 
 
 @kernel()

@@ -32,8 +32,7 @@ def are_few_points(
     *others: object,
 ) -> bool:
     """Return whether the points of some bags are few numbers."""
-    are_few: bool = int(offsets[end] - offsets[begin]) * points.shape[1] <= INTERMEDIATE_NUMBERS
-    return are_few
+    return bool(int(offsets[end] - offsets[begin]) * points.shape[1] <= INTERMEDIATE_NUMBERS)
 
 
 def are_few_values(

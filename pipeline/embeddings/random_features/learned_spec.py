@@ -54,8 +54,7 @@ class LearnedSpec(ArraySpec):
     @property
     def n_features(self) -> int:
         """Number D of features."""
-        n_features: int = 2 * self.frequencies.shape[1]
-        return n_features
+        return int(2 * self.frequencies.shape[1])
 
     @property
     @override

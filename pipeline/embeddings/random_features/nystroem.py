@@ -170,8 +170,7 @@ class NystroemSpec(ArraySpec):
     @property
     def n_inputs(self) -> int:
         """Length s of an input row."""
-        n_inputs: int = self.landmarks.shape[1]
-        return n_inputs
+        return int(self.landmarks.shape[1])
 
     @property
     def n_features(self) -> int:

@@ -153,5 +153,4 @@ def _turned(rows: Floats) -> tuple[Floats, Floats]:
 def _largest_singular(matrix: Floats) -> float:
     gram = matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
     last = len(gram) - 1
-    largest: float = float(eigh(gram, eigvals_only=True, subset_by_index=(last, last))[0]) ** 0.5
-    return largest
+    return float(float(eigh(gram, eigvals_only=True, subset_by_index=(last, last))[0]) ** 0.5)

@@ -189,16 +189,14 @@ class SteinMoments(Sums):
         """Return the standard error of FSSD² over new points: 2 (μᵀ Σ μ / n)^½."""
         mean = self.first / self.n
         variance = float(mean @ self.second @ mean) / self.n - float(mean @ mean) ** 2
-        error: float = 2.0 * max(0.0, variance / self.n) ** 0.5
-        return error
+        return float(2.0 * max(0.0, variance / self.n) ** 0.5)
 
 
 def stein_features(scored: Scored, v: Floats, bandwidth: float) -> Floats:
     """τ(x) = [t(x) k(x, v_j) + b(x) ∇_x k(x, v_j)]_j / √(d J), shape (n, J d)."""
     k, xi = _parts(scored, v, bandwidth)
     tau: Floats = (k[:, :, None] * xi).reshape(len(scored), -1)
-    tau = tau / tau.shape[1] ** 0.5
-    return tau
+    return tau / float(tau.shape[1] ** 0.5)
 
 
 def learn_stein_locations(scored: Scored, v: Floats, bandwidth: float) -> tuple[Floats, float]:

@@ -48,15 +48,13 @@ class VariableFeatures:
     @property
     def n_features(self) -> int:
         """Numbers per row."""
-        n_features: int = 2 * self.omega.shape[1]
-        return n_features
+        return int(2 * self.omega.shape[1])
 
     def __call__(self, rows: Floats) -> Floats:
         """Return the features of rows (n, k), shape (n, 2 L)."""
         angle = rows @ self.omega
         waves: Floats = np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
-        waves = waves / self.omega.shape[1] ** 0.5
-        return waves
+        return waves / float(self.omega.shape[1] ** 0.5)
 
 
 @dataclass(frozen=True, eq=False)

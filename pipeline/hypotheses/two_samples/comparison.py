@@ -192,8 +192,7 @@ class TwoSamples:
             return float("nan")
         first, second = self.residuals(witness[:, None])
         linear = 4 * float((first**2).sum() + (second**2).sum())
-        error: float = max(linear - chance, chance / 4) ** 0.5
-        return error
+        return float(max(linear - chance, chance / 4) ** 0.5)
 
 
 @frozen_component

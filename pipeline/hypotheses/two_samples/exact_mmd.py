@@ -291,9 +291,8 @@ def _off_diagonal_mean(gram: Floats) -> float:
 
 
 def _centred(gram: Floats) -> Floats:
-    means = gram.mean(axis=0)
-    centred: Floats = gram - means - means[:, None] + means.mean()
-    return centred
+    means: Floats = gram.mean(axis=0)
+    return gram - means - means[:, None] + float(means.mean())
 
 
 def null_variance(centred: Floats, factor: float) -> float:

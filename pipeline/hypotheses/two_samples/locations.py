@@ -214,8 +214,7 @@ class MeanEmbeddings(LocationStatistic):
         noise = generator.standard_normal((self.n_locations, len(rows)))
         # Σ ε_i (x_i − x̄) / √n is normal with the rows' covariance, of any rank
         mean: Floats = rows.mean(axis=0)
-        shifts: Floats = noise @ (rows - mean) / len(rows) ** 0.5
-        return mean + shifts
+        return mean + noise @ (rows - mean) / float(len(rows) ** 0.5)
 
     @override
     def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:

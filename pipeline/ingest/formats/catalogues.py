@@ -593,8 +593,7 @@ def _has_columns(table: Any, names: Sequence[str]) -> bool:
 
 def _named(tables: Sequence[Any], name: str) -> bool:
     """Return whether several tables of FITS have this name."""
-    are_several: bool = sum(hdu.name.lower() == name.strip().lower() for hdu in tables) > 1
-    return are_several
+    return bool(sum(hdu.name.lower() == name.strip().lower() for hdu in tables) > 1)
 
 
 def _fits_column(

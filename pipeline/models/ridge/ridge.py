@@ -232,8 +232,7 @@ class _Fold:
         if self.solvers is None or not isinstance(self.solvers.usual, Spectrum):
             return False
         n_features, n_targets = self.solvers.usual.right_side.shape
-        is_small: bool = n_targets <= n_features
-        return is_small
+        return bool(n_targets <= n_features)
 
     @classmethod
     def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties, noise: float) -> _Fold:

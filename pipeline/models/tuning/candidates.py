@@ -67,9 +67,8 @@ class Candidate:
     @checked
     def estimator(self, base: Annotated[DoubleBasis, Instance()]) -> DoubleBasis:
         """Return an unfitted copy of ``base`` with the parameters of the candidate."""
-        made: DoubleBasis = clone(base).set_params(
-            embedding=clone(self.first), random_features=False
-        )
+        made: DoubleBasis = clone(base)
+        made.set_params(embedding=clone(self.first), random_features=False)
         if self.scale_multiplier is not None:
             second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
             made.set_params(random_features=second)

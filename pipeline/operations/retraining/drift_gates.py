@@ -302,8 +302,7 @@ def _scaled(values: Floats, outcome: Outcome, centre: bool) -> Floats:
         values = values - values.mean(axis=0)
     if outcome.units() is not None:
         return values / _root_mean(values.ravel())
-    scaled: Floats = values / np.array([_root_mean(column) for column in values.T])
-    return scaled
+    return values / np.array([_root_mean(column) for column in values.T], np.float64)
 
 
 def _root_mean(values: Floats) -> float:
