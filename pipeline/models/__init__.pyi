@@ -41,6 +41,9 @@ from .predictions.stored import (
 from .regressor import (
     DoubleBasisRegressor as DoubleBasisRegressor,
 )
+from .ridge_model import (
+    RidgeModel as RidgeModel,
+)
 from .saving import (
     save_model as save_model,
 )

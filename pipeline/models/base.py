@@ -135,7 +135,7 @@ class DoubleBasis(BaseEstimator):
         """
         model = self._fitted
         model.require_posterior()
-        scores = model.apply(X, model.score_rows, (2,))
+        scores = model.apply(X, model.score_rows, tail=(2,))
         return BagScores(scores[:, 0], scores[:, 1])
 
     @checked

@@ -132,7 +132,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         (n_bags,). A positive value predicts the second class.
         """
         model, n = self._fitted, len(self.classes_)
-        return model.apply(X, partial(_decision_scores, model), () if n == 2 else (n,))
+        return model.apply(X, partial(_decision_scores, model), tail=() if n == 2 else (n,))
 
     @checked
     def conformalize(
@@ -196,7 +196,9 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         """
         model = self._fitted
         model.require_calibration().rank(coverage)
-        return model.apply(X, partial(_sets, model, coverage), (len(self.classes_),), np.bool_)
+        return model.apply(
+            X, partial(_sets, model, coverage), tail=(len(self.classes_),), dtype=np.bool_
+        )
 
     @checked
     def score(

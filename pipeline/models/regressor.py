@@ -243,7 +243,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             return model.predict(X)
         model.require_posterior()
         tail = (2, *model.outcome.stored()["predictions"].tail)
-        both = model.apply(X, partial(_deviations, model), tail, are_parts_alike=True)
+        both = model.apply(X, partial(_deviations, model), tail=tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
     @checked
@@ -342,7 +342,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         model.require_calibration().rank(coverage)
         tail = (2, *model.outcome.stored()["predictions"].tail)
         columns = MoreColumns(INTERVAL_COLUMNS, coverage)
-        both = model.apply(X, partial(_stacked_columns, model, columns), tail, are_parts_alike=True)
+        both = model.apply(
+            X, partial(_stacked_columns, model, columns), tail=tail, are_parts_alike=True
+        )
         return both[:, 0], both[:, 1]
 
     @checked

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..core import Function, Instance, Integer, ListOf, OneOf, Real, checked
 from ..core.arrays import Bools, Floats, Integers
-from ..core.errors import ModelError
+from ..core.errors import ModelError, ParameterError
 from ..core.units import in_units, units_of
-from ..data.bags.bags import Bags, as_bags
+from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..data.bags.html import html_table
 from ..data.labelled.frame_columns import from_frame
 from ..data.labelled.inputs import BagsLike
@@ -55,6 +56,7 @@ from .ridge.moments import MANY_TARGETS
 from .ridge.ridge import RidgeSolution
 from .ridge.statistics_kernels import linear_predictions
 
+ARRAYS = "predictions", "probabilities"
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 NO_CALIBRATION = (
     "the model has no calibration data; fit it with holdout=0.1, or call model.conformalize(X, y, "
@@ -105,6 +107,24 @@ class RidgeModel:
         Trees of a fit whose ``head`` has trees.
     line : LinearHead or None
         Linear model of a fit with ``head="stack"``.
+
+    See Also
+    --------
+    DoubleBasisRegressor : Fit such a model, which is its ``model_``.
+    load_model : Read a saved estimator.
+    StreamingRidge : Ridge regression of plain rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.models import RidgeModel
+    >>> model = DoubleBasisRegressor('moments', alpha=1e-3).fit(X, y).model_
+    >>> isinstance(model, RidgeModel), model.predict(X[:3]).shape
+    (True, (3,))
     """
 
     features: FeatureMap
@@ -142,17 +162,40 @@ class RidgeModel:
 
     # ------------------------------------------------------------------ predicting
 
-    def predict(self, X: BagsLike, array: str = "predictions") -> PredictionArray:
-        """Return one of the arrays of `Prediction`; for a store it is lazy and chunked by bags."""
-        column = self.outcome.stored()[array]
-        of_bags = partial(_predicted_array, self, array)  # which travels to workers
-        return self.apply(X, of_bags, column.tail, column.dtype)
+    @checked
+    def predict(
+        self, X: BagsLike, array: Annotated[str, OneOf(*ARRAYS)] = "predictions"
+    ) -> PredictionArray:
+        """Return the predictions of bags, a row per bag; for a store they are a lazy dask.array.
 
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        array : {"predictions", "probabilities"}, default "predictions"
+            Array of the predictions: numbers, classes or coefficients of densities, or, of a
+            classifier, the probabilities of its classes, shape (n_bags, n_classes).
+
+        Raises
+        ------
+        ModelError
+            If the bags have another dimension, or other names of coordinates, than the bags fitted.
+        ParameterError
+            If the model does not predict this array.
+        """
+        arrays = self.outcome.stored()
+        if array not in arrays:
+            raise ParameterError(f"predict: the model does not predict {array!r}; leave array out")
+        column = arrays[array]
+        of_bags = partial(_predicted_array, self, array)  # which travels to workers
+        return self.apply(X, of_bags, tail=column.tail, dtype=column.dtype)
+
+    @checked
     def apply(
         self,
         X: BagsLike,
-        of_bags: Callable[[Bags], NDArray[Any]],
-        tail: tuple[int, ...],
+        of_bags: Annotated[Callable[[Bags], NDArray[Any]], Function],
+        *,
+        tail: Annotated[Sequence[int], ListOf(Integer(0))],
         dtype: DTypeLike = np.float64,
         are_parts_alike: bool = False,
     ) -> PredictionArray:
@@ -173,12 +216,17 @@ class RidgeModel:
             with warning_of_outside(bags):
                 return of_bags(bags)
         check_names(self.report, X)
-        self.check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
-        return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype, are_parts_alike)
+        self._check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
+        return lazy_predictions(
+            of_bags, self.prediction_cost, X, tuple(tail), dtype, are_parts_alike
+        )
 
-    def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
+    @checked
+    def predicted(
+        self, bags: BagsInMemory, columns: Annotated[MoreColumns, Instance()] = NO_COLUMNS
+    ) -> Prediction:
         """Return the prediction for bags in memory, with more columns; see `with_columns`."""
-        bags = in_fitted_order(bags, self.report)
+        bags = in_fitted_order(as_bags(bags), self.report)
         scored = not {*columns.names}.isdisjoint(POSTERIOR_COLUMNS)
         folded = not {*columns.names}.isdisjoint((*INTERVAL_COLUMNS, SET))
         prediction = self.with_columns(self._rows(bags, scored, folded), columns)
@@ -275,11 +323,11 @@ class RidgeModel:
             raise ModelError(NO_POSTERIOR)
         return self.posterior
 
-    def score_rows(self, bags: Bags) -> Floats:
+    def score_rows(self, bags: BagsInMemory) -> Floats:
         """Return leverage and Mahalanobis distance of bags in memory, shape (n_bags, 2)."""
         return self._rows(bags, scored=True).scores
 
-    def interval_rows(self, bags: Bags) -> PredictedRows:
+    def interval_rows(self, bags: BagsInMemory) -> PredictedRows:
         """Return the rows from which intervals are computed, for bags in memory."""
         return self._rows(bags, folded=True)
 
@@ -293,11 +341,12 @@ class RidgeModel:
             return self.features.cost
         return self.features.cost + TreeInputs(self.features).cost + self.trees.cost
 
-    def decision_rows(self, bags: Bags) -> Floats:
+    def decision_rows(self, bags: BagsInMemory) -> Floats:
         """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (Oliva 2018, eq. 3.15)."""
         return self._rows(bags).values
 
-    def folded(self, rounding: float) -> FoldedModel:
+    @checked
+    def folded(self, rounding: Annotated[float, Real(gt=0)]) -> FoldedModel:
         """Return the `FoldedModel` of this model, with penalties per unit of weight fitted."""
         weight = float(self.report.get("weight_fitted", self.report["n_bags_fitted"]))
         alpha = self.solution.alpha / weight
@@ -305,16 +354,18 @@ class RidgeModel:
         features, outcome = self.features, self.outcome
         return FoldedModel(features, outcome, self.precision, rounding, alpha, beside)
 
-    def check_dims(self, n_dims: int, other: str) -> None:
+    def _check_dims(self, n_dims: int, other: str) -> None:
         """Raise ModelError unless bags have the dimension of those fitted."""
         if n_dims != self.features.n_dims:
             raise ModelError(
                 f"the model was fitted on bags of dimension {self.features.n_dims}, {other}"
             )
 
-    def _rows(self, bags: Bags, scored: bool = False, folded: bool = False) -> PredictedRows:
-        bags = in_fitted_order(bags, self.report)
-        self.check_dims(bags.n_dims, f"these have {bags.n_dims}")
+    def _rows(
+        self, bags: BagsInMemory, scored: bool = False, folded: bool = False
+    ) -> PredictedRows:
+        bags = in_fitted_order(as_bags(bags), self.report)
+        self._check_dims(bags.n_dims, f"these have {bags.n_dims}")
         n, k = len(bags), len(self.solution.intercept)
         out, posterior = np.empty((n, k)), self.require_posterior() if scored else None
         calibration = self.calibration if folded else None
@@ -352,7 +403,7 @@ class RidgeModel:
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return PredictedRows(out, scores, spread, of_folds, scales)
 
-    def knowing_bags(self, labelled: Iterable[Batch], weights: Weights | None = None) -> Self:
+    def knowing_bags(self, labelled: Iterable[Batch], weights: Weights | None) -> Self:
         """Return the model whose posterior separates the noise of labels from the noise of bags.
 
         ``labelled`` are some of the bags fitted; bags of weight 0 are ignored.

@@ -99,6 +99,20 @@ MODEL_EXAMPLES: dict[str, Example] = {
         summary=lambda w: {"X": w.arrays, "y": w.answers},
         **dict.fromkeys(("fit", "score"), lambda w: {"X": w.arrays, "responses": w.answers}),
     ),
+    **calls(
+        "RidgeModel.",
+        lambda w: w.regressor.model_,
+        predicted=lambda w: {"bags": w.arrays},
+        interval_rows=lambda w: {"bags": w.arrays},
+        decision_rows=lambda w: {"bags": w.arrays},
+        predict=lambda w: {"X": w.arrays},
+        apply=lambda w: {"X": w.arrays, "of_bags": len, "tail": ()},
+        folded={"rounding": 1e-9},
+    ),
+    "RidgeModel.score_rows": lambda w: (
+        w.unfitted().set_params(uncertainty=True).fit(w.arrays, w.y).model_.score_rows,
+        {"bags": w.arrays},
+    ),
     "KernelSmoother": used(models.KernelSmoother, "predict", embedding="embedding"),
     **calls(
         "KernelSmoother.",

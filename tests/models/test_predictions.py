@@ -12,6 +12,7 @@ from bagbasis import (
     DataError,
     DoubleBasisClassifier,
     ModelError,
+    ParameterError,
     ProjectionEmbedding,
     features,
 )
@@ -55,6 +56,16 @@ def test_lazy_predictions(store, name):
         shares = model.predict_proba(store)
         assert shares.shape == (N, 3)
         np.testing.assert_allclose(shares.compute(), model.predict_proba(BAGS), atol=1e-12)
+
+
+def test_arrays_that_a_model_predicts():
+    """Of `RidgeModel`: a classifier has probabilities, and other words are refused by name."""
+    model = fitted("classes")
+    probabilities = model.model_.predict(BAGS, "probabilities")
+    np.testing.assert_array_equal(probabilities, model.predict_proba(BAGS))
+    for name, array in (("classes", "scores"), ("one target", "probabilities")):
+        with pytest.raises(ParameterError, match=array):
+            fitted(name).model_.predict(BAGS, array)
 
 
 def test_lazy_predictions_of_no_bags(tmp_path):

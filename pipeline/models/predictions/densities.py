@@ -30,7 +30,7 @@ class AppliedModel(JudgedModel, Protocol):
     """A model that computes rows for the bags of a store, too."""
 
     def apply(
-        self, X: BagStore, of_bags: Callable[[Bags], NDArray[Any]], tail: tuple[int, ...]
+        self, X: BagStore, of_bags: Callable[[Bags], NDArray[Any]], *, tail: tuple[int, ...]
     ) -> PredictionArray:
         """Return the rows that ``of_bags`` computes, each of shape ``tail``, lazily."""
         ...
@@ -109,7 +109,7 @@ class DensityPrediction(Generic[_Model]):
             n_dims = spec_of(model).n_dims
             tail = (len(points),) if points is not None else (int(grid or 0),) * n_dims
             values = partial(density_values, model, at=points, grid=grid, project=project)
-            return model.apply(X, values, tail)
+            return model.apply(X, values, tail=tail)
         bags = as_bags(X)
         with warning_of_outside(bags):
             return density_values(model, bags, points, grid, project)

@@ -81,6 +81,7 @@ class SmootherModel:
         self,
         X: BagStore,
         of_bags: Callable[[Bags], NDArray[Any]],
+        *,
         tail: tuple[int, ...],
         dtype: DTypeLike = np.float64,
     ) -> LazyArray:

@@ -243,7 +243,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
                     "out, and take a progress bar of Dask for compute()"
                 )
             column = model.outcome.stored()["predictions"]
-            return model.apply(X, model.predict, column.tail, column.dtype)
+            return model.apply(X, model.predict, tail=column.tail, dtype=column.dtype)
         new_bags = as_bags(X)
         with warning_of_outside(new_bags):
             return model.predict(new_bags, progress)
