@@ -56,7 +56,7 @@ from .ridge.moments import MANY_TARGETS
 from .ridge.ridge import RidgeSolution
 from .ridge.statistics_kernels import linear_predictions
 
-ARRAYS = "predictions", "probabilities"
+PREDICTED_ARRAYS = "predictions", "probabilities"
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 NO_CALIBRATION = (
     "the model has no calibration data; fit it with holdout=0.1, or call model.conformalize(X, y, "
@@ -164,7 +164,7 @@ class RidgeModel:
 
     @checked
     def predict(
-        self, X: BagsLike, array: Annotated[str, OneOf(*ARRAYS)] = "predictions"
+        self, X: BagsLike, array: Annotated[str, OneOf(*PREDICTED_ARRAYS)] = "predictions"
     ) -> PredictionArray:
         """Return the predictions of bags, a row per bag; for a store they are a lazy dask.array.
 

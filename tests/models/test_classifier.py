@@ -16,9 +16,8 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.models import permutation_importance
+from bagbasis.models import RidgeModel, permutation_importance
 from bagbasis.models.fitted_model import PredictedRows
-from bagbasis.models.ridge_model import RidgeModel
 from tests.models.splits import held_out
 from tests.oracles.labelled import labelled_bags, stored
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor, as_bags, load_model
+from bagbasis.models import RidgeModel
 from bagbasis.models.intervals import error_scale, fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
 from bagbasis.models.intervals.error_scale import ErrorRows, ErrorScale
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
-from bagbasis.models.ridge_model import RidgeModel
 from tests.models.predicting import bases, regressor
 from tests.oracles.conformal import intervals_by_folds
 from tests.oracles.labelled import stored

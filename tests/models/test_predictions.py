@@ -59,7 +59,7 @@ def test_lazy_predictions(store, name):
 
 
 def test_arrays_that_a_model_predicts():
-    """Of `RidgeModel`: a classifier has probabilities, and other words are refused by name."""
+    """A classifier has probabilities, and other words are refused by name."""
     model = fitted("classes")
     probabilities = model.model_.predict(BAGS, "probabilities")
     np.testing.assert_array_equal(probabilities, model.predict_proba(BAGS))
