@@ -256,6 +256,15 @@ class OneOf(Constraint[Any]):
         raise UnfitError
 
     @override
+    def nearest(self, value: object) -> str:
+        """Return the most similar text; for a number, the text of which YAML makes this number."""
+        texts = self.choices_of_text()
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            text = next((text for text in texts if text.isdecimal() and int(text) == value), None)
+            return "" if text is None else f" (did you mean {text!r}, in YAML with the quotes?)"
+        return super().nearest(value)
+
+    @override
     def choices_of_text(self) -> Iterable[str]:
         return [choice for choice in self.choices if isinstance(choice, str)]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..core import Integer, documented
+from ..core import Integer, Pair, documented, keep_checked
 from ..core.arrays import Floats, Integers
-from ..core.errors import ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.responses import Responses
 
@@ -21,6 +20,8 @@ MAX_BAG_VALUES = 2**28  # largest number of coordinates in a bag, which is made 
 _BLOCK_VALUES = 2**21  # largest number of coordinates in a block: 8 MiB
 
 LabelledBlock = tuple[Bags, Floats]
+DatasetSeed = Annotated[int, Integer(0, 2**32 - 1)]
+BagSize = Annotated[int | tuple[int, int], Integer(1) | Pair(Integer(1), Integer(1))]
 
 
 class ResponseBlock(NamedTuple):
@@ -43,7 +44,7 @@ class Dataset(ABC):
 
     Parameters
     ----------
-    seed : int in [0, 2^32)
+    seed
         Seed for drawing the bags. Different seeds give independent bags of the same kind.
 
     Attributes
@@ -73,11 +74,11 @@ class Dataset(ABC):
     box: ClassVar[Sequence[tuple[float, float]] | None] = None
     class_names: ClassVar[Mapping[str, Sequence[str]]] = {}
 
-    seed: int = 0
+    seed: DatasetSeed = 0
 
     def __post_init__(self) -> None:
-        """Check that parameters are in range."""
-        Integer(0, 2**32 - 1).check("seed", self.seed)
+        """Check the declared parameters."""
+        keep_checked(self)
 
     @property
     @abstractmethod
@@ -156,15 +157,11 @@ class RandomDataset(Dataset):
         uniform in lo … hi, both included.
     """
 
-    n_points: int | tuple[int, int] = 200
+    n_points: BagSize = 200
 
     def __post_init__(self) -> None:
-        """Check that parameters are in range."""
+        """Check that a bag fits in memory."""
         super().__post_init__()
-        if isinstance(self.n_points, (list, tuple)):
-            if len(self.n_points) != 2:
-                raise ParameterError(f"n_points is {self.n_points}; expected a number or (lo, hi)")
-            object.__setattr__(self, "n_points", tuple(self.n_points))
         lo, hi = self._size_range
         most = MAX_BAG_VALUES // self.n_dims
         Integer(1, most).check("n_points", lo)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class DensityMapping(RandomDataset, ResponseDataset):
         Number of points in a bag.
     n_response_points
         Number of points in a response.
-    seed : int
+    seed
         Seed for drawing the bags.
 
     See Also
@@ -63,12 +63,7 @@ class DensityMapping(RandomDataset, ResponseDataset):
     response_dims = 2
     response_box = box
 
-    n_response_points: int = 200
-
-    def __post_init__(self) -> None:
-        """Check that parameters are in range."""
-        super().__post_init__()
-        Integer(1, MAX_BAG_VALUES // BLOCK).check("n_response_points", self.n_response_points)
+    n_response_points: Annotated[int, Integer(1, MAX_BAG_VALUES // BLOCK)] = 200
 
     @checked
     def mixtures(self, index: int) -> Mixtures:

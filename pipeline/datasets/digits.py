@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -33,9 +33,9 @@ class Digits(Dataset):
 
     Parameters
     ----------
-    split : {"all", "train", "test"}
+    split
         Part of the images: "train" has 70 % of each class, "test" the other 30 %.
-    seed : int in [0, 2^32)
+    seed
         Seed for drawing the split.
 
     See Also
@@ -57,12 +57,7 @@ class Digits(Dataset):
     target_names = ("digit",)
     class_names: ClassVar = {"digit": tuple("0123456789")}
 
-    split: str = "all"
-
-    def __post_init__(self) -> None:
-        """Check that parameters are in range."""
-        super().__post_init__()
-        OneOf("all", "train", "test").check("split", self.split)
+    split: Annotated[str, OneOf("all", "train", "test")] = "all"
 
     @property
     def n_bags(self) -> int:

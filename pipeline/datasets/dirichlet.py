@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Dirichlet(RandomDataset):
         d - 1 coordinates.
     n_points : int or (lo, hi)
         Number of points in a bag.
-    seed : int
+    seed
         Seed for drawing the bags.
 
     See Also
@@ -53,12 +53,7 @@ class Dirichlet(RandomDataset):
 
     name: ClassVar[str] = "dirichlet"
 
-    n_categories: int = 3
-
-    def __post_init__(self) -> None:
-        """Check that parameters are in range."""
-        Integer(2, MAX_DIMS).check("n_categories", self.n_categories)
-        super().__post_init__()
+    n_categories: Annotated[int, Integer(2, MAX_DIMS)] = 3
 
     @property
     def n_dims(self) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from ..core import OneOf
 from ..core.arrays import Floats, Integers
-from ..core.errors import ParameterError
 from ..data.bags.bags import Bags, offsets_of
 from .base import LabelledBlock, RandomDataset, block_rng
 from .mixtures import Mixtures
@@ -39,9 +39,9 @@ class GMMComponents(RandomDataset):
     ----------
     n_points : int or (lo, hi)
         Number of points in a bag.
-    variant : {"001", "004"}
+    variant
         Distribution of the covariances, see above.
-    seed : int
+    seed
         Seed for drawing the bags.
 
     See Also
@@ -63,15 +63,7 @@ class GMMComponents(RandomDataset):
     target_names = ("n_components",)
     box: ClassVar = ((-HALF_WIDTH, HALF_WIDTH),) * 2
 
-    variant: str = "001"
-
-    def __post_init__(self) -> None:
-        """Check that parameters are in range."""
-        super().__post_init__()
-        if not isinstance(self.variant, str) or self.variant not in ("001", "004"):
-            raise ParameterError(
-                f'variant is {self.variant!r}; expected "001" or "004" (in YAML with the quotes)'
-            )
+    variant: Annotated[str, OneOf("001", "004")] = "001"
 
     def densities(self, index: int) -> Mixtures:
         """Return the mixtures from which the bags of a block are drawn."""

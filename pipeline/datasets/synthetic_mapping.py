@@ -8,10 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from ..core import Integer
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
-from .base import LabelledBlock, RandomDataset, block_rng
+from .base import DatasetSeed, LabelledBlock, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 from .registered import DATASETS
 
@@ -55,11 +54,11 @@ class SyntheticMapping(RandomDataset):
 
     Parameters
     ----------
-    mapping_seed : int in [0, 2^32)
+    mapping_seed
         Seed for drawing f. Use the same value for training and test bags, and another ``seed``.
     n_points : int or (lo, hi)
         Number of points in a bag. In the thesis it grows as N^(3/5) with the number N of bags.
-    seed : int
+    seed
         Seed for drawing the bags.
 
     See Also
@@ -80,12 +79,7 @@ class SyntheticMapping(RandomDataset):
     target_names = ("f",)
     box: ClassVar = ((0.0, 1.0),)
 
-    mapping_seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check that parameters are in range."""
-        super().__post_init__()
-        Integer(0, 2**32 - 1).check("mapping_seed", self.mapping_seed)
+    mapping_seed: DatasetSeed = 0
 
     def mapping(self) -> tuple[Floats, IntervalMixtures]:
         """Return the coefficients θ of f, shape (10,), and the densities g."""

@@ -124,7 +124,11 @@ def test_blocks_of_large_bags_hold_fewer_bags() -> None:
         ("gmm", {}, "name is 'gmm'; expected one of .*'gmm_components'"),
         ("dirichlet", {"n_point": 5}, "no parameter 'n_point'.*'n_points'"),
         ("dirichlet", {"n_points": (5, 4)}, "n_points is 4; expected an integer from 5 to"),
-        ("dirichlet", {"n_points": (1, 2, 3)}, "n_points is .*lo, hi"),
+        ("dirichlet", {"n_points": (1, 2, 3)}, "n_points is .*or a pair"),
+        ("dirichlet", {"n_points": 2**28}, "n_points is .*from 1 to 134217728"),
+        ("dirichlet", {"seed": 2**32}, "seed is 4294967296; expected an integer from 0 to"),
+        ("gmm_components", {"variant": 4}, "variant is 4 .*mean '004', in YAML with the quotes"),
+        ("digits", {"split": "trian"}, "split is 'trian' .*'train'.*'all', 'train', 'test'"),
     ],
 )
 def test_wrong_parameters_are_named(name: str, params: dict, message: str) -> None:

@@ -68,7 +68,7 @@ class NBody(ResponseDataset):
         Times a box is cut. Each view after the first shifts the periodic box by up to a cube and
         turns or mirrors it by one of the 48 symmetries of the cube, both drawn at random: more
         pairs of the same statistics from the same simulation, though not independent ones.
-    omega_m, omega_b, h, n_s, sigma8 : float
+    omega_m, omega_b, h, n_s, sigma8
         See `Cosmology`.
     seed
     """
