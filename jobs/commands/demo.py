@@ -6,14 +6,16 @@ import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
+
+from bagbasis.datasets import Digits, GMMComponents
 
 from ..cluster import running_on
 from ..configs.config import ClusterConfig, DirectoryConfig, Section
 from ..configs.model_sections import ModelSection
-from ..configs.sections import EmbeddingName
+from ..configs.sections import EmbeddingName, parameter_of, with_parameters
 from ..configs.sequence_section import RidgeSection
 from ..terminal import Terminal
 from . import evaluate, fit, generate
@@ -60,31 +62,43 @@ def _mixture_model() -> Regressor:
     )
 
 
-class DigitsSection(Section):
+@with_parameters(Digits, only={"seed"})
+class DigitsData(Section):
+    """Keys for the handwritten digits."""
+
+    if TYPE_CHECKING:
+        seed: int = 0
+
+
+class DigitsSection(DigitsData):
     """The part on handwritten digits."""
 
-    seed: int = Field(
-        default=0,
-        ge=0,
-        description="random seed for drawing the fitted 70 %",
-    )
     model: Classifier = Field(default_factory=_digits_model, description="what is fitted")
 
 
-class MixtureSection(Section):
+@with_parameters(
+    {
+        "n_points": parameter_of(GMMComponents, "n_points"),
+        "variant": parameter_of(GMMComponents, "variant"),
+        "seed": parameter_of(
+            GMMComponents, "seed", "Seed for drawing the bags; bags to predict have seed + 1"
+        ),
+    }
+)
+class MixtureData(Section):
+    """Keys for the mixtures."""
+
+    if TYPE_CHECKING:
+        n_points: int | list[int] = 200
+        variant: str = "001"
+        seed: int = 0
+
+
+class MixtureSection(MixtureData):
     """The part on counting mixture components."""
 
     n_train: int = Field(default=28_000, ge=10, description="bags that are fitted")
     n_test: int = Field(default=2_000, ge=1, description="bags that are predicted")
-    n_points: int = Field(default=200, ge=1, description="points in a bag")
-    variant: Literal["001", "004"] = Field(
-        default="001", description="how the covariances are drawn"
-    )
-    seed: int = Field(
-        default=0,
-        ge=0,
-        description="random seed; bags to predict are drawn with seed + 1",
-    )
     model: Regressor = Field(default_factory=_mixture_model, description="what is fitted")
 
 
@@ -163,9 +177,10 @@ def _digits(
 def _mixture(
     config: MixtureSection, model: ModelSection, where: Path, console: Terminal
 ) -> dict[str, Any]:
+    sizes = config.n_points if isinstance(config.n_points, list) else [config.n_points]
+    n_points = " to ".join(map(str, sizes))
     console.heading(
-        f"Mixture counting: how many Gaussians were {config.n_points} points in the plane drawn "
-        "from?"
+        f"Mixture counting: how many Gaussians were {n_points} points in the plane drawn from?"
     )
     params = {"n_points": config.n_points, "variant": config.variant}
     seeds = ({"seed": config.seed}, {"seed": config.seed + 1})

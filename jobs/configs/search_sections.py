@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from bagbasis.core import parameters_of
+from bagbasis.core import Integer, constraints_of, parameters_of
 from bagbasis.core.config_errors import accepted_by
+from bagbasis.core.constraints import members_of
 from bagbasis.core.errors import ConfigError, closest
+from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.embeddings.kinds import INNER
 from bagbasis.models import Search
 from bagbasis.models.tuning.few_bags import TUNED_AT_ONCE
@@ -33,11 +35,7 @@ RUNGS = ("eta", "first_bags", "seed", "join", "heads")
 _WIDTHS = parameters_of(Search)["scale_multipliers"]
 MULTIPLIERS = list(_WIDTHS.default)
 _COMPARED = [title_of(section_of(embedding).model_dump()) for embedding in Search.auto().embeddings]
-# The first that is set is searched.
-SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins", "n_components")
 WIDTH_FACTORS = (0.7, 1.0, 1.4)
-# By the given bandwidth, as fractions of a side.
-BANDWIDTHS_TRIED = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}
 
 
 class ScaleSearch(Section):
@@ -109,14 +107,16 @@ def embeddings_of(candidates: dict[str, Any] | list[Any] | None, base: Section) 
 
 def default_search(base: Section) -> dict[str, list[Any]]:
     """Return values around an embedding's main smoothness parameter; nothing if it has none."""
-    for name in SMOOTHNESS:
-        value = getattr(base, name, None)
-        if value is None or (name == "n_components" and isinstance(value, float)):
+    if is_automatic(base):
+        return {}
+    kind = EMBEDDINGS[_kind(base)]
+    for name, tried in kind.smoothness.items():
+        value, accepts = getattr(base, name), constraints_of(kind)[name]
+        counts = any(isinstance(member, Integer) for member in members_of(accepts))
+        if value is None or (counts and isinstance(value, float)):
             continue  # 1.4 times a fraction of the variance may be none
         if isinstance(value, str):
-            return {
-                name: [value, *(BANDWIDTHS_TRIED.get(value, []) if name == "bandwidth" else [])]
-            }
+            return {name: [value, *tried.get(value, ())]}
         if isinstance(value, int):
             return {name: sorted({max(1, round(factor * value)) for factor in WIDTH_FACTORS})}
         return {name: [round(factor * value, 6) for factor in WIDTH_FACTORS]}

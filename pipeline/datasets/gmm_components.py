@@ -40,7 +40,7 @@ class GMMComponents(RandomDataset):
     n_points : int or (lo, hi)
         Number of points in a bag.
     variant
-        Distribution of the covariances, see above.
+        Distribution of the covariances. Both are described above.
     seed
         Seed for drawing the bags.
 

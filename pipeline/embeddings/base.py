@@ -492,6 +492,11 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     """Name under which the embedding is registered."""
     nesting: ClassVar[int] = 0
     """Level of the embedding: it may contain embeddings of lower levels."""
+    smoothness: ClassVar[Mapping[str, Mapping[str, Sequence[float]]]] = {}
+    """Parameters for the resolution; a search varies the first of them that is not None.
+
+    Each has the numbers to try next to a word, such as "auto"; a number is varied by factors.
+    """
 
     @abstractmethod
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> Spec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -24,7 +24,7 @@ from .hdd_spec import (
     reached,
 )
 from .kinds import embedding
-from .projection import Norm
+from .projection import Norm, ProjectionEmbedding
 
 _RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
 _MIN_RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
@@ -116,6 +116,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     80
     """
 
+    smoothness: ClassVar = ProjectionEmbedding.smoothness
     distance: Distance = field(default="js", kw_only=False)
     n_per_dim: Functions | None = None
     max_norm: Norm | None = None

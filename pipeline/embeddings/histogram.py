@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +165,7 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     80
     """
 
+    smoothness: ClassVar = {"n_bins": {}}
     distance: HistogramDistance = "js"
     n_bins: Bins = 10
     n_lambdas: Annotated[int, Integer(1)] = 3

@@ -191,6 +191,7 @@ class MeanMapEmbedding(UnboundedEmbedding[MeanMapSpec]):
     (80, 64)
     """
 
+    smoothness: ClassVar = {"bandwidth": {"median": (0.1, 0.2, 0.4)}}
     kernel: KernelName = "gaussian"
     n_features: Frequencies = 256
     bandwidth: _Bandwidth | Annotated[str, OneOf("median")] = "median"

@@ -27,6 +27,7 @@ Norm = Annotated[float, Real(ge=0)]
 _Bandwidth = Annotated[float, Real(gt=0, kind=OF_SIDE)]
 Auto = Annotated[str, OneOf("auto")]
 
+_BANDWIDTHS = {"auto": (0.02, 0.03, 0.05)}  # tried next to the choice, as fractions of a side
 _MIN_RESOLVED = 3  # with fewer cosines no candidate bandwidth is resolved
 
 
@@ -162,6 +163,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     (80, 25)
     """
 
+    smoothness: ClassVar = {"bandwidth": _BANDWIDTHS, "max_norm": {}, "n_per_dim": {}}
     basis: Basis = "cosine"
     n_per_dim: Functions | Auto | None = 10
     max_norm: Norm | Auto | None = None

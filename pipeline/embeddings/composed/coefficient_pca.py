@@ -177,6 +177,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
 
     _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
 
+    smoothness: ClassVar = {"n_components": {}}
     embedding: InnerEmbedding = field(default=None, kw_only=False)
     n_components: Annotated[int, Integer(1)] | Annotated[float, Fraction] = 64
     whiten: bool = False
