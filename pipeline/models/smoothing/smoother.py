@@ -112,7 +112,6 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import NDArray
     >>> rng = np.random.default_rng(0)
     >>> y = rng.uniform(0.5, 2.0, 80)
     >>> X = [rng.normal(0, s, (30, 2)) for s in y]
