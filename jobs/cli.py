@@ -6,6 +6,7 @@ Jobs and the library are imported only when a job runs, so that ``bags --help`` 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -43,6 +44,16 @@ DEBUG = "Show tracebacks and the library's log."
 
 class JobCommand(click.Command):
     """A job's command; its help ends with the keys of its config and the job's exit codes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; a key that is written as an option, --key, is told how to be set."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if not error.possibilities:
+                key = error.option_name.lstrip("-").replace("-", "_")
+                error.message += f" A key of the config is set by --set {key}=VALUE."
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the keys of the job's config, and its exit codes.
@@ -227,6 +238,9 @@ def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[st
     return None, {JOBS[name].shortcut: what}
 
 
+_KEY_AND_VALUE = re.compile(r"[a-z_]+(\.[a-z_]+)*=")
+
+
 def _job_command(name: str) -> click.Command:
     job = JOBS[name]
     words = [name.removesuffix("_url").upper() for name in (job.shortcut, *job.more) if name]
@@ -241,6 +255,9 @@ def _job_command(name: str) -> click.Command:
         output: str | None = None,
     ) -> None:
         context = click.get_current_context()
+        for word in words:
+            if _KEY_AND_VALUE.match(word) and not Path(word).exists():
+                raise click.UsageError(f"{word!r}: a key is set by --set {word}", context)
         what = words[0] if words else None
         more = words[1:]
         if len(more) > len(job.more):

@@ -69,7 +69,7 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
     if first["type"] == "extra_forbidden":
         name, names = str(first["loc"][-1]), list(owner["properties"])
         key = ".".join([*keys, name])
-        hint = closest(name, names)
+        hint = _elsewhere(schema, name) or closest(name, names)
         own = f" (this is bagbasis {version('bagbasis')}; newer versions may have more)"
         text = f"unknown key {key!r}{hint}; the keys here are {', '.join(names)}"
         return WrongValue(key, text if hint else text + own)
@@ -93,6 +93,12 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
     if isinstance(value, (bool, int, float, date)) and "a string" in expected:
         expected += "; YAML reads no, 1 or 2024-01-01 as text only in quotes, 'no'"
     return WrongValue(key, f"key {key!r} is {shown(value)}; {expected}")
+
+
+def _elsewhere(schema: Schema, name: str) -> str:
+    """Return a hint at the shortest dotted key with this name in another section, if there is."""
+    keys = [key for _, key, _ in _rows(schema, schema, "") if key.split(".")[-1] == name]
+    return f" (did you mean {min(keys, key=len)!r}?)" if keys else ""
 
 
 def _missing_keys(schema: Schema, error: ValidationError) -> dict[str, str]:

@@ -147,6 +147,25 @@ def test_jobs_have_the_names_that_people_type(words):
     assert "too many arguments: 'x'" in refused(2, "config", *words, "x")
 
 
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("data_url=bags.zarr", "a key is set by --set data_url=bags.zarr"),
+        ("model.alpha=1", "a key is set by --set model.alpha=1"),
+        ("--data-url", "--set data_url=VALUE"),
+    ],
+)
+def test_keys_that_are_written_as_words_or_options(word, advice):
+    assert advice in refused(2, "fit", word, "bags.zarr")
+
+
+def test_a_folder_with_an_equals_sign_is_a_place(tmp_path, monkeypatch):
+    """As folders of Hive have."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "year=2024").mkdir()
+    assert "year=2024: no bag store yet" in refused(1, "info", "year=2024")
+
+
 def test_module_and_script_are_the_same():
     """python -m bagbasis.jobs is bags."""
     out, err = python("-m", "bagbasis.jobs", "--version").communicate()

@@ -18,6 +18,12 @@ FIT = CONFIGS / "fit.yaml"
     [
         ({"modell__alpha": 1}, ["unknown key 'modell'", "did you mean 'model'?", "data_url"]),
         ({"model__alhpa": 1}, ["unknown key 'model.alhpa'", "did you mean 'alpha'?", "precision"]),
+        ({"alpha": 1}, ["unknown key 'alpha'", "did you mean 'model.alpha'?"]),
+        (
+            {"n_per_dim": 4},
+            ["unknown key 'n_per_dim'", "did you mean 'model.embedding.n_per_dim'?"],
+        ),
+        ({"model__overwrite": "true"}, ["'model.overwrite'", "did you mean 'overwrite'?"]),
         (
             {"model__embedding__bassis": "cosine"},
             ["unknown key 'model.embedding.bassis'", "did you mean 'basis'?", "marginals"],
