@@ -50,10 +50,11 @@ class JobCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if not error.possibilities:
-                key = error.option_name.lstrip("-").replace("-", "_")
-                error.message += f" A key of the config is set by --set {key}=VALUE."
-            raise
+            if error.possibilities:
+                raise
+            key = error.option_name.lstrip("-").replace("-", "_")
+            advice = f"a key of the config is set by --set {key}=VALUE"
+            raise click.UsageError(f"{error.message}: {advice}", ctx) from None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the keys of the job's config, and its exit codes.
