@@ -54,7 +54,7 @@ class JobCommand(click.Command):
                 raise
             key = error.option_name.lstrip("-").replace("-", "_")
             advice = f"a key of the config is set by --set {key}=VALUE"
-            raise click.UsageError(f"{error.message}: {advice}", ctx) from None
+            raise click.UsageError(f"{error.message.rstrip('.')}; {advice}", ctx) from None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the keys of the job's config, and its exit codes.
