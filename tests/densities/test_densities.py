@@ -199,7 +199,6 @@ def test_l2_distance_is_the_integral(valid):
         ([[1.0, 1]], [[0], [0]], {}, DataError, "twice"),
         ([[1.0]], [[0.5]], {}, DataError, "float64"),
         ([[1.0]], [[-1]], {}, DataError, "≥ 0"),
-        ([[1.0]], [[0]], {"basis": "haar"}, ParameterError, "basis is 'haar'"),
         ([[1.0]], [[0]], {"box": [(0, 1)] * 2}, DataError, "box has 2 dimensions"),
         ([[1.0]], [[0]], {"threshold": [0.0, 1.0]}, DataError, r"expected \(1,\)"),
         ([[1.0]], [[0]], {"threshold": [np.inf]}, DataError, "finite"),

@@ -117,7 +117,6 @@ def test_points_outside_are_logged(caplog):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"smoothness": "cv"}, ParameterError, "smoothness is 'cv'"),
         ({"smoothness": np.nan, "shape": "tensor"}, ParameterError, "smoothness is nan"),
         ({"method": "kde", "basis": "legendre"}, ParameterError, "do not fit 'kde'"),
         ({"smoothness": 2, "out_of_box": "error"}, BagError, "bag 1: 1 points lie outside"),

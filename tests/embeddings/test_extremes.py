@@ -46,6 +46,8 @@ def test_more_directions_keep_the_coordinates():
 def test_a_tail_is_less_than_a_half(tail):
     with pytest.raises(ParameterError, match="tail is"):
         fitted(3, tail=tail)
+    with pytest.raises(ParameterError, match="n_directions is"):
+        fitted(50_001)
 
 
 def test_axes_take_no_matrix():

@@ -152,8 +152,6 @@ def test_what_is_no_part_is_shown_and_cloned(parts):
             {"parts": [("a", MomentsEmbedding()), MomentsEmbedding()]},
             "a part is MomentsEmb.*no union is a part",
         ),
-        ({"parts": [EmbeddingUnion()]}, "a part is EmbeddingUnion.*no union is a part"),
-        ({"parts": [3, "js"]}, "a part is 3; expected embeddings, or .*pairs"),
         ({"parts": [("a", EmbeddingUnion())]}, "no union is a part"),
         ({"parts": [("a", MomentsEmbedding(box=[(0, 1)]))]}, "part 'a' has a box .* the union's"),
         ({"parts": [("a", MomentsEmbedding())] * 2}, r"names of 2 parts are \['a', 'a'\]"),

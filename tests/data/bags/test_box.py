@@ -78,6 +78,37 @@ def test_the_margin_is_one_percent_of_the_range():
     np.testing.assert_allclose(box.hi, [10.1, 5.5, 1e6 + 1e3])
 
 
+@pytest.mark.parametrize("quantile", [0.0, 0.01, 0.2])
+def test_outliers_of_a_sample_do_not_stretch_the_box(quantile):
+    """It ends a quarter of the quantiles' distance beyond them, and a margin. A coordinate that is
+    nearly constant is not cut."""
+    values = np.random.default_rng(0).permutation(np.linspace(0, 1, 1001))
+    sample = np.column_stack([values, np.full(1001, 5.0)])
+    sample = np.vstack([sample, [[np.nan, 0.0]]])
+    box = Box.around([-50.0, -50.0], [90.0, 90.0], sample=sample, quantile=quantile)
+    ends = np.array([[-50.0, 90.0]] * 2)
+    if quantile:
+        reach = 0.25 * (1 - 2 * quantile)
+        ends[0] = quantile - reach, 1 - quantile + reach
+    expected = ends + [-0.01, 0.01] * np.ptp(ends, axis=1, keepdims=True)
+    np.testing.assert_allclose(box.bounds, expected)
+    near = Box.around([0.0, 5.0], [1.0, 5.0], sample=sample, quantile=0.01)
+    np.testing.assert_allclose(near.bounds, [[-0.01, 1.01], [4.5, 5.5]])
+
+
+@pytest.mark.parametrize(
+    ("ends", "sample", "message"),
+    [
+        (([0.0], [1.0, 2.0]), None, r"lo and hi have shapes \(1,\) and \(2,\)"),
+        ((0.0, 1.0), None, r"expected \(d,\)"),
+        (([0.0], [1.0]), np.zeros((3, 2)), r"expected an array \(n, 1\)"),
+    ],
+)
+def test_ends_and_samples_of_other_shapes_are_refused(ends, sample, message):
+    with pytest.raises(DataError, match=message):
+        Box.around(*ends, sample=sample)
+
+
 def test_unit_coordinates_and_back():
     """The lower end goes to 0, the upper to 1, linearly in between, and `from_unit` undoes it."""
     box = Box((-1.0, 10.0), (1.0, 20.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -60,6 +61,13 @@ def test_ranges_of_responses(sizes, data):
     assert_same_responses(joined, expected)
     assert len(responses[b:a]) == (0 if b > a else len(responses[a:b]))
     assert_same_responses(responses[::2], expected[::2])
+
+
+def test_responses_keep_the_names_of_their_coordinates():
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [3.0, 4.0, 5.0]})
+    responses = as_responses([frame[:1], frame[1:]], 2)
+    for part in (responses, responses.present, responses[1:], responses.of(np.array([1]))):
+        assert list(part.coordinate_names) == ["a", "b"]
 
 
 def test_responses_are_picklable_and_described():

@@ -87,6 +87,16 @@ def test_numbers_equal_a_fit_per_fold(store, n_features, alpha, names):
     assert not hasattr(estimator, "coef_")
 
 
+def test_folds_of_time_are_spans_of_as_many_bags():
+    """The first span is only fitted to."""
+    times = np.random.default_rng(0).permutation(N)
+    folds = folds_of(time=times)[np.argsort(times)]
+    assert (np.diff(folds) >= 0).all()
+    sizes = np.bincount(folds + 1)
+    assert len(sizes) == CV + 1
+    assert np.ptp(sizes) <= 1
+
+
 @pytest.mark.parametrize("how", ["groups", "time"])
 @pytest.mark.parametrize("where", ["store", "memory"])
 def test_groups_and_time(store, how, where):

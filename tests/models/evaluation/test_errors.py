@@ -50,8 +50,13 @@ def test_errors_of_numbers(cuts, offset):
         assert spreads["rmse"] == pytest.approx(of_rmse, rel=1e-6)
         assert spreads["mae"] == pytest.approx(np.abs(f - y).std() / np.sqrt(1000), rel=1e-6)
         assert spreads["bias"] == pytest.approx((f - y).std() / np.sqrt(1000), rel=1e-6)
+        alone = real_errors(true[:, [j]], predicted[:, [j]])
+        assert alone.standard_error == pytest.approx(of_rmse, rel=1e-6)
     squares = ((predicted - true) ** 2).mean(axis=0)
     assert errors.error == pytest.approx(np.sqrt(np.mean(squares / true.var(axis=0))), rel=1e-9)
+    losses = ((predicted - true) ** 2 / true.var(axis=0)).mean(axis=1)
+    of_error = losses.std() / (2 * np.sqrt(losses.mean() * 1000))
+    assert errors.standard_error == pytest.approx(of_error, rel=1e-6)
     assert errors.measure == "RMSE in standard deviations of the targets"
     np.testing.assert_array_equal(errors.sample.true, true)
     np.testing.assert_array_equal(errors.sample.predicted, predicted)

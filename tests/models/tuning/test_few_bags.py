@@ -54,6 +54,9 @@ def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     assert model.alpha == "folds"  # as the default takes for few bags
     assert model.alpha_ == default.alpha_
     assert [score.error for score in result.scores[0].values()] == [chosen["tried"][0]["error"]]
+    assert [(r.n_bags, r.n_candidates, r.n_kept) for r in result.rungs] == [
+        (chosen["n_bags"], 1, 1)
+    ]
     assert model.head == model.report_["head"]["head"] == "stack"
     assert set(model.report_["head"]["errors"]) == {"ridge", "trees", "stack"}
 

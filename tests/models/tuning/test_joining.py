@@ -100,7 +100,8 @@ def test_leads_are_gaps_of_the_scores_in_any_unit(kind):
     )
     result = tune(model, bags, labels, search=PARTS)
     last = result.scores[-1]
-    assert result.leads
+    gaps = [lead.gap for lead in result.leads]
+    assert gaps == sorted(gaps) != []
     for lead in result.leads:
         gap = last[lead.candidate].error - last[result.winner].error
         assert lead.gap == pytest.approx(gap, abs=1e-6)
@@ -118,5 +119,14 @@ def test_standard_errors():
     ]
     assert difference(*copied, groups=np.repeat(index, 3)) == pytest.approx((mean, error))
     assert difference(*copied)[1] < 0.6 * error
+    times = 1 + index % 3
+    weighed = [Losses(index, item.values, times.astype(float)) for item in (ours, theirs)]
+    several = [
+        Losses(np.arange(times.sum()), np.repeat(item.values, times), np.ones(times.sum()))
+        for item in (ours, theirs)
+    ]
+    expected = difference(*several, groups=np.repeat(index, times))
+    assert difference(*weighed) == pytest.approx(expected)
+    assert expected[0] == pytest.approx(np.average(gaps, weights=times))
     halves = Losses(index[::2], gaps[::2], ones[::2]) + Losses(index[1::2], gaps[1::2], ones[1::2])
     np.testing.assert_array_equal(halves.values, gaps)
