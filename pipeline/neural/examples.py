@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -245,29 +245,26 @@ def thinned(bags: Bags, most: int) -> Bags:
     ])  # fmt: skip
 
 
-def blocks_of(X: BagsLike, n_dims: int, names: Names) -> list[Bags]:
-    """Return bags in blocks to predict, with their coordinates in the order of ``names``.
+def blocks_of(X: BagsLike, n_dims: int, names: Names) -> Iterator[Bags]:
+    """Yield bags in blocks to predict, with their coordinates in the order of ``names``.
+
+    Blocks of a store are read one after the other, so that it may be larger than the memory.
 
     Raises
     ------
     DataError
         Bags of another dimension, or of other names of coordinates, or none.
     """
-    if isinstance(X, BagStore):
-        cuts = range(0, X.n_bags, PREDICTED_AT_ONCE)
-        bags = [X.read(a, min(X.n_bags, a + PREDICTED_AT_ONCE)) for a in cuts]
-    else:
-        whole = as_bags(X)
-        cuts = range(0, len(whole), PREDICTED_AT_ONCE)
-        bags = [whole[a : a + PREDICTED_AT_ONCE] for a in cuts]
-    if not bags:
+    bags = X if isinstance(X, BagStore) else as_bags(X)
+    n_bags = bags.n_bags if isinstance(bags, BagStore) else len(bags)
+    if not n_bags:
         raise DataError("no bags")
-    if bags[0].n_dims != n_dims:
-        raise DataError(f"bags have dimension {bags[0].n_dims}, the model {n_dims}")
-    return [
-        block.in_order_of(names, what="these bags", reference="the model was fitted on")
-        for block in bags
-    ]
+    if bags.n_dims != n_dims:
+        raise DataError(f"bags have dimension {bags.n_dims}, the model {n_dims}")
+    for start in range(0, n_bags, PREDICTED_AT_ONCE):
+        stop = min(n_bags, start + PREDICTED_AT_ONCE)
+        block = bags.read(start, stop) if isinstance(bags, BagStore) else bags[start:stop]
+        yield block.in_order_of(names, what="these bags", reference="the model was fitted on")
 
 
 class LabelledExamples(NamedTuple):
