@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -13,9 +12,11 @@ from bagbasis.datasets import DATASETS, Dataset, generate, make_dataset
 
 from ..cluster import running_on
 from ..configs.config import ClusterConfig, ReportConfig
-from ..configs.sections import with_parameters
+from ..configs.sections import check_keys, parameters_text, with_parameters
 from ..terminal import Terminal
 
+# without those of other packages and of experiments
+_BUNDLED = {name: kind for name, kind in DATASETS.own.items() if ".datasets." in kind.__module__}
 _SETTINGS = {"n_bags", "overwrite", "chunk_points"}
 
 
@@ -25,7 +26,9 @@ class Config(ClusterConfig, ReportConfig):
 
     dataset: str = Field(examples=["gmm_components"], description="name of the dataset")
     params: dict[str, Any] = Field(
-        examples=[{"n_points": 200, "seed": 0}], default={}, description="parameters of the dataset"
+        examples=[{"n_points": 200, "seed": 0}],
+        default={},
+        description=f"parameters of the dataset; {parameters_text(_BUNDLED)}",
     )
     url: str = Field(examples=["example-output/bags.zarr"], description="the store to write")
     if TYPE_CHECKING:
@@ -64,13 +67,7 @@ def make_configured(config: Config) -> Dataset:
             f"key 'dataset' is {config.dataset!r}; expected one of "
             f"{', '.join(DATASETS)}{closest(config.dataset, DATASETS)}"
         )
-    known = [field.name for field in fields(DATASETS[config.dataset])]
-    for key in config.params:
-        if key not in known:
-            raise ConfigError(
-                f"unknown key 'params.{key}'{closest(key, known)}; {config.dataset} has "
-                f"{', '.join(known)}"
-            )
+    check_keys("params", config.params, config.dataset, DATASETS[config.dataset])
     try:
         return make_dataset(config.dataset, **config.params)
     except ParameterError as error:

@@ -7,7 +7,7 @@ name instead of the section ("js", "moments") is that embedding with its default
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from bagbasis.core import Parameter, parameters_of
-from bagbasis.core.errors import closest
+from bagbasis.core.errors import ConfigError, closest
 from bagbasis.core.moved import without_gone
 from bagbasis.embeddings import DEFAULT_FEATURES, EMBEDDINGS, RANDOM_FEATURES
 from bagbasis.embeddings.composed.point_maps import (
@@ -72,6 +72,23 @@ def parameter_of(
     """Return a parameter of a class or a function, with what a config says of it otherwise."""
     declared = parameters_of(owner)[name]
     return replace(declared, text=declared.summary if text is None else text, **changes)  # type: ignore[arg-type]
+
+
+def parameters_text(kinds: Mapping[str, type[Any]]) -> str:
+    """Return the names of the parameters of components, for the help of a key."""
+    names = {name: ", ".join(parameters_of(kind)) for name, kind in kinds.items()}
+    return "; ".join(f"{name}: {listed}" for name, listed in names.items() if listed)
+
+
+def check_keys(key: str, values: Iterable[str], name: str, kind: type[Any]) -> None:
+    """Raise ConfigError for a key of a component's parameters that the component does not have."""
+    known = [*parameters_of(kind)]
+    for unknown in values:
+        if unknown not in known:
+            has = f"has {', '.join(known)}" if known else "has no parameters"
+            raise ConfigError(
+                f"unknown key '{key}.{unknown}'{closest(unknown, known)}; {name} {has}"
+            )
 
 
 def _fields(

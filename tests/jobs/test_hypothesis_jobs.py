@@ -118,7 +118,9 @@ def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
     ("change", "code", "message"),
     [
         ({"statistic": "mmd"}, 2, "statistic is 'mmd' (did you mean 'mmd_u'?); expected one of"),
-        ({"parameters": "{L: 3}"}, 2, "'fourier' has no parameter 'L'; it has"),
+        ({"parameters": "{L: 3}"}, 2, "unknown key 'parameters.L'; fourier has n_frequencies"),
+        ({"parameters": "{n_frequency: 3}"}, 2, "(did you mean 'n_frequencies'?)"),
+        ({"parameters": "{n_frequencies: 0}"}, 2, "key 'parameters': n_frequencies is 0"),
         ({"null": "normal"}, 2, "the statistic 'fourier' admits"),
         ({"groups": "week"}, 1, "no target 'week'; there are ['day']"),
         ({"b_bags": "[30, 60]"}, 1, "bags 30:60 of 50 do not exist"),

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from bagbasis.core import parameters_of
-from bagbasis.core.errors import ParameterError
+from bagbasis.core.errors import ConfigError, ParameterError
 
 from ...configs.config import DirectoryConfig, StoreUrl
+from ...configs.sections import check_keys, parameters_text
 from ...terminal import Terminal
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def statistic_of(test: Callable[..., Any], table: Iterable[str], null: str = "")
     return Field(default, description=f"{', '.join(names)}{null and f'; null: {null}'}")
 
 
+def parameters_of_statistics(table: Mapping[str, type[Any]]) -> Any:  # noqa: ANN401 - a key
+    """Return the key for the parameters of a statistic; its help lists those of each."""
+    return Field({}, description=f"parameters of the statistic; {parameters_text(table)}")
+
+
 def named_statistic(
     table: Mapping[str, type[Statistic]], name: str | None, parameters: Mapping[str, Any]
 ) -> Any:  # noqa: ANN401 - a statistic of the table, or a name that the test refuses
@@ -58,19 +64,19 @@ def named_statistic(
 
     Raises
     ------
-    ParameterError
+    ConfigError
         Parameters that it does not have, or that it refuses.
     """
     if name is None and parameters:
-        raise ParameterError("parameters are those of a statistic: name it, as statistic: fuse")
+        raise ConfigError("parameters are those of a statistic: name it, as statistic: fuse")
     if name is None or name not in table or not parameters:
         return name
     kind = table[name]
-    known = list(kind.__dataclass_fields__)
-    unknown = sorted(parameters.keys() - set(known))
-    if unknown:
-        raise ParameterError(f"{name!r} has no parameter {unknown[0]!r}; it has {known}")
-    return kind(**parameters)
+    check_keys("parameters", parameters, name, kind)
+    try:
+        return kind(**parameters)
+    except ParameterError as error:
+        raise ConfigError(f"key 'parameters': {error}") from error
 
 
 def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) -> dict[str, Any]:

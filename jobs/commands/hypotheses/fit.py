@@ -11,7 +11,13 @@ from bagbasis.hypotheses import FIT, MixtureScore, fit_test
 
 from ...configs.sections import with_parameters
 from ...terminal import Terminal
-from .common import StoreTestConfig, conclude, named_statistic, statistic_of
+from .common import (
+    StoreTestConfig,
+    conclude,
+    named_statistic,
+    parameters_of_statistics,
+    statistic_of,
+)
 
 _SETTINGS = {"bandwidth", "null", "n_draws", "seed"}
 
@@ -39,6 +45,7 @@ class Config(StoreTestConfig):
     weights: list[float] | None = Field(
         default=_MIXTURE["weights"].default, description="weights of the components; null: equal"
     )
+    parameters: dict[str, Any] = parameters_of_statistics(FIT)
     statistic: str = statistic_of(fit_test, FIT)
 
 

@@ -12,7 +12,13 @@ from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...configs.sections import with_parameters
 from ...terminal import Terminal
-from .common import StoreTestConfig, conclude, named_statistic, statistic_of
+from .common import (
+    StoreTestConfig,
+    conclude,
+    named_statistic,
+    parameters_of_statistics,
+    statistic_of,
+)
 
 _SETTINGS = {"kernel", "null", "n_permutations", "seed", "standardize"}
 _OF_PAIRS = [name for name, statistic in INDEPENDENCE.items() if statistic.n_variables == 2]
@@ -25,6 +31,7 @@ class Config(StoreTestConfig, ClusterConfig):
     target: str = Field(
         examples=["k"], description="a target of the store: number, class, time or residual"
     )
+    parameters: dict[str, Any] = parameters_of_statistics(INDEPENDENCE)
     statistic: str = statistic_of(independence_test, _OF_PAIRS)
     within: str | None = Field(
         default=None, description="a target: the test is of dependence given its value"

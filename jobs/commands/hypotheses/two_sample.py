@@ -13,7 +13,14 @@ from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...configs.sections import EmbeddingSection, build, with_parameters
 from ...terminal import Terminal
-from .common import BagRange, TestConfig, conclude, named_statistic, statistic_of
+from .common import (
+    BagRange,
+    TestConfig,
+    conclude,
+    named_statistic,
+    parameters_of_statistics,
+    statistic_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +52,7 @@ class Config(TestConfig, ClusterConfig):
         default=None, description="the store of the second sample; null: that of the first"
     )
     b_bags: BagRange = Field(default=None, examples=[[1000, 2000]])
+    parameters: dict[str, Any] = parameters_of_statistics(TWO_SAMPLE)
     statistic: str | None = statistic_of(
         two_sample_test, TWO_SAMPLE, null="fuse_ranks, or mmd_u with a bandwidth"
     )
