@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ..core import Integer, checked
+from ..core import Integer, checked, frozen_component
 from ..core.arrays import Integers
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.responses import Responses
@@ -26,7 +25,7 @@ MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]
 
 
 @DATASETS.register
-@dataclass(frozen=True, kw_only=True)
+@frozen_component
 class DensityMapping(RandomDataset, ResponseDataset):
     """Bags from mixtures p of one to three round Gaussians; the response is drawn from f(p).
 

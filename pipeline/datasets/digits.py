@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from ..core import OneOf, checked
+from ..core import OneOf, checked, frozen_component
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from .base import BLOCK, Dataset, LabelledBlock
@@ -22,7 +21,7 @@ TEST_FRACTION = 0.3  # fraction of the images in each class
 
 
 @DATASETS.register
-@dataclass(frozen=True, kw_only=True)
+@frozen_component
 class Digits(Dataset):
     """Images of handwritten digits: a bag is the 64 points (x, y, intensity) of an image.
 

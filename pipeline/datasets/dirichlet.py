@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ..core import Integer
+from ..core import Integer, frozen_component
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.box import MAX_DIMS
@@ -18,7 +17,7 @@ ALPHA_RANGE = (0.1, 10.0)  # Oliva 2018, 3.5.3
 
 
 @DATASETS.register
-@dataclass(frozen=True, kw_only=True)
+@frozen_component
 class Dirichlet(RandomDataset):
     """Bags of proportions from Dirichlet(alpha), alpha_i ~ Unif[0.1, 10]; the target is alpha.
 

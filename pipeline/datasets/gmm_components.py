@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ..core import OneOf
+from ..core import OneOf, frozen_component
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from .base import LabelledBlock, RandomDataset, block_rng
@@ -20,7 +19,7 @@ HALF_WIDTH = 10.0  # half the side of the box, which removes one point in two th
 
 
 @DATASETS.register
-@dataclass(frozen=True, kw_only=True)
+@frozen_component
 class GMMComponents(RandomDataset):
     """Bags in R^2 from mixtures of k Gaussians, k ~ Unif{1, …, 10}; the target is k.
 

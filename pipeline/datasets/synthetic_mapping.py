@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
+from ..core import frozen_component
 from ..core.arrays import Floats, Integers
 from ..data.bags.bags import Bags, offsets_of
 from .base import DatasetSeed, LabelledBlock, RandomDataset, block_rng
@@ -42,7 +42,7 @@ class IntervalMixtures(NamedTuple):
 
 
 @DATASETS.register
-@dataclass(frozen=True, kw_only=True)
+@frozen_component
 class SyntheticMapping(RandomDataset):
     """Bags in [0, 1] from mixtures p of two truncated Gaussians; the target is f(p), noiseless.
 

@@ -181,6 +181,7 @@ CALLS = {
     ),
     "DoubleBasisRegressor.conformalize": conformal,
     "DoubleBasisRegressor.predict": lambda b, _: regressor().predict(b),
+    "RidgeModel.predict": lambda b, _: regressor().model_.predict(b),
     "DoubleBasisRegressor.predict_interval": lambda b, _: np.array(
         calibrated(regressor).predict_interval(b, coverage=0.5)
     ),

@@ -159,7 +159,7 @@ def test_networks_compare_names():
         np.testing.assert_array_equal(bags_read, pd.concat(FRAMES).to_numpy())
         np.testing.assert_array_equal(named_points(frames[0], 3, names), FRAMES[0].to_numpy())
     for call in (
-        lambda: blocks_of(RENAMED, 3, names),
+        lambda: next(blocks_of(RENAMED, 3, names)),
         lambda: named_points(RENAMED[0], 3, names),
     ):
         with pytest.raises(BagbasisError, match=r"'u' is missing.* 'uu' is extra"):

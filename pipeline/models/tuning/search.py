@@ -17,6 +17,7 @@ from ...core import (
     checked,
     documented,
 )
+from ...core.declarations import named_calls
 from ...embeddings.base import Embedding
 from ...embeddings.hdd import JOINT_DIMS, HDDEmbedding
 from ...embeddings.mean_map import MeanMapEmbedding
@@ -29,6 +30,7 @@ DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
 
 @documented
+@named_calls
 @dataclass(frozen=True)
 class Search:
     """The candidates that `tune` compares, and the rungs on which it compares them.

@@ -43,6 +43,7 @@ MIN_LEVEL = 6e-6  # of three gates: 10^6 permutations resolve 2e-6
 
 
 @documented
+@named_calls
 @dataclass(frozen=True)
 class Window:
     """Restrict training to the newest bags, by number or by age in days.
@@ -83,6 +84,7 @@ class Window:
 
 @documented
 @renamed_fields
+@named_calls
 @dataclass(frozen=True)
 class DriftGate:
     """Settings of the drift tests in `retrain`, which compare new bags with the last window.
