@@ -97,6 +97,8 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
 
 def _elsewhere(schema: Schema, name: str) -> str:
     """Return a hint at the shortest dotted key with this name in another section, if there is."""
+    if "properties" not in schema:  # one of several models, whose keys are those of no section
+        return ""
     keys = [key for _, key, _ in _rows(schema, schema, "") if key.split(".")[-1] == name]
     return f" (did you mean {min(keys, key=len)!r}?)" if keys else ""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bagbasis import ConfigError
 from bagbasis.jobs.commands import fit, retrain, tune
 from bagbasis.jobs.configs.config import ReportConfig, parse_override, read_yaml
 from tests.jobs.running import CONFIGS, load_config, refused, settings
@@ -105,9 +106,6 @@ def test_override_that_is_no_yaml():
         ("data_url: a\nmodel_url: b\nholdou: 0.1\n", ["unknown key 'holdou'", "mean 'holdout'?"]),
         ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a string"]),
         ("data_url: a\nmodel_url: b\ntarget: no\n", ["'target' is False", "only in quotes, 'no'"]),
-        ("<<: {data_url: a}\n", ["the key << (merge) is not accepted", "line 1"]),
-        ("data_url: &a [x]\nmodel_url: *a\n", ["aliases (*name) are not accepted", "line 2"]),
-        ("target: " + "[" * 3000, ["nested more than 30 deep", "line 1"]),
         ("target: " + "1" * 5000, ["not valid YAML", "digits"]),
         ("target: 2024-13-45\n", ["not valid YAML", "month"]),
         ("holdout: [" + "'many', " * 10_000 + "]", ["'holdout' is ['many',", "...", "a number"]),
@@ -183,6 +181,21 @@ def test_a_comment_in_an_override_is_refused():
     assert "--set \"target='k #1'\"" in line
     assert parse_override("target='k #1'")[1] == "k #1"
     assert parse_override("target=k#1 ")[1] == "k#1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<<: {data_url: a}\n", r"line 1.*the key << \(merge\) is not accepted"),
+        ("data_url: &a [x]\nmodel_url: *a\n", r"line 2.*aliases \(\*name\) are not accepted"),
+        ("target: " + "[" * 3000, "line 1.*nested more than 30 deep"),
+    ],
+)
+def test_yaml_that_is_more_than_values_is_refused(tmp_path, text, message):
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_yaml(path)
 
 
 def test_written_yaml_is_read_as_it_was(tmp_path):
