@@ -91,6 +91,17 @@ def test_few_noisy_rows_have_the_largest_penalty_that_is_as_good(n):
     assert by_name["noise"] >= (10.0 ** EXPONENTS[-1] if n <= 100 else 1e-3)
 
 
+def test_a_feature_of_little_variance_is_met_beyond_flat_losses():
+    """The loss is flat where the search begins, and falls by penalties a thousandth as large."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(200, 4)) * [1.0, 1.0, 1.0, 5e-4]
+    y = z[:, 3:] / 5e-4
+    rows = FoldRows(y, assign_folds(200), y.var(axis=0), np.ones(200), np.arange(200))
+    result = FoldJudge(rows).errors(z)
+    assert result.alpha == 10.0 ** EXPONENTS[0]
+    assert result.error < 0.2
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_few_features_are_judged_as_their_kernel(weighted):
     """Features that are fewer than landmarks have the errors of landmarks of their kernel."""

@@ -38,7 +38,7 @@ _MAX_REPEATS = 4
 # A kernel whose error in the first repeat is this many times a rival's, and worse by this many
 # standard errors, cannot win: other repeats, which take most of the time, are not judged.
 _BEHIND, ERRORS_BEHIND = 1.25, 3.0
-# Where the slope promises less than this fraction of the loss, the next penalty is not judged.
+# Where the slope promises less than this fraction of the loss, no larger penalty is judged.
 _FLAT = 0.005
 # With fewer bags the least error is often that of a penalty far too small: the largest penalty
 # within one standard error is taken.
@@ -347,13 +347,14 @@ def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], st
     """Return the place of the least mean loss, by a search downhill.
 
     The slope gives the direction, so that only one neighbour of the minimum is judged, and none
-    where the loss is flat. Steps have the lengths 1, 1, 2, 3, 5, …, so that a distant start costs
-    few factors.
+    where the loss is flat towards larger penalties. Towards smaller ones it is flat, too, before
+    features of little variance count. Steps have the lengths 1, 1, 2, 3, 5, …, so that a distant
+    start costs few factors.
     """
     best, way, step, before = start, 0, 0, 0
     while True:
         least, slope = mean(at(best).losses), mean(at(best).slopes)
-        if abs(slope) * _STEP < _FLAT * least:
+        if 0 <= -slope * _STEP < _FLAT * least:
             return best
         if way != (way := 1 if slope < 0 else -1):
             step, before = 0, 0
