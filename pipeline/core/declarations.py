@@ -27,6 +27,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    SupportsIndex,
     TypeVar,
     Union,
     cast,
@@ -220,8 +221,8 @@ def documented(owner: _D) -> _D:
     written = _docstring(owner)
     if inspect.isclass(owner):
         is_signature = written.startswith(f"{owner.__name__}(")  # a dataclass's without docstring
-        if isinstance(vars(owner).get("__doc__"), str) and not is_signature:
-            owner.__doc__ = cast("str", _Docstring(written))
+        if type(vars(owner).get("__doc__")) is str and not is_signature:
+            owner.__doc__ = _Docstring(written, owner)
     elif written:
         declared = _declared(owner)  # not kept: annotations may name what is defined later
         types = {parameter.name: (parameter.accepts, parameter.default) for parameter in declared}
@@ -525,28 +526,44 @@ def _without_constraints(annotation: object) -> object:
     return annotation
 
 
-class _Docstring:
+class _Docstring(str):
     """A class's docstring that gets its entries' types and defaults when it is read.
 
     Entries of inherited parameters are added too. An import evaluates no annotations for them.
+
+    ``cls.__doc__`` calls ``__get__``. `help` reads the dictionary of a class with a metaclass
+    instead, and calls ``expandtabs`` of what it finds.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    __slots__ = ("owner",)
+    owner: type | None
+
+    def __new__(cls, text: str, owner: type | None = None) -> _Docstring:
+        made = super().__new__(cls, text)
+        made.owner = owner
+        return made
+
+    def __reduce__(self) -> tuple[type[_Docstring], tuple[str]]:
+        return _Docstring, (str.__str__(self),)
+
+    def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
+        text = str.__str__(self) if self.owner is None else self.__get__(None, self.owner)
+        return text.expandtabs(tabsize)
 
     def __get__(self, instance: object, owner: type) -> str:
+        text = str.__str__(self)
         try:
             declared = parameters_of(owner)
             types = {name: (known.accepts, known.default) for name, known in declared.items()}
-            return with_types(_with_inherited_entries(owner, self.text, declared), types)
+            return with_types(_with_inherited_entries(owner, text, declared), types)
         except TypeError:  # an annotation of another package cannot be evaluated
-            return self.text
+            return text
 
 
 def _docstring(owner: Any) -> str:  # noqa: ANN401 - a class or a function
     """Return the docstring as it is written; empty if there is none."""
     docstring = vars(owner).get("__doc__") if inspect.isclass(owner) else owner.__doc__
-    return (docstring.text if isinstance(docstring, _Docstring) else docstring) or ""
+    return str.__str__(docstring or "")
 
 
 def _texts_of(owner: Any) -> dict[str, str]:  # noqa: ANN401 - a class or a function

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import pydoc
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -159,6 +160,15 @@ def test_an_inherited_entry_has_the_type_and_the_default_of_the_class():
     assert "\nn : int of any size, default 2\n    Number of directions.\n" in Wider.__doc__
     assert '\nname : str or None, default "b"\n    Name of the sample.' in Wider().__doc__
     assert pickle.loads(pickle.dumps(vars(Wider)["__doc__"])).__get__(None, Wider) == Wider.__doc__
+
+
+@pytest.mark.parametrize("kind", [EMBEDDINGS["projection"], Extremes, Base])
+def test_help_has_the_types(kind):
+    """Of classes with a metaclass too, whose dictionary `help` reads."""
+    shown = pydoc.plain(pydoc.render_doc(kind))
+    entries = [line for line in kind.__doc__.splitlines() if ", default " in line]
+    assert entries
+    assert all(line in shown for line in entries)
 
 
 def test_a_function_has_the_types_of_its_signature():
