@@ -201,7 +201,7 @@ def test_a_smoother_tells_of_a_store(tmp_path):
         MIXED, {"y": SPREADS[:5]}
     )
     smoother = KernelSmoother(SMALL).fit(BAGS, SPREADS)
-    _, texts = heard(lambda: smoother.predict(store))
+    _, texts = heard(lambda: smoother.predict(store).compute())
     assert len(texts) == 1
     assert "bag 3: 40 of 40" in texts[0]
 
