@@ -91,13 +91,14 @@ def test_few_noisy_rows_have_the_largest_penalty_that_is_as_good(n):
     assert by_name["noise"] >= (10.0 ** EXPONENTS[-1] if n <= 100 else 1e-3)
 
 
-def test_a_feature_of_little_variance_is_met_beyond_flat_losses():
-    """The loss is flat where the search begins, and falls by penalties a thousandth as large."""
+@pytest.mark.parametrize(("others", "near"), [(0.0, None), (1.0, None), (1.0, 10.0)])
+def test_a_feature_of_little_variance_is_met_beyond_flat_losses(others, near):
+    """The loss is flat where the search begins or goes, and falls by far smaller penalties."""
     rng = np.random.default_rng(0)
     z = rng.normal(size=(200, 4)) * [1.0, 1.0, 1.0, 5e-4]
-    y = z[:, 3:] / 5e-4
+    y = z[:, 3:] / 5e-4 + others * z[:, :1]
     rows = FoldRows(y, assign_folds(200), y.var(axis=0), np.ones(200), np.arange(200))
-    result = FoldJudge(rows).errors(z)
+    result = FoldJudge(rows).errors(z, near)
     assert result.alpha == 10.0 ** EXPONENTS[0]
     assert result.error < 0.2
 

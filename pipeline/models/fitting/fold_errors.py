@@ -25,7 +25,6 @@ MAX_JUDGED_BAGS = 2000  # bags of the sample on which embeddings are compared
 N_LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
 _JITTER = 1e-8  # added to the kernel of landmarks, so that equal bags leave it positive definite
 EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: sums in float32 resolve no more
-_STEP = float(np.log(10.0) * (EXPONENTS[1] - EXPONENTS[0]))  # between logarithms of penalties
 FIRST = int(np.flatnonzero(EXPONENTS == -3.0)[0])  # where a search begins
 # Columns of labels that kernels are judged by: principal components of more. Then a fold's solution
 # takes no longer than its factor, however many columns there are.
@@ -38,8 +37,6 @@ _MAX_REPEATS = 4
 # A kernel whose error in the first repeat is this many times a rival's, and worse by this many
 # standard errors, cannot win: other repeats, which take most of the time, are not judged.
 _BEHIND, ERRORS_BEHIND = 1.25, 3.0
-# Where the slope promises less than this fraction of the loss, no larger penalty is judged.
-_FLAT = 0.005
 # With fewer bags the least error is often that of a penalty far too small: the largest penalty
 # within one standard error is taken.
 _FEW_BAGS = 100
@@ -346,18 +343,15 @@ class FoldJudge:
 def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], start: int) -> int:
     """Return the place of the least mean loss, by a search downhill.
 
-    The slope gives the direction, so that only one neighbour of the minimum is judged, and none
-    where the loss is flat towards larger penalties. Towards smaller ones it is flat, too, before
-    features of little variance count. Steps have the lengths 1, 1, 2, 3, 5, …, so that a distant
-    start costs few factors.
+    The slope gives the direction, so that only one neighbour of the minimum is judged. Steps have
+    the lengths 1, 1, 2, 3, 5, …, so that a distant start costs few factors.
     """
     best, way, step, before = start, 0, 0, 0
     while True:
-        least, slope = mean(at(best).losses), mean(at(best).slopes)
-        if 0 <= -slope * _STEP < _FLAT * least:
-            return best
-        if way != (way := 1 if slope < 0 else -1):
+        up = mean(at(best).slopes) < 0
+        if way != (way := 1 if up else -1):
             step, before = 0, 0
+        least = mean(at(best).losses)
         for longer in dict.fromkeys((step + before, 1)):
             i = best + way * longer
             if longer and 0 <= i < len(EXPONENTS) and mean(at(i).losses) < least:
