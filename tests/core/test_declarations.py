@@ -164,7 +164,7 @@ def test_an_inherited_entry_has_the_type_and_the_default_of_the_class():
 
 @pytest.mark.parametrize("kind", [EMBEDDINGS["projection"], Extremes, Base])
 def test_help_has_the_types(kind):
-    """Of classes with a metaclass too, whose dictionary `help` reads."""
+    """Classes with a metaclass show them too, although `help` reads their dictionary."""
     shown = pydoc.plain(pydoc.render_doc(kind))
     entries = [line for line in kind.__doc__.splitlines() if ", default " in line]
     assert entries
