@@ -237,6 +237,8 @@ class FoldJudge:
         self._rows = rows
         n, m = len(rows), len(rows.landmarks)
         self._kernel, self._term = np.empty((n, m)), np.empty((n, m))
+        self._rest = np.setdiff1d(np.arange(n), rows.landmarks)
+        self._of_rest = self._term[: len(self._rest)]
         self._square, self._sum = np.empty((m, m)), np.empty((m, m))
         self.factor = np.empty((m, m), order="F")
         self.repeats = [Repeat(rows, folds, m) for folds in rows.folds]
@@ -263,7 +265,11 @@ class FoldJudge:
         return kernel
 
     def landmark_features(self, kernel: Floats) -> Floats:
-        """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), in its place."""
+        """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), in its place.
+
+        Rows of landmarks are those of the Cholesky factor, but for what is added to the diagonal;
+        other rows are solved from it. If more has to be added, all rows are.
+        """
         landmarks, square, factor = self._rows.landmarks, self._sum, self.factor
         np.take(kernel, landmarks, axis=0, out=self._square, mode="clip")
         np.add(self._square, self._square.T, out=square)
@@ -273,10 +279,16 @@ class FoldJudge:
             square[np.diag_indices(len(square))] += jitter * scale
             factor.T[...] = square  # which is symmetric
             # LAPACK itself, as below: SciPy's functions check and copy what is as large
-            triangle, failed = dpotrf(factor, lower=1, clean=0, overwrite_a=1)
-            if not failed:
-                solved, _ = dtrtrs(triangle, kernel.T, lower=1, overwrite_b=1)
-                return np.asarray(solved.T)
+            triangle, failed = dpotrf(factor, lower=1, clean=1, overwrite_a=1)
+            if failed:
+                continue
+            if jitter > _JITTER:
+                return np.asarray(dtrtrs(triangle, kernel.T, lower=1, overwrite_b=1)[0].T)
+            rest = np.take(kernel, self._rest, axis=0, out=self._of_rest, mode="clip")
+            kernel[landmarks] = triangle
+            if len(rest):
+                kernel[self._rest] = dtrtrs(triangle, rest.T, lower=1, overwrite_b=1)[0].T
+            return kernel
         raise scipy.linalg.LinAlgError("the kernel of the landmarks is not positive definite")
 
     def errors(
