@@ -59,7 +59,8 @@ FOR_COMPONENTS = {
         " from_dict from_params group_size groups"
         " is_joint is_linear is_uncertain kind_name learns mapped n_inputs n_parts nesting"
         " omitted plain points_embedded resolve resolve_scale run_kernel scratch_bytes"
-        " seconds_per_bag seconds_per_point shares spec_kind to_dict with_margin without_margin"
+        " seconds_per_bag seconds_per_point shares smoothness spec_kind to_dict with_margin"
+        " without_margin"
     ),
     "hypotheses": (
         "check choose_scales described draw estimates features group_nulls has_widths is_additive"
@@ -76,7 +77,12 @@ INTERNAL = {
         " positions present read_array read_stored sample_size target_columns trusted written"
     ),
     "ingest": "run_counted",
-    "models": "as_prediction in_units omitted store_of measure references rmse_errors steps weight",
+    "models": (
+        "array_names as_prediction check_shapes decision_rows folded from_state in_units"
+        " interval_rows knowing_bags measure omitted predicted prediction_cost references"
+        " require_calibration require_posterior rmse_errors score_rows sets_of state steps store_of"
+        " weight"
+    ),
     "neural": "arrays decision_rows from_header header longest numbers_per_point",
     "operations": "all_settings cells omitted state_folder",
     "search": "check_place condition gain",

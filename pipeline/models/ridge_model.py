@@ -110,9 +110,9 @@ class RidgeModel:
 
     See Also
     --------
-    DoubleBasisRegressor : Fit such a model, which is its ``model_``.
-    load_model : Read a saved estimator.
-    StreamingRidge : Ridge regression of plain rows.
+    bagbasis.DoubleBasisRegressor : Fit such a model, which is its ``model_``.
+    bagbasis.load_model : Read a saved estimator.
+    bagbasis.StreamingRidge : Ridge regression of plain rows.
 
     Examples
     --------

@@ -228,7 +228,7 @@ def compare_statistics(
         Permutations, or simulations of a null.
     """
     kind: Any = TWO_SAMPLE[name]
-    statistic = kind(L) if name in _FAST else kind()
+    statistic = kind(n_frequencies=L) if name in _FAST else kind()
     return two_sample_test(
         X, Y, statistic=statistic, kernel="gaussian", bandwidth=sigma, null=null,
         n_permutations=n, seed=seed, standardize=False,
