@@ -62,9 +62,10 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
     with storage_errors(f"job_directory {folder}", "cannot be made", kind=ConfigError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     life, spill = walltime_seconds(profile.walltime), profile.spill_directory
+    kind: type[dask_jobqueue.JobQueueCluster] = getattr(dask_jobqueue, _CLUSTERS[profile.cluster])
     try:
         with closed_http(profile.dashboard):
-            return getattr(dask_jobqueue, _CLUSTERS[profile.cluster])(
+            return kind(
                 cores=profile.cores_per_worker,
                 processes=1,
                 memory=profile.memory_limit,
