@@ -67,7 +67,7 @@ class DigitsData(Section):
     """Keys for the handwritten digits."""
 
     if TYPE_CHECKING:
-        seed: int = 0
+        seed: int = Field(default=...)
 
 
 class DigitsSection(DigitsData):
@@ -89,9 +89,9 @@ class MixtureData(Section):
     """Keys for the mixtures."""
 
     if TYPE_CHECKING:
-        n_points: int | list[int] = 200
-        variant: str = "001"
-        seed: int = 0
+        n_points: int | list[int] = Field(default=...)
+        variant: str = Field(default=...)
+        seed: int = Field(default=...)
 
 
 class MixtureSection(MixtureData):

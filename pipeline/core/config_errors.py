@@ -100,7 +100,7 @@ def _elsewhere(schema: Schema, name: str) -> str:
     if "properties" not in schema:  # one of several models, whose keys are those of no section
         return ""
     keys = [key for _, key, _ in _rows(schema, schema, "") if key.split(".")[-1] == name]
-    return f" (did you mean {min(keys, key=len)!r}?)" if keys else ""
+    return closest(min(keys, key=len), keys) if keys else ""
 
 
 def _missing_keys(schema: Schema, error: ValidationError) -> dict[str, str]:

@@ -164,10 +164,8 @@ def error_of_best(
     n = int(places.max()) + 1
     sizes = np.bincount(places, shares[counted])
     sums = np.stack([np.bincount(places, shares[counted] * row[counted]) for row in errors])
-    each = (
-        np.random.default_rng(0).integers(n, size=(N_RESAMPLES, n))
-        + n * np.arange(N_RESAMPLES)[:, None]
-    )
+    each = np.random.default_rng(0).integers(n, size=(N_RESAMPLES, n))
+    each += n * np.arange(N_RESAMPLES)[:, None]
     drawn = np.bincount(each.ravel(), minlength=n * N_RESAMPLES).reshape(N_RESAMPLES, n)
     chosen = (sums @ drawn.T / (drawn @ sizes)).argmin(axis=0)
     left_out = drawn == 0

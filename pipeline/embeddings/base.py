@@ -46,9 +46,9 @@ from ..data.labelled.labelled import Batch, LabelledBags, box_of_bags
 from ..data.labelled.wide_bags import warn_of_wide_bag
 from ..data.store.sampling import CHOICE_SAMPLE, RunSample
 from ..data.store.store import BagStore
-from ..execution.costs import Cost, plan_blocks
+from ..execution.costs import Cost
 from ..execution.lazy_dask import LazyArray
-from ..execution.passes import lazy_pass, rows_of
+from ..execution.passes import lazy_features
 from ..execution.pool import weighted_edges
 from ..execution.progress import Progress
 from .bases.coefficients import kernel_arguments
@@ -148,15 +148,6 @@ def _rows_of_bags(spec: EmbeddingSpec, dtype: str, bags: Bags) -> NDArray[Any]:
 
 def _rows_of_batch(spec: EmbeddingSpec, dtype: str, batch: Batch) -> NDArray[Any]:
     return _rows_of_bags(spec, dtype, batch.bags)
-
-
-def _lazy_rows(spec: EmbeddingSpec, source: LabelledBags, store: BagStore, dtype: str) -> LazyArray:
-    """Return the embeddings of a store as a lazy dask.array, a block per range of bags."""
-    row_bytes = spec.n_features * np.dtype(dtype).itemsize
-    cost = spec.cost + Cost(bytes_per_bag=row_bytes)
-    ranges = plan_blocks(store.n_bags, store.meta.n_points, row_bytes, cost)
-    rows = rows_of("features", partial(_rows_of_batch, spec, dtype), cost)
-    return lazy_pass(source, rows, ranges, (spec.n_features,), dtype)
 
 
 def _unfitted(name: str) -> UnfittedError:
@@ -570,7 +561,10 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         """
         if isinstance(X, BagStore):
             source = LabelledBags(X).in_order_of(self.coordinate_names, FITTED_ON)
-            return _lazy_rows(self._spec_for(source), source, X, self.dtype)
+            spec = self._spec_for(source)
+            cost = spec.cost + Cost(bytes_per_bag=spec.n_features * np.dtype(self.dtype).itemsize)
+            of_batch = partial(_rows_of_batch, spec, self.dtype)
+            return lazy_features(source, of_batch, cost, spec.n_features, self.dtype)
         bags = self._in_order(as_bags(X))
         return _rows_of_bags(self._spec_for(LabelledBags(bags)), self.dtype, bags)
 

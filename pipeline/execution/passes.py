@@ -6,7 +6,7 @@ import operator
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -17,7 +17,7 @@ from ..core.errors import ParameterError
 from ..data.labelled.labelled import Batch, LabelledBags, with_missing
 from ..data.store.plan import Range
 from .checkpoint_stores import CheckpointStore
-from .costs import Cost, current_limits, plan_tasks
+from .costs import Cost, PassLimits, current_limits, pass_limits, plan_blocks, plan_tasks
 from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
 from .tasks import map_reduce, map_tasks, worker_memory
@@ -216,7 +216,7 @@ class RangeTask(Generic[_R]):
     source: Source
     reduction: Reduction[_R]
     rows_per_block: int
-    max_bytes: int
+    limits: PassLimits
 
     @classmethod
     def of(
@@ -228,6 +228,7 @@ class RangeTask(Generic[_R]):
     ) -> RangeTask[_R]:
         """Make the task with the current limits, which travel with it to workers.
 
+        A pass within the task has them, too, so that it is cut alike wherever the task runs.
         ``ranges`` are all ranges of the pass; no batch has more bags than the longest range.
 
         Raises
@@ -241,7 +242,7 @@ class RangeTask(Generic[_R]):
         needed = reduction.cost.bytes(min(rows, longest))
         needed += 0 if source.in_memory else PARTITIONS_HELD * limits.partition_bytes
         check_memory("a task of this pass", needed, advice, source.in_memory)
-        return cls(source, reduction, rows, limits.partition_bytes)
+        return cls(source, reduction, rows, limits)
 
     @property
     def __name__(self) -> str:
@@ -252,13 +253,13 @@ class RangeTask(Generic[_R]):
         """Process the batches of a range, and report the number of bags done."""
         start, stop = bag_range
         sums = self.reduction.collector()
-        for batch in self.source.batches(
-            start, stop, rows_per_block=self.rows_per_block, max_bytes=self.max_bytes
-        ):
-            with self.source.naming(batch.index):
-                sums.add(batch)
-            report(batch.stop - start)
-        return sums.finish()
+        rows, max_bytes = self.rows_per_block, self.limits.partition_bytes
+        with pass_limits(**asdict(self.limits)):
+            for batch in self.source.batches(start, stop, rows_per_block=rows, max_bytes=max_bytes):
+                with self.source.naming(batch.index):
+                    sums.add(batch)
+                report(batch.stop - start)
+            return sums.finish()
 
 
 def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None:
@@ -412,12 +413,23 @@ def lazy_pass(
         )
         for i, (start, stop) in enumerate(ranges)
     ]
-    array: Array
     if not blocks:
-        array = dask_array.zeros((0, *tail), dtype=dtype)
-    else:
-        array = dask_array.concatenate(blocks, axis=0)
+        blocks = [dask_array.zeros((0, *tail), dtype=dtype)]
+    array: Array = dask_array.concatenate(blocks, axis=0)
     return array
+
+
+def lazy_features(
+    source: LabelledBags,
+    per_batch: Callable[[Batch], NDArray[Any]],
+    cost: Cost,
+    n_features: int,
+    dtype: DTypeLike,
+) -> Array:
+    """Return the features that a function makes of each batch, a row per bag, as `lazy_pass`."""
+    row_bytes = n_features * np.dtype(dtype).itemsize
+    ranges = plan_blocks(source.n_bags, source.n_points, row_bytes, cost)
+    return lazy_pass(source, rows_of("features", per_batch, cost), ranges, (n_features,), dtype)
 
 
 def _token(*what: object) -> str:

@@ -29,6 +29,7 @@ from bagbasis import (
     TripleBasisRegressor,
     connect,
     cross_val_score,
+    evaluate,
     features,
 )
 from bagbasis.hypotheses import fit_test, independence_test, two_sample_test
@@ -77,8 +78,10 @@ def hdd(stores):
 
 
 def smoothed(stores):
+    """Predictions, and errors that are computed on workers: each is a pass within a task."""
     model = KernelSmoother(ProjectionEmbedding(n_per_dim=5), bandwidth=1.0).fit(stores["few"])
-    return [np.asarray(model.predict(stores["few"]))]
+    errors = evaluate(model, stores["few"], subset="all")
+    return [np.asarray(model.predict(stores["few"])), errors.error]
 
 
 def samples_differ(stores):

@@ -270,10 +270,8 @@ class AppendSession:
         """
         self._check_movable()
         dims = self._response_dims()
-        response_box, ranges = (
-            Box.of(box, dims, name="response_box"),
-            self._given(RESPONSE_POINTS.name),
-        )
+        response_box = Box.of(box, dims, name="response_box")
+        ranges = self._given(RESPONSE_POINTS.name)
         self._meta = replace(self._meta, response_box=response_box, ranges=ranges)
 
     def _check_movable(self) -> None:

@@ -18,9 +18,8 @@ from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .function_kernels import REASSOCIATING, fill_cosine, fill_legendre, fill_trigonometric
 
 SUMMED_POINTS = 256  # points; scratch for 2 × 10 functions in float32 stays in a 48 KiB L1 cache
-_VECTOR_WIDTH = (
-    16  # a block is padded to a multiple: the vector loops then need no scalar remainder
-)
+# A block is padded to a multiple of it: the vector loops then need no scalar remainder.
+_VECTOR_WIDTH = 16
 
 COSINE, TRIGONOMETRIC, LEGENDRE = 0, 1, 2
 

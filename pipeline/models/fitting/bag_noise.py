@@ -63,8 +63,7 @@ def bag_variances(
 def _balanced_signs(n: int) -> Floats:
     """Return rows of 1 and -1, shape (N_SIGN_ROWS, n), whose first columns are orthogonal."""
     rng = np.random.Generator(np.random.Philox(_SEED))
-    columns = np.concatenate([rng.permutation(N_SIGN_ROWS) for _ in range(-(-n // N_SIGN_ROWS))])[
-        :n
-    ]
+    orders = [rng.permutation(N_SIGN_ROWS) for _ in range(-(-n // N_SIGN_ROWS))]
+    columns = np.concatenate(orders)[:n]
     signs: Floats = scipy.linalg.hadamard(N_SIGN_ROWS)[:, columns] * rng.choice((-1.0, 1.0), n)
     return signs

@@ -22,7 +22,7 @@ from ...embeddings.random_features.base import RandomFeatures
 from ...execution.computations import watch_computations
 from ...execution.costs import Cost, plan_blocks
 from ...execution.lazy_dask import LazyArray
-from ...execution.passes import lazy_pass, rows_of
+from ...execution.passes import lazy_features, lazy_pass, rows_of
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 from .outside import counting_outside, hear_of_outside, topic_of, warn_at_end
 
@@ -71,9 +71,8 @@ def features(
         raise ParameterError(f"dtype is {dtype!r}; expected 'float32' or 'float64'")
     bags = in_embedded_order(LabelledBags(store), embedding)
     whole = resolve_features(bags, embedding, random_features)
-    ranges = prediction_ranges(store, whole.cost, whole.n_features * np.dtype(dtype).itemsize)
-    rows = rows_of("features", partial(_features_of, whole, dtype), whole.cost)
-    return lazy_pass(bags, rows, ranges, (whole.n_features,), dtype)
+    of_batch = partial(_features_of, whole, dtype)
+    return lazy_features(bags, of_batch, whole.cost, whole.n_features, dtype)
 
 
 def lazy_predictions(

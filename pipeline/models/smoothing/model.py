@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...core.arrays import Floats, Integers
 from ...core.errors import ModelError
 from ...data.bags.bags import Bags
 from ...data.store.store import BagStore
-from ...execution.costs import Cost, PassLimits, current_limits, pass_limits
+from ...execution.costs import Cost
 from ...execution.lazy_dask import LazyArray
 from ...execution.passes import Reduction, run_pass
 from ...execution.progress import Progress
@@ -96,8 +96,7 @@ class SmootherModel:
         """
         check_names(self.report, X)
         self._check_dims(X.n_dims)
-        limited = partial(_under_limits, current_limits(), of_bags)
-        return lazy_predictions(limited, self.prediction_cost, X, tail, dtype)
+        return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype)
 
     def decision_rows(self, bags: Bags) -> Floats:
         """Return smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""
@@ -144,11 +143,3 @@ class SmootherModel:
         smoothing = Reduction(sums, operator.add, cost, SMOOTHED_ROWS, "smooth")
         result: SmootherSums = run_pass(self.training, smoothing, progress=progress)
         return result
-
-
-def _under_limits(
-    limits: PassLimits, of_bags: Callable[[Bags], NDArray[Any]], bags: Bags
-) -> NDArray[Any]:
-    """Compute rows by passes that are cut as those of the caller, wherever the task runs."""
-    with pass_limits(**asdict(limits)):
-        return of_bags(bags)
