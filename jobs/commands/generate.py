@@ -12,7 +12,7 @@ from bagbasis.datasets import DATASETS, Dataset, generate, make_dataset
 
 from ..cluster import running_on
 from ..configs.config import ClusterConfig, ReportConfig
-from ..configs.sections import check_keys, parameters_text, with_parameters
+from ..configs.sections import check_keys, parameters_field, with_parameters
 from ..terminal import Terminal
 
 # without those of other packages and of experiments
@@ -25,10 +25,8 @@ class Config(ClusterConfig, ReportConfig):
     """Keys of ``configs/generate.yaml``."""
 
     dataset: str = Field(examples=["gmm_components"], description="name of the dataset")
-    params: dict[str, Any] = Field(
-        examples=[{"n_points": 200, "seed": 0}],
-        default={},
-        description=f"parameters of the dataset; {parameters_text(_BUNDLED)}",
+    params: dict[str, Any] = parameters_field(
+        "dataset", _BUNDLED, examples=[{"n_points": 200, "seed": 0}]
     )
     url: str = Field(examples=["example-output/bags.zarr"], description="the store to write")
     if TYPE_CHECKING:

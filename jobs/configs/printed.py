@@ -23,6 +23,7 @@ from ..completions import KEYS_FILE
 from ..job import JOBS, called
 from ..shell import import_job
 from .config import Section
+from .sections import KEYS_WITHIN
 
 _LAST = ("report", "cluster")  # keys of every job
 COMMENT_COLUMN = 28  # column in which the comment of a key begins
@@ -46,8 +47,13 @@ def keys_text() -> str:
     """Return a line for each dotted key of each job: the job and the key."""
     lines = []
     for job in JOBS:
-        rows = [row for rows in key_sections(import_job(job).Config).values() for row in rows]
-        lines += [f"{job} {key}" for key in dict.fromkeys(key for key, _ in rows)]
+        config = import_job(job).Config
+        rows = [row for rows in key_sections(config).values() for row in rows]
+        keys = [key for key, _ in rows]
+        for key, field in config.model_fields.items():
+            within = (field.json_schema_extra or {}).get(KEYS_WITHIN, [])
+            keys += [f"{key}.{name}" for name in within]
+        lines += [f"{job} {key}" for key in dict.fromkeys(keys)]
     return "\n".join(lines) + "\n"
 
 

@@ -38,6 +38,7 @@ DEFAULT_EMBEDDING = "projection"  # the embedding of a section without a name
 PARTS_KEY = "parts"  # key of the embeddings of a union
 TRANSFORMER = "transformer"  # and of scikit-learn's transformers
 NONE = "none"  # what false is among the kinds of a section
+KEYS_WITHIN = "keys"  # in the schema of a key: names within it, which shells complete
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
 
 
@@ -74,10 +75,17 @@ def parameter_of(
     return replace(declared, text=declared.summary if text is None else text, **changes)  # type: ignore[arg-type]
 
 
-def parameters_text(kinds: Mapping[str, type[Any]]) -> str:
-    """Return the names of the parameters of components, for the help of a key."""
-    names = {name: ", ".join(parameters_of(kind)) for name, kind in kinds.items()}
-    return "; ".join(f"{name}: {listed}" for name, listed in names.items() if listed)
+def parameters_field(what: str, kinds: Mapping[str, type[Any]], **options: Any) -> Any:  # noqa: ANN401 - a key
+    """Return the key for the parameters of a component; help and shells list those of each kind."""
+    names = {name: [*parameters_of(kind)] for name, kind in kinds.items()}
+    listed = "; ".join(f"{name}: {', '.join(each)}" for name, each in names.items() if each)
+    keys: dict[str, Any] = {KEYS_WITHIN: sorted({key for each in names.values() for key in each})}
+    return Field(
+        default={},
+        description=f"parameters of the {what}; {listed}",
+        json_schema_extra=keys,
+        **options,
+    )
 
 
 def check_keys(key: str, values: Iterable[str], name: str, kind: type[Any]) -> None:

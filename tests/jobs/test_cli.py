@@ -58,17 +58,25 @@ def test_help_imports_nothing_heavy():
     assert process.communicate()[0].strip() == "[]"
 
 
-def test_completing_a_key_imports_nothing_heavy():
+@pytest.mark.parametrize(
+    ("begun", "key"),
+    [
+        ("fit --set model.embedding.n_", "model.embedding.n_per_dim="),
+        ("generate --set params.", "params.n_points="),
+        ("test two-sample --set parameters.n_f", "parameters.n_frequencies="),
+    ],
+)
+def test_completing_a_key_imports_nothing_heavy(begun, key):
     """A shell asks at each press of a key: those of a job's config are in a file."""
     code = (
         "import atexit, sys, bagbasis.jobs.cli as cli\n"
         f"atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules))))\n"
         "cli.cli(prog_name='bags')"
     )
-    words = {"COMP_WORDS": "bags fit --set model.embedding.n_", "COMP_CWORD": "3"}
+    words = {"COMP_WORDS": f"bags {begun}", "COMP_CWORD": str(len(begun.split()))}
     process = python("-c", code, env=os.environ | {"_BAGS_COMPLETE": "zsh_complete"} | words)
     *completed, imported = process.communicate()[0].splitlines()
-    assert "model.embedding.n_per_dim=" in completed
+    assert key in completed
     assert imported == "[]"
 
 

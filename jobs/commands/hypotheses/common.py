@@ -13,7 +13,7 @@ from bagbasis.core import parameters_of
 from bagbasis.core.errors import ConfigError, ParameterError
 
 from ...configs.config import DirectoryConfig, StoreUrl
-from ...configs.sections import check_keys, parameters_text
+from ...configs.sections import check_keys
 from ...terminal import Terminal
 
 if TYPE_CHECKING:
@@ -50,11 +50,6 @@ def statistic_of(test: Callable[..., Any], table: Iterable[str], null: str = "")
     default = parameters_of(test)["statistic"].default
     names = sorted(table, key=lambda name: name != default)  # the default first
     return Field(default, description=f"{', '.join(names)}{null and f'; null: {null}'}")
-
-
-def parameters_of_statistics(table: Mapping[str, type[Any]]) -> Any:  # noqa: ANN401 - a key
-    """Return the key for the parameters of a statistic; its help lists those of each."""
-    return Field({}, description=f"parameters of the statistic; {parameters_text(table)}")
 
 
 def named_statistic(

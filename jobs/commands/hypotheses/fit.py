@@ -9,13 +9,12 @@ from pydantic import Field
 from bagbasis.core import parameters_of
 from bagbasis.hypotheses import FIT, MixtureScore, fit_test
 
-from ...configs.sections import with_parameters
+from ...configs.sections import parameters_field, with_parameters
 from ...terminal import Terminal
 from .common import (
     StoreTestConfig,
     conclude,
     named_statistic,
-    parameters_of_statistics,
     statistic_of,
 )
 
@@ -45,7 +44,7 @@ class Config(StoreTestConfig):
     weights: list[float] | None = Field(
         default=_MIXTURE["weights"].default, description="weights of the components; null: equal"
     )
-    parameters: dict[str, Any] = parameters_of_statistics(FIT)
+    parameters: dict[str, Any] = parameters_field("statistic", FIT)
     statistic: str = statistic_of(fit_test, FIT)
 
 

@@ -10,13 +10,12 @@ from bagbasis.hypotheses import INDEPENDENCE, independence_test
 
 from ...cluster import running_on
 from ...configs.config import ClusterConfig
-from ...configs.sections import with_parameters
+from ...configs.sections import parameters_field, with_parameters
 from ...terminal import Terminal
 from .common import (
     StoreTestConfig,
     conclude,
     named_statistic,
-    parameters_of_statistics,
     statistic_of,
 )
 
@@ -31,7 +30,7 @@ class Config(StoreTestConfig, ClusterConfig):
     target: str = Field(
         examples=["k"], description="a target of the store: number, class, time or residual"
     )
-    parameters: dict[str, Any] = parameters_of_statistics(INDEPENDENCE)
+    parameters: dict[str, Any] = parameters_field("statistic", INDEPENDENCE)
     statistic: str = statistic_of(independence_test, _OF_PAIRS)
     within: str | None = Field(
         default=None, description="a target: the test is of dependence given its value"

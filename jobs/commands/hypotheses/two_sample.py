@@ -11,14 +11,13 @@ from bagbasis.hypotheses import TWO_SAMPLE, two_sample_test
 
 from ...cluster import running_on
 from ...configs.config import ClusterConfig
-from ...configs.sections import EmbeddingSection, build, with_parameters
+from ...configs.sections import EmbeddingSection, build, parameters_field, with_parameters
 from ...terminal import Terminal
 from .common import (
     BagRange,
     TestConfig,
     conclude,
     named_statistic,
-    parameters_of_statistics,
     statistic_of,
 )
 
@@ -52,7 +51,7 @@ class Config(TestConfig, ClusterConfig):
         default=None, description="the store of the second sample; null: that of the first"
     )
     b_bags: BagRange = Field(default=None, examples=[[1000, 2000]])
-    parameters: dict[str, Any] = parameters_of_statistics(TWO_SAMPLE)
+    parameters: dict[str, Any] = parameters_field("statistic", TWO_SAMPLE)
     statistic: str | None = statistic_of(
         two_sample_test, TWO_SAMPLE, null="fuse_ranks, or mmd_u with a bandwidth"
     )
