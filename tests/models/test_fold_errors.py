@@ -165,10 +165,8 @@ def test_slopes_are_derivatives_of_the_losses(weighted):
     repeat.take(judge.landmark_features(judge.gaussian([squares], median_of(squares))))
     step = 1e-5
     for alpha in (1e-5, 1e-2, 10.0):
-        high, low = (
-            repeat.losses(alpha * np.exp(way), judge.factor).losses for way in (step, -step)
-        )
-        slopes = repeat.losses(alpha, judge.factor).slopes
+        high, low = (repeat.losses(alpha * np.exp(way)).losses for way in (step, -step))
+        slopes = repeat.losses(alpha).slopes
         np.testing.assert_allclose(slopes, (high - low) / (2 * step), rtol=1e-3, atol=1e-7)
 
 
@@ -198,9 +196,9 @@ def test_a_kernel_that_is_far_behind_costs_one_penalty(monkeypatch):
     penalties = []
     losses = Repeat.losses
 
-    def counted(self, alpha, factor):
+    def counted(self, alpha):
         penalties.append(alpha)
-        return losses(self, alpha, factor)
+        return losses(self, alpha)
 
     monkeypatch.setattr(Repeat, "losses", counted)
     assert judge.errors(noise, rival=rival).error > 1.25 * rival.error

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.blas import dsyr
 from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
 from sklearn.utils.extmath import randomized_svd
 
@@ -229,8 +228,6 @@ class FoldJudge:
     Attributes
     ----------
     repeats : list of Repeat
-    factor : shape (m, m)
-        Memory for the factors of m landmarks.
     """
 
     def __init__(self, rows: FoldRows) -> None:
@@ -239,8 +236,7 @@ class FoldJudge:
         self._kernel, self._term = np.empty((n, m)), np.empty((n, m))
         self._rest = np.setdiff1d(np.arange(n), rows.landmarks)
         self._of_rest = self._term[: len(self._rest)]
-        self._square, self._sum = np.empty((m, m)), np.empty((m, m))
-        self.factor = np.empty((m, m), order="F")
+        self._factor = np.empty((m, m), order="F")
         self.repeats = [Repeat(rows, folds, m) for folds in rows.folds]
 
     def gaussian(
@@ -270,24 +266,24 @@ class FoldJudge:
         Rows of landmarks are those of the Cholesky factor, but for what is added to the diagonal;
         other rows are solved from it. If more has to be added, all rows are.
         """
-        landmarks, square, factor = self._rows.landmarks, self._sum, self.factor
-        np.take(kernel, landmarks, axis=0, out=self._square, mode="clip")
-        np.add(self._square, self._square.T, out=square)
-        square *= 0.5
-        scale = float(np.trace(square)) / len(square) or 1.0
+        landmarks, factor = self._rows.landmarks, self._factor
+        m = len(factor)
+        scale = float(kernel[landmarks, np.arange(m)].mean()) or 1.0
         for jitter in (_JITTER, 1e-6, 1e-4):
-            square[np.diag_indices(len(square))] += jitter * scale
-            factor.T[...] = square  # which is symmetric
+            # memory in the order of LAPACK, which reads one triangle; no array is transposed
+            np.take(kernel, landmarks, axis=0, out=factor.T, mode="clip")
+            factor.ravel("K")[:: m + 1] += jitter * scale
             # LAPACK itself, as below: SciPy's functions check and copy what is as large
-            triangle, failed = dpotrf(factor, lower=1, clean=1, overwrite_a=1)
+            triangle, failed = dpotrf(factor, lower=0, clean=1, overwrite_a=1)
             if failed:
                 continue
+            solve = partial(dtrtrs, triangle, lower=0, trans=1, overwrite_b=1)
             if jitter > _JITTER:
-                return np.asarray(dtrtrs(triangle, kernel.T, lower=1, overwrite_b=1)[0].T)
+                return np.asarray(solve(kernel.T)[0].T)
             rest = np.take(kernel, self._rest, axis=0, out=self._of_rest, mode="clip")
-            kernel[landmarks] = triangle
+            kernel[landmarks] = triangle.T
             if len(rest):
-                kernel[self._rest] = dtrtrs(triangle, rest.T, lower=1, overwrite_b=1)[0].T
+                kernel[self._rest] = solve(rest.T)[0].T
             return kernel
         raise scipy.linalg.LinAlgError("the kernel of the landmarks is not positive definite")
 
@@ -302,21 +298,20 @@ class FoldJudge:
         ``rival``. Other repeats are not judged if the first repeat cannot beat the ``rival``.
         """
         rows, s = self._rows, z.shape[1]
-        repeats, factor = self.repeats, self.factor
-        if s != len(factor):
+        repeats = self.repeats
+        if s != len(self._factor):
             repeats = [Repeat(rows, folds, s) for folds in rows.folds]
-            factor = np.empty((s, s), order="F")
         first, *others = repeats
         start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
 
         @cache
         def first_at(i: int) -> LossesAt:
-            return first.losses(10.0 ** EXPONENTS[i], factor)
+            return first.losses(10.0 ** EXPONENTS[i])
 
         @cache
         def losses_at(i: int) -> LossesAt:
             alpha = 10.0 ** EXPONENTS[i]
-            each = [first_at(i), *(repeat.losses(alpha, factor) for repeat in others)]
+            each = [first_at(i), *(repeat.losses(alpha) for repeat in others)]
             return LossesAt(*(np.mean(parts, axis=0) for parts in zip(*each, strict=True)))
 
         first.take(z)
@@ -374,7 +369,10 @@ def _downhill(at: Callable[[int], LossesAt], mean: Callable[[Floats], float], st
 
 
 class Repeat:
-    """The folds of one repeat, and the sums of each.
+    """The folds of one repeat, with ridge regression on the rows outside each.
+
+    Sums are of products of 1, m features and k labels. The column of 1 has no penalty; the first
+    step of a Cholesky factor, which is by this column, takes the others about their means.
 
     Attributes
     ----------
@@ -384,89 +382,62 @@ class Repeat:
 
     def __init__(self, rows: FoldRows, folds: Integers, m: int) -> None:
         self._rows = rows
-        self._order = np.argsort(folds, kind="stable")
-        ends = np.cumsum(np.bincount(folds))[:-1]
+        order = np.argsort(folds, kind="stable")
         n, (n_sums, width) = len(rows), sizes_of_sums(m, rows.y.shape[1])
-        self._roots = np.sqrt(rows.weights[self._order])[:, None]
-        self._ordered, self._joined = np.empty((n, m)), np.empty((n, width))
-        self._places = np.split(self._order, ends)
-        self._z, self._parts = np.split(self._ordered, ends), np.split(self._joined, ends)
-        self.sums = [np.empty((n_sums, width)) for _ in self._places]
+        weights, joined = rows.weights[order][:, None], np.empty((n, width))
+        roots = joined[:, :1] = np.sqrt(weights)
+        np.multiply(rows.y[order], roots, out=joined[:, m + 1 :])
+        # rows without weight have no loss
+        inverse = np.divide(
+            1.0, weights * rows.units, out=np.zeros((n, rows.y.shape[1])), where=weights > 0
+        )
+        ends = np.cumsum(np.bincount(folds))[:-1]
+        split = (np.split(of_rows, ends) for of_rows in (order, roots, joined, inverse))
+        self._folds = list(zip(*split, strict=True))
+        self.sums = [np.empty((n_sums, width)) for _ in self._folds]
         self._whole = np.empty((n_sums, width))
-        self._fits = [Centred(m) for _ in self._places]
+        self._factor = np.empty((m + 1, m + 1), order="F")
 
     def take(self, z: Floats) -> None:
         """Sum features, shape (n, m), over all folds but one."""
-        joined, m = self._joined, z.shape[1]
-        np.take(z, self._order, axis=0, out=self._ordered, mode="clip")
-        # one matrix has all sums: of products, of rows, and of weights
-        np.multiply(self._ordered, self._roots, out=joined[:, :m])
-        np.multiply(self._rows.y[self._order], self._roots, out=joined[:, m:-1])
-        joined[:, -1:] = self._roots
-        for part, sums in zip(self._parts, self.sums, strict=True):
-            members = part if len(sums) == part.shape[1] else part[:, [*range(m), -1]]
-            np.matmul(members.T, part, out=sums)
-        self._whole[...] = self.sums[0]
-        for sums in self.sums[1:]:
-            self._whole += sums
-        for sums, fit in zip(self.sums, self._fits, strict=True):
-            fit.take(np.subtract(self._whole, sums, out=sums))
+        whole, end = self._whole, z.shape[1] + 1
+        whole[...] = 0.0
+        for (places, roots, part, _), sums in zip(self._folds, self.sums, strict=True):
+            np.multiply(z[places], roots, out=part[:, 1:end])
+            members = part if len(sums) == part.shape[1] else part[:, :end]
+            whole += np.matmul(members.T, part, out=sums)
+        for sums in self.sums:
+            np.subtract(whole, sums, out=sums)
 
-    def losses(self, alpha: float, factor: Floats) -> LossesAt:
-        """Return the loss of each row, with a penalty per bag; ``factor`` (m, m) is overwritten."""
-        rows = self._rows
-        at = LossesAt(np.empty(len(rows)), np.empty(len(rows)))
-        for places, z, fit in zip(self._places, self._z, self._fits, strict=True):
-            coef, intercept = fit.solve(alpha, factor)
-            residuals = z @ coef + intercept - rows.y[places]
-            at.losses[places] = (residuals**2 / rows.units).mean(axis=1)
-            coef, intercept = fit.slopes(coef, alpha, factor)
-            slopes = 2 * residuals * (z @ coef + intercept)
-            at.slopes[places] = (slopes / rows.units).mean(axis=1)
+    def losses(self, alpha: float) -> LossesAt:
+        """Return the loss of each row, with a penalty per bag."""
+        n, end = len(self._rows), len(self._factor)
+        at = LossesAt(np.empty(n), np.empty(n))
+        for (places, _, part, inverse), sums in zip(self._folds, self.sums, strict=True):
+            coef, slopes = self._solve(sums, alpha)
+            residuals = part[:, :end] @ coef - part[:, end:]
+            at.losses[places] = (residuals**2 * inverse).mean(axis=1)
+            residuals *= 2 * (part[:, :end] @ slopes)
+            at.slopes[places] = (residuals * inverse).mean(axis=1)
         return at
 
+    def _solve(self, sums: Floats, alpha: float) -> tuple[Floats, Floats]:
+        """Return intercepts and coefficients, (m + 1, k), and their derivatives by ln ``alpha``.
 
-class Centred:
-    """Sums of some rows about their means, from which each penalty is solved."""
-
-    def __init__(self, m: int) -> None:
-        self._gram = np.empty((m, m))
-
-    def take(self, sums: Floats) -> None:
-        """Take sums of products of m features, k labels and 1.
-
-        Their columns are all of these, their rows the same or those of features and of 1.
+        Without rows they are 0.
         """
-        gram, m = self._gram, len(self._gram)
-        self._weight = float(sums[-1, -1])  # of all rows; solutions without any are 0
-        self._means, self._cross = sums[-1, :-1], sums[:m, m:-1]
-        if not self._weight > 0:
-            return
-        self._means = self._means / self._weight
-        means = self._means
-        gram[...] = sums[:m, :m]
-        dsyr(-self._weight, means[:m], lower=1, a=gram.T, overwrite_a=1)  # its upper triangle
-        self._cross = self._cross - self._weight * np.outer(means[:m], means[m:])
-
-    def solve(self, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
-        """Return coefficients (m, k) and intercepts (k,); without rows, zeros and the mean.
-
-        ``factor``, of shape (m, m) in the order of LAPACK, is overwritten by Cholesky's.
-        """
-        m = len(self._gram)
-        if not self._weight > 0:
-            return np.zeros(self._cross.shape), np.zeros(self._cross.shape[1])
-        factor.T[...] = self._gram
-        factor.ravel("K")[:: m + 1] += alpha * self._weight
+        factor, weight = self._factor, float(sums[0, 0])
+        size = len(factor)
+        right = sums[:size, size:]
+        if not weight > 0:
+            return np.zeros(right.shape), np.zeros(right.shape)
+        factor.T[...] = sums[:size, :size]
+        factor.ravel("K")[size + 1 :: size + 1] += alpha * weight
         # what cho_factor and cho_solve call: their checks take a third of the time
-        _, coef, failed = dposv(factor, self._cross, lower=1, overwrite_a=1)
+        _, coef, failed = dposv(factor, right, lower=1, overwrite_a=1)
         if failed:
             raise scipy.linalg.LinAlgError("the products of features are not positive definite")
-        return coef, self._means[m:] - self._means[:m] @ coef
-
-    def slopes(self, coef: Floats, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
-        """Return derivatives of the result of `solve` by ln ``alpha``, from its ``factor``."""
-        if not self._weight > 0:
-            return np.zeros(coef.shape), np.zeros(coef.shape[1])
-        slopes, _ = dpotrs(factor, -alpha * self._weight * coef, lower=1, overwrite_b=1)
-        return slopes, -self._means[: len(coef)] @ slopes
+        right = -alpha * weight * coef
+        right[0] = 0.0
+        slopes, _ = dpotrs(factor, right, lower=1, overwrite_b=1)
+        return coef, slopes

@@ -133,10 +133,9 @@ def test_components_of_labels_have_the_errors_of_all_columns(k):
 
 def _losses(rows, z, alpha):
     """Return the losses of rows with one penalty."""
-    judge = FoldJudge(rows)
-    repeat = judge.repeats[0]
+    repeat = FoldJudge(rows).repeats[0]
     repeat.take(z)
-    return repeat.losses(alpha, judge.factor).losses
+    return repeat.losses(alpha).losses
 
 
 def test_few_columns_are_judged_as_they_are():
@@ -148,14 +147,13 @@ def test_few_columns_are_judged_as_they_are():
 def test_the_choice_takes_as_long_for_many_targets_as_for_some(monkeypatch):
     """The choice solves for 64 columns, whatever their number."""
     solved = []
-    solve = fold_errors.Centred.solve
+    solve = fold_errors.dposv
 
-    def counted(self, alpha, factor):
-        coef, intercept = solve(self, alpha, factor)
-        solved.append(coef.shape[1])
-        return coef, intercept
+    def counted(gram, right, **options):
+        solved.append(right.shape[1])
+        return solve(gram, right, **options)
 
-    monkeypatch.setattr(fold_errors.Centred, "solve", counted)
+    monkeypatch.setattr(fold_errors, "dposv", counted)
     means = np.array([b.mean(axis=0) for b in BAGS])
     y = means @ RNG.normal(size=(2, 3000)) + 0.1 * RNG.normal(size=(len(BAGS), 3000))
     model = DoubleBasisRegressor().fit(BAGS, y)
