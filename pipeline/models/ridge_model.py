@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..core import Function, Instance, Integer, ListOf, OneOf, Real, checked
 from ..core.arrays import Bools, Floats, Integers
-from ..core.errors import ModelError, ParameterError
+from ..core.errors import ModelError
 from ..core.units import in_units, units_of
 from ..data.bags.bags import Bags, BagsInMemory, as_bags
 from ..data.bags.html import html_table
@@ -178,14 +178,12 @@ class RidgeModel:
         Raises
         ------
         ModelError
-            If the bags have another dimension, or other names of coordinates, than the bags fitted.
+            If the bags have another dimension, or other names of coordinates, than the bags fitted,
+            or bags were removed from a store, for which the classes leave no value.
         ParameterError
             If the model does not predict this array.
         """
-        arrays = self.outcome.stored()
-        if array not in arrays:
-            raise ParameterError(f"predict: the model does not predict {array!r}; leave array out")
-        column = arrays[array]
+        column = self.outcome.layout(array, X)
         of_bags = partial(_predicted_array, self, array)  # which travels to workers
         return self.apply(X, of_bags, tail=column.tail, dtype=column.dtype)
 

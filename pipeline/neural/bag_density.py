@@ -171,6 +171,8 @@ class BagDensity(DensityEstimator):
     def embed(self, X: BagsLike) -> Floats:
         """Return the embeddings φ of bags from all their points, shape (n_bags, n_condition).
 
+        Bags that were removed from a store have rows of NaN.
+
         Raises
         ------
         DataError
@@ -180,9 +182,8 @@ class BagDensity(DensityEstimator):
         vectors = []
         for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             points, mask = padded(bags, self._standards["points"], int(bags.sizes.max()))
-            vectors.append(
-                np.asarray(_embed(self.network_, jnp.asarray(points), jnp.asarray(mask)))
-            )
+            rows = np.asarray(_embed(self.network_, jnp.asarray(points), jnp.asarray(mask)))
+            vectors.append(np.where(bags.sizes[:, None] > 0, rows, np.nan))
         return np.concatenate(vectors).astype(np.float64)
 
     @property
@@ -262,8 +263,16 @@ class BagDensity(DensityEstimator):
         n
             Number of points to draw for each bag.
         seed
+
+        Raises
+        ------
+        DataError
+            A bag that was removed from the store: it has no density.
         """
         conditions = self.embed(X).astype(np.float32)
+        removed = np.flatnonzero(np.isnan(conditions).any(axis=1))
+        if len(removed):
+            raise DataError(f"bag {removed[0]} was removed from the store: it has no density")
         key = jax.random.key(seed % 2**32)
         return Bags.from_list([
             self._standards["drawn"].back(np.asarray(

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, overload
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from ..core import ListOf, None_, Text, check_parameters, checked
 from ..core.arrays import Floats, Integers
 from ..core.sklearn_bases import ClassifierMixin, RegressorMixin
-from ..data.bags.bags import Bags
+from ..data.bags.bags import Bags, BagsInMemory
 from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsLike, LabelsLike
+from ..data.store.store import BagStore
+from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
+from ..models.fitted_model import PredictionArray
 from ..models.outcomes.base import Outcome
 from ..models.outcomes.classes import Classes
 from ..models.outcomes.reals import Reals
+from ..models.predictions.features import lazy_predictions
 from .estimator import NeuralEstimator, shape_of
-from .examples import Examples, Minibatches, Standard, blocks_of, labelled_examples
+from .examples import Examples, Minibatches, Standard, blocks_of, check_points, labelled_examples
 from .network_model import NetworkModel
 from .training import Loss, Network, Trained, TrainingBatch
 
@@ -199,6 +204,16 @@ class LabelledNetwork(BagNetworkEstimator):
     def _standardise_labels(self, labels: np.ndarray) -> None:
         """Keep what labels are divided by in training; classes are not."""
 
+    def _lazily(
+        self, of_bags: Callable[[Bags], NDArray[Any]], array: str, store: BagStore
+    ) -> LazyArray:
+        """Return an array of the outcome for a store; bags removed from it have missing rows."""
+        self._check_fitted()
+        check_points(store, self.n_features_in_, self.coordinate_names)
+        column = self.outcome_.layout(array, store)
+        cost = self.model_.prediction_cost
+        return lazy_predictions(of_bags, cost, store, column.tail, column.dtype)
+
 
 class NetworkRegressor(RegressorMixin, LabelledNetwork):
     """Base of networks whose outputs are numbers."""
@@ -239,14 +254,20 @@ class NetworkRegressor(RegressorMixin, LabelledNetwork):
         """
         return self._fit(X, y, target, holdout, progress)
 
-    def predict(self, X: BagsLike) -> Floats:
-        """Return the predicted numbers of bags, shape (n_bags,) or (n_bags, k).
+    @overload
+    def predict(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict(self, X: BagsInMemory) -> Floats: ...
+    def predict(self, X: BagsLike) -> PredictionArray:
+        """Return the predicted numbers of bags, shape (n_bags,) or (n_bags, k); lazy for a store.
 
         Raises
         ------
         DataError
             If the estimator is not fitted, or the bags have another dimension.
         """
+        if isinstance(X, BagStore):
+            return self._lazily(self.predict, "predictions", X)
         rows = self.decision_rows(X)
         return self.outcome_.predict(rows).values
 
@@ -320,23 +341,35 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
         # the probability of each class
         return np.asarray(jax.nn.softmax(self._joined_outputs(X), axis=1), np.float64)
 
-    def predict_proba(self, X: BagsLike) -> Floats:
-        """Return the probability of each class, shape (n_bags, n_classes).
+    @overload
+    def predict_proba(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict_proba(self, X: BagsInMemory) -> Floats: ...
+    def predict_proba(self, X: BagsLike) -> PredictionArray:
+        """Return the probability of each class, shape (n_bags, n_classes); lazy for a store.
 
         Raises
         ------
         DataError
             If the estimator is not fitted, or the bags have another dimension.
         """
+        if isinstance(X, BagStore):
+            return self._lazily(self.predict_proba, "probabilities", X)
         return self.decision_rows(X)
 
-    def predict(self, X: BagsLike) -> np.ndarray:
-        """Return the most probable class of each bag.
+    @overload
+    def predict(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict(self, X: BagsInMemory) -> np.ndarray: ...
+    def predict(self, X: BagsLike) -> PredictionArray:
+        """Return the most probable class of each bag; lazy for a store.
 
         Raises
         ------
         DataError
             If the estimator is not fitted, or the bags have another dimension.
         """
+        if isinstance(X, BagStore):
+            return self._lazily(self.predict, "predictions", X)
         labels: np.ndarray = self.classes_[self._joined_outputs(X).argmax(axis=1)]
         return labels

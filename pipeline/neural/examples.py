@@ -15,7 +15,7 @@ import numpy as np
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError
 from ..data.bags.bags import Bags, as_bags, concatenate
-from ..data.bags.coordinates import Names
+from ..data.bags.coordinates import Names, order_of
 from ..data.labelled.holdout import Holdout, HoldoutLike
 from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..data.labelled.labelled import LabelledBags
@@ -27,6 +27,7 @@ from ..models.outcomes.base import Outcome
 from ..models.outcomes.reals import Reals
 from .training import TrainingBatch
 
+_BAGS, _FITTED_ON = "these bags", "the model was fitted on"  # in messages
 HELD_BYTES = 2**30  # points: smaller stores are read once
 RUNS_PER_BATCH = 8  # reads of a batch: neighbours in a store are often alike
 PREDICTED_AT_ONCE = 256  # bags
@@ -248,7 +249,8 @@ def thinned(bags: Bags, most: int) -> Bags:
 def blocks_of(X: BagsLike, n_dims: int, names: Names) -> Iterator[Bags]:
     """Yield bags in blocks to predict, with their coordinates in the order of ``names``.
 
-    Blocks of a store are read one after the other, so that it may be larger than the memory.
+    Blocks of a store are read one after the other, so that it may be larger than the memory. Bags
+    that were removed from it have no points.
 
     Raises
     ------
@@ -259,12 +261,18 @@ def blocks_of(X: BagsLike, n_dims: int, names: Names) -> Iterator[Bags]:
     n_bags = bags.n_bags if isinstance(bags, BagStore) else len(bags)
     if not n_bags:
         raise DataError("no bags")
-    if bags.n_dims != n_dims:
-        raise DataError(f"bags have dimension {bags.n_dims}, the model {n_dims}")
+    check_points(bags, n_dims, names)
     for start in range(0, n_bags, PREDICTED_AT_ONCE):
         stop = min(n_bags, start + PREDICTED_AT_ONCE)
         block = bags.read(start, stop) if isinstance(bags, BagStore) else bags[start:stop]
-        yield block.in_order_of(names, what="these bags", reference="the model was fitted on")
+        yield block.in_order_of(names, what=_BAGS, reference=_FITTED_ON)
+
+
+def check_points(bags: Bags | BagStore, n_dims: int, names: Names) -> None:
+    """Raise DataError for bags of another dimension, or of other names of coordinates."""
+    if bags.n_dims != n_dims:
+        raise DataError(f"bags have dimension {bags.n_dims}, the model {n_dims}")
+    order_of(bags.coordinate_names, names, _BAGS, _FITTED_ON)
 
 
 class LabelledExamples(NamedTuple):

@@ -15,6 +15,7 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    ModelError,
     ProjectionEmbedding,
     RandomFourierFeatures,
     cross_val_score,
@@ -112,6 +113,29 @@ def test_predictions_leave_them_out(stores, tmp_path):
     classes = DoubleBasisClassifier(*BASES, alpha=0.1).fit(selected, np.arange(len(selected)) % 2)
     values = np.asarray(classes.predict(removed))
     np.testing.assert_array_equal(np.flatnonzero(values == -1), GONE)
+
+
+@pytest.mark.parametrize("classes", [[False, True], [-1, 1]])
+def test_classes_that_leave_no_value_for_them(stores, classes, tmp_path):
+    """Neither false nor -1 says that a bag is missing: probabilities, sets and files do."""
+    removed, unlabelled, selected = stores
+    y = np.array(classes)[np.arange(len(selected)) % 2]
+    model = (
+        DoubleBasisClassifier("moments", alpha=0.1).fit(selected, y).conformalize(selected, y, cv=5)
+    )
+    expected = model.predict(selected)
+    with pytest.raises(ModelError, match=r"6 bags were removed, and the classes .*predict_proba"):
+        model.predict(removed)
+    np.testing.assert_array_equal(model.predict(unlabelled).compute()[KEPT], expected)
+    shares = model.predict_proba(removed).compute()
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(shares).all(axis=1)), GONE)
+    sets = model.predict_set(removed).compute()
+    assert not sets[GONE].any()
+    np.testing.assert_array_equal(sets[KEPT], model.predict_set(selected))
+    write_predictions(model, removed, tmp_path / "p.zarr")
+    group = zarr.open_group(tmp_path / "p.zarr", mode="r")
+    assert [group["ids"][int(i)] for i in GONE] == [""] * len(GONE)
+    np.testing.assert_array_equal(group["predictions"][:][KEPT], expected)
 
 
 def test_their_points_are_not_counted(stores):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dask.array as da
 import jax
 import numpy as np
 import pytest
@@ -69,6 +70,39 @@ def test_regressor_and_classifier(tmp_path):
         np.testing.assert_array_equal(
             load_network(tmp_path / "one.npz").predict(bags), item.predict(bags)
         )
+
+
+@pytest.mark.parametrize("kind", [DeepSetsRegressor, DeepSetsClassifier])
+def test_predictions_of_a_store_are_lazy_and_missing_for_removed_bags(kind, tmp_path):
+    bags, means = shifted(40)
+    y = means[:, 0]
+    if kind is DeepSetsClassifier:
+        y = np.where(y > 0, "right", "left")
+    model = kind(**SMALL, n_steps=3).fit(bags, y)
+    store = BagStore.create(tmp_path / "a.zarr", n_dims=2).append(bags).remove([3, 38])
+    kept = np.delete(np.arange(40), [3, 38])
+    names = ["predict"] if kind is DeepSetsRegressor else ["predict", "predict_proba"]
+    for name in names:
+        expected, lazy = getattr(model, name)(bags), getattr(model, name)(store)
+        assert isinstance(lazy, da.Array)
+        rows = lazy.compute()
+        if rows.dtype.kind == "f":
+            np.testing.assert_allclose(rows[kept], expected[kept], rtol=1e-5)
+            assert np.isnan(rows[[3, 38]]).all()
+        else:
+            np.testing.assert_array_equal(rows[kept], expected[kept])
+    with pytest.raises(BagbasisError, match="bags have dimension 3, the model 2"):
+        model.predict(BagStore.create(tmp_path / "b.zarr", n_dims=3).append([np.ones((2, 3))]))
+
+
+def test_bags_removed_from_a_store_have_no_density(tmp_path):
+    bags, _ = shifted(20)
+    density = BagDensity(**{**DENSE, "validate_every": 1}, n_steps=2).fit(bags)
+    store = BagStore.create(tmp_path / "a.zarr", n_dims=2).append(bags).remove([3])
+    for rows in (density.embed(store), density.log_density(store, np.zeros((1, 2)))):
+        np.testing.assert_array_equal(np.isnan(rows).all(axis=1), np.arange(20) == 3)
+    with pytest.raises(BagbasisError, match="bag 3 was removed from the store"):
+        density.sample(store, 2)
 
 
 @pytest.fixture(scope="module")

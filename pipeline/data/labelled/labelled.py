@@ -442,11 +442,12 @@ class LabelledBags:
 def with_missing(rows: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[Any]:
     """Return a row per bag, given the rows of the bags that are present.
 
-    The other bags get a row for a missing value: NaN, -1 for integers, an empty text.
+    The other bags get a row for a missing value: NaN, -1 for integers, an empty text, false for
+    booleans, as in a set without members.
     """
     if present.all():
         return rows
-    fill = {**FILLS, "U": ""}[rows.dtype.kind]
+    fill = {**FILLS, "U": "", "b": False}[rows.dtype.kind]
     out = np.full((len(present), *rows.shape[1:]), fill, dtype=rows.dtype)
     out[present] = rows
     return out

@@ -280,6 +280,21 @@ class Outcome(ABC):
         """Return shape and type of the arrays of `Prediction.arrays`, before predicting."""
         return {"predictions": Layout((self.n_targets,), FLOAT)}
 
+    def layout(self, array: str, X: BagsLike) -> Layout:
+        """Return shape and type of an array of predictions of bags.
+
+        Raises
+        ------
+        ParameterError
+            If the model does not predict this array.
+        ModelError
+            If bags were removed from the store, and the array has no value for missing bags.
+        """
+        arrays = self.stored()
+        if array not in arrays:
+            raise ParameterError(f"predict: the model does not predict {array!r}; leave array out")
+        return arrays[array]
+
     @abstractmethod
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         """Return the predictions as named columns of a table."""

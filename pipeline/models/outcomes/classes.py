@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core.errors import DataError, ParameterError, shown
+from ...core.errors import DataError, ModelError, ParameterError, shown
 from ...core.saved import read_saved
 from ...data.bags.bags import Bags, as_bags
 from ...data.labelled.alignment import aligned
@@ -19,6 +19,7 @@ from ...data.labelled.inputs import BagsLike, LabelsLike, as_targets, label_name
 from ...data.labelled.labelled import LabelledBags, take_range
 from ...data.labelled.labels import Targets
 from ...data.store.plan import Range
+from ...data.store.schema import FILLS
 from ...data.store.store import BagStore
 from ...data.store.targets import warn_of_alike_names
 from ...embeddings.base import Embedding
@@ -229,6 +230,23 @@ class Classes(Outcome):
     def stored(self) -> dict[str, Layout]:
         probabilities = Layout((self.n_targets,), FLOAT)
         return {"predictions": Layout((), self.values.dtype), "probabilities": probabilities}
+
+    @property
+    def _kinds_without_gap(self) -> str:
+        """Kinds of predictions that have no value for a missing bag."""
+        return "bi" if FILLS["i"] in self.classes else "b"
+
+    @override
+    def layout(self, array: str, X: BagsLike) -> Layout:
+        layout = super().layout(array, X)
+        if isinstance(X, BagStore) and X.n_removed and layout.dtype.kind in self._kinds_without_gap:
+            raise ModelError(
+                f"{X.url}: {X.n_removed} bags were removed, and the classes "
+                f"{shown(self.values.tolist())} leave no value for them; take the probabilities of "
+                "classes (predict_proba), which are NaN there, or write_predictions, without ids "
+                "there"
+            )
+        return layout
 
     @override
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
