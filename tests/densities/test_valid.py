@@ -93,13 +93,6 @@ def test_the_default_grid(n_dims, n_per_dim, expected):
     assert densities.resolution == expected
 
 
-def test_valid_densities_have_one_integral_each():
-    """The integral of each of three densities is one, in an array of their length."""
-    integral = wild(3, 1, box=[(0, 5)]).valid().integral()
-    np.testing.assert_allclose(integral, np.ones(3), atol=1e-10)
-    assert integral.shape == (3,)
-
-
 def test_threshold_against_a_finer_grid():
     """The default grid is fine enough: on one five times finer c changes by little."""
     series = wild(5, 2)
@@ -107,18 +100,6 @@ def test_threshold_against_a_finer_grid():
     np.testing.assert_allclose(coarse.threshold, fine.threshold, atol=2e-3)
     assert fine.grid == fine.resolution == 5 * series.resolution
     assert (fine.on_grid().mean(axis=(1, 2)) - 1 < 1e-10).all()
-
-
-@pytest.mark.parametrize("n_dims", [1, 2, 3])
-def test_a_valid_series_stays(n_dims):
-    """A series that is a density already has the threshold zero."""
-    series = wild(4, n_dims)
-    a = 0.1 * series.coefficients / np.abs(series.coefficients).sum(axis=1, keepdims=True)
-    a[:, 0] = 1
-    density = Densities(a, series.indices, basis="cosine", box=series.box)
-    assert density.on_grid().min() > 0
-    np.testing.assert_allclose(density.valid().threshold, 0, atol=1e-13)
-    np.testing.assert_allclose(density.valid().l2_distance(density), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_dims", [1, 3])

@@ -13,7 +13,6 @@ from bagbasis import (
     DoubleBasisRegressor,
     HDDEmbedding,
     ModelError,
-    ParameterError,
     PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
@@ -155,19 +154,3 @@ def test_a_saved_model_keeps_its_components(tmp_path):
     (tmp_path / "other.zarr" / "principal_axes").rename(axes)
     with pytest.raises(ModelError, match=r"damaged model .*components are not those"):
         load_model(tmp_path / "m.zarr")
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"embedding": CoefficientPCA()}, r"embedding is CoefficientPCA\(\); expected one of"),
-        (
-            {"embedding": ProjectionEmbedding(box=[(0, 1)])},
-            "embedding has a box or out_of_box: give the CoefficientPCA's",
-        ),
-    ],
-)
-def test_refusals(params, message):
-    """What cannot be used is named."""
-    with pytest.raises(ParameterError, match=message):
-        CoefficientPCA(**params).fit(BAGS)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
-import pytest
 
-from bagbasis import ExtremesEmbedding, ParameterError, as_bags
+from bagbasis import ExtremesEmbedding, as_bags
 from tests.passes import compiling_at_once
 
 RNG = np.random.default_rng(0)
@@ -40,14 +39,6 @@ def test_more_directions_keep_the_coordinates():
     np.testing.assert_allclose(np.linalg.norm(more, axis=1), 1, rtol=1e-12)
     assert np.abs(fitted(2).spec_.directions()).min() > 0
     assert fitted(32, [RNG.random((4, 1))]).spec_.n_features == 4
-
-
-@pytest.mark.parametrize("tail", [0.0, 0.5, np.nan])
-def test_a_tail_is_less_than_a_half(tail):
-    with pytest.raises(ParameterError, match="tail is"):
-        fitted(3, tail=tail)
-    with pytest.raises(ParameterError, match="n_directions is"):
-        fitted(50_001)
 
 
 def test_axes_take_no_matrix():

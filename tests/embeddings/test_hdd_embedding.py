@@ -7,9 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from bagbasis import Bags, DataError, HDDEmbedding, ParameterError, ProjectionEmbedding
+from bagbasis import Bags, DataError, HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings.hdd import BANDWIDTH_FACTOR
-from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import direct_embedding, midpoints
 from tests.oracles.series import index_set_by_loop
 
@@ -83,36 +82,6 @@ def test_l2_of_smoothed_densities():
     np.testing.assert_allclose(embedding.transform(UNIT), projection * damping, atol=1e-12)
 
 
-def test_seeds():
-    """Random nodes are those of the seed."""
-    parameters = {"nodes": "random", "bandwidth": 0.1}
-    a, b, c = (HDDEmbedding("js", seed=s, **parameters).fit_transform(UNIT) for s in (3, 3, 4))
-    np.testing.assert_array_equal(a, b)
-    assert np.abs(a - c).max() > 1e-3
-
-
-@pytest.mark.parametrize("distance", DISTANCES)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bags_at_the_edge(distance, dtype):
-    """Points on the edges and in the corners, lone points, constant bags and densities that
-    vanish nearly everywhere: finite features and no warning."""
-    bags = [
-        [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
-        [[0.5, 1.0]],
-        [[0.0, 0.0]],
-        np.full((300, 2), 0.25),
-        np.concatenate([np.full((500, 2), 1e-7), np.ones((1, 2))]),
-    ]
-    for bandwidth in ("auto", 0.01, 0.5):
-        embedding = HDDEmbedding(distance, bandwidth=bandwidth, dtype=dtype).fit(bags)
-        out = embedding.transform(bags)
-        assert np.isfinite(out).all()
-        assert out.dtype == dtype
-        mass = sum(embedding.spec_.weights)
-        if distance not in ("tv", "l2"):
-            assert ((out.astype(float) ** 2).sum(axis=1) < 1.2 * mass).all()
-
-
 def test_dropping_in_one_marginal():
     """A bag that is empty in its last marginal alone is refused, and named by its position
     though it is not in the first block."""
@@ -135,16 +104,3 @@ def test_marginals_are_chosen_by_the_dimension(distance, n_dims, group_size):
     assert spec.group_size == group_size
     value = HDDEmbedding(distance, n_per_dim=3, marginals=1).fit(bags).spec_
     assert value.group_size == 1
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_lambdas": 9}, "n_lambdas = 8"),
-        ({"bandwidth": 0.002}, "in 2 dimensions expected at least 0.007"),
-    ],
-)
-def test_bad_parameters(parameters, message):
-    """Each is refused by name at fit."""
-    with pytest.raises(ParameterError, match=message):
-        HDDEmbedding(**parameters).fit(UNIT)

@@ -10,7 +10,7 @@ from bagbasis.embeddings import HDDSpec
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
 from bagbasis.embeddings.hdd_spec import reached
 from tests.oracles.hdd import direct_embedding, kappa, kappa_of_nodes, midpoints, reflected_density
-from tests.oracles.series import index_set_by_loop, product_function
+from tests.oracles.series import index_set_by_loop
 
 # two strictly positive densities a dimension, as {α: coefficient of cos(πα_1 x_1) cos(πα_2 x_2) …}
 SERIES = {
@@ -230,26 +230,3 @@ def test_marginals_are_embeddings_of_their_columns(marginals, n_dims, n_coeffici
         columns = np.empty((2, alone.n_features))
         alone.embed(Bags.from_list([bag[:, group] for bag in bags]), columns)
         np.testing.assert_allclose(out[:, g * width : (g + 1) * width], columns, atol=1e-12)
-
-
-@pytest.mark.long
-def test_blocks_do_not_show():
-    """Many bags, in several blocks, are embedded as each alone, into any columns."""
-    rng = np.random.default_rng(6)
-    bags = [rng.random((5, 2)) for _ in range(40)]
-    made = spec("js", 2, grid=200, n_per_dim=3)
-    wide, alone = np.empty((40, 2 * made.n_features)), np.empty((1, made.n_features))
-    together = wide[:, ::2]
-    made.embed(Bags.from_list(bags), together)
-    for i in (0, 3, 4, 39):
-        made.embed(Bags.from_list(bags[i : i + 1]), alone)
-        np.testing.assert_allclose(together[i], alone[0], atol=1e-12)
-
-
-def test_oracle_projection_is_a_projection():
-    """The direct oracle's functions are orthonormal on its points."""
-    at = midpoints(40, 2)
-    values = [product_function("cosine", alpha, at) for alpha in ((0, 0), (1, 2), (3, 0))]
-    np.testing.assert_allclose(
-        np.array(values) @ np.array(values).T / len(at), np.eye(3), atol=1e-12
-    )

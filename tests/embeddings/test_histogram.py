@@ -10,7 +10,6 @@ from bagbasis.embeddings import HistogramSpec
 from bagbasis.embeddings.hdd_measures import TOTAL_MASS
 from bagbasis.embeddings.histogram import COUNTS_IN_TABLE
 from tests.oracles.hdd import kappa
-from tests.oracles.ragged import random_bags
 
 pytestmark = pytest.mark.portable
 
@@ -96,19 +95,6 @@ def test_bins_are_closed_below_and_the_last_above():
     assert out.sum(axis=1).tolist() == [1.0] * 6
 
 
-@pytest.mark.parametrize("marginals", [1, 2])
-def test_marginals_are_histograms_of_their_columns(marginals):
-    """One histogram a coordinate or a pair, concatenated in order of the columns."""
-    bags = [bag * 0.1 + 0.5 for bag in random_bags(RNG, [3, 40], 4)]
-    made = HistogramEmbedding(n_bins=4, marginals=marginals, box=[(0, 1)] * 4).fit(bags)
-    out = made.transform(bags)
-    width = out.shape[1] // len(made.spec_.groups)
-    for g, group in enumerate(made.spec_.groups):
-        alone = HistogramEmbedding(n_bins=4, box=[(0, 1)] * marginals)
-        columns = alone.fit_transform([bag[:, group] for bag in bags])
-        np.testing.assert_array_equal(out[:, g * width : (g + 1) * width], columns)
-
-
 def test_defaults():
     """Jensen-Shannon, ten bins a dimension, three nodes of two parts, float32."""
     out = HistogramEmbedding().fit_transform(UNIT)
@@ -129,16 +115,3 @@ def test_saved_nodes_are_kept():
     np.testing.assert_allclose((out**2).sum(), 0.35)
     with pytest.raises(ParameterError, match="3 nodes, but 2 weights"):
         HistogramSpec.from_dict({**other, "weights": [0.3, 0.05]})
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_bins": 183}, "n_bins is 183: 200934 features in 2 dimensions, more than 200000"),
-        ({"n_lambdas": 9}, "n_lambdas = 8; got 9"),
-    ],
-)
-def test_wrong_parameters(params, message):
-    """Each wrong parameter is refused by fit, in one line naming it."""
-    with pytest.raises(ParameterError, match=message):
-        HistogramEmbedding(**params).fit(UNIT)

@@ -18,17 +18,6 @@ RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]
 
 
-def test_mean_and_upper_triangle():
-    """The mean, then the covariance row by row from its diagonal; lone points have none."""
-    out = MomentsEmbedding(standardize=False, dtype="float64").fit_transform(UNIT)
-    assert out.shape == (3, 9)
-    for row, bag in zip(out, UNIT, strict=True):
-        covariance = np.cov(bag, rowvar=False, bias=True)
-        np.testing.assert_allclose(row[:3], bag.mean(axis=0), atol=1e-14)
-        np.testing.assert_allclose(row[3:], covariance[np.triu_indices(3)], atol=1e-14)
-    assert (out[0, 3:] == 0).all()
-
-
 def test_mean_alone():
     """covariance=False keeps the first d columns."""
     both = MomentsEmbedding(standardize=False).fit_transform(UNIT)

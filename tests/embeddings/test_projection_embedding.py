@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, Box, ModelError, ParameterError, ProjectionEmbedding
+from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
 from bagbasis.densities import choose_smoothness
 from bagbasis.embeddings import ProjectionSpec, spec_from_dict, spec_to_dict
-from tests.oracles.ragged import random_bags
 from tests.oracles.series import basis_function, index_set_by_loop, project_by_loop
 
 RNG = np.random.default_rng(0)
@@ -34,24 +33,6 @@ def test_points_outside_of_each_bag():
     bags = Bags.trusted(points, np.array([0, 2, 2, 5, 5]))
     spec = ProjectionEmbedding(box=[(0, 1)]).fit(bags[[0, 2]]).spec_
     assert spec.count_outside(bags).tolist() == [1, 0, 2, 0]
-
-
-@pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
-@pytest.mark.parametrize("limits", [(5, None), (None, 3.5)])
-@pytest.mark.parametrize("marginals", [None, 1, 2])
-def test_against_the_loop(basis, limits, marginals):
-    """Bases, index sets and marginals mean what they say; a given box is scaled to [0, 1]^d."""
-    bags = random_bags(RNG, [1, 5, 300], 3)
-    lo, hi = (-2.0, -3.0, -2.5), (2.0, 3.0, 2.5)
-    n_per_dim, max_norm = limits
-    embedding = ProjectionEmbedding(
-        basis=basis, n_per_dim=n_per_dim or 10, max_norm=max_norm, marginals=marginals,
-        box=list(zip(lo, hi, strict=True)),
-        dtype="float64",
-    )  # fmt: skip
-    out = embedding.fit_transform(bags)
-    np.testing.assert_allclose(out, naive(bags, limits, basis, lo, hi, marginals), atol=1e-12)
-    assert embedding.spec_.n_features == out.shape[1]
 
 
 @pytest.mark.parametrize("marginals", [None, 1])
@@ -88,19 +69,6 @@ def test_bandwidth_auto_is_the_densities_choice():
     assert few.bandwidth > chosen.bandwidth
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"bandwidth": 0.1, "basis": "legendre"}, "polynomials have none"),
-        ({"bandwidth": "auto", "basis": "trigonometric"}, "is for basis='cosine'"),
-    ],
-)
-def test_wrong_bandwidths(params, message):
-    """Those of a basis that has none."""
-    with pytest.raises(ParameterError, match=message):
-        ProjectionEmbedding(**params).fit(UNIT)
-
-
 def test_specs_of_before_are_read():
     """Without smoothing a spec is written as before there was any; with it, it comes back."""
     plain, smooth = (
@@ -116,27 +84,3 @@ def test_box_of_a_store(tmp_path):
     """From a store the embedding takes the store's box, without reading its bags."""
     store = BagStore.create(tmp_path / "s.zarr", 2, box=[(-3, 3), (0, 9)])
     assert ProjectionEmbedding().fit(store).spec_.box == Box((-3.0, 0.0), (3.0, 9.0))
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_per_dim": None}, "n_per_dim is None"),
-        ({"marginals": 3}, "marginals is 3; expected an integer from 1 to 2"),
-        ({"n_per_dim": 1000}, "more than 200000 functions"),
-    ],
-)
-def test_wrong_parameters(params, message):
-    """Each wrong parameter is refused by fit, in one line naming it."""
-    with pytest.raises(ParameterError, match=message):
-        ProjectionEmbedding(**params).fit(UNIT)
-
-
-def test_spec_of_another_version():
-    """An embedding or a field this version does not know is refused, not guessed."""
-    values = spec_to_dict(ProjectionSpec("cosine", n_per_dim=5, max_norm=None, box=Box.unit(2)))
-    with pytest.raises(ModelError, match="embedding 'hologram', which is not registered"):
-        spec_from_dict({**values, "name": "hologram"})
-    for wrong in ({"colour": 1}, {"basis": "haar"}, {"n_per_dim": None}, {"n_per_dim": "auto"}):
-        with pytest.raises((TypeError, ValueError)):
-            spec_from_dict({**values, **wrong})

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bagbasis import (
-    BagError,
     Bags,
     DoubleBasisRegressor,
     EmbeddingUnion,
@@ -21,20 +20,6 @@ def test_is_the_logarithm_of_the_number_of_points():
     embedding = SizeEmbedding(dtype="float64").fit(BAGS)
     np.testing.assert_allclose(embedding.transform(BAGS)[:, 0], np.log([1, 2, 30, 1000]))
     assert embedding.get_feature_names_out().tolist() == ["log(n_points)"]
-
-
-def test_counts_the_points_that_others_embed():
-    """Clipped points count, dropped ones do not; a bag without a point inside is refused."""
-    bags = [np.array([[0.5, 0.5], [0.2, 2.0], [0.1, 0.3]]), np.array([[0.5, 0.5]])]
-    box = [(0, 1)] * 2
-    clipped = SizeEmbedding(box=box).transform(bags)
-    np.testing.assert_allclose(clipped[:, 0], np.log([3, 1]), rtol=1e-6)
-    dropped = SizeEmbedding(box=box, out_of_box="drop")
-    np.testing.assert_allclose(dropped.transform(bags)[:, 0], np.log([2, 1]), rtol=1e-6)
-    with pytest.raises(BagError, match="no point lies inside"):
-        dropped.transform([*bags, np.array([[3.0, 3.0]])])
-    with pytest.raises(BagError, match="1 points lie outside"):
-        SizeEmbedding(box=box, out_of_box="error").transform(bags)
 
 
 @pytest.mark.parametrize("join", ["sum", "product"])

@@ -66,15 +66,6 @@ def test_kernels(join, second):
         assert features.second.scale == pytest.approx(1, rel=1e-6)
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_parts_are_divided_by_their_median_distance(n):
-    union = EmbeddingUnion(clone(PARTS[:n], safe=False), dtype="float64").fit(BAGS)
-    rows = union.transform(BAGS)
-    ends = np.cumsum([part.n_features for part in union.spec_.parts])[:-1]
-    for part in np.split(rows, ends, axis=1):
-        assert np.median(pdist(part) ** 2) == pytest.approx(1 / n, rel=1e-6)
-
-
 def test_a_frequency_sees_one_block():
     """As many as the weights say, at least one each; others do not touch its inputs."""
     spec = FourierSpec(6, 40, scale=1.5, blocks=((4, 0.7), (1, 0.299), (1, 0.001)))
@@ -132,38 +123,6 @@ def test_embeddings_alone_are_named_by_what_they_are(tmp_path):
     np.testing.assert_array_equal(again.predict(BAGS), model.predict(BAGS))
     grid = GridSearchCV(model, {"embedding__js__distance": ["js", "tv"]}, cv=2).fit(list(BAGS), y)
     assert grid.best_params_["embedding__js__distance"] in ("js", "tv")
-
-
-@pytest.mark.parametrize("parts", [[3, "js"], [("a",)], "js", [EmbeddingUnion()], [("a", 3)]])
-def test_what_is_no_part_is_shown_and_cloned(parts):
-    """A refusal comes with a fit; the constructor, repr and get_params take anything."""
-    union = EmbeddingUnion(parts)
-    assert repr(union).startswith("EmbeddingUnion(")
-    assert union.get_params()["join"] == "product"
-    with pytest.raises(ParameterError, match="expected embeddings, or"):
-        union.fit(BAGS)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"parts": []}, r"parts is \[\]; expected embeddings, or \(name, embedding\) pairs"),
-        (
-            {"parts": [("a", MomentsEmbedding()), MomentsEmbedding()]},
-            "a part is MomentsEmb.*no union is a part",
-        ),
-        ({"parts": [("a", EmbeddingUnion())]}, "no union is a part"),
-        ({"parts": [("a", MomentsEmbedding(box=[(0, 1)]))]}, "part 'a' has a box .* the union's"),
-        ({"parts": [("a", MomentsEmbedding())] * 2}, r"names of 2 parts are \['a', 'a'\]"),
-        ({"parts": [("join", MomentsEmbedding())]}, "name of a part is 'join'; expected"),
-        ({"parts": [("a__b", MomentsEmbedding())]}, "name of a part is 'a__b'; expected"),
-        ({"weights": [1, 2, 3]}, "weights is .*; expected one number > 0 per part, 2"),
-    ],
-)
-def test_refusals(params, message):
-    """What cannot be joined is named."""
-    with pytest.raises(ParameterError, match=message):
-        EmbeddingUnion(**params).fit(BAGS)
 
 
 def test_a_kernel_needs_a_frequency():

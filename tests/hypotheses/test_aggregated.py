@@ -20,7 +20,7 @@ from bagbasis.hypotheses import (
     two_sample_test,
 )
 from bagbasis.hypotheses.dependence import aggregated_dependence
-from bagbasis.hypotheses.dependence.aggregated_dependence import BANDWIDTH_FACTORS, dependence
+from bagbasis.hypotheses.dependence.aggregated_dependence import BANDWIDTH_FACTORS
 from bagbasis.hypotheses.dependence.pairs import Pairs
 from bagbasis.hypotheses.goodness.scores import Scored
 from bagbasis.hypotheses.goodness.stein import SteinSums, stein_kernel, stein_of_waves
@@ -39,18 +39,6 @@ from tests.oracles.dependence import (
 )
 
 RNG = np.random.default_rng(0)
-
-
-def test_dependence_by_loops():
-    """|mean of the products − product of the means|², frequency by frequency."""
-    X, Y = np.exp(1j * RNG.standard_normal((2, 3, 20, 5)))
-    expected = np.zeros((5, 5))
-    for r in range(3):
-        for i in range(5):
-            for j in range(5):
-                x, y = X[r, :, i], Y[r, :, j]
-                expected[i, j] += abs((x * y).mean() - x.mean() * y.mean()) ** 2 / 3
-    np.testing.assert_allclose(dependence(X, Y), expected.ravel(), atol=1e-14)
 
 
 def test_dependence_tends_to_hsic():

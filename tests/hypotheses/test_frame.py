@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas
 import polars
@@ -12,7 +10,7 @@ from scipy import stats
 
 from bagbasis import BagbasisError, Bags, BagStore, ProjectionEmbedding
 from bagbasis.hypotheses import HypothesisResult, independence_test, two_sample_test
-from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
+from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.distributions import (
     chi_square_null,
     gamma_null,
@@ -21,19 +19,10 @@ from bagbasis.hypotheses.nulls.distributions import (
     pearson_null,
     permutation_null,
 )
-from bagbasis.hypotheses.nulls.permutation import draw_orders, draw_splits, split_sums
-from bagbasis.hypotheses.registry import Statistic, find_statistic
-from bagbasis.hypotheses.samples.samples import as_sample, is_bags, read_samples
+from bagbasis.hypotheses.samples.samples import is_bags, read_samples
 from tests.oracles.hypotheses import kernel_by_formula
 
 pytestmark = pytest.mark.portable
-
-
-@dataclass(frozen=True)
-class Toy(Statistic):
-    name = "toy"
-    nulls = ("permutation", "normal")
-    width: int = 3
 
 
 @pytest.mark.parametrize(
@@ -51,16 +40,6 @@ def test_kernels(name, nu):
     assert kernel(X, Y)[0, 0] == kernel.at_zero == 1
     cosines = np.cos((X[:1] - X[1:2]) @ kernel.frequencies(3, 40_000, 1)).mean()
     assert cosines == pytest.approx(kernel(X[:1], X[1:2])[0, 0], abs=0.015)
-
-
-def test_median_bandwidth():
-    """The distance of rows that differ, in the norm of the kernel."""
-    rows = np.array([[0.0, 0], [0, 0], [3, 4]])
-    assert resolve_kernel("gaussian", "median", rows).bandwidth == 5
-    assert resolve_kernel("laplacian", None, rows).bandwidth == 7
-    assert resolve_kernel("matern", 2, rows) == Kernel("matern", 2.0)
-    assert NegativeDistance()(rows[:1], rows[2:]) == [[-5]]
-    assert [(t.start, t.stop) for t in tiles(5, 2)] == [(0, 2), (2, 4), (4, 5)]
 
 
 def test_laws_of_nulls():
@@ -91,18 +70,6 @@ def test_permutation_null():
     assert permutation_null(2e-9 * (1 + 1e-15), values, 1e-9).p_value == 3 / 4
     assert permutation_null(2.1e-9, values, 1e-9).p_value == 2 / 4
     assert permutation_null(2.0, values).values.tolist() == sorted(values)
-
-
-def test_splits_and_orders():
-    """`draw_splits` are those of `split_sums`; orders hold each unit once."""
-    first = np.arange(9) < 4
-    splits = draw_splits(first, 5, 3)
-    assert (splits.sum(axis=1) == 4).all()
-    np.testing.assert_array_equal(splits[0], first)
-    np.testing.assert_array_equal(splits, split_sums(np.eye(9), first, 5, 3))
-    orders = list(draw_orders(9, 5, 3))
-    assert all(sorted(order) == list(range(9)) for order in orders)
-    assert len({tuple(order) for order in orders}) == 5
 
 
 def test_points_and_bags():
@@ -157,53 +124,6 @@ def test_bags_are_thinned_and_embedded(tmp_path):
     np.testing.assert_allclose(two.rows, same.rows, rtol=1e-6, atol=1e-6)
     whole, _ = read_samples({"a": a, "b": b}, embedding=embedding, thin=False)
     np.testing.assert_allclose(whole.rows, embedding.fit_transform(a))
-
-
-POINTS, BAGS = np.eye(3), [np.eye(3)] * 4
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: read_samples({"a": POINTS, "b": BAGS}), "points of one bag are .*unit='point'"),
-        (lambda: read_samples({"a": POINTS}, embedding=ProjectionEmbedding()), "for bags"),
-        (lambda: read_samples({"a": POINTS}, unit="bag"), "a is a sample of points; unit='bag'"),
-        (lambda: read_samples({"a": POINTS, "b": POINTS[:, :2]}), "different dimensions: a 3, b 2"),
-        (
-            lambda: read_samples({"a": BAGS, "b": [np.eye(2)] * 3}),
-            "different dimensions: a 3, b 2",
-        ),
-        (lambda: read_samples({"a": POINTS[:1]}), "1 point in a; a test compares at least two"),
-        (lambda: read_samples({"a": POINTS[:0]}), "0 points in a; a test"),
-        (lambda: read_samples({"a": [[1.0, np.nan], [1, 2]]}), "a: point 0 holds NaN"),
-        (lambda: read_samples({"a": POINTS}, groups={"a": [1, 1, 1]}), "1 group in a"),
-        (lambda: read_samples({"a": POINTS}, groups={"a": [1, 2]}), "a label for each of the 3"),
-        (lambda: read_samples({"a": BAGS}, embedding="mean"), "embedding is 'mean'; expected an"),
-        (lambda: resolve_kernel("gaussian", "median", np.ones((4, 2))), "all rows are alike"),
-        (
-            lambda: find_statistic({"toy": Toy}, "tox", None, None),
-            r"'tox' \(did you mean 'toy'\?\); expected one of",
-        ),
-        (lambda: find_statistic({"toy": Toy}, Kernel(), None, None), "expected one of"),
-        (
-            lambda: find_statistic({"toy": Toy}, "toy", "gamma", None),
-            r"null is 'gamma'; the statistic 'toy' admits \['permutation', 'normal'\]",
-        ),
-        (lambda: find_statistic({"toy": Toy}, "toy", None, "cubic"), "kernel is 'cubic'; the stat"),
-    ],
-)  # fmt: skip
-def test_refusals(call, message):
-    """One line that names the input and what is expected."""
-    with pytest.raises(BagbasisError, match=message):
-        call()
-
-
-def test_names():
-    """A name or an instance; the first null and kernel are the default."""
-    assert find_statistic({"toy": Toy}, "toy", None, None) == (Toy(), "permutation", "gaussian")
-    assert find_statistic({"toy": Toy}, Toy(5), "normal", "matern") == (Toy(5), "normal", "matern")
-    assert Toy(5).described == "toy(width=5)"
-    assert len(as_sample("a", POINTS, "bag")) == 3
 
 
 @pytest.mark.parametrize("library", [pandas, polars])

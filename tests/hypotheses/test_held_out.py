@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import BagbasisError
 from bagbasis.hypotheses import MeanEmbeddings, SmoothedCharacteristicFunctions, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.draws import USES, generator_of
@@ -93,28 +92,6 @@ def test_levels(kind):
 
 
 X, Y = np.random.default_rng(0).random((2, 9, 2))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"statistic": lambda: MeanEmbeddings(n_locations=1, learn=1.0)}, "learn is 1.0"),
-        (
-            {"statistic": lambda: MeanEmbeddings(n_locations=2, locations=[[1.0]])},
-            "expected 2 lists of finite numbers",
-        ),
-        (
-            {"statistic": lambda: MeanEmbeddings(n_locations=1, learn=0.9)},
-            "learn=0.9 leaves 9 of 9 units",
-        ),
-        ({"kernel": "matern"}, "learn is for the gaussian kernel; kernel is 'matern'"),
-    ],
-)
-def test_refusals(change, message):
-    """One line that names the parameter."""
-    arguments = {"statistic": lambda: MeanEmbeddings(n_locations=1, learn=0.5), **change}
-    with pytest.raises(BagbasisError, match=message):
-        two_sample_test(X, Y, **{**arguments, "statistic": arguments["statistic"]()})
 
 
 def test_a_split_and_what_is_drawn_after_it_are_of_two_streams():

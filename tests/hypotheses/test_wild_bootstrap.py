@@ -9,7 +9,6 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import chi2
 
-from bagbasis import BagbasisError
 from bagbasis.hypotheses import TWO_SAMPLE, FourierMMD, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.wild_bootstrap import (
@@ -248,18 +247,3 @@ def test_buckets_are_fewer_units(monkeypatch):
     assert two.statistic == pytest.approx(single.statistic)
     means = [r.null_distribution.mean() for r in (single, two)]
     assert means[1] == pytest.approx(means[0], rel=0.2)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"correlation_length": None}, "it needs one"),
-        ({"null": "permutation"}, "correlation_length is 3.0 and null 'permutation'"),
-        ({"statistic": "me"}, "the statistic 'me' admits"),
-        ({"bandwidth": "tau"}, "bandwidth is 'tau'; of a series"),
-    ],
-)
-def test_refusals(change, message):
-    """One line that names the parameter."""
-    with pytest.raises(BagbasisError, match=message):
-        two_sample_test(X, Y, **{**GIVEN, **change})

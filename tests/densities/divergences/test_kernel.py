@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
 
 import numpy as np
@@ -23,7 +22,6 @@ from bagbasis.densities import (
     median_bandwidth,
     median_scale,
 )
-from bagbasis.densities.divergences import kernel, repair
 from bagbasis.densities.divergences.neighbour_estimates import BY_KERNEL, BY_NEIGHBOURS
 
 NAMES = BY_NEIGHBOURS + BY_KERNEL
@@ -136,14 +134,6 @@ class TestConventions:
         with pytest.raises(NotFittedError):
             DivergenceKernel().transform(BAGS)
 
-    def test_refused(self):
-        """A scale that is none, before anything is computed."""
-        for scale in ("mean", 0):
-            with pytest.raises(ParameterError, match="scale is"):
-                DivergenceKernel(scale=scale).fit(BAGS)
-            with pytest.raises(ParameterError, match="scale is"):
-                DivergenceKernel(scale=scale).fit_transform(BAGS)
-
     def test_progress(self):
         """Progress is passed on, for fit and for transform."""
         calls = []
@@ -151,10 +141,3 @@ class TestConventions:
         assert calls[-1] == (25, 25)
         model.transform(BAGS[:3], progress=lambda *call: calls.append(call))
         assert calls[-1] == (15, 15)
-
-    @pytest.mark.parametrize("module", [kernel, repair])
-    def test_examples(self, module):
-        """The examples of the docstrings hold."""
-        results = doctest.testmod(module)
-        assert results.attempted > 5
-        assert results.failed == 0

@@ -38,25 +38,6 @@ def test_one_compilation_serves_both_precisions():
     assert len(types) == 1
 
 
-@pytest.mark.parametrize("basis", BASES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("out_dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("bounds", [(-0.1, 0.7), (0.1, 0.3), (-1e-3, 3e4), (1000.1, 1000.2)])
-def test_points_on_the_walls_are_inside(basis, dtype, out_dtype, bounds):
-    """A point on an edge, as exactly as its dtype holds it, is inside, and is not moved."""
-    box = Box((bounds[0],) * 2, (bounds[1],) * 2)
-    corners = np.array([[bounds[i], bounds[j]] for i in (0, 1) for j in (0, 1)], dtype=dtype)
-    bags = Bags.from_list([corners[i : i + 1] for i in range(4)])
-    indices = index_set(2, 4)
-    for drop in (False, True):
-        means, outside = coefficients(bags, indices, basis, box, out_dtype, drop=drop)
-        assert outside.tolist() == [0, 0, 0, 0]
-        unit = [np.array([[i, j]]) for i in (0.0, 1.0) for j in (0.0, 1.0)]
-        truth, _ = project_by_loop(unit, indices.tolist(), basis, (0, 0), (1, 1))
-        coarse = np.finfo(min(dtype, out_dtype, key=lambda t: np.dtype(t).itemsize)).eps
-        np.testing.assert_allclose(means, truth, atol=1e3 * coarse)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_points_just_beyond_the_walls_are_outside(dtype):
     """A few roundings beyond an edge is outside: clipped it counts, dropped it is gone."""
@@ -105,15 +86,6 @@ def test_nan_stays_nan(basis, drop, dtype):
     expected, _ = coefficients(good, indices, basis, dtype=dtype, drop=drop)
     np.testing.assert_array_equal(np.isnan(means[0]), indices[:, 1] > 0)
     np.testing.assert_array_equal(means[1], expected[1])
-
-
-@pytest.mark.parametrize("basis", BASES)
-def test_no_bags(basis):
-    """An empty slice gives no rows, and no error."""
-    bags = Bags.from_list([[[0.5, 0.5]]])[0:0]
-    means, outside = coefficients(bags, index_set(2, 3), basis)
-    assert means.shape == (0, 9)
-    assert outside.shape == (0,)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -27,22 +27,6 @@ def made():
     return spec.completion, begun, whole
 
 
-def test_what_is_linear_or_a_product_is_that_of_whole_features(made):
-    """Sums, predictions, and products with columns of another kind."""
-    completion, begun, whole = made
-    few = RNG.standard_normal((len(ROWS), 2))
-    psi = RNG.standard_normal((whole.shape[1], 2))
-    both, truth = np.hstack([begun, few]), np.hstack([whole, few])
-    square = np.triu(both.T @ both)
-    completion.complete_products(square)
-    for actual, expected in (
-        (completion.sums(begun.T @ few), whole.T @ few),
-        (begun @ completion.coefficients(psi), whole @ psi),
-        (np.triu(square), np.triu(truth.T @ truth)),
-    ):
-        np.testing.assert_allclose(actual, expected, atol=1e-8)
-
-
 def test_float32_sums_are_as_exact_as_those_of_whole_features():
     """The kernel values' rounding is most of it; products of values alone would be far off."""
     spec = FEATURES.fit(ROWS).spec_

@@ -58,19 +58,6 @@ def test_alignments_by_gram_matrices():
                 assert result[i, j] == pytest.approx(max(0, value) / norm, abs=1e-12)
 
 
-def test_features_are_of_the_gaussian_kernel():
-    """The median distance, in one dimension and in two."""
-    rng = np.random.default_rng(0)
-    for d, within in ((1, 0.002), (2, 0.05)):
-        x = rng.standard_normal((60, d))
-        gaps = np.linalg.norm(x[:, None] - x, axis=2)
-        width = np.median(gaps[np.triu_indices(60, 1)])
-        rows = VariableFeatures.of(x, 400, 0)(x)
-        exact = np.exp(-(gaps**2) / (2 * width**2))
-        np.testing.assert_allclose(rows @ rows.T, exact, atol=10 * within)
-        assert ((rows @ rows.T - exact) ** 2).mean() ** 0.5 < 2 * within
-
-
 def test_lasso_by_its_conditions():
     """The weights where the path stopped satisfy the conditions of the optimum for a penalty."""
     x, y, _ = planted_rows(300, 8, seed=1)
@@ -273,14 +260,6 @@ def test_subspaces(dims):
     np.testing.assert_allclose(np.cov(sources.T), np.eye(6), atol=0.02)
     between = model.dependence_[0, len(model.subspaces_[0]) :]
     assert between.max() < 0.01
-
-
-def test_amari_index():
-    """0 for block permutations, whatever stands in the blocks; 1 where nothing is separated."""
-    block = np.random.default_rng(0).standard_normal((2, 2))
-    zero = np.zeros((2, 2))
-    assert amari(np.block([[zero, block], [block.T, zero]]), [2, 2]) == pytest.approx(0)
-    assert amari(np.block([[block, block], [block, block]]), [2, 2]) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
