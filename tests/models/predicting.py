@@ -11,6 +11,7 @@ from bagbasis import (
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    as_bags,
 )
 from bagbasis.data.storage.zarr_stores import read_group
 from tests.oracles.labelled import labelled_bags
@@ -45,6 +46,12 @@ FITS = {
 @cache
 def fitted(name):
     return FITS[name]()
+
+
+def features_of(model, bags):
+    """The rows of features in double, of bags in memory."""
+    blocks = model.features_.blocks(as_bags(bags), "float64")
+    return np.concatenate([block.copy() for _, block, _ in blocks])
 
 
 def ids_of(store):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     RankedSummariesEmbedding,
-    TripleBasisRegressor,
     cross_val_score,
     load_model,
 )
@@ -58,21 +56,6 @@ def tried(model):
     return {item["name"] for item in model.report_["choice"]["tried"]}
 
 
-@pytest.mark.long
-def test_the_default_chooses_and_says_what_it_tried(chosen):
-    model = chosen
-    values = model.report_["choice"]
-    assert json.loads(json.dumps(values)) == values
-    assert values["chosen"] == values["tried"][0]["name"]
-    least = min(values["tried"], key=lambda value: value["error"])
-    assert -least["behind"] <= least["standard_error_behind"]
-    assert {"moments", "mean map", "sliced Wasserstein", "projection", "js"} <= tried(model)
-    assert all(item["standard_error"] > 0 for item in values["tried"])
-    assert values["tried"][0]["error"] < 0.3
-    assert model.features_.second.scale > 0
-    assert model.embedding == "auto"
-
-
 def test_none_is_the_projection_of_before():
     bags, y = bags_of()
     before = DoubleBasisRegressor(None, SMALL).fit(bags, y)
@@ -101,22 +84,6 @@ def test_the_fit_is_that_of_the_embedding_and_width_chosen(chosen):
     again = DoubleBasisRegressor(embedding.made(), second, alpha="folds").fit(bags, y)
     assert again.alpha_ == model.alpha_
     np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-10)
-
-
-@pytest.mark.long
-def test_few_bags_choose_the_penalty_by_folds(chosen, monkeypatch):
-    """Beyond some thousands GCV serves; what was asked for in another way is kept."""
-    bags, y = bags_of()
-    of_few = DoubleBasisRegressor("moments", SMALL).fit(bags, y)
-    model = DoubleBasisRegressor("moments", SMALL, alpha=[0.1, 1.0]).fit(bags, y)
-    monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FOLDED_BAGS", len(bags) - 1)
-    of_many = DoubleBasisRegressor("moments", SMALL).fit(bags, y)
-    assert of_few.alpha == of_many.alpha == chosen.alpha == "auto"
-    assert (of_few.alpha_scores_ != of_many.alpha_scores_).any()
-    again = DoubleBasisRegressor("moments", SMALL, alpha="folds").fit(bags, y)
-    np.testing.assert_array_equal(again.alpha_scores_, of_few.alpha_scores_)
-    same = DoubleBasisRegressor("moments", SMALL, alpha=[0.1, 1.0]).fit(bags, y)
-    np.testing.assert_array_equal(same.coef_, model.coef_)
 
 
 @pytest.mark.long
@@ -217,18 +184,6 @@ def test_groups_are_left_out_whole(tmp_path):
     assert (alone["by"], grouped["by"]) == ("bags", "groups")
     assert alone["tried"][0]["error"] < 0.3
     assert grouped["tried"][0]["error"] > 0.8
-
-
-@pytest.mark.long
-def test_classes_and_densities_choose_too():
-    bags, y = bags_of()
-    classes = np.where(y > np.median(y), "wide", "narrow")
-    model = DoubleBasisClassifier(random_features=SMALL).fit(bags, classes)
-    assert model.score(bags, classes) > 0.9
-    triple = TripleBasisRegressor(
-        "auto", SMALL, response_embedding=ProjectionEmbedding(n_per_dim=4)
-    ).fit(bags, list(bags))
-    assert triple.report_["choice"]["tried"]
 
 
 @pytest.mark.long
@@ -343,16 +298,6 @@ def test_ranks_are_left_out_where_they_err_more():
     assert "ranks" not in model.report_["choice"]["chosen"]
 
 
-def test_a_sum_keeps_its_weights():
-    """A part that is joined to an average has the weight of a part; weights sum to one."""
-    moments = short_list(2)[0]
-    pair = moments.plus(ranks_of(moments), 0.1)
-    np.testing.assert_allclose(pair.weights, [0.9, 0.1])
-    np.testing.assert_allclose(pair.shrunk().weights, [0.9, 0.1])
-    np.testing.assert_allclose(pair.plus(moments).weights, [0.6, 0.2 / 3, 1 / 3])
-    assert moments.plus(moments).weights == []
-
-
 def test_extremes_are_chosen_where_one_point_decides():
     """One point of eighty beyond the others makes a bag's class."""
     rng = np.random.default_rng(0)
@@ -397,15 +342,6 @@ def test_an_outlier_does_not_keep_others_from_being_told_apart(n):
     assert model.score(bags[1:], y[1:]) > 0.7
 
 
-def test_it_is_saved_and_its_parameter_is_auto(chosen, tmp_path):
-    (bags, _), model = bags_of(), chosen
-    model.save(tmp_path / "m.zarr")
-    loaded = load_model(tmp_path / "m.zarr")
-    assert loaded.embedding == "auto"
-    assert loaded.report_["choice"] == model.report_["choice"]
-    np.testing.assert_array_equal(loaded.predict(bags), model.predict(bags))
-
-
 @pytest.mark.long
 def test_folds_choose_anew():
     """Labels of test bags have no part in the choice: of labels that are noise R² is not above
@@ -444,31 +380,6 @@ def test_the_number_of_points_is_used_where_it_helps(label):
     model = DoubleBasisRegressor().fit(*train)
     assert SIZE in model.report_["choice"]["chosen"]
     assert model.score(*test) > 0.95
-
-
-@pytest.mark.long
-def test_a_fit_with_the_number_of_points_is_like_any_other(tmp_path):
-    """Stores, groupbys, lazy predictions, files and intervals; classes too."""
-    pd = pytest.importorskip("pandas")
-    arrays, y = sized(lambda bag: np.log(len(bag)))
-    model = DoubleBasisRegressor().fit(arrays, y)
-    assert SIZE in model.report_["choice"]["chosen"]
-    expected = model.predict(arrays)
-    frame = pd.DataFrame(np.concatenate(arrays), columns=["a", "b"])
-    frame["id"] = np.repeat(np.arange(len(arrays)), [len(bag) for bag in arrays])
-    of_frame = DoubleBasisRegressor().fit(frame.groupby("id"), y)
-    np.testing.assert_allclose(of_frame.predict(frame.groupby("id")), expected, atol=1e-6)
-    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"], dtype=np.float64)
-    store = store.append(arrays, targets={"y": y})
-    stored = DoubleBasisRegressor(uncertainty=True).fit(store)
-    np.testing.assert_allclose(stored.predict(store).compute(), expected, atol=1e-4)
-    assert (stored.predict(arrays, return_std=True)[1] > 0).all()
-    stored.save(tmp_path / "m.zarr")
-    loaded = load_model(tmp_path / "m.zarr")
-    np.testing.assert_array_equal(loaded.predict(arrays), stored.predict(arrays))
-    classes = DoubleBasisClassifier().fit(arrays, y > np.median(y))
-    assert SIZE in classes.report_["choice"]["chosen"]
-    assert classes.score(arrays, y > np.median(y)) > 0.9
 
 
 @pytest.mark.long

@@ -5,7 +5,6 @@ import pytest
 
 from bagbasis import (
     BagStore,
-    DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
     ProjectionEmbedding,
@@ -28,7 +27,6 @@ def drawn(n, seed=0, n_points=30):
 
 
 BAGS, Y = drawn(60)
-CLASSES = (Y > 1.5).astype(int)
 
 
 def stored(url):
@@ -50,14 +48,6 @@ def test_every_embedding_takes_folds(embedding, second):
     by_folds = DoubleBasisRegressor(embedding, second, alpha="folds").fit(BAGS, Y)
     np.testing.assert_array_equal(default.coef_, by_folds.coef_)
     assert default.alpha_ == by_folds.alpha_
-
-
-@pytest.mark.parametrize(("kind", "labels"), [(DoubleBasisClassifier, CLASSES)])
-def test_a_classifier_does_as_well(kind, labels):
-    default, by_folds = (
-        kind("moments", SECOND, alpha=a).fit(BAGS, labels) for a in ("auto", "folds")
-    )
-    np.testing.assert_array_equal(default.coef_, by_folds.coef_)
 
 
 def test_a_named_embedding_is_not_worse_than_the_mean():

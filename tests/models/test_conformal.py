@@ -142,12 +142,6 @@ def test_a_refused_bag_does_not_take_the_fit_with_it(monkeypatch, warned):
 def test_refusals(tmp_path):
     """What is missing is named, and what to do about it."""
     plain = regressor().fit(BAGS, Y)
-    with pytest.raises(ModelError, match=r"fit it with holdout=0\.1, or call model\.conformalize"):
-        plain.predict_interval(BAGS)
-    few = regressor().fit(BAGS, Y, holdout=0.2)
-    m = len(few.calibration_.errors)
-    with pytest.raises(ParameterError, match=f"takes 99 held-out bags .* there are {m}"):
-        few.predict_interval(BAGS, coverage=0.99)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     with pytest.raises(ModelError, match="was fitted to these bags"):
         regressor().fit(store).conformalize(store)

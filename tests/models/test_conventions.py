@@ -13,7 +13,6 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from bagbasis import (
@@ -143,13 +142,6 @@ class TestEstimator:
         model = small(kind).fit(BAGS, targets(kind))
         store = stored(tmp_path / "s.zarr", BAGS, None)
         assert model.score(store, targets(kind)) == pytest.approx(model.score(BAGS, targets(kind)))
-
-    def test_in_a_pipeline(self, kind):
-        """The estimator is the last step of a pipeline over bags."""
-        model = make_pipeline(small(kind)).fit(BAGS, targets(kind))
-        direct = small(kind).fit(BAGS, targets(kind))
-        np.testing.assert_array_equal(model.predict(BAGS), direct.predict(BAGS))
-        assert model.score(BAGS, targets(kind)) > 0.5
 
     @pytest.mark.parametrize("container", [list, Bags.from_list])
     def test_grid_search(self, kind, container):

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisRegressor, as_bags, load_model
+from bagbasis import DoubleBasisRegressor, load_model
 from bagbasis.models import RidgeModel
 from bagbasis.models.intervals import error_scale, fold_calibration
 from bagbasis.models.intervals.calibration import Calibration
 from bagbasis.models.intervals.error_scale import ErrorRows, ErrorScale
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
-from tests.models.predicting import bases, regressor
+from tests.models.predicting import bases, features_of, regressor
 from tests.oracles.conformal import intervals_by_folds
 from tests.oracles.labelled import stored
 from tests.oracles.planned import Reals, folds_by_content
@@ -33,11 +33,6 @@ def bags_of_unequal_noise(n, seed=0):
 
 BAGS, Y = bags_of_unequal_noise(N)
 NEW, _ = bags_of_unequal_noise(30, 1)
-
-
-def features(model, bags):
-    blocks = model.features_.blocks(as_bags(bags), "float64")
-    return np.concatenate([block.copy() for _, block, _ in blocks])
 
 
 def sizes_of(bags):
@@ -224,7 +219,7 @@ def test_by_the_definition(cv, tmp_path):
     """Errors are in units of the scale of their fold, in memory, saved, and of a store."""
     y = np.stack([Y, 9 * Y**2], axis=1)
     model = regressor().fit(BAGS, y).conformalize(BAGS, y, cv=cv)
-    scale, (z, z_new) = model.calibration_.scale, (features(model, b) for b in (BAGS, NEW))
+    scale, (z, z_new) = model.calibration_.scale, (features_of(model, b) for b in (BAGS, NEW))
     scales = scale.of(z, sizes_of(BAGS)), scale.of(z_new, sizes_of(NEW))
     folds = folds_by_content(BAGS, y, cv)
     ends = intervals_by_folds(z, y, z_new, folds, model.alpha_ / N, 0.8, scales=scales)
@@ -246,7 +241,7 @@ def test_of_bags_held_out():
     calibration, n_held = model.calibration_, model.report_["n_bags_held_out"]
     assert len(calibration.errors) == n_held
     low, high = model.predict_interval(NEW, coverage=0.8)
-    scales = calibration.scale.of(features(model, NEW), sizes_of(NEW))[:, 0, 0]
+    scales = calibration.scale.of(features_of(model, NEW), sizes_of(NEW))[:, 0, 0]
     np.testing.assert_allclose((high - low) / 2, calibration.margins(0.8) * scales)
     again = model.conformalize(BAGS, Y).calibration_
     np.testing.assert_array_equal(again.errors, calibration.errors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dask
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
@@ -116,14 +115,6 @@ def test_bags_of_a_store_are_named_by_their_ids(fitted, call, tmp_path):
     assert "bag 'far': 40 of 40, bag 'half': 20 of 40" in texts[0]
 
 
-def test_bags_of_a_frame_are_named_by_their_ids(fitted):
-    frame = pd.concat([pd.DataFrame(bag, columns=["a", "b"]).assign(id=f"p{i}")
-                       for i, bag in enumerate(MIXED)])  # fmt: skip
-    _, texts = heard(lambda: fitted.predict(frame.groupby("id")))
-    assert len(texts) == 1
-    assert "bag 'p3'" in texts[0]
-
-
 def test_a_classifier_tells_of_probabilities():
     classes = np.where(SPREADS > 1.7, "wide", "narrow")
     fitted = DoubleBasisClassifier(SMALL).fit(BAGS, classes)
@@ -194,16 +185,6 @@ def test_a_smoother_and_densities_tell_once():
     densities = TripleBasisRegressor(SMALL, response_embedding=SMALL).fit(BAGS, BAGS)
     assert len(heard(lambda: densities.predict(MIXED))[1]) == 1
     assert len(heard(lambda: densities.predict_density(MIXED, grid=4))[1]) == 1
-
-
-def test_a_smoother_tells_of_a_store(tmp_path):
-    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
-        MIXED, {"y": SPREADS[:5]}
-    )
-    smoother = KernelSmoother(SMALL).fit(BAGS, SPREADS)
-    _, texts = heard(lambda: smoother.predict(store).compute())
-    assert len(texts) == 1
-    assert "bag 3: 40 of 40" in texts[0]
 
 
 def test_parts_of_a_call_that_are_computed_apart_warn_once(tmp_path):

@@ -9,7 +9,6 @@ from bagbasis.models.fitting.fold_errors import (
     EXPONENTS,
     FoldJudge,
     FoldRows,
-    Repeat,
     assign_folds,
     median_of,
     squared_distances,
@@ -35,15 +34,6 @@ def kernel_ridge(kernel, y, weights, train, test, alpha):
     zc, yc = z[train] - mean_z, y[train] - mean_y
     psi = np.linalg.solve(zc.T @ (w * zc) + alpha * w.sum() * np.eye(len(z)), zc.T @ (w * yc))
     return (z[test] - mean_z) @ psi + mean_y
-
-
-def test_kernels_are_averaged_by_weights():
-    x, rows = rows_of()
-    squares = [squared_distances(part, rows.landmarks) for part in np.split(x, [1], axis=1)]
-    judge, each = FoldJudge(rows), [np.exp(-part / 2 / 0.7**2) for part in squares]
-    for weights, expected in (((), (0.5, 0.5)), ((0.9, 0.1), (0.9, 0.1))):
-        mean = sum(w * kernel for w, kernel in zip(expected, each, strict=True))
-        np.testing.assert_allclose(judge.gaussian(squares, 0.7, weights), mean, rtol=1e-12)
 
 
 @pytest.mark.long
@@ -103,18 +93,6 @@ def test_a_feature_of_little_variance_is_met_beyond_flat_losses(others, near):
     assert result.error < 0.2
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_few_features_are_judged_as_their_kernel(weighted):
-    """Features that are fewer than landmarks have the errors of landmarks of their kernel."""
-    x, rows = rows_of(weighted=weighted)
-    judge = FoldJudge(rows)
-    of_kernel = judge.errors(judge.landmark_features(x @ x[rows.landmarks].T))
-    result = judge.errors(x)
-    assert result.alpha == of_kernel.alpha
-    np.testing.assert_allclose(result.losses, of_kernel.losses, rtol=1e-4, atol=1e-6)
-    assert result.error == pytest.approx(of_kernel.error, rel=1e-6)
-
-
 def test_standard_errors_are_those_of_a_mean_over_clusters():
     rng = np.random.default_rng(3)
     clusters = np.repeat(np.arange(20), 5)
@@ -124,14 +102,6 @@ def test_standard_errors_are_those_of_a_mean_over_clusters():
     losses = effects[:, clusters] + spread
     message = np.mean([rows.standard_error(item) ** 2 for item in losses[:300]]) ** 0.5
     np.testing.assert_allclose(message, losses.mean(axis=1).std(), rtol=0.06)
-
-
-@pytest.mark.parametrize("n", [2, 3, 7, 40])
-def test_folds_are_of_all_rows_and_no_fold_is_empty(n):
-    for folds in assign_folds(n):
-        counts = np.bincount(folds)
-        assert len(counts) == min(5, n)
-        assert counts.max() - counts.min() <= 1
 
 
 def test_folds_have_equal_shares_of_classes():
@@ -184,24 +154,3 @@ def test_a_search_finds_the_best_penalty_from_any_start(n):
         result = judge.errors(features(), near=start)
         assert result.alpha == from_near.alpha
         assert result.error == pytest.approx(from_near.error, rel=1e-12)
-
-
-def test_a_kernel_that_is_far_behind_costs_one_penalty(monkeypatch):
-    """No other penalty, and no other repeat, is judged of features that know nothing."""
-    x, rows = rows_of(n=120)
-    judge = FoldJudge(rows)
-    squares = squared_distances(x, rows.landmarks)
-    rival = judge.errors(judge.landmark_features(judge.gaussian([squares], median_of(squares))))
-    noise = np.random.default_rng(1).normal(size=(120, 2))
-    penalties = []
-    losses = Repeat.losses
-
-    def counted(self, alpha):
-        penalties.append(alpha)
-        return losses(self, alpha)
-
-    monkeypatch.setattr(Repeat, "losses", counted)
-    assert judge.errors(noise, rival=rival).error > 1.25 * rival.error
-    assert len(penalties) == 1
-    judge.errors(noise)
-    assert len(penalties) > 3

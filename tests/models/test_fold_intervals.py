@@ -12,7 +12,6 @@ from bagbasis import (
     ModelError,
     MomentsEmbedding,
     ParameterError,
-    as_bags,
     load_model,
 )
 from bagbasis.data.labelled.column_splits import GroupFolds
@@ -20,7 +19,7 @@ from bagbasis.data.labelled.columns import Column
 from bagbasis.models import write_predictions
 from bagbasis.models.intervals import calibration
 from bagbasis.models.intervals.fold_calibration import FoldCalibration
-from tests.models.predicting import BAGS, N, Y, bases, regressor
+from tests.models.predicting import BAGS, N, Y, bases, features_of, regressor
 from tests.models.splits import held_out
 from tests.oracles.conformal import intervals_by_folds
 from tests.oracles.labelled import labelled_bags, stored
@@ -31,15 +30,10 @@ TWO = np.stack([Y, 9 * Y**2], axis=1)
 DRAWS = 50
 
 
-def features(model, bags):
-    blocks = model.features_.blocks(as_bags(bags), "float64")
-    return np.concatenate([block.copy() for _, block, _ in blocks])
-
-
 def check(model, bags, y, folds, coverage=0.8, counted=None, weights=None, fitted=None):
     """The intervals are those of models that are fitted one by one; ``fitted`` weighed so much."""
     weight = fitted or (len(bags) if weights is None else weights.sum())
-    rows = features(model, bags), y.reshape(len(y), -1), features(model, NEW)
+    rows = features_of(model, bags), y.reshape(len(y), -1), features_of(model, NEW)
     ends = intervals_by_folds(*rows, folds, model.alpha_ / weight, coverage, counted, weights)
     for actual, expected in zip(model.predict_interval(NEW, coverage=coverage), ends, strict=True):
         np.testing.assert_allclose(actual.reshape(len(NEW), -1), expected, rtol=1e-6, atol=1e-8)
@@ -83,14 +77,14 @@ def test_beside_a_baseline():
     share = {j: (folds != j).mean() for j in range(5)}
     for j in range(5):
         rest = np.flatnonzero(folds != j)
-        z, y = features(model, BAGS)[rest], Y[rest]
+        z, y = features_of(model, BAGS)[rest], Y[rest]
         d = model.features_.n_penalized
         penalties = np.full(z.shape[1], model.report_["baseline_alpha"] * share[j])
         penalties[:d] = model.alpha_ * share[j]
         centred = z - z.mean(axis=0)
         psi = np.linalg.solve(centred.T @ centred + np.diag(penalties), centred.T @ (y - y.mean()))
-        values = features(model, NEW) @ model.calibration_.coef[j, 0]
-        np.testing.assert_allclose(values, features(model, NEW) @ psi, rtol=1e-6)
+        values = features_of(model, NEW) @ model.calibration_.coef[j, 0]
+        np.testing.assert_allclose(values, features_of(model, NEW) @ psi, rtol=1e-6)
 
 
 @pytest.mark.long

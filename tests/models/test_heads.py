@@ -110,19 +110,6 @@ def test_boosted_trees_of_another_form_are_refused(monkeypatch, name):
         estimator(head="trees").fit(BAGS, STEPS)
 
 
-def test_inputs_are_moments_extremes_and_a_short_embedding(monkeypatch):
-    features = estimator().fit(BAGS, STEPS).features_
-    inputs = TreeInputs(features)
-    result = inputs.of(BAGS[:7])
-    assert result.shape == (7, inputs.n_features)
-    assert result.dtype == np.float32
-    assert np.array_equal(result[:, :5], features.embed(BAGS[:7], np.float32)[0])
-    assert np.allclose(result[3, -3:-1], BAGS[3].max(axis=0))
-    monkeypatch.setattr("bagbasis.models.heads.trees.MAX_EMBEDDED", 4)
-    assert np.array_equal(TreeInputs(features).of(BAGS[:7]), result[:, 5:])
-    assert TreeInputs(features).of(BAGS[:0]).shape == (0, result.shape[1] - 5)
-
-
 @pytest.mark.long
 def test_heads_are_weighed_by_a_loop_over_folds():
     """Errors and shares, from scikit-learn's ridges and forests in each fold, of whole groups."""

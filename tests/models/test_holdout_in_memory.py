@@ -166,12 +166,6 @@ def test_labels_are_taken_from_the_columns_that_the_fit_used(kind, target, frame
     assert errors.values() == evaluate(model, frame.groupby("id")[["a", "b"]], labels).values()
 
 
-def test_other_bags_are_judged_whole():
-    model = exact().fit(BAGS, NOISE, holdout=0.25)
-    for others in (BAGS[::-1], BAGS[:-1], [*BAGS[:-1], BAGS[-1] + 1]):
-        assert evaluate(model, others, NOISE[: len(others)]).subset == "all"
-
-
 @EACH_KIND
 def test_the_bags_fitted_are_told_where_none_was_held_out(make, labels, tmp_path):
     """Their errors are too small; other bags and a ``subset`` that is asked for have no warning."""
@@ -203,17 +197,3 @@ def test_no_intervals_of_the_errors_on_the_bags_fitted():
     """Their errors are too small to promise by, in memory as of a store."""
     with pytest.raises(ModelError, match="bags in memory: the model was fitted to these bags"):
         exact().fit(BAGS, NOISE).conformalize(BAGS, NOISE)
-
-
-def test_intervals_are_made_of_the_bags_held_out():
-    model = exact().fit(BAGS, NOISE, holdout=0.25)
-    widths = np.ptp(model.predict_interval(BAGS, coverage=0.5), axis=0)
-    model.conformalize(BAGS, NOISE)
-    np.testing.assert_array_equal(
-        np.ptp(model.predict_interval(BAGS, coverage=0.5), axis=0), widths
-    )
-
-
-def test_a_subset_is_refused_where_nothing_was_held_out():
-    with pytest.raises(ModelError, match="held no bags out"):
-        evaluate(exact().fit(BAGS, NOISE), BAGS, NOISE, subset="holdout")

@@ -13,8 +13,6 @@ from bagbasis import (
     KernelSmoother,
     MomentsEmbedding,
     NystroemFeatures,
-    ParameterError,
-    TripleBasisRegressor,
     load_model,
 )
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
@@ -61,15 +59,3 @@ def test_smoother_and_classifier():
     np.testing.assert_array_equal(smoothed, spelled)
     model = DoubleBasisClassifier("moments", False).fit(BAGS, np.median(Y) < Y)
     assert model.features_.embedding == MomentsEmbedding().fit(BAGS).spec_
-
-
-@pytest.mark.parametrize("kind", [DoubleBasisRegressor, TripleBasisRegressor, KernelSmoother])
-def test_other_names_are_refused(kind):
-    """The refusal says which there are."""
-    with pytest.raises(
-        ParameterError, match=r"^embedding is 'jss' \(did you mean 'js'\?\); expected .*'js'"
-    ):
-        kind("jss").fit(BAGS, Y)
-    if kind is not KernelSmoother:
-        with pytest.raises(ParameterError, match=r"^random_features is 'rff'; .*'fourier'"):
-            kind(random_features="rff").fit(BAGS, Y)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 from bagbasis import (
@@ -20,9 +18,6 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-
-BAGS = [np.random.default_rng(i).random((20, 2)) for i in range(24)]
-Y = np.array([bag.mean() for bag in BAGS])
 
 
 @pytest.mark.parametrize(
@@ -66,11 +61,3 @@ def test_of_nothing():
         DoubleBasisRegressor(random_features=False).set_params(random_features__seed=1)
     with pytest.raises(ValueError, match="n_per_dims"):
         DoubleBasisRegressor().set_params(embedding__n_per_dims=3)
-
-
-def test_a_grid_search_over_the_default_embedding():
-    """As scikit-learn's users write it."""
-    grid = {"embedding__n_per_dim": [2, 3], "random_features__n_features": [16]}
-    model = GridSearchCV(DoubleBasisRegressor(alpha=1e-3), grid, cv=2).fit(BAGS, Y)
-    assert model.best_params_["embedding__n_per_dim"] in (2, 3)
-    assert model.best_estimator_.embedding.n_per_dim == model.best_params_["embedding__n_per_dim"]

@@ -32,16 +32,6 @@ def copies(bags, y):
     return copies_among(bags.sizes, bags.means, y)
 
 
-@pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
-def test_folds_go_with_the_bags(kind):
-    y = Y if kind is DoubleBasisRegressor else (Y > 1).astype(int)
-    order = np.random.default_rng(0).permutation(N)
-    expected = folds_by_bag(BAGS, y, kind)
-    result = folds_by_bag([BAGS[i] for i in order], y[order], kind)
-    np.testing.assert_array_equal(result, expected[:, order])
-    assert np.bincount(expected[0]).tolist() == [N // 5] * 5
-
-
 def test_predictions_do_not_depend_on_the_order():
     order = np.random.default_rng(1).permutation(N)
     model = DoubleBasisRegressor().fit(BAGS, Y)
@@ -52,30 +42,11 @@ def test_predictions_do_not_depend_on_the_order():
     assert again.alpha_ == pytest.approx(model.alpha_, rel=1e-6)
 
 
-def test_a_store_and_memory_have_the_same_folds(tmp_path):
-    bags = [bag.astype(np.float32) for bag in BAGS]
-    store = BagStore.create(tmp_path / "a.zarr", 2, target_names=["y"]).append(bags, Y)
-    stored = read_sample(posed(DoubleBasisRegressor(), store, target="y"))
-    memory = sample_of(bags, Y)
-    np.testing.assert_array_equal(stored.rows.folds, memory.rows.folds)
-    np.testing.assert_array_equal(stored.index, memory.index)
-
-
 @pytest.mark.parametrize("factor", [1e-12, 1000.0, np.array([1.0, 1e6])])
 def test_units_do_not_decide_the_order(factor):
     moved = Bags.from_list([bag * factor + 3 * factor for bag in BAGS])
     expected = order_by_content(Bags.from_list(BAGS).means)
     np.testing.assert_array_equal(order_by_content(moved.means), expected)
-
-
-@pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
-def test_copies_share_their_folds(kind):
-    y = Y if kind is DoubleBasisRegressor else (Y > 1).astype(int)
-    folds = folds_by_bag([*BAGS, *BAGS], np.tile(y, 2), kind)
-    np.testing.assert_array_equal(folds[:, :N], folds[:, N:])
-    if kind is DoubleBasisClassifier:  # as equal shares of each class as can be
-        counts = np.bincount(folds[0], weights=np.tile(y, 2))
-        assert np.ptp(counts) <= 2
 
 
 def test_bags_given_twice_are_no_better_known():

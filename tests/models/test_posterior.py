@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from sklearn.covariance import OAS
 
 from bagbasis import (
-    Bags,
     DoubleBasisRegressor,
     ModelError,
     ParameterError,
@@ -19,10 +18,19 @@ from bagbasis import (
 )
 from bagbasis.models import write_predictions
 from bagbasis.models.posterior import Posterior
-from bagbasis.models.ridge.penalties import Penalties
-from bagbasis.models.ridge.ridge import solve, solve_gcv
+from bagbasis.models.ridge.ridge import solve
 from bagbasis.models.ridge.rows import RidgeRows
-from tests.models.predicting import BAGS, CODES, N, Y, bases, classifier, fitted, regressor
+from tests.models.predicting import (
+    BAGS,
+    CODES,
+    N,
+    Y,
+    bases,
+    classifier,
+    features_of,
+    fitted,
+    regressor,
+)
 from tests.oracles.labelled import stored
 from tests.oracles.ridge import gp_variance, hat_matrix
 
@@ -90,8 +98,7 @@ def test_of_an_estimator(alpha, n_features, tmp_path):
     model = DoubleBasisRegressor(first, second, **params).fit(BAGS, np.stack([Y, 9 * Y], axis=1))
     plain = DoubleBasisRegressor(first, second, **{**params, "uncertainty": False})
     np.testing.assert_array_equal(model.coef_, plain.fit(BAGS, model_targets()).coef_)
-    blocks = model.features_.blocks(Bags.from_list(BAGS), "float64")
-    hat = hat_matrix(np.concatenate([z.copy() for _, z, _ in blocks]), model.alpha_)
+    hat = hat_matrix(features_of(model, BAGS), model.alpha_)
     np.testing.assert_allclose(model.bag_scores(BAGS).leverage, np.diag(hat), rtol=1e-7)
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
@@ -110,25 +117,6 @@ def test_of_an_estimator(alpha, n_features, tmp_path):
 def model_targets():
     """Two targets, of which one is nine times the other."""
     return np.stack([Y, 9 * Y], axis=1)
-
-
-def test_gcv_of_a_long_path():
-    """The noise is that of the penalty that was chosen."""
-    rng = np.random.default_rng(0)
-    z, y = rng.standard_normal((40, 5)), rng.standard_normal((40, 1))
-    solution = solve_gcv(RidgeRows.of(z, y), Penalties(np.array([0.1, 1.0, 10.0])))
-    hat = hat_matrix(z, solution.alpha)
-    noise = ((y - hat @ y) ** 2).sum() / (40 - np.trace(hat))
-    assert Posterior.of(RidgeRows.of(z, y), solution, 0).noise == pytest.approx(noise)
-
-
-def test_strange_bags_lead():
-    """Bags of another shape than all bags fitted have the largest leverage and distance."""
-    model = regressor(uncertainty=True).fit(BAGS, Y)
-    rng = np.random.default_rng(0)
-    strange = [rng.random((40, 2)) * [1, 0.02] for _ in range(5)]
-    for scores in model.bag_scores([*BAGS, *strange]):
-        assert set(np.argsort(scores)[-5:]) == set(range(N, N + 5))
 
 
 def test_other_estimators(tmp_path):

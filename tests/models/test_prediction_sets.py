@@ -20,7 +20,17 @@ from bagbasis.models import Search, write_predictions
 from bagbasis.models.evaluation.coverage import judge_intervals
 from bagbasis.models.intervals.calibration import SetCalibration
 from bagbasis.models.intervals.fold_calibration import FoldSetCalibration
-from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier, regressor
+from tests.models.predicting import (
+    BAGS,
+    CODES,
+    NAMES,
+    N,
+    Y,
+    bases,
+    classifier,
+    features_of,
+    regressor,
+)
 from tests.models.splits import held_out
 from tests.oracles.labelled import stored
 from tests.oracles.planned import folds_by_content
@@ -63,8 +73,7 @@ def test_of_folds():
     calibration = model.calibration_
     assert isinstance(calibration, FoldSetCalibration)
     folds = folds_by_content(bags, labels, cv, classifier())
-    blocks = model.features_.blocks(as_bags(BAGS), "float64")
-    z = np.concatenate([block.copy() for _, block, _ in blocks])
+    z = features_of(model, BAGS)
     true = np.searchsorted(model.classes_, labels)
     of_fold = []
     for j in range(cv):

@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 
 from bagbasis import (
-    BagStore,
     DoubleBasisRegressor,
     ParameterError,
     ProjectionEmbedding,
@@ -186,17 +185,6 @@ def test_one_target_of_a_store_needs_no_name(store):
         for named in ({}, {"target": "y"}, {"target": ["y"]})
     ]
     assert shapes == [(40,), (40,), (40, 1)]
-
-
-def test_fit_sees_the_committed_length_it_was_opened_at(tmp_path):
-    """Bags appended by others after opening are not seen: the fit is that of the count."""
-    store = stored(tmp_path / "s.zarr", BAGS[:100], Y[:100])
-    seen = BagStore.open(store.url)
-    store.append(BAGS[100:], Y[100:, None])
-    model = regressor().fit(seen)
-    assert model.report_["n_bags"] == 100
-    truth = regressor().fit(BAGS[:100], Y[:100])
-    np.testing.assert_allclose(model.coef_, truth.coef_, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

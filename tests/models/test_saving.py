@@ -131,13 +131,6 @@ def test_model_remembers_its_data(tmp_path):
     assert {"bagbasis", "numpy", "python"} <= set(loaded.versions_)
 
 
-def test_another_dimension_is_refused(fitted, tmp_path):
-    """A loaded model refuses bags of another dimension."""
-    fitted.save(tmp_path / "m.zarr")
-    with pytest.raises(ModelError, match="fitted on bags of dimension 2, these have 3"):
-        load_model(tmp_path / "m.zarr").predict([np.zeros((2, 3))])
-
-
 def test_nothing_on_disk_can_be_executed(tmp_path):
     """The files are Zarr's JSON and its chunks: no pickle, by name or by content."""
     for name in ("class names", "auto"):

@@ -11,7 +11,6 @@ import pytest
 
 from bagbasis import (
     BagStore,
-    Box,
     DataError,
     KernelSmoother,
     ModelError,
@@ -19,7 +18,6 @@ from bagbasis import (
     ProjectionEmbedding,
     StoreError,
 )
-from bagbasis.embeddings import ProjectionSpec
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, SmootherSums
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
@@ -179,6 +177,7 @@ def test_store_with_responses(tmp_path):
     inside.fit(BAGS, responses=responses())
     np.testing.assert_allclose(model.predict(QUERIES), inside.predict(QUERIES), rtol=1e-10)
     assert model.score(store) == pytest.approx(inside.score(BAGS, responses=responses()), rel=1e-2)
+    assert model.features_ == inside.features_
     reals = KernelSmoother(EMBEDDING, bandwidth=0.4).fit(store, target="y")
     assert reals.predict(QUERIES).shape == (len(QUERIES),)
     assert not hasattr(reals, "response_spec_")
@@ -204,14 +203,6 @@ def test_sums_merge_in_any_order():
         np.testing.assert_allclose(sums.predictions, whole, rtol=1e-12)
     for h, predicted in zip(bandwidths, whole, strict=True):
         np.testing.assert_allclose(predicted, smooth(rows, y, queries, h), rtol=1e-12)
-
-
-def test_any_embedding():
-    """Δ is the distance of whatever embedding is given."""
-    spec = ProjectionSpec("legendre", n_per_dim=3, max_norm=None, box=Box.unit(2))
-    embedding = ProjectionEmbedding(basis="legendre", n_per_dim=3)
-    model = KernelSmoother(embedding, bandwidth=0.3, precision="float64").fit(BAGS, Y)
-    assert model.features_.embedding == spec
 
 
 def test_bad_input(tmp_path):

@@ -11,12 +11,11 @@ import pytest
 from bagbasis import BagStore, DoubleBasisClassifier, ModelError, ParameterError, StoreError
 from bagbasis.models import iter_predictions, read_predictions, write_predictions
 from bagbasis.models.predictions import stored as stored_predictions
-from tests.models.predicting import BAGS, FITS, IDS, N, Y, fitted, ids_of, read_zarr, regressor
+from tests.models.predicting import BAGS, FITS, IDS, N, Y, fitted, ids_of, read_zarr
 from tests.oracles.labelled import stored
 from tests.workers import two_workers
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
-EACH_KIND_OF_IDS = pytest.mark.parametrize("store", IDS, indirect=True)
 EACH_FIT = pytest.mark.parametrize(
     ("name", "store"), [*zip(FITS, [*IDS, *IDS], strict=True)], indirect=["store"]
 )
@@ -49,19 +48,6 @@ def test_as_other_programs_read_them(store, tmp_path, name):
         assert set(arrays) == {"ids", "predictions"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "p.zarr"]
     assert len(list((tmp_path / "p").iterdir())) == len(model.predict(store).chunks[0])
-
-
-@pytest.mark.long
-def test_columns_are_named_by_the_targets(tmp_path):
-    """A model fitted on a store's targets writes columns of their names."""
-    table = np.stack([Y, Y**2], axis=1)
-    two = stored(tmp_path / "s.zarr", BAGS, table, ["income", "age"])
-    write_predictions(
-        regressor().fit(two, target=["age", "income"]), two, tmp_path / "a", format="parquet"
-    )
-    assert pd.read_parquet(tmp_path / "a").columns.tolist() == ["id", "age", "income"]
-    write_predictions(regressor().fit(two, target="age"), two, tmp_path / "b", format="parquet")
-    assert pd.read_parquet(tmp_path / "b").columns.tolist() == ["id", "age"]
 
 
 @pytest.mark.long
@@ -109,17 +95,6 @@ def test_other_filesystems(store, memory_url, format):
             values, ids = table["prediction"], table["id"]
         np.testing.assert_allclose(values, model.predict(BAGS), atol=1e-12)
         assert ids.tolist() == ids_of(store) == read_predictions(memory_url)["id"].tolist()
-
-
-def test_empty_store(tmp_path):
-    """Without bags there are no predictions, and they are written all the same."""
-    empty = BagStore.create(tmp_path / "s.zarr", 2)
-    write_predictions(fitted("classes"), empty, tmp_path / "p.zarr")
-    arrays, _ = read_zarr(tmp_path / "p.zarr")
-    assert arrays["predictions"].shape == (0,)
-    write_predictions(fitted("classes"), empty, tmp_path / "p", format="parquet")
-    assert list((tmp_path / "p").iterdir()) == []
-    assert list(iter_predictions(fitted("classes"), empty)) == []
 
 
 @pytest.mark.long
@@ -211,23 +186,6 @@ def test_damaged_store(tmp_path):
     with pytest.raises(StoreError, match=r"s\.zarr: array 'points'"):
         write_predictions(fitted("one target"), BagStore.open(store.url), tmp_path / "p.zarr")
     assert not (tmp_path / "p.zarr").exists()
-
-
-@pytest.mark.long
-@EACH_KIND_OF_IDS
-def test_csv(tmp_path, store):
-    """One file, in the order of the bags, of numbers with all digits; it is replaced whole."""
-    model, place = fitted("two targets"), tmp_path / "p.csv"
-    write_predictions(model, store, place)
-    table = pd.read_csv(place)
-    assert table["id"].tolist() == ids_of(store)
-    assert np.abs(table.drop(columns="id").to_numpy() - model.predict(BAGS)).max() <= 1e-12
-    before = place.read_bytes()
-    with pytest.raises(ModelError, match="exists already"):
-        write_predictions(model, store, place)
-    write_predictions(fitted("classes"), store, place, overwrite=True)
-    assert before != place.read_bytes()
-    assert list(tmp_path.glob("p.csv*")) == [place]
 
 
 @pytest.mark.long

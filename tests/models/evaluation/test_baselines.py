@@ -22,7 +22,6 @@ from bagbasis import (
 from bagbasis.models import judge_fit
 from bagbasis.models.evaluation.baselines import judge_rivals
 from tests.models.splits import held_out
-from tests.passes import pass_limits
 
 N = 300
 RNG = np.random.default_rng(3)
@@ -151,16 +150,6 @@ def test_a_store_is_known_by_another_path(store, models, tmp_path):
         (place.parent / "x").mkdir(exist_ok=True)
         errors = evaluate(model, BagStore.open(path))
         assert (errors.n, errors.subset) == (expected, "holdout")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("target", KINDS)
-def test_ranges_without_a_bag_held_out(store, target):
-    """Passes cut fine have tasks none of whose bags is judged: the errors are the same."""
-    model = KINDS[target](*BASES).fit(store, target=target, holdout=0.02)
-    judged = judge_fit(model, store)
-    with pass_limits(small_task_seconds=1e-9, small_tasks=64):
-        assert judge_fit(model, store) == pytest.approx(judged)
 
 
 def test_bags_held_out_are_judged_by_default(store, models, tmp_path, monkeypatch):

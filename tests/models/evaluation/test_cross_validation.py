@@ -21,7 +21,7 @@ from bagbasis import (
 )
 from bagbasis.models.evaluation import cross_validation
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.planned import FeatureMap, planned, posed
+from tests.oracles.planned import posed
 from tests.passes import pass_limits
 from tests.workers import two_workers
 
@@ -167,18 +167,3 @@ def test_one_pass_however_it_is_cut(store):
 def test_refused(store, arguments, kind, message):
     with pytest.raises(kind, match=message):
         cross_val_score(small(), store, **{"target": "y", "cv": CV, **arguments})
-
-
-def test_each_bag_is_embedded_once(store, monkeypatch):
-    """Among the others of its batch, not apart in its fold."""
-    sizes, embed = [], FeatureMap.embed
-    estimator = small()
-    plan = planned(estimator, posed(estimator, store, None, "y"))
-    monkeypatch.setattr(cross_validation, "plan_fit", lambda *_: plan)
-    monkeypatch.setattr(
-        FeatureMap,
-        "embed",
-        lambda self, bags, dtype: sizes.append(len(bags)) or embed(self, bags, dtype),
-    )
-    cross_val_score(estimator, store, target="y", cv=CV)
-    assert sizes == [np.count_nonzero(~np.isnan(targets()[:, 0]))]

@@ -17,11 +17,9 @@ from bagbasis import (
 from bagbasis.data.store import reading
 from bagbasis.embeddings import FourierSpec, ProjectionSpec
 from bagbasis.execution.costs import PassLimits, plan_tasks
-from bagbasis.execution.passes import RangeTask
-from bagbasis.models.outcomes.classes import Classes
 from tests.models.splits import Split
 from tests.oracles.labelled import LabelledBags, features_by_loop, labelled, labelled_bags, stored
-from tests.oracles.planned import FeatureMap, FitPlan, plan_of
+from tests.oracles.planned import FeatureMap, plan_of
 from tests.oracles.ridge import statistics
 from tests.oracles.ridge_entries import close, unpacked
 from tests.passes import pass_limits
@@ -128,15 +126,6 @@ def test_memory_and_store_are_cut_alike(tmp_path):
         np.testing.assert_array_equal(ours, truth)
 
 
-def test_one_hot(tmp_path):
-    """Classes become columns; an unlabelled bag has none."""
-    codes = np.where(np.isnan(Y), np.nan, np.digitize(Y, [0.0]) * 2.0)
-    bags = stored(tmp_path / "s.zarr", BAGS, codes).read()
-    source = labelled(bags, codes)
-    result = FitPlan(source, feature_map(), Classes((0.0, 2.0)), None, "float64").run().train
-    np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
-
-
 @pytest.mark.long
 @settings(max_examples=200)
 @given(
@@ -188,15 +177,3 @@ def test_progress(tmp_path, in_memory):
     assert counts[0] == 0
     assert counts[-1] == N
     assert len(set(counts)) > 20
-
-
-@pytest.mark.usefixtures("small_partitions")
-def test_reports_of_one_task(tmp_path):
-    """A task reports the bags of its range that are behind it, over all of its partitions."""
-    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
-    reports = []
-    bags = bags_of(store)
-    RangeTask.of(bags, pass_over(bags).reduction, [(30, 90)])((30, 90), reports.append)
-    assert reports == sorted(set(reports))
-    assert len(reports) == len(reading.partitions(store, 30, 90, 60 * 16)) > 3
-    assert reports[-1] == 90 - 30

@@ -25,7 +25,7 @@ from bagbasis import (
 from bagbasis.core.saved import NewerError
 from bagbasis.models import Checkpoints
 from bagbasis.models.fitting import partials
-from bagbasis.models.fitting.checkpoints import FitCheckpointStore, describe_fit
+from bagbasis.models.fitting.checkpoints import FitCheckpointStore
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.outcomes.classes import Classes
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
@@ -92,15 +92,6 @@ class Stopping:
             return whole(source, *bag_range, **limits)
 
         monkeypatch.setattr(LabelledBags, "batches", batches)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("validation", [None, Split(0.3, 2)])
-def test_a_file_holds_the_statistics(store, tmp_path, validation):
-    """What is written is read back to the bit, with and without a validation part."""
-    value = task_of(store, validation=validation).run()
-    write_partial(tmp_path / "p.npz", value)
-    assert same(read_partial(tmp_path / "p.npz"), value)
 
 
 @pytest.mark.long
@@ -244,12 +235,6 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
     again.append(BAGS[:1], targets={"y": Y[:1]}, ids=[N])
     urls.append(saved.store_of(task_of(again, features=task.features)).url)
     assert len(set(urls)) == len(changed) + 6
-
-
-def test_another_process_agrees(store, tmp_path):
-    """The folder's name holds nothing of a process: objects opened anew name the same one."""
-    first = describe_fit(task_of(store))
-    assert describe_fit(task_of(BagStore.open(store.url))) == first
 
 
 @pytest.mark.long

@@ -138,12 +138,6 @@ def _losses(rows, z, alpha):
     return repeat.losses(alpha).losses
 
 
-def test_few_columns_are_judged_as_they_are():
-    y = RNG.random((20, MAX_PLAIN_COLUMNS))
-    rows = FoldRows(y, assign_folds(20), y.var(axis=0), np.ones(20), np.arange(20))
-    assert rows.of_components() is rows
-
-
 def test_the_choice_takes_as_long_for_many_targets_as_for_some(monkeypatch):
     """The choice solves for 64 columns, whatever their number."""
     solved = []

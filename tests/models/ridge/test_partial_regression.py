@@ -10,7 +10,6 @@ from sklearn.metrics import r2_score
 from bagbasis import (
     Bags,
     BagStore,
-    DoubleBasisClassifier,
     DoubleBasisRegressor,
     ModelError,
     MomentsEmbedding,
@@ -34,7 +33,7 @@ from bagbasis.operations.retraining.sums import (
 )
 from tests.models.edited import edit_state
 from tests.oracles import ridge
-from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.labelled import labelled_bags
 from tests.oracles.ridge_entries import collected, feature_rows, ridge_rows
 from tests.passes import pass_limits
 
@@ -127,19 +126,6 @@ def test_linear_is_the_dense_solution(n_features):
     coef, intercept = ridge.partial_ridge(z, a, Y[:, None], model.alpha_, beside)
     expected = ridge.predict(np.hstack([z, a]), (coef, intercept))[:, 0]
     np.testing.assert_allclose(model.predict(BAGS), expected, rtol=0, atol=1e-7)
-
-
-@pytest.mark.parametrize("n_features", [48, 512], ids=["sums", "rows"])
-def test_classes_are_one_hot_numbers(n_features):
-    """A classifier has the baseline of a regressor of their indicators."""
-    classes = np.digitize(Y, np.quantile(Y, [0.3, 0.6]))
-    numbers = estimator("linear", n_features, alpha=0.1).fit(BAGS, np.eye(3)[classes])
-    arguments = {name: numbers.get_params(deep=False)[name] for name in
-             ("embedding", "random_features", "alpha", "precision", "baseline")}  # fmt: skip
-    model = DoubleBasisClassifier(**arguments).fit(BAGS, classes)
-    scale = np.abs(numbers.coef_).max()
-    np.testing.assert_allclose(model.coef_, numbers.coef_, rtol=0, atol=1e-10 * scale)
-    np.testing.assert_array_equal(model.predict(BAGS), numbers.predict(BAGS).argmax(axis=1))
 
 
 @pytest.mark.parametrize("n_features", [48, 512], ids=["sums", "rows"])
@@ -309,13 +295,6 @@ def test_moved_points_have_the_offsets_of_their_embedding():
             first, RandomFourierFeatures(n_features=48), baseline="linear", precision=precision
         ).fit(bags, Y)
         assert model.score(bags, Y) > 0.98
-
-
-def test_store_of_numbers_alone(tmp_path):
-    """A model of a store with a baseline predicts it lazily, as bags in memory."""
-    store = stored(tmp_path / "n.zarr", BAGS, Y)
-    model = estimator("linear").fit(store)
-    np.testing.assert_array_equal(model.predict(store).compute(), model.predict(BAGS))
 
 
 def test_a_penalty_below_the_rounding_of_repeated_columns_is_raised():

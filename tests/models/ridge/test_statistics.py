@@ -7,7 +7,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.models.ridge.gram_products import PANEL_FEATURES
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
@@ -56,15 +55,6 @@ def test_weighted_sums_merge_and_subtract(rows, k):
     np.testing.assert_allclose((both - rest).weights, part.weights)
 
 
-def test_order_of_merging(rows):
-    """Any order and nesting of merges gives the same to rounding; two parts exactly the same."""
-    z, y = rows
-    a, b, c = (collected(z[i::3], y[i::3]) for i in range(3))
-    assert identical(a + b, b + a)
-    same((a + b) + c, a + (b + c))
-    same(c + b + a, collected(z, y))
-
-
 def test_merging_leaves_its_parts_alone(rows):
     """A partial may be merged again after a worker is lost: adding must not change it."""
     z, y = rows
@@ -85,26 +75,6 @@ def test_pieces_do_not_matter(monkeypatch, dtype):
         for start, stop in zip(cuts, [*cuts][1:], strict=False):
             builder.add(z[start:stop], y[start:stop])
         assert identical(builder.finish(), whole)
-
-
-def test_no_rows():
-    """The statistics of nothing are zero, and neutral in a merge."""
-    z, y = feature_rows(np.random.default_rng(2), 10)
-    nothing = StatisticsBuilder(z.shape[1], y.shape[1], np.float64).finish()
-    assert nothing.n == 0
-    assert identical(collected(z, y) + nothing, collected(z, y))
-
-
-def test_builders_share_the_memory_of_products():
-    """Two builders with one memory of products, filled in turn, do not mix their rows."""
-    z, y = feature_rows(np.random.default_rng(3), 400)
-    first = StatisticsBuilder(z.shape[1], y.shape[1], np.float64)
-    second = StatisticsBuilder(z.shape[1], y.shape[1], np.float64, first.products)
-    for start in range(0, 400, 100):
-        (first, second)[start // 100 % 2].add(z[start : start + 100], y[start : start + 100])
-    odd = np.arange(400) // 100 % 2 == 1
-    same(first.finish(), collected(z[~odd], y[~odd]))
-    same(second.finish(), collected(z[odd], y[odd]))
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 7, 255, 256, 257, 600])
@@ -133,15 +103,6 @@ def test_float32_sums_do_not_drift():
     np.testing.assert_allclose(statistics.sum_yy, 800, rtol=1e-12)
 
 
-def test_zero_targets_are_counted():
-    """One-hot targets are mostly zero; the sums skip them without skipping the row."""
-    z = np.random.default_rng(4).standard_normal((9, 3))
-    y = np.zeros((9, 4))
-    y[np.arange(9), np.arange(9) % 4] = 1
-    for ours, truth in zip(unpacked(collected(z, y)), ridge.statistics(z, y).values(), strict=True):
-        np.testing.assert_allclose(ours, truth, atol=1e-13)
-
-
 @pytest.mark.parametrize("n_features", [333, PANEL_FEATURES + 7])
 def test_float32_sums_of_many_features(n_features):
     """One panel of columns and two give the oracle's sums, and the same bits on any cores."""
@@ -157,19 +118,3 @@ def test_float32_sums_of_many_features(n_features):
         assert identical(sums, collected(z, y, np.float32, weights))
     z[1100, 77] = np.nan
     assert not collected(z, y, np.float32).is_finite
-
-
-def test_fits_agree_with_double_precision():
-    """A fit to more bags than features, by kernels of which some are a hundred times too wide."""
-    rng = np.random.default_rng(3)
-    bags = Bags.from_list(list(rng.random((1500, 20, 1)) ** rng.uniform(0.5, 2, (1500, 1, 1))))
-    y = np.array([bag.mean() for bag in bags])
-    for multiplier in (1.0, 100.0):
-        predictions = []
-        for precision in ("float32", "float64"):
-            second = RandomFourierFeatures(n_features=1024, scale_multiplier=multiplier)
-            model = DoubleBasisRegressor(
-                ProjectionEmbedding(), second, alpha=1e-5 * len(y), precision=precision
-            )
-            predictions.append(model.fit(bags, y).predict(bags))
-        np.testing.assert_allclose(*predictions, atol=2e-5)

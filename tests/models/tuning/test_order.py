@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from bagbasis import ParameterError
 from bagbasis.models.tuning.order import (
     FIRST_RUNG_BAGS,
-    MAX_BLOCK_BYTES,
     RunOrder,
     first_rung,
     plan_rungs,
@@ -71,13 +70,6 @@ def test_default_first_rung_leaves_one_for_all_bags():
     assert 0.33e6 < rungs[-1].n_bags < 0.36e6  # whole blocks
     assert first_rung(10**4, 15, 3, None) == FIRST_RUNG_BAGS
     assert first_rung(700, 15, 3, None) == 700
-
-
-def test_blocks_of_long_embeddings_fit_in_memory():
-    """The longer the embedding, the shorter the runs."""
-    for row_bytes in (400, 40_000, 4 * 10**6):
-        order = run_order(10**8, 10**7, row_bytes, 0)
-        assert order.block_length * row_bytes <= MAX_BLOCK_BYTES
 
 
 def test_first_rung_beyond_the_store_is_refused():

@@ -335,22 +335,6 @@ def test_given_penalties_are_shares_of_all_bags(store):
     assert result.model.alpha_ in (1.0, 5.0)
 
 
-@pytest.mark.long
-def test_several_kinds_of_embedding_are_compared(store):
-    """Projection, HDD and moments at once; the same one twice is one."""
-    embeddings = [
-        ProjectionEmbedding(n_per_dim=4),
-        HDDEmbedding("hellinger", n_per_dim=4, bandwidth=0.1),
-        MomentsEmbedding(),
-        ProjectionEmbedding(n_per_dim=4, dtype="float64"),
-    ]
-    result = tune(
-        estimator(), store, search=Search(embeddings, scale_multipliers=(0.7, 1.4), first_bags=N)
-    )
-    assert [candidate.embedding for candidate in result.candidates] == [0, 0, 1, 1, 2, 2]
-    assert set(result.scores[0]) == set(range(6))
-
-
 @pytest.mark.parametrize(
     ("search", "error"),
     [
