@@ -441,3 +441,38 @@ def test_roots_are_not_tried_where_points_do_not_spread_over_decades(kind, chose
     }[kind]
     model = DoubleBasisRegressor(random_features=SMALL).fit(arrays, y)
     assert not any("roots" in name for name in tried(model) | tried(chosen))
+
+
+@pytest.mark.long
+def test_a_fit_with_the_number_of_points_is_like_any_other(tmp_path):
+    """Stores, groupbys, lazy predictions, files and intervals; classes too."""
+    pd = pytest.importorskip("pandas")
+    arrays, y = sized(lambda bag: np.log(len(bag)))
+    model = DoubleBasisRegressor().fit(arrays, y)
+    assert SIZE in model.report_["choice"]["chosen"]
+    expected = model.predict(arrays)
+    frame = pd.DataFrame(np.concatenate(arrays), columns=["a", "b"])
+    frame["id"] = np.repeat(np.arange(len(arrays)), [len(bag) for bag in arrays])
+    of_frame = DoubleBasisRegressor().fit(frame.groupby("id"), y)
+    np.testing.assert_allclose(of_frame.predict(frame.groupby("id")), expected, atol=1e-6)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"], dtype=np.float64)
+    store = store.append(arrays, targets={"y": y})
+    stored = DoubleBasisRegressor(uncertainty=True).fit(store)
+    np.testing.assert_allclose(stored.predict(store).compute(), expected, atol=1e-4)
+    assert (stored.predict(arrays, return_std=True)[1] > 0).all()
+    stored.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    np.testing.assert_array_equal(loaded.predict(arrays), stored.predict(arrays))
+    classes = DoubleBasisClassifier().fit(arrays, y > np.median(y))
+    assert SIZE in classes.report_["choice"]["chosen"]
+    assert classes.score(arrays, y > np.median(y)) > 0.9
+
+
+def test_a_sum_keeps_its_weights():
+    """A part that is joined to an average has the weight of a part; weights sum to one."""
+    moments = short_list(2)[0]
+    pair = moments.plus(ranks_of(moments), 0.1)
+    np.testing.assert_allclose(pair.weights, [0.9, 0.1])
+    np.testing.assert_allclose(pair.shrunk().weights, [0.9, 0.1])
+    np.testing.assert_allclose(pair.plus(moments).weights, [0.6, 0.2 / 3, 1 / 3])
+    assert moments.plus(moments).weights == []

@@ -9,6 +9,7 @@ from bagbasis.models.fitting.fold_errors import (
     EXPONENTS,
     FoldJudge,
     FoldRows,
+    Repeat,
     assign_folds,
     median_of,
     squared_distances,
@@ -154,3 +155,45 @@ def test_a_search_finds_the_best_penalty_from_any_start(n):
         result = judge.errors(features(), near=start)
         assert result.alpha == from_near.alpha
         assert result.error == pytest.approx(from_near.error, rel=1e-12)
+
+
+def test_kernels_are_averaged_by_weights():
+    x, rows = rows_of()
+    squares = [squared_distances(part, rows.landmarks) for part in np.split(x, [1], axis=1)]
+    judge, each = FoldJudge(rows), [np.exp(-part / 2 / 0.7**2) for part in squares]
+    for weights, expected in (((), (0.5, 0.5)), ((0.9, 0.1), (0.9, 0.1))):
+        mean = sum(w * kernel for w, kernel in zip(expected, each, strict=True))
+        np.testing.assert_allclose(judge.gaussian(squares, 0.7, weights), mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_features_are_judged_as_their_kernel(weighted):
+    """Features that are fewer than landmarks have the errors of landmarks of their kernel."""
+    x, rows = rows_of(weighted=weighted)
+    judge = FoldJudge(rows)
+    of_kernel = judge.errors(judge.landmark_features(x @ x[rows.landmarks].T))
+    result = judge.errors(x)
+    assert result.alpha == of_kernel.alpha
+    np.testing.assert_allclose(result.losses, of_kernel.losses, rtol=1e-4, atol=1e-6)
+    assert result.error == pytest.approx(of_kernel.error, rel=1e-6)
+
+
+def test_a_kernel_that_is_far_behind_costs_one_penalty(monkeypatch):
+    """No other penalty, and no other repeat, is judged of features that know nothing."""
+    x, rows = rows_of(n=120)
+    judge = FoldJudge(rows)
+    squares = squared_distances(x, rows.landmarks)
+    rival = judge.errors(judge.landmark_features(judge.gaussian([squares], median_of(squares))))
+    noise = np.random.default_rng(1).normal(size=(120, 2))
+    penalties = []
+    losses = Repeat.losses
+
+    def counted(self, alpha):
+        penalties.append(alpha)
+        return losses(self, alpha)
+
+    monkeypatch.setattr(Repeat, "losses", counted)
+    assert judge.errors(noise, rival=rival).error > 1.25 * rival.error
+    assert len(penalties) == 1
+    judge.errors(noise)
+    assert len(penalties) > 3
