@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,8 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
         return array.astype(dtype, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         kind = "" if dtype is None else f" of {np.dtype(dtype)}"
+        if not isinstance(value, Sequence | np.ndarray) and not hasattr(value, "__array__"):
+            raise DataError(f"{name} is {shown(value)}, not an array{kind}") from error
         raise DataError(f"{name} is not an array{kind} ({error})") from error
 
 

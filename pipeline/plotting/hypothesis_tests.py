@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -220,13 +220,16 @@ def _title_of(result: HypothesisResult, level: float, unit: str = "scale") -> st
 
 
 def plot_drift(
-    results: Sequence[Any], *, level: float | None = None, ax: Axes | None = None
+    results: Any,  # noqa: ANN401 - of three classes, or a sequence of them
+    *,
+    level: float | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the p-values of drift tests over time.
 
     Parameters
     ----------
-    results : sequence of DriftResult, DriftPrediction or Round
+    results : DriftResult, DriftPrediction or Round, or a sequence of them
         Results in the order of time. Results without a p-value are left out.
     level : float, optional
         Level at or below which a p-value means drift. Default: the level of the detector for
@@ -260,9 +263,10 @@ def plot_drift(
     >>> ax.get_ylabel()
     'p-value'
     """
+    each = results if isinstance(results, Iterable) else [results]
     known = [
         (i + 1, float(p), level or getattr(result, "level", LEVEL))
-        for i, result in enumerate(results)
+        for i, result in enumerate(each)
         if (p := getattr(result, "p_value", None)) is not None
     ]
     if not known:

@@ -127,6 +127,7 @@ def test_a_prediction_is_drawn_at_the_level_of_its_detector():
         assert axes.get_title() == f"Drift in {int(prediction.is_drift)} of 1 test"
         assert axes.lines[-1].get_ydata()[0] == level
         assert f"level {level:g})" in prediction.verdict()
+    assert plotting.plot_drift(prediction).get_title() == "Drift in 1 of 1 test"
     both = plotting.plot_drift([replace(prediction, level=0.001), prediction], ax=axes)
     assert both.get_title() == "Drift in 1 of 2 tests"
     saved = pickle.loads(pickle.dumps(prediction))

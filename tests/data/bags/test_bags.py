@@ -142,6 +142,19 @@ def test_overflow_to_float32_is_refused():
         Bags.from_list([[1.0, 1e39]], dtype=np.float32)
 
 
+class Sliced:
+    """What has a length and parts, as estimates of densities have, but no points."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return self
+
+    def __repr__(self):
+        return "a slice of something"
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -156,6 +169,7 @@ def test_overflow_to_float32_is_refused():
         ([[["a", "b"]]], "bag 0 has dtype <U1; expected real numbers"),
         ([np.zeros((1, 2), complex)], "bag 0 has dtype complex128"),
         ([np.zeros((1, 1)), [[1.0, 2.0], [3.0]]], "bag 1 is not an"),
+        ([Sliced()], "bag 0 is a slice of something, not an array"),
     ],
 )
 def test_arrays_that_are_no_bags_are_named(arrays, message):

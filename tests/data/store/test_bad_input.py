@@ -76,6 +76,7 @@ REFUSED_RESPONSES = {
     "too few": ([THREE], None, "1 responses for 2 bags"),
     "too many": ([None] * 3, None, "3 responses for 2 bags"),
     "one array": (THREE, None, "expected responses, got one array of shape"),
+    "numbers": (THREE[:, 0], None, "to learn one number per bag, use DoubleBasisRegressor"),
     "bags": (Bags.from_list([THREE[:, :2]] * 2), None, "responses have dimension 2, expected 3"),
     "text": ([None, [["a", "b", "c"]]], None, "response of bag 1 has dtype <U1"),
     "number": ([3.0, None], None, r"response of bag 0 has shape \(\)"),
