@@ -72,6 +72,7 @@ def test_wrong_arguments(call, words):
     ("parameters", "words"),
     [
         ({"solver": "xyz"}, r"solver is 'xyz'; expected"),
+        ({"random_features": "rff"}, r"random_features is 'rff'; expected .*'fourier'"),
         ({"precision": "float"}, r"precision is 'float' \(did you mean 'float\d\d'\?\)"),
     ],
 )

@@ -91,8 +91,10 @@ def test_the_map_is_saved_and_models_without_one_clip(tmp_path):
     values = model.outcome_.to_dict()
     del values["probabilities"]
     old = type(model.outcome_).from_dict(values, (), 3)
-    scores = np.array([[0.5, 1.0, -0.2]])
-    np.testing.assert_array_equal(old.predict(scores).probabilities, positive_shares(scores))
+    predicted = old.predict(np.array([[0.5, 1.0, -0.2], [-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]]))
+    third = [1 / 3] * 3  # where no class has a positive score
+    np.testing.assert_allclose(predicted.probabilities, [[1 / 3, 2 / 3, 0], third, third])
+    assert predicted.values.tolist() == [1, 1, 0]
 
 
 def test_weights_and_groups_count():

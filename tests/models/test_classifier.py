@@ -16,8 +16,7 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.models import RidgeModel, permutation_importance
-from bagbasis.models.fitted_model import PredictedRows
+from bagbasis.models import permutation_importance
 from tests.models.splits import held_out
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -68,17 +67,6 @@ def test_equals_one_fit_a_class(alpha):
     expected = (n * clipped / clipped.sum(axis=1, keepdims=True) + 1) / (n + 3)
     np.testing.assert_allclose(model.predict_proba(NEW), expected, atol=1e-6)
     assert model.coef_.shape == (3, 64)
-
-
-def test_probabilities_without_any_positive_score(monkeypatch):
-    """Where no class has a positive score all are equally likely, and one is still chosen."""
-    model = classifier().fit(BAGS, CODES)
-    scores = np.array([[-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
-    rows = PredictedRows(scores, np.empty((0, 2)), np.empty((0, 3)), np.empty((0, 3, 0)))
-    monkeypatch.setattr(RidgeModel, "_rows", lambda *_: rows)
-    predicted = model.model_.predicted(Bags.from_list(BAGS)[:2])
-    assert predicted.values.tolist() == [1, 0]
-    np.testing.assert_allclose(predicted.probabilities, 1 / 3)
 
 
 @pytest.mark.parametrize(

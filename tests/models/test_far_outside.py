@@ -8,7 +8,6 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from bagbasis import (
-    Bags,
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -165,12 +164,6 @@ def test_scikit_learns_folds_of_similar_bags_tell_nothing():
     y = [bag.mean() for bag in bags]
     search = GridSearchCV(DoubleBasisRegressor("moments", alpha=1.0), {"alpha": [0.1, 1.0]}, cv=3)
     assert heard(lambda: search.fit(bags, y))[1] == []
-
-
-def test_predictions_are_those_where_nothing_is_told(fitted):
-    predicted = heard(lambda: fitted.predict(MIXED))[0]
-    rows = fitted.model_.decision_rows(Bags.from_list(MIXED))  # where nobody listens
-    np.testing.assert_array_equal(predicted, rows[:, 0])
 
 
 def test_fits_say_nothing_of_single_bags():

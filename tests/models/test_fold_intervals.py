@@ -205,16 +205,6 @@ def test_coverage_by_groups():
     assert np.mean(shares[False]) < 0.75
 
 
-def test_many_bags(monkeypatch):
-    """No more errors than serve are kept; the coefficients are those of all bags."""
-    every = regressor().fit(BAGS, Y).conformalize(BAGS, Y, cv=5).calibration_
-    monkeypatch.setattr(calibration, "MAX_COVERED_BAGS", 20)
-    some = regressor().fit(BAGS, Y).conformalize(BAGS, Y, cv=5).calibration_
-    np.testing.assert_array_equal(some.coef, every.coef)
-    assert len(some.errors) == sum(some.sizes) == 20
-    assert np.isin(some.errors, every.errors).all()
-
-
 def test_refusals(tmp_path, monkeypatch):
     """What is missing is named, and what to do about it."""
     model = regressor().fit(BAGS, Y)

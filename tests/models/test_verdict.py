@@ -92,16 +92,6 @@ def test_what_was_judged_is_said_as_it_was():
     assert f"38 % below {RIVALS['means_error']} (0.800)" in folds
 
 
-def test_classes_are_told_by_their_accuracy():
-    """In percent, with its standard error, next to the most frequent class."""
-    rivals = [("the model", 0.1), (RIVALS["constant_error"], 0.4)]
-    message = verdict("side", "error rate", "90 held-out bags", rivals, 0.032)
-    assert message == (
-        "Predicting side: accuracy 90.0 % ± 3.2 % on 90 held-out bags. For comparison: the most "
-        "frequent class 60.0 %."
-    )
-
-
 def test_errors_have_a_standard_error_and_a_verdict():
     """That of the mean of squares for numbers, the binomial one for classes."""
     model = DoubleBasisRegressor("moments", alpha=1e-2).fit(BAGS, Y)

@@ -9,11 +9,8 @@ from bagbasis import Bags, BagStore, Box, DataError, ProjectionEmbedding
 from bagbasis.embeddings.bases.smoothness import (
     MAX_CHOSEN_FUNCTIONS,
     choose_index_set,
-    sums_per_group,
 )
-from tests.oracles.series import index_set_by_loop, least_score, leave_one_out_score
-
-LO, HI = (0, 0), (1, 1)
+from tests.oracles.series import index_set_by_loop, least_score
 
 
 def bumps(seed, width, sizes=(15, 40, 2, 1), n_dims=2):
@@ -28,35 +25,6 @@ def bumps(seed, width, sizes=(15, 40, 2, 1), n_dims=2):
 
 def tensor(length, basis, n_dims=2):
     return index_set_by_loop(n_dims, length, None, basis)
-
-
-def ball(square, basis, n_dims=2):
-    return index_set_by_loop(n_dims, None, np.sqrt(square), basis)
-
-
-@pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
-@pytest.mark.parametrize("width", [0.4, 0.15, 0.08])
-def test_tensor(basis, width):
-    """ "auto" picks the tensor set that the naive score picks."""
-    bags = bumps(1, width)
-    chosen = ProjectionEmbedding(basis=basis, n_per_dim="auto").fit(bags).spec_
-    best = least_score(bags, [tensor(n, basis) for n in range(1, 13)], basis, LO, HI)
-    assert chosen.n_per_dim == best + 1 < 12
-    assert chosen.max_norm is None
-
-
-@pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
-@pytest.mark.parametrize("width", [0.4, 0.15, 0.08])
-def test_ball(basis, width):
-    """max_norm="auto" picks the ball that the naive score picks, its sphere included."""
-    bags = bumps(2, width)
-    chosen = ProjectionEmbedding(basis=basis, max_norm="auto").fit(bags).spec_
-    squares = sorted({a * a + b * b for a in range(12) for b in range(12) if a * a + b * b <= 100})
-    candidates = [ball(square, basis) for square in squares]
-    best = candidates[least_score(bags, candidates, basis, LO, HI)]
-    assert len(best) < len(candidates[-1])
-    assert list(map(tuple, chosen.indices.tolist())) == best
-    assert chosen.n_per_dim is None
 
 
 @pytest.mark.parametrize("marginals", [1, 2])
@@ -81,20 +49,6 @@ def test_points_outside_count_as_they_are_embedded(mode):
     best = least_score(bags, candidates, "cosine", (0,), (1,), mode=mode)
     assert embedding.fit(bags).spec_.n_per_dim == best + 1
     assert (best > 20) == (mode == "clip")
-
-
-def test_score_is_additive():
-    """Scores of parts add up to the score of the whole, whatever the blocks."""
-    bags = Bags.from_list(bumps(5, 0.2, sizes=[3, 17, 2, 30] * 80))
-    groups = np.array([[0, 1]])
-    indices = np.array(tensor(4, "cosine"))
-    common = indices, groups, "cosine", Box.unit(2), False, 128
-    (whole,) = sums_per_group([bags], *common)
-    (parts,) = sums_per_group([bags[i : i + 7] for i in range(0, len(bags), 7)], *common)
-    mean, of_parts = (sums.mean_scores(np.eye(len(indices))) for sums in (whole, parts))
-    np.testing.assert_allclose(of_parts, mean, rtol=1e-12)
-    naive = np.mean([leave_one_out_score(bag, indices.tolist(), "cosine") for bag in bags], axis=0)
-    np.testing.assert_allclose(mean, naive, rtol=1e-9, atol=1e-12)
 
 
 def test_store_and_memory_choose_the_same(tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.linear_model import RidgeCV
@@ -138,18 +136,6 @@ def test_errors_without_bags_held_out(store, chosen):
 def _variance(store, model):
     """Mean squared distance of the responses' series from their average."""
     return model.outcome_.encode(store.responses())[0].var(axis=0).sum()
-
-
-def test_a_store_is_known_by_another_path(store, models, tmp_path):
-    """Through ".." and a link it is the store of the fit: only the bags held out are judged."""
-    model = models["x"]
-    place = Path(store.url)
-    (tmp_path / "link").symlink_to(place.parent)
-    expected = evaluate(model, store).n
-    for path in (place.parent / "x" / ".." / place.name, tmp_path / "link" / place.name):
-        (place.parent / "x").mkdir(exist_ok=True)
-        errors = evaluate(model, BagStore.open(path))
-        assert (errors.n, errors.subset) == (expected, "holdout")
 
 
 def test_bags_held_out_are_judged_by_default(store, models, tmp_path, monkeypatch):

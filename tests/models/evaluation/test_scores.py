@@ -25,7 +25,6 @@ from tests.oracles.labelled import labelled, labelled_bags, stored
 
 BAGS, Y = labelled_bags(90, most=30)
 NEW, NEW_Y = labelled_bags(40, seed=1, most=30)
-WEIGHTS = np.random.default_rng(2).random(40)
 BASES = {
     "embedding": ProjectionEmbedding(n_per_dim=3),
     "random_features": RandomFourierFeatures(n_features=24, seed=0),
@@ -84,15 +83,6 @@ def test_score_evaluate_and_importance_in_memory(models, name):
     if name != "smoother":
         importance = permutation_importance(model, NEW, labels, n_repeats=1)
         assert importance.score.mean() == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("name", ["one", "two", "classes"])
-def test_weights_in_memory(models, name):
-    """Scores count bags by their weights, as scikit-learn's do."""
-    model, labels = models[name], labels_of(name)
-    slow = accuracy_score if name == "classes" else r2_score
-    expected = slow(labels, model.predict(NEW), sample_weight=WEIGHTS)
-    assert model.score(NEW, labels, sample_weight=WEIGHTS) == pytest.approx(expected, rel=1e-9)
 
 
 def test_equal_labels(models, tmp_path):
