@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, load_model
+from bagbasis import Bags, BagStore, DoubleBasisRegressor, load_model
 from bagbasis.models.fitting.choice.coordinates import stable_sets
 from bagbasis.models.fitting.fold_errors import FoldRows, assign_folds
 
@@ -115,10 +115,3 @@ def test_the_default_embeds_these_coordinates_alone(tmp_path):
     store = store.append(Bags.from_list(bags[:100]), {"y": y[:100]})
     of_store = DoubleBasisRegressor().fit(store)
     assert of_store.report_["choice"]["coordinates"] == ["x11"]
-
-
-@pytest.mark.long
-def test_a_classifier_leaves_coordinates_out():
-    bags, y = spreads()
-    model = DoubleBasisClassifier().fit(bags, np.digitize(y, [-0.2, 0.2]))
-    assert model.report_["choice"]["coordinates"] == ["x4"]

@@ -177,16 +177,6 @@ def test_targets_that_are_not_float():
         np.testing.assert_array_equal(model.coef_, truth.coef_)
 
 
-@pytest.mark.long
-def test_one_target_of_a_store_needs_no_name(store):
-    """target= may be left out, or is a name (one-dimensional) or a list of names (rows)."""
-    shapes = [
-        regressor().fit(store, **named).predict(NEW).shape
-        for named in ({}, {"target": "y"}, {"target": ["y"]})
-    ]
-    assert shapes == [(40,), (40,), (40, 1)]
-
-
 @pytest.mark.parametrize(
     ("multiplier", "message"), [(0.02, "is small for"), (50.0, "is large for"), (1.0, "")]
 )

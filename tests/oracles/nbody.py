@@ -61,14 +61,6 @@ def power_spectrum(contrast: NDArray, box_size: float) -> tuple[Floats, Floats, 
     return k[1 : n // 2], mean[1 : n // 2], count[1 : n // 2]
 
 
-def particle_power(positions: Floats, n: int, box_size: float) -> tuple[Floats, Floats]:
-    """`power_spectrum` of the particles on n³ cells, their window not divided out."""
-    cells = np.floor(positions * (n / box_size)).astype(np.int64) % n
-    count = np.bincount(np.ravel_multi_index(tuple(cells.T), (n,) * 3), minlength=n**3)
-    contrast = count.reshape(n, n, n) / (len(positions) / n**3) - 1
-    return power_spectrum(contrast, box_size)[:2]
-
-
 def oscillating_transfer(k: Floats, omega_m: float, omega_b: float, h: float) -> Floats:
     """The full fit of Eisenstein & Hu 1998, eq. 2-24, acoustic oscillations included."""
     matter, baryons, fraction = omega_m * h**2, omega_b * h**2, omega_b / omega_m

@@ -11,17 +11,15 @@ from hypothesis import given, settings, strategies as st
 
 from bagbasis import (
     Bags,
-    BagStore,
     Box,
 )
-from bagbasis.data.store import reading
 from bagbasis.embeddings import FourierSpec, ProjectionSpec
 from bagbasis.execution.costs import PassLimits, plan_tasks
 from tests.models.splits import Split
 from tests.oracles.labelled import LabelledBags, features_by_loop, labelled, labelled_bags, stored
 from tests.oracles.planned import FeatureMap, plan_of
 from tests.oracles.ridge import statistics
-from tests.oracles.ridge_entries import close, unpacked
+from tests.oracles.ridge_entries import unpacked
 from tests.passes import pass_limits
 
 N = 120
@@ -61,32 +59,6 @@ def sixteen_tasks():
     """Small fits are cut as if they took an hour."""
     with pass_limits(small_task_seconds=1e-9):
         yield
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.usefixtures("small_partitions")
-def test_chunks_do_not_matter(tmp_path, precision):
-    """The same bags in chunks of 7, 1,000 and the default number of points give the same
-    statistics to 1e-12 in double precision; float32 features to their rounding."""
-    results = []
-    for chunk_points in (7, 1000, None):
-        store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
-        results.append(pass_over(bags_of(store), precision, Split(0.2, 2)).run())
-    ends = [
-        {
-            stop
-            for _, stop in reading.partitions(BagStore.open(tmp_path / f"{c}.zarr"), 0, N, 60 * 16)
-        }
-        for c in (7, 1000)
-    ]
-    assert ends[0] != ends[1]
-    assert len(ends[0]) > 15
-    for other in results[1:]:
-        close(other.train, results[0].train, 1e-12 if precision == "float64" else 1e-6)
-        close(other.validation, results[0].validation, 1e-12 if precision == "float64" else 1e-6)
-        assert other.n_points == results[0].n_points
-        assert other.n_unlabelled == results[0].n_unlabelled == np.isnan(Y).sum()
 
 
 @pytest.mark.long
