@@ -80,17 +80,17 @@ def test_predictions_of_a_store_are_lazy_and_missing_for_removed_bags(kind, tmp_
         y = np.where(y > 0, "right", "left")
     model = kind(**SMALL, n_steps=3).fit(bags, y)
     store = BagStore.create(tmp_path / "a.zarr", n_dims=2).append(bags).remove([3, 38])
-    kept = np.delete(np.arange(40), [3, 38])
+    present = np.delete(np.arange(40), [3, 38])
     names = ["predict"] if kind is DeepSetsRegressor else ["predict", "predict_proba"]
     for name in names:
         expected, lazy = getattr(model, name)(bags), getattr(model, name)(store)
         assert isinstance(lazy, da.Array)
         rows = lazy.compute()
         if rows.dtype.kind == "f":
-            np.testing.assert_allclose(rows[kept], expected[kept], rtol=1e-5)
+            np.testing.assert_allclose(rows[present], expected[present], rtol=1e-5)
             assert np.isnan(rows[[3, 38]]).all()
         else:
-            np.testing.assert_array_equal(rows[kept], expected[kept])
+            np.testing.assert_array_equal(rows[present], expected[present])
     with pytest.raises(BagbasisError, match="bags have dimension 3, the model 2"):
         model.predict(BagStore.create(tmp_path / "b.zarr", n_dims=3).append([np.ones((2, 3))]))
 
