@@ -149,6 +149,8 @@ class Sliced:
         return 1
 
     def __getitem__(self, i):
+        if i:
+            raise IndexError(i)
         return self
 
     def __repr__(self):
