@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from .errors import closest
 
 _EMPTY = inspect.Parameter.empty
+_MAX_NAMED = 3  # keywords that a hint suggests
 CORES = "; the cores of this machine are used, and those of a cluster after connect()"
 
 
@@ -44,7 +45,8 @@ def _reason(
     by_place = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         n, n_given = len(by_place), len(args)
-        others = ", ".join(f"{keyword}=" for keyword in by_keyword[: n_given - n])
+        n_named = max(n_given - n, _MAX_NAMED)  # any of them may be meant
+        others = ", ".join(f"{keyword}=" for keyword in by_keyword[:n_named])
         plural = "" if n == 1 else "s"
         taken = f"at most {n} positional argument{plural} ({', '.join(by_place)})"
         if not by_place:

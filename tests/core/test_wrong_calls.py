@@ -37,7 +37,7 @@ BAGS = [[[0.0]], [[1.0]]]
         (lambda: MomentsEmbedding(standardise=True), r"\(did you mean 'standardize'\?\)"),
         (
             lambda: MODEL.fit(BAGS, [0, 1], 0.1),
-            r"fit\(\) takes at most 2 .* \(X, y\), but 3 .* by keyword",
+            r"fit\(\) takes at most 2 .* \(X, y\), but 3 .* by keyword, such as .*sample_weight=",
         ),
         (lambda: MODEL.fit(BAGS, [0, 1], nothing_like_it=0.1), r"'nothing_like_it'$"),
         (
@@ -57,7 +57,7 @@ BAGS = [[[0.0]], [[1.0]]]
         (lambda: MODEL.predict_interval(BAGS, 0.9), r"\(X\), but 2 were .* such as coverage=$"),
         (
             lambda: Retraining("store", "registry", MODEL),
-            r"^Retraining\(\) .* \(data_url, registry_url\), but 3 were .* such as estimator=$",
+            r"^Retraining\(\) .* \(data_url, registry_url\), but 3 were .* such as estimator=",
         ),
         (lambda: cross_val_score(MODEL), r"cross_val_score\(\) is missing the argument 'X'"),
         (lambda: as_responses([]), r"as_responses\(\) is missing the argument 'n_bags'"),

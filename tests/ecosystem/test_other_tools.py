@@ -10,7 +10,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 import xarray as xr
-from sklearn.ensemble import BaggingRegressor
+from sklearn.ensemble import BaggingRegressor, VotingRegressor
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -25,6 +25,7 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     EmbeddingUnion,
+    KernelSmoother,
     MeanMapEmbedding,
     MomentsEmbedding,
     NystroemFeatures,
@@ -77,6 +78,14 @@ def test_bagging_takes_a_column_of_bags():
     )
     with pytest.raises(DataError, match=r"are not a matrix.*bags\.to_column\(\)"):
         BaggingRegressor(linear()).fit(bags, Y)
+
+
+def test_a_smoother_is_a_regressor():
+    """scikit-learn's ensembles of regressors take it."""
+    smoother = KernelSmoother("moments")
+    voting = VotingRegressor([("linear", linear()), ("smoother", smoother)]).fit(BAGS, Y)
+    mean = (linear().fit(BAGS, Y).predict(BAGS) + smoother.fit(BAGS, Y).predict(BAGS)) / 2
+    np.testing.assert_allclose(voting.predict(BAGS), mean)
 
 
 def test_permutation_importance_takes_a_column_of_bags():
@@ -204,6 +213,15 @@ def test_tables_become_stores_and_bags(kind, tmp_path):
     bags = Bags.from_frame(table, "id", coordinates=COORDINATES)
     for value in (made, bags):
         same(Bags.from_list([np.sort(bag, axis=0) for bag in value]), expected)
+
+
+def test_columns_that_pandas_numbers():
+    """A frame without names of columns has their numbers, for the id as for coordinates."""
+    frame = LONG.set_axis([0, 1, 2], axis=1)
+    same(Bags.from_frame(frame, 2, coordinates=[0, 1]), BAGS)
+    same(Bags.from_frame(frame, [2]), BAGS)
+    with pytest.raises(DataError, match=r"no column '7'; there are \['0', '1', '2'\]"):
+        Bags.from_frame(frame, 7)
 
 
 @pytest.mark.long

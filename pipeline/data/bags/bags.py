@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast,
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...core import Integer, ListOf, Text, TextList, TextOrList, checked, is_iterable
+from ...core import Integer, ListOf, Text, TextList, checked, is_iterable
 from ...core.arrays import Floats, Integers, check_dtype, refuse_annotated
 from ...core.errors import BagbasisError, DataError, shown
 from .alignment import has_index, ids_of_index, series_of
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from pyarrow import Table
     from xarray import Dataset
+
+COLUMN = Text | Integer()  # the name of a column, or the number that pandas gives it
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
 
@@ -492,9 +494,10 @@ class Bags(Ragged):
     def from_frame(
         cls,
         frame: object,
-        id_column: TextOrList | None = None,
+        id_column: Annotated[str | int | Sequence[str | int], COLUMN | ListOf(COLUMN, 1)]
+        | None = None,
         *,
-        coordinates: Annotated[Sequence[str | int], ListOf(Text | Integer(), 1)] | None = None,
+        coordinates: Annotated[Sequence[str | int], ListOf(COLUMN, 1)] | None = None,
     ) -> Bags:
         """Make Bags from a table with a row per point.
 
@@ -508,18 +511,17 @@ class Bags(Ragged):
             Table of pandas (the id may be in the index), polars (also lazy), Arrow or
             ``pyarrow.dataset``, or an xarray.Dataset. For a groupby, each group is a bag.
         id_column : str or list of str, optional
-            Columns of the bag's id. Rows with equal ids form a bag. None is allowed only for a
-            groupby.
+            Columns of the bag's id, by their names; integers for columns that pandas numbers. Rows
+            with equal ids form a bag. None is allowed only for a groupby.
         coordinates : list of str, optional
-            Numeric columns, by their names; integers for columns that pandas numbers. Default: all
-            columns except the columns of the id.
+            Numeric columns, named likewise. Default: all columns except the columns of the id.
 
         Raises
         ------
         DataError
             If ``frame`` is not a table, a column or an id is missing, or a value is not finite.
         """
-        names = [id_column] if isinstance(id_column, str) else id_column
+        names = [id_column] if isinstance(id_column, (str, int)) else id_column
         points, sizes, columns, ids = bags_of_frame(frame, names, coordinates)
         return cls._of_table(points, sizes, names_of_columns(columns), ids)
 

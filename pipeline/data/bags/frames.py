@@ -224,11 +224,11 @@ def names_of_columns(columns: Sequence[object]) -> list[str] | None:
 
 
 def bags_of_frame(
-    frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str | int] | None
+    frame: Frame, id_columns: Sequence[str | int] | None, coordinates: Sequence[str | int] | None
 ) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
     """Return the points of a table bag by bag, and the sizes, column names and ids of the bags."""
     if is_groups(frame):
-        if ids is not None:
+        if id_columns is not None:
             raise DataError("the frame is grouped: leave id_column out")
         return _of_groups(frame, coordinates)
     with needing_extra("tables", "Bags.from_frame"):
@@ -240,8 +240,8 @@ def bags_of_frame(
         table = reader.read_all()
         rows = plain_table(table).to_pandas()
     rows.columns = rows.columns.map(str)  # pandas restores numbers
-    wanted = [*map(str, coordinates or ())]
-    for key, names in (("id_column", ids or ()), ("coordinates", wanted)):
+    ids, wanted = [*map(str, id_columns or ())], [*map(str, coordinates or ())]
+    for key, names in (("id_column", ids), ("coordinates", wanted)):
         if len({*names}) < len(names):
             raise DataError(f"{key} is {[*names]}; name each column once")
     if not ids:
@@ -259,23 +259,23 @@ def bags_of_frame(
     for name in ids:
         if rows[name].dtype == object:
             rows[name] = rows[name].map(plain_id)
-    missing = rows[list(ids)].isna().any(axis=1).to_numpy()
+    missing = rows[ids].isna().any(axis=1).to_numpy()
     for name in ids:
         if rows[name].dtype.kind not in "biufmM":
             is_empty = [isinstance(key, str) and not key.strip() for key in rows[name].to_list()]
             missing = missing | np.array(is_empty, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
-    check_columns_apart(rows[list(ids)])
+    check_columns_apart(rows[ids])
     try:
-        codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
+        codes = rows.groupby(ids, observed=True, sort=True).ngroup().to_numpy()
     except (TypeError, NotImplementedError) as error:
         raise DataError(
             f"the id {' and '.join(ids)} has values that are not texts, numbers or dates ({error})"
         ) from error
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes).astype(np.int64)
-    first = rows[list(ids)].iloc[order[np.cumsum(sizes) - sizes]]
+    first = rows[ids].iloc[order[np.cumsum(sizes) - sizes]]
     keys = list(zip(*(first[name].tolist() for name in ids), strict=True))
     points = numbers_of_frame(rows[chosen])[order]
     if not wanted and len(sizes) > 1:

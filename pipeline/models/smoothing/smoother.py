@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
+from sklearn.utils import RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...core import (
@@ -135,8 +135,10 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     }
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that X are bags."""
-        return of_bags(super().__sklearn_tags__())
+        """Tell scikit-learn that X are bags, and that the smoother is a regressor."""
+        tags = of_bags(super().__sklearn_tags__())
+        tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
 
     @checked
     def fit(
