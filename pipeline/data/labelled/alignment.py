@@ -32,10 +32,11 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     DataError
         If the values have other ids than the bags, see `in_order_of`.
     """
-    values = indexed(values)
     in_memory = data.bag_ids if isinstance(data, Bags) else None
+    has_ids = in_memory is not None or isinstance(data, BagStore)
+    values = series_of(values) if has_ids else indexed(values)
     if in_memory is not None:
-        table = with_id_columns_as_index(series_of(values), in_memory)
+        table = with_id_columns_as_index(values, in_memory)
         is_one_column = table is not values and table.ndim == 2 and table.shape[1] == 1
         values = table.iloc[:, 0] if is_one_column else table
     if not has_index(values):

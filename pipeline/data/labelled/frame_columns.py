@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...core.errors import ParameterError
+from ..bags.alignment import in_order_of_rows
 from ..bags.bags import Bags
 from ..bags.frames import is_groups, take_columns
 
@@ -45,7 +46,8 @@ def from_frame(
 ) -> FromFrame:
     """Return bags, labels and further values; those named by a column are taken from X.
 
-    Only a groupby has such columns. For other X everything is returned unchanged.
+    Only a groupby has such columns. For other X, further values of pandas are put in the order of
+    labels of pandas that have the same index; everything else is returned unchanged.
 
     Parameters
     ----------
@@ -60,12 +62,14 @@ def from_frame(
     Raises
     ------
     DataError
-        If there is no such column, or it is not constant within a bag.
+        If there is no such column, or it is not constant within a bag. Also if the index of values
+        shares some labels with the index of y, and others not.
     ParameterError
         If both y and target are given.
     """
     if not is_groups(X):
-        return FromFrame(X, y, target, arguments)
+        paired = {key: in_order_of_rows(v, y, key, "y") for key, v in arguments.items()}
+        return FromFrame(X, y, target, paired)
     if target is not None and y is not None:
         raise ParameterError("y and target are given: target names the column that has the labels")
     names = () if target is None else (target,) if isinstance(target, str) else tuple(target)

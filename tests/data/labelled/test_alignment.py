@@ -244,6 +244,22 @@ def test_a_store_keeps_the_ids_of_bags_and_aligns_with_them(tmp_path):
 
 
 @pytest.mark.long
+def test_values_follow_the_index_of_labels_of_bags_without_ids():
+    """Weights in another order than the labels were those of other bags, without a word."""
+    rows, y, keys = case("text")
+    bags = [group[["a", "b"]].to_numpy() for _, group in rows.groupby(keys[0], sort=False)]
+    weights = pd.Series(np.linspace(0.1, 5, N), y.index)
+    turned = weights.sample(frac=1, random_state=0)
+    expected = regressor().fit(bags, y, sample_weight=weights.to_numpy())
+    fitted = regressor().fit(bags, y, sample_weight=turned)
+    np.testing.assert_array_equal(fitted.coef_, expected.coef_)
+    assert fitted.score(bags, y, sample_weight=turned) == expected.score(
+        bags, y, sample_weight=weights.to_numpy()
+    )
+    with pytest.raises(DataError, match=r"sample_weight has the index .* some labels are in both"):
+        regressor().fit(bags, y, sample_weight=turned.rename({"p3": "p99"}))
+
+
 def test_tests_pair_variables_and_labels_by_id():
     rows, y, keys = case("text")
     groups, ids = rows.groupby(keys[0]), sorted(y.index)
@@ -416,6 +432,18 @@ def test_label_table_with_a_column_of_ids_in_a_store(tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
     store.append(rows.groupby("id"), targets=table)
     np.testing.assert_array_equal(store.targets()[:, 0], y[store.ids().tolist()])
+
+
+def test_a_mapping_from_the_ids_of_a_store(tmp_path):
+    """Values by id, such as weights, are those of the bags, as for bags in memory."""
+    rows, y, _ = case("text")
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
+    store.append(rows.groupby("id"), targets={"y": y})
+    weights = {key: 1.0 + place for place, key in enumerate(y.index)}
+    in_order = [weights[key] for key in store.ids().tolist()]
+    expected = regressor().fit(store, sample_weight=in_order).coef_
+    by_id = regressor().fit(store, sample_weight=weights).coef_
+    np.testing.assert_array_equal(by_id, expected)
 
 
 def test_mapping_without_a_bag_is_refused():
