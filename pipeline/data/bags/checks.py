@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.arrays import Integers, as_array
-from ...core.errors import DataError
+from ...core.errors import DataError, shown
 from .frames import numbers_of_frame
 from .precision import check_array_apart
+
+_ROWS = (np.ndarray, list, tuple)  # rows of an array of objects
 
 IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
 
@@ -74,6 +76,8 @@ def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
     bag = as_array(name, array)
     if is_frame and bag.dtype not in (np.float32, np.float64):
         bag = numbers_of_frame(array, name)
+    if bag.dtype == object and bag.ndim == 1 and all(isinstance(row, _ROWS) for row in bag):
+        bag = as_array(name, [*bag])  # lists of lists in a column of Arrow's or Parquet's
     if bag.ndim == 1:
         bag = bag[:, None]
     if bag.ndim != 2 or bag.shape[1] == 0:
@@ -86,6 +90,11 @@ def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
 def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
     if array.dtype in (np.float32, np.float64):
         return array.dtype
+    if array.dtype.names:
+        raise DataError(
+            f"{name} has the fields {shown(list(array.dtype.names))}; give pandas.DataFrame(bag), "
+            "whose columns are the coordinates"
+        )
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name} has dtype {array.dtype}; expected real numbers")
     return np.dtype(np.float64)

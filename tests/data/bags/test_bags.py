@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 
@@ -170,6 +171,8 @@ class Sliced:
         ([1.0], r"bag 0 has shape \(\)"),
         ([[["a", "b"]]], "bag 0 has dtype <U1; expected real numbers"),
         ([np.zeros((1, 2), complex)], "bag 0 has dtype complex128"),
+        ([np.zeros(3, [("u", float), ("v", float)])], r"fields \['u', 'v'\]; give pandas.DataF"),
+        ([np.array([[1.0], [1.0, 2.0]], object)], "bag 0 is not an array"),
         ([np.zeros((1, 1)), [[1.0, 2.0], [3.0]]], "bag 1 is not an"),
         ([Sliced()], "bag 0 is a slice of something, not an array"),
     ],
@@ -178,6 +181,15 @@ def test_arrays_that_are_no_bags_are_named(arrays, message):
     """Every wrong bag is a DataError that says which one and why."""
     with pytest.raises(DataError, match=message):
         Bags.from_list(arrays)
+
+
+def test_a_bag_is_an_array_of_its_rows():
+    """A column of lists of lists, as pandas reads it from Parquet."""
+    rows = np.empty(2, dtype=object)
+    rows[:] = [np.array([1.0, 2.0]), [3, 4]]
+    np.testing.assert_array_equal(Bags.from_list([rows])[0], [[1.0, 2.0], [3.0, 4.0]])
+    lists = pl.Series([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]])
+    assert [bag.tolist() for bag in as_bags(lists)] == lists.to_list()
 
 
 @pytest.mark.parametrize(
