@@ -39,7 +39,7 @@ from .fitted_model import (
     take_subset,
 )
 from .outcomes.base import Outcome
-from .outcomes.details import Judged, RealDetails, weighted_sum
+from .outcomes.details import ClassDetails, Judged, RealDetails, weighted_sum
 from .predictions.outside import counting_outside
 
 _T = TypeVar("_T")
@@ -112,7 +112,7 @@ def evaluate(
     """
     fitted = model_of(model)
     errors, bags = judge_model(fitted, X, y, subset, sample_weight, progress)
-    _warn_of_fitted(fitted, bags, subset, errors)
+    _warn_of_judged(fitted, bags, subset, errors)
     return errors
 
 
@@ -124,14 +124,16 @@ def score_of(
 ) -> float:
     """Return the score of a model on labelled bags, `Errors.score`, for ``score`` methods."""
     errors, bags = judge_model(model, X, y, None, sample_weight, None)
-    _warn_of_fitted(model, bags, None, errors)
+    _warn_of_judged(model, bags, None, errors)
     return errors.score
 
 
-def _warn_of_fitted(
+def _warn_of_judged(
     model: JudgedModel, bags: LabelledBags, subset: str | None, errors: Errors
 ) -> None:
-    """Warn of errors on the bags fitted, unless a subset was asked for."""
+    """Warn of errors on the bags fitted, unless a subset was asked for, and of new classes."""
+    if isinstance(errors.details, ClassDetails):
+        errors.details.warn_of_new()
     if subset is None and errors.subset == "all" and is_fitted_to(model, bags):
         warn(
             f"{JUDGED_ON_FITTED} Give other bags, fit with holdout=0.1, or use cross_val_score "

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     DataError,
     DoubleBasisClassifier,
@@ -211,6 +215,24 @@ def test_labels_of_another_kind_than_the_classes(fitted, labels, message):
     for judge in (model.score, lambda x, y: evaluate(model, x, y)):
         with pytest.raises(DataError, match=message):
             judge(bags, labels * 10)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new", "named"),
+    [(["no", "yes"], "Yes", ""), ([0, 1], 7, ", such as '7'")],
+)
+def test_classes_that_the_fit_did_not_have_are_warned_of(fitted, new, named, tmp_path):
+    """A class spelled in another way was an error of the model, without a word."""
+    bags = [np.random.default_rng(i).normal(i % 2, 1, (9, 1)) for i in range(40)]
+    model = DoubleBasisClassifier(MomentsEmbedding(), alpha=0.1).fit(bags[:30], fitted * 15)
+    labels = [new, new, *fitted * 4]
+    known = re.escape(str([str(name) for name in fitted]))
+    message = rf"2 of 10 bags have a class .* not fitted to{named}, and .* the model's, {known}"
+    for judge in (model.score, lambda x, y: evaluate(model, x, y)):
+        with pytest.warns(BagbasisWarning, match=message):
+            judge(bags[30:], labels)
+    with warnings.catch_warnings(action="error"):
+        model.score(bags[30:], fitted * 5)
 
 
 @pytest.mark.parametrize("classes", [[0, 1], [False, True], [0.5, 1.0]])

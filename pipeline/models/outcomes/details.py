@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from ...core.arrays import Floats
+from ...core.errors import shown, warn
 from ...core.sums import Sums
 from ...data.bags.bags import Bags
 from ...data.bags.box import Box
@@ -203,6 +204,25 @@ class ClassDetails:
         if float(code).is_integer() and 0 <= code < len(self.labels):
             return self.labels[int(code)]
         return f"{code:g}"
+
+    def warn_of_new(self) -> None:
+        """Warn of bags whose class the model was not fitted to."""
+        of_class = dict(zip(self.codes.tolist(), self.matrix.sum(axis=1).tolist(), strict=True))
+        new = [code for code in np.setdiff1d(self.codes, self.known).tolist() if of_class[code]]
+        if not len(self.known) or not new:
+            return
+        is_counted = self.matrix.dtype.kind == "i"  # not weighed
+        n = (
+            f"{sum(of_class[code] for code in new)} of {self.matrix.sum()}"
+            if is_counted
+            else "some"
+        )
+        such = [f", such as {self.call(code)!r}" for code in new if code >= 0]  # texts have no code
+        warn(
+            f"{self.name}: {n} bags have a class that the model was not fitted to"
+            f"{such[0] if such else ''}, and count as wrong: write classes as the model's, "
+            f"{shown([self.call(code) for code in self.known.tolist()])}, or leave these bags out"
+        )
 
     def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
         """Return all errors by the name of the target, in types that JSON knows."""
