@@ -33,7 +33,7 @@ from ...data.storage.hidden import visible_files
 from ...data.storage.urls import filesystem, normalize_url, place_of
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
-from .reading import OTHER_ENCODING
+from .reading import COMPRESSED, OTHER_ENCODING, UNPACK
 from .values import Columns, inputs_of, no_column, read_expressions, spread
 
 logger = logging.getLogger(__name__)
@@ -243,7 +243,10 @@ def _reading(file: str) -> Iterator[None]:
         raise
     except (OSError, EOFError, ValueError, csv.Error, zlib.error, pa.ArrowException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        hint = OTHER_ENCODING if isinstance(error, UnicodeDecodeError) else ""
+        hint = ""
+        if isinstance(error, UnicodeDecodeError):
+            is_packed = error.object.startswith(COMPRESSED)
+            hint = UNPACK if is_packed else OTHER_ENCODING
         raise DataError(f"{file}: cannot be read ({reason}){hint}") from error
 
 
@@ -256,7 +259,8 @@ def _find_files(source: str) -> list[str]:
             others = [match for match in matches if match.lower().endswith(CSV)]
             if others:
                 what = f"{source}: {len(others)} CSV files of the folder"
-                glob = f"{source}/*.{others[0].rsplit('/')[-1].partition('.')[2]}"
+                endings = [file[-len(_ending(file, CSV)) :] for file in others]
+                glob = f"{source}/*{max(endings, key=endings.count)}"
                 if not paths:
                     raise DataError(f"{what} are not read; name them, as by the glob {glob}")
                 logger.warning("%s are not read, such as %s; name them, too", what, others[0])
@@ -269,6 +273,11 @@ def _find_files(source: str) -> list[str]:
     if not paths:
         raise DataError(f"{source}: no files found")
     return [normalize_url(fs.unstrip_protocol(match)) for match in paths]
+
+
+def _ending(file: str, known: Sequence[str]) -> str:
+    """Return which of the known endings a file has, in lower case."""
+    return next(end for end in known if file.lower().endswith(end))
 
 
 def _is_part(file: str, directory: str) -> bool:

@@ -166,6 +166,8 @@ OF_ALL_FILES = " (all files of a table need the same columns)"
 
 def no_column(file: str, name: str, names: Sequence[str], where: str = "") -> DataError:
     """Return the error of a column that a file does not have."""
+    if not names:
+        return DataError(f"{file}: the file has no columns, not even a header; leave it out")
     hint = closest(name, names)
     others = "" if hint else OF_ALL_FILES
     return DataError(f"{file}: no column {name!r}{hint}{where}; there are {list(names)}{others}")

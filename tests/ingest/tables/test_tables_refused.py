@@ -6,6 +6,8 @@ and what is left when writing ends early.
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -202,6 +204,19 @@ def test_an_unreadable_file(path, tmp_path, refused):
 
 @pytest.mark.long
 @on_both
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(b"bag,u,v\n1,0,1\n"), "it is compressed: unpack it, or give a file of gzip"),
+        (b"", "p.csv: the file has no columns, not even a header"),
+    ],
+)
+def test_a_packed_and_an_empty_file(content, words, tmp_path, refused):
+    """gzip under the name of a CSV file is not text in another encoding."""
+    (tmp_path / "p.csv").write_bytes(content)
+    refused(tmp_path / "p.csv", words)
+
+
 def test_a_file_cut_off(tmp_path, refused):
     """A Parquet file without its end, a Parquet file with a damaged page, a gzip cut short."""
     parquet = write(good(), tmp_path / "p.parquet")
