@@ -148,6 +148,16 @@ def test_labels_in_floats_that_stand_for_several_numbers():
         DoubleBasisRegressor(MomentsEmbedding()).fit(bags, X, groups=groups[0])
 
 
+def test_integers_that_float64_merges_are_refused():
+    """Nanoseconds as integers, some of which are one number as float64."""
+    nanoseconds = 2**60 + 100 * np.arange(60)
+    message = "float64 merges integers: coordinate 0 .* subtract an offset"
+    with pytest.raises(DataError, match=f"b: {message}"):
+        two_sample_test(X, nanoseconds, **FEW)
+    with pytest.raises(DataError, match=f"x: {message}"):
+        independence_test(nanoseconds.tolist(), X, **FEW)
+
+
 def test_a_series_of_arrays_is_a_sample_of_bags():
     bags = [np.random.default_rng(i).normal(size=(5, 2)) for i in range(20)]
     series = pd.Series(bags, [f"b{i}" for i in range(20)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bagbasis import (
@@ -50,6 +51,35 @@ def test_targets_in_memory(kind, y, message):
     """y of another shape, infinite or complex."""
     with pytest.raises(DataError, match=message):
         small(kind).fit(BAGS, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.array([[y, "x"] for y in Y], object), r"dtype object; .* \(bag 0, column 1: 'x'\)"),
+        ([*Y[:-1], {1.0}], r"dtype object; .* \(bag 29: \{1.0\}\)"),
+        ({0: 1.0}, r"y has shape \(\) for 30 bags \(it is a dict\)"),
+        (np.arange(30) + 2**60, r"y: \d+ is an integer beyond ±2\^53"),
+        (np.array(list(zip(Y > 0, Y, strict=True)), [("dead", "?"), ("days", "f8")]), "y.'days'."),
+    ],
+)
+def test_targets_that_are_not_numbers_are_named(y, message):
+    """The first of them with its place; integers that float64 would merge; records of fields."""
+    with pytest.raises(DataError, match=message):
+        small().fit(BAGS, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (Y[:, None] > 0, r"shape \(30, 1\); expected one class per bag, such as y\[:, 0\]"),
+        (pd.cut(pd.Series(Y), 3), r"write classes as text, \[str\(label\) for label in y\]"),
+    ],
+)
+def test_classes_that_are_not_texts_or_numbers(y, message):
+    """A column, and the intervals of pandas, with what to give instead."""
+    with pytest.raises(DataError, match=message):
+        small(DoubleBasisClassifier).fit(BAGS, y)
 
 
 def test_targets_that_are_text():

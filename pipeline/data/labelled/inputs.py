@@ -15,7 +15,7 @@ from ..bags.alignment import has_index, responses_in_order
 from ..bags.bags import Bags, BagsInMemory, Ragged, as_bags
 from ..bags.responses import Responses, as_responses
 from ..store.store import BagStore
-from ..store.targets import as_numbers, warn_of_blank
+from ..store.targets import as_numbers, check_integers, warn_of_blank
 from .alignment import aligned
 from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
@@ -75,20 +75,27 @@ def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, boo
     """
     y = aligned(y, data, "y")
     values = as_targets(y)
+    if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
+        kind = f" (it is a {type(y).__name__})" if values.ndim == 0 else ""
+        raise DataError(f"{unequal('y', values, len(data))}{kind}; give one label for each bag")
     if values.dtype.kind == "O":
         texts, advice = values, "expected numbers; for classes use DoubleBasisClassifier"
         values = as_numbers(values, "y", advice)
         warn_of_blank(texts, "y")
-    if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
-        raise DataError(f"{unequal('y', values, len(data))}; give one label for each bag")
     check_numbers(values)
     labels = Targets(label_names(y), values.reshape(len(data), -1))
     return LabelledBags(data, labels), values.ndim == 1
 
 
 def check_numbers(targets: NDArray[Any]) -> None:
-    """Raise DataError for targets that are texts, times or complex numbers."""
-    kind = targets.dtype.kind
+    """Raise DataError for texts, times, complex numbers, records, and integers beyond 2^53."""
+    check_integers(targets, "y:")
+    kind, fields = targets.dtype.kind, targets.dtype.names
+    if fields:
+        raise DataError(
+            f"y has the fields {shown(list(fields))}; give the numbers of one, y[{fields[-1]!r}], "
+            "and leave out bags whose time to an event is censored"
+        )
     if kind not in "iufb":
         hint = "; for classes use DoubleBasisClassifier" if kind in "OUST" else ""
         hint = ", such as the days since a date" if kind in "mM" else hint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -178,7 +178,16 @@ def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers")
                 return array.astype(np.float64)
         except (TypeError, ValueError):
             pass
-    raise DataError(f"{what} has dtype {array.dtype}; {advice}")
+    raise DataError(f"{what} has dtype {array.dtype}; {advice}{_first_other(array)}")
+
+
+def _first_other(array: NDArray[Any]) -> str:
+    """Return the first label of an array of objects that is not a number, with its place."""
+    for place, label in np.ndenumerate(array) if array.dtype.kind == "O" and array.ndim else ():
+        if not isinstance(label, Number):
+            column = f", column {place[1]}" if array.ndim > 1 else ""
+            return f" (bag {place[0]}{column}: {shown(label)})"
+    return ""
 
 
 def is_missing(label: object) -> bool:

@@ -19,7 +19,7 @@ from ...data.bags.bags import Bags, concatenate
 from ...data.bags.box import Box
 from ...data.bags.coordinates import Names, order_of
 from ...data.bags.frames import is_groups, names_of_table
-from ...data.bags.precision import check_labels_apart
+from ...data.bags.precision import check_array_apart, check_labels_apart
 from ...data.labelled.labelled import LabelledBags, box_of_bags
 from ...data.store.sampling import CHOICE_SAMPLE, spread_rows
 from ...data.store.store import BagStore
@@ -327,6 +327,7 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401 - anything
 
 def as_sample_points(data: ArrayLike, name: str) -> Floats:
     """Return points as an array (n, d) of finite numbers; (n,) are points in R^1."""
+    check_array_apart(name, as_array(name, data), is_whole=True)
     points = as_array(name, data, np.float64)
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or points.shape[1] == 0:

@@ -60,7 +60,8 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
     Empty text, None and NaN are missing labels, as in a store.
     """
     if labels.ndim != 1:
-        raise DataError(f"y has shape {labels.shape}; expected one class per bag")
+        column = ", such as y[:, 0]" if labels.shape[1:] == (1,) else ""
+        raise DataError(f"y has shape {labels.shape}; expected one class per bag{column}")
     if labels.dtype.kind in "iufb":
         check_integers(labels)
         return None, labels
@@ -105,7 +106,10 @@ def _numeric(labels: NDArray[Any]) -> Floats:
     try:
         return labels.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"y holds a label that is neither text nor a number ({error})") from error
+        raise DataError(
+            f"y holds a label that is neither text nor a number ({error}); write classes as text, "
+            "[str(label) for label in y]"
+        ) from error
 
 
 def distinct_labels(source: LabelledBags) -> Floats:
