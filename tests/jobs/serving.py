@@ -23,9 +23,9 @@ class Server:
 
     certificate = None
 
-    def __init__(self, *args: Any, python: Any = sys.executable):
+    def __init__(self, *args: Any):
         self.process = subprocess.Popen(
-            [python, "-m", "bagbasis.jobs", "serve", *map(str, args), "--port=0", "--json"],
+            [sys.executable, "-m", "bagbasis.jobs", "serve", *map(str, args), "--port=0", "--json"],
             cwd=CONFIGS.parent,
             stdout=subprocess.PIPE,
             text=True,
@@ -54,8 +54,8 @@ class Server:
 
 
 @contextmanager
-def serving(*args: Any, python: Any = sys.executable) -> Iterator[Server]:
-    server = Server(*args, python=python)
+def serving(*args: Any) -> Iterator[Server]:
+    server = Server(*args)
     try:
         yield server
     finally:
