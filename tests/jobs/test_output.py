@@ -123,37 +123,6 @@ def test_the_doctor(folder, tmp_path):
     assert len(doctor.problems(result)) == 2
 
 
-SECRET = "wJalrXUtnFEMI/K7MDENG"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("doctor", "{url}"),
-        ("doctor", "{url}", "--json"),
-        ("doctor", "--cluster", "{url}"),
-        ("fit", "{url}", "-o", "m.zarr"),
-        ("fit", "s.zarr", "-o", "{url}"),
-        ("predict", "{url}", "s.zarr", "-o", "p.csv"),
-        ("predict", "m.zarr", "{url}", "-o", "p.csv", "--json"),
-        ("evaluate", "m.zarr", "s.zarr", "-o", "{url}"),
-        ("generate", "gmm_components", "-o", "{url}"),
-        ("models", "add", "{url}", "m.zarr"),
-        ("info", "{url}"),
-    ],
-    ids=" ".join,
-)
-@pytest.mark.parametrize("url", [f"s3://AKIA:{SECRET}@bucket/x", f"https://h/x?sig={SECRET}"])
-def test_no_secret_of_an_argument_is_printed(words, url, tmp_path, monkeypatch):
-    """Nor of the environment."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BAGBASIS_RUNS", url)
-    done = bags(*(word.format(url=url) for word in words))
-    assert done.exit_code != 0
-    assert SECRET not in done.output
-    assert "MDENG" not in done.output
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell, monkeypatch):
     """A script for each shell; keys, datasets and profiles are completed."""

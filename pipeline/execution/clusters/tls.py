@@ -11,6 +11,7 @@ import dask
 from distributed.comm import get_address_host_port
 from distributed.security import Security
 
+from ...core.credentials import NO_CREDENTIALS, cut_url, has_credentials
 from ...core.errors import ClusterError, ConfigError
 from ...data.storage.urls import normalize_url
 from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile, is_loopback
@@ -35,9 +36,11 @@ def check_address(address: str, insecure: bool) -> None:
     Raises
     ------
     ConfigError
-        If the text is not a scheduler's address, or the address is neither TLS nor loopback and
-        ``insecure`` is False.
+        If the text is not a scheduler's address, or holds credentials, or the address is neither
+        TLS nor loopback and ``insecure`` is False.
     """
+    if has_credentials(address):  # Dask's errors repeat parts of it, which no cut finds
+        raise ConfigError(f"{cut_url(address)}: the address {NO_CREDENTIALS}")
     try:
         host, _ = get_address_host_port(address)
     except ValueError as error:
