@@ -40,13 +40,6 @@ def test_fold_is_the_tree(n, split_every):
     assert merge_tree(names, merged, split_every) == expected
 
 
-@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 255, 256, 257, 4096, 4097])
-def test_fold_at_the_sizes_where_levels_fill(n):
-    """Powers of the width, one less and one more."""
-    names = [str(i) for i in range(n)]
-    assert fold_results(iter(names), merged, SPLIT_EVERY) == level_by_level(names, SPLIT_EVERY)
-
-
 def test_fold_keeps_few_alive():
     """One of thousands of results is kept per level, and the one being merged."""
     alive = peak = 0

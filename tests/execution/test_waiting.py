@@ -47,29 +47,19 @@ class Slow:
         return not self.left and self.error is not None
 
 
-def test_no_workers_for_a_while():
+@pytest.mark.parametrize(
+    ("looks", "n_said"), [([True] * 3, 0), ([True, False, False, OSError(), False, True], 2)]
+)
+def test_no_workers_for_a_while(looks, n_said):
     """Said once each time that they are gone, with when that began."""
     messages = []
-    looks = [True, False, False, OSError(), False, True]
     assert waiting.gathered(Slow(looks), messages.append) == "found"
-    assert [text[:17] for text in messages] == ["no workers since "] * 2
+    assert [text[:17] for text in messages] == ["no workers since "] * n_said
 
 
 def test_a_lost_computation_can_be_started_again():
     with pytest.raises(ClusterError, match=r"lost the computation \(scheduler gone\); start it"):
         waiting.gathered(Slow([], CancelledError("scheduler gone")), print)
-
-
-def test_workers_all_the_time():
-    messages = []
-    assert waiting.gathered(Slow([True] * 3), messages.append) == "found"
-    assert messages == []
-
-
-def test_no_workers_any_more(monkeypatch):
-    monkeypatch.setattr(waiting, "WAIT_SECONDS", -1.0)
-    with pytest.raises(ClusterError, match="has had no workers for"):
-        waiting.gathered(Slow([True, False, False]))
 
 
 def test_a_time_out_of_the_task_itself():

@@ -617,18 +617,20 @@ def test_large_bodies_that_are_not_bags(body, reason, piece, monkeypatch):
         '{"bags": [[[1, 2] , [3, 4]],\n[ [5,6] ,[7, 8.5e-3] ] ], "columns": ["],[", "[["]}',
         '{"bag": [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]}',
         '{"bags": [[[1], [2]], [[3]], [[4], [5]]]}',
+        '{"bag": [1, 2.5, -3, 4]}',
+        '{"bags": [[1, 2], [3], [4, 5]]}',
     ],
 )
 @pytest.mark.parametrize("piece", [1, 9, body_parsing.PARSED_BYTES])
 def test_both_readers_agree(body, encoding, piece, monkeypatch):
-    """Numbers of any size and any encoding of JSON."""
+    """Numbers of any size, also where points stand otherwise, and any encoding of JSON."""
     monkeypatch.setattr(body_parsing, "PARSED_BYTES", piece)
     bags, is_single, names = parsed(body.encode(encoding))
     values = json.loads(body)
     expected = [values["bag"]] if is_single else values["bags"]
     assert names == values.get("columns")
     for bag, points in zip(bags, expected, strict=True):
-        np.testing.assert_array_equal(bag, np.array(points, dtype=float))
+        np.testing.assert_array_equal(bag, np.array(points, dtype=float).reshape(len(points), -1))
 
 
 async def test_large_bodies_that_drip_lose_their_slot(limited):
@@ -657,16 +659,6 @@ async def test_a_body_that_does_not_come(monkeypatch):
     monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.01)
     caller = Caller(app_of())
     assert await caller.ended() == 408
-
-
-def test_numbers_in_place_of_points(monkeypatch):
-    """A bag in one dimension may be a list of numbers, which is cut between them."""
-    monkeypatch.setattr(body_parsing, "PARSED_BYTES", 1)
-    bags, is_single, _ = parsed(b'{"bag": [1, 2.5, -3, 4]}')
-    assert is_single
-    np.testing.assert_array_equal(bags[0], [[1], [2.5], [-3], [4]])
-    bags, _, _ = parsed(b'{"bags": [[1, 2], [3], [4, 5]]}')
-    assert [bag.tolist() for bag in bags] == [[[1.0], [2.0]], [[3.0]], [[4.0], [5.0]]]
 
 
 @pytest.mark.parametrize("item", [b"[1]", b"[1,2]", b"[[1]]", b"[]", b"1", b"{}", b"[[1,1],[2,2]]"])
