@@ -18,7 +18,6 @@ from bagbasis import (
     DoubleBasisRegressor,
     ModelError,
     MomentsEmbedding,
-    Responses,
     as_bags,
     as_responses,
     merge_stores,
@@ -116,13 +115,6 @@ def test_frames_of_other_columns_in_one_list_are_refused():
         as_bags([frame(XY)]) + as_bags([other])
 
 
-def test_responses_are_put_in_one_order():
-    result = as_responses([frame(XY, [0]), None, frame(YX, [1])], 3)
-    assert isinstance(result, Responses)
-    assert result.of(np.array([2])).coordinate_names == XY
-    np.testing.assert_array_equal(result.points, POINTS[:2])
-
-
 # ---------------------------------------------------------------------- stores
 
 
@@ -191,14 +183,6 @@ def test_stores_without_names_are_merged_by_position(tmp_path, first):
     merged = merge_stores(stores, tmp_path / "c")
     assert merged.coordinate_names == XY
     np.testing.assert_array_equal(merged[2], merged[0])
-
-
-def test_stores_of_other_names_are_not_merged(tmp_path):
-    single = store_of(tmp_path / "a", XY, [0, 1])
-    two = BagStore.create(tmp_path / "b", 2, target_names=["t"])
-    two.append([frame(XY).rename(columns={"y": "z"})], ids=[5])
-    with pytest.raises(DataError, match=r"'y' is missing, 'z' is extra"):
-        merge_stores([single, two], tmp_path / "c")
 
 
 NUMBERED = pd.DataFrame({"id": np.repeat(np.arange(6), 4), 7: np.arange(24.0), 3: -np.arange(24.0)})

@@ -106,7 +106,10 @@ def test_numbers_are_the_same_in_memory_and_stored(kind, tmp_path):
     """Decimals, truth values, categories of numbers; times as days since 1970 in UTC."""
     values, expected = NUMBERS[kind]
     frame = frame_of(values, "x")
-    assert Bags.from_frame(frame, "p", coordinates=["x"]).points.ravel().tolist() == expected
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bags = Bags.from_frame(frame, "p", coordinates=["x"])
+    assert bags.points.ravel().tolist() == expected
     store = stored(frame, tmp_path / "s.zarr")
     assert np.concatenate([*store.read()]).ravel().tolist() == expected
 
@@ -179,28 +182,6 @@ def test_ids_of_bytes_are_one_text_everywhere(call, tmp_path):
     y = pd.Series([3.0, 1.0, 2.0], index=BYTES)
     expected = [dict(zip(TEXTS, [1.0, 2.0, 3.0], strict=True))[i] for i in ids.tolist()]
     assert aligned(y, bags, "y").tolist() == expected
-
-
-def test_empty_texts_are_no_ids(tmp_path):
-    """In each of the three calls; a table refuses them, too."""
-    frame = pd.DataFrame({"p": ["a", "", "a"], "q": ["x", "y", "x"], "x": [0.5, 1.5, 2.5]})
-    for kind in ("str", "object", "category"):
-        typed = frame.astype({"p": kind})
-        with pytest.raises(DataError, match="row 1 has no p"):
-            Bags.from_frame(typed, "p", coordinates=["x"])
-        with pytest.raises(DataError, match="row 1 has no q and p"):
-            Bags.from_frame(typed, ["q", "p"], coordinates=["x"])
-        with pytest.raises(DataError, match="a group of 1 rows has no p"):
-            Bags.from_frame(typed.groupby("p", observed=True))
-        with pytest.raises(DataError, match="row 1: the bag id is missing"):
-            stored(typed, tmp_path / "s.zarr")
-
-
-def test_whole_floats_that_are_not_exact_are_no_ids(tmp_path):
-    """2⁵³ + 1 would be 2⁵³."""
-    frame = pd.DataFrame({"p": [2.0**60, 1.0], "x": [0.5, 1.5]})
-    with pytest.raises(DataError, match="row 0: the bag id is missing, or a number"):
-        stored(frame, tmp_path / "s.zarr")
 
 
 @pytest.mark.parametrize(
@@ -345,13 +326,6 @@ def test_ids_that_pandas_cannot_group_by_are_refused(ids):
     frame = pd.DataFrame({"id": ids, "x": [1.0, 2, 3]})
     with pytest.raises(DataError, match="the table cannot be grouped by id"):
         Bags.from_frame(frame.groupby("id"))
-
-
-def test_times_of_a_zone_are_numbers_without_a_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        bags = Bags.from_frame(pd.DataFrame({"id": [1, 1, 2], "t": ZONED}), id_column="id")
-    np.testing.assert_array_equal(bags.points[:, 0], NUMBERS["times of a zone"][1])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble, ">f8"])

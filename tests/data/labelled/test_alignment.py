@@ -30,7 +30,6 @@ N, PER_BAG = 60, 40
 IDS = {
     "text": [f"p{i}" for i in range(N)],
     "numbers": [7 * i % N for i in range(N)],
-    "large numbers": [1000 - 3 * i for i in range(N)],
     "days": pd.date_range("2026-01-01", periods=N)[::-1].tolist(),
     "two columns": [(i % 6, 10 - i // 6) for i in range(N)],
 }
@@ -77,17 +76,12 @@ def test_labels_follow_the_ids_of_a_groupby(labelled):
 def test_labels_follow_the_ids_of_bags_of_a_frame():
     rows, y, keys = case("text")
     bags = Bags.from_frame(rows, id_column=keys[0])
-    assert bags.ids.tolist() == sorted(y.index)
     assert bags[[5, 2]].ids.tolist() == [sorted(y.index)[5], sorted(y.index)[2]]
-    in_order = y[bags.ids].to_numpy()
-    assert regressor().fit(bags, y).score(bags, y) == pytest.approx(
-        regressor().fit(bags, in_order).score(bags, in_order)
-    )
-    np.testing.assert_array_equal(
-        cross_val_score(regressor(), bags, y), cross_val_score(regressor(), bags, in_order)
-    )
     half, of_half = bags[:30] + bags[30:40], y[bags.ids[:40]].sample(frac=1, random_state=0)
-    assert regressor().fit(half, of_half).score(half, of_half) > 0.7
+    in_order = of_half[half.ids].to_numpy()
+    assert regressor().fit(half, of_half).score(half, of_half) == pytest.approx(
+        regressor().fit(half, in_order).score(half, in_order)
+    )
 
 
 @pytest.mark.long
@@ -182,12 +176,7 @@ def test_too_few_rows_and_an_id_twice_are_refused():
         regressor().fit(groups, pd.concat([y, y[[14]]]))
     with pytest.raises(DataError, match="no bag has the id 99"):
         regressor().fit(groups, pd.concat([y, pd.Series([1.0], [99])]))
-
-
-def test_texts_of_numbers_are_not_the_numbers():
-    rows, y, keys = case("large numbers")
-    groups = rows.groupby(keys[0])
-    with pytest.raises(DataError, match="no bag has the id '1000'"):
+    with pytest.raises(DataError, match="no bag has the id '0'"):  # a text is not the number
         regressor().fit(groups, y.set_axis(y.index.astype(str)))
 
 
@@ -426,14 +415,6 @@ def test_label_tables_with_a_column_of_ids():
         np.testing.assert_array_equal(fitted.predict(groups), expected)
 
 
-def test_label_table_with_a_column_of_ids_in_a_store(tmp_path):
-    rows, y, _ = case("text")
-    table = pd.DataFrame({"y": y.to_numpy(), "id": y.index})
-    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"])
-    store.append(rows.groupby("id"), targets=table)
-    np.testing.assert_array_equal(store.targets()[:, 0], y[store.ids().tolist()])
-
-
 def test_a_mapping_from_the_ids_of_a_store(tmp_path):
     """Values by id, such as weights, are those of the bags, as for bags in memory."""
     rows, y, _ = case("text")
@@ -444,14 +425,6 @@ def test_a_mapping_from_the_ids_of_a_store(tmp_path):
     expected = regressor().fit(store, sample_weight=in_order).coef_
     by_id = regressor().fit(store, sample_weight=weights).coef_
     np.testing.assert_array_equal(by_id, expected)
-
-
-def test_mapping_without_a_bag_is_refused():
-    rows, y, _ = case("text")
-    labels = dict(y)
-    del labels["p7"]
-    with pytest.raises(DataError, match="the bag with id 'p7' has no row"):
-        regressor().fit(rows.groupby("id"), labels)
 
 
 def test_coordinate_that_is_a_line_of_the_label_is_warned_of():

@@ -58,15 +58,6 @@ def test_groups_weights_and_variables_of_a_test_follow_their_ids():
     )
 
 
-def test_other_ids_are_refused():
-    bags = Bags.from_frame(ROWS, id_column="id")
-    labels = xr.DataArray(CENTRES, dims="id", coords={"id": [*IDS[1:], "q"]})
-    with pytest.raises(
-        DataError, match=r"y: its index .* differ: the bag with id 'p00' has no row"
-    ):
-        DoubleBasisRegressor(MomentsEmbedding()).fit(bags, labels)
-
-
 def test_names_along_a_dimension_are_names_of_coordinates():
     def bag(i: int, names: str) -> xr.DataArray:
         points = {"a": [i, 1.0], "b": [9.0, 5.0]}

@@ -113,16 +113,6 @@ def test_integer_weights_are_repeated_bags(kind, n_features):
         np.testing.assert_allclose(weighted.mean_coefficients_, repeated.mean_coefficients_)
 
 
-@pytest.mark.parametrize("at", [-5.0, 0.5, 5.0])
-def test_a_box_is_measured_without_bags_of_weight_0(at, tmp_path):
-    """Whether such a bag of a store reaches below the others, above them, or neither."""
-    bags = [np.full((3, 2), at), *BAGS[:20]]
-    weights = np.r_[0.0, np.ones(20)]
-    data = stored(tmp_path / "s.zarr", bags, np.column_stack([Y[:21], weights]), ["y", "w"])
-    model = small().fit(data, target="y", sample_weight="w")
-    assert model.features_.embedding.box == small().fit(BAGS[:20], Y[:20]).features_.embedding.box
-
-
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
 @pytest.mark.parametrize("n_features", [32, 400], ids=["sums", "rows"])
 def test_chosen_penalties(store, solver, n_features):

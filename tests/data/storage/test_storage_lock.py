@@ -12,7 +12,6 @@ import pytest
 from bagbasis import BagStore, StoreError, WriterBusyError
 from bagbasis.data.storage import transactions
 from bagbasis.data.storage.lock import LOCK_NAME, writer_lock
-from bagbasis.data.storage.urls import normalize_url
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.ingest import ingest_arrays
 
@@ -20,36 +19,6 @@ ONE = [np.ones((1, 2), np.float32)]
 
 
 # ---------------------------------------------------------------------- local files
-
-
-def test_busy_while_held_and_free_afterwards(tmp_path):
-    """A held folder refuses other writers; after an end or an error it is free."""
-    url = normalize_url(tmp_path / "s.zarr")
-    BagStore.create(url, 2)
-
-    def hold_and_fail(error):
-        with writer_lock(url) as hold:
-            hold.check()
-            with pytest.raises(WriterBusyError, match="another writer"), writer_lock(url):
-                pass
-            hold.check()
-            if error:
-                raise error
-
-    hold_and_fail(None)
-    with pytest.raises(KeyError):
-        hold_and_fail(KeyError())
-    with writer_lock(url):
-        pass
-
-
-def test_readers_are_never_kept_out(tmp_path):
-    """Reading and verifying go on while somebody writes."""
-    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE)
-    with store.appending():
-        reader = BagStore.open(store.url)
-        assert len(reader.read()) == 1
-        reader.verify()
 
 
 def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):

@@ -104,20 +104,6 @@ def test_refused_responses_leave_the_store_as_it_was(template, case):
     assert (template.n_bags, template.n_response_points) == (6, 50)
 
 
-@pytest.mark.long
-def test_a_handle_appends_after_refusals(store, model):
-    """What was refused first, a point or a response, is not part of the next append."""
-    bags, targets, ids, message = REFUSED["nan"]
-    with pytest.raises(DataError, match=message):
-        store.append(bags, targets, ids=ids)
-    with pytest.raises(DataError, match="response of bag 1, row 0"):
-        store.append(two_bags(), GOOD, responses=REFUSED_RESPONSES["inf"][0])
-    model.check(store)
-    store.append(two_bags(), GOOD, responses=[None, THREE])
-    assert (store.n_bags, store.n_response_points) == (8, 52)
-    BagStore.open(store.url).verify()
-
-
 def test_responses_for_a_store_without_are_refused(tmp_path):
     """They are not dropped in silence, not even when all are None."""
     store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y", "c"])
@@ -146,12 +132,6 @@ def test_refused_text_ids(named_template, ids, message):
     with pytest.raises(DataError, match=message):
         BagStore.open(named_template.url).append(two_bags(), GOOD, ids=ids)
     assert contents(named_template) == before
-
-
-def test_a_nan_among_text_ids_names_the_id(named_template):
-    """The bag of a wrong point is named by the caller's own id."""
-    with pytest.raises(DataError, match="bag with id 'y', row 1"):
-        named_template.append(two_bags(point=(1, 1, np.nan)), GOOD, ids=np.array(["x", "y"]))
 
 
 # ---------------------------------------------------------------------- not a store

@@ -35,16 +35,6 @@ def test_a_removed_bag_reads_as_empty_and_others_stay_where_they_are(store, mode
         store.append(model.bags[:1], np.zeros((1, len(store.target_names))), ids=ids[:1])
 
 
-@pytest.mark.long
-def test_who_began_before_sees_what_was(store, model):
-    """A reader of the moment before keeps bags and labels, though the log has grown."""
-    before = BagStore.open(store.url)
-    store.remove(model.ids[:2])
-    store.relabel(store.target_names[0], {model.ids[5]: 7.25})
-    assert before.targets().tolist() != store.targets().tolist()
-    model.check(before)
-
-
 def test_ids_are_compared_whole(tmp_path):
     """Also after a NUL, where numpy takes its texts for equal: the bag that is named goes."""
     store = BagStore.create(tmp_path / "s.zarr", 1)
@@ -126,14 +116,6 @@ def test_all_bags_may_go(store, model):
     store.remove(model.ids).verify()
     assert store.n_removed == store.n_bags == len(model.ids)
     assert not store.present().any()
-
-
-def test_a_damaged_log_is_found(store, model):
-    """A change of the bag after the last one, which is not there, is named by verify."""
-    with store.appending() as session:
-        session.change(np.array([[float(len(model.ids)), -1.0, 0.0]]))
-    with pytest.raises(StoreError, match="'changes', chunk 0: change 0 is none of a bag there is"):
-        store.verify()
 
 
 # ---------------------------------------------------------------------- compacting, merging

@@ -88,18 +88,6 @@ def test_what_is_not_a_store_is_never_replaced(tmp_path, overwrite):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "points/notes.txt", "mine/zarr.json"])
-def test_a_store_with_files_of_others_is_not_replaced(tmp_path, name):
-    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE)
-    path = tmp_path / "s.zarr" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("years of work")
-    with pytest.raises(StoreError, match=f"none of its own .*{name}"):
-        BagStore.create(store.url, 2, overwrite=True)
-    assert path.read_text() == "years of work"
-    assert BagStore.open(store.url).n_bags == 1
-
-
 def test_an_empty_folder_is_a_place_for_a_store(tmp_path):
     """A folder made beforehand, say by a scheduler, can become a store."""
     (tmp_path / "s.zarr").mkdir()

@@ -210,14 +210,6 @@ def test_planted_values_are_not_read(store, name, row, value, n_good, message):
     assert len(other()) == 6
 
 
-@pytest.mark.long
-def test_planted_duplicates_among_text_ids_are_found(named_store):
-    """Two bags with one id are named, both of them."""
-    plant(named_store, "ids", 4, "b")
-    with pytest.raises(StoreError, match="'ids', chunk 0, bag 4: id 'b' is that of bag 1"):
-        named_store.verify()
-
-
 def test_a_wrong_largest_id_is_found(store):
     """The committed largest id, by which new ids are told from old ones, is checked."""
     edit_attributes(store, lambda a: a.update(max_id=3))

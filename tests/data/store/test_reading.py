@@ -36,20 +36,6 @@ SIZES = (3, 40, 1, 1, 100, 7, 9, 16, 8, 8, 30, 2, 2, 60, 5)
 RUNS = [(0, 2), (6, 8), (13, 15)]
 
 
-@pytest.mark.long
-def test_batches_give_all_bags_in_order(tmp_path):
-    """Any range of bags comes back partition by partition, nothing twice, nothing left out."""
-    store, bags = ragged_store(tmp_path / "s.zarr", SIZES)
-    for start, stop in ((0, 15), (2, 11), (4, 5), (3, 3)):
-        parts = list(batches(store, start, stop))
-        ranges = partitions(store, start, stop, SMALL)
-        assert [(part.index[0], part.stop) for part in parts] == ranges
-        assert [i for part in parts for i in part.index] == list(range(start, stop))
-        for part in parts:
-            assert_same_bags(part.bags, [bags[i] for i in part.index])
-            assert part.bags.n_points <= 52 or len(part) == 1
-
-
 def test_a_sample_is_runs_of_bags(tmp_path):
     """Runs from the first bag to the last, in order; all bags when there are no more."""
     store, bags = ragged_store(tmp_path / "s.zarr", SIZES)
@@ -78,14 +64,6 @@ def test_runs_of_a_sample_with_short_gaps_are_one_read(tmp_path, monkeypatch, va
     assert len(calls) == n_reads + 3
 
 
-def test_a_partition_takes_about_the_bytes_asked_for(tmp_path):
-    """Partitions respect the limit in bytes of points as stored, or are a single bag."""
-    store, _ = ragged_store(tmp_path / "s.zarr", SIZES)
-    for a, b in partitions(store, 0, 15, max_bytes=64 * 8):
-        assert store.read(a, b).points.nbytes <= 64 * 8 or b == a + 1
-    assert partitions(store, 0, 15) == [(0, 15)]
-
-
 def count_chunk_reads(monkeypatch):
     """How often each stored chunk of the points was fetched, whole objects apart."""
     reads = Counter()
@@ -99,17 +77,6 @@ def count_chunk_reads(monkeypatch):
 
     monkeypatch.setattr(LocalStore, "get", counted)
     return reads
-
-
-def test_bags_that_fit_chunks_are_read_chunk_by_chunk_once(tmp_path, monkeypatch):
-    """Partitions end on chunk boundaries where they can: no chunk is fetched twice then."""
-    store, _ = ragged_store(tmp_path / "s.zarr", [4] * 100)
-    assert len(partitions(store, 0, 100, SMALL)) > 5
-    reads = count_chunk_reads(monkeypatch)
-    for _ in batches(store):
-        pass
-    assert set(reads.values()) == {1}
-    assert len(reads) == 50
 
 
 @pytest.mark.long
@@ -163,16 +130,6 @@ def test_an_error_comes_where_its_value_would():
         next(values)
     with pytest.raises(StopIteration):
         next(values)
-
-
-def test_a_damaged_chunk_stops_the_batches(tmp_path):
-    """A partition that cannot be read is a StoreError in the loop over partitions."""
-    store, _ = ragged_store(tmp_path / "s.zarr", [4] * 100)
-    (tmp_path / "s.zarr" / "points" / "c" / "2" / "0").unlink()  # from row 256 on
-    good = []
-    with pytest.raises(StoreError, match=r"'points', chunk 32 .*is missing"):
-        good.extend(len(part) for part in batches(store))
-    assert 0 < sum(good) <= 64
 
 
 def test_closing_early_ends_the_thread(tmp_path):

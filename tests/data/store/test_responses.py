@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import zarr
 from hypothesis import given, strategies as st
 
-from bagbasis import Bags, BagStore, Box, as_responses
+from bagbasis import BagStore, Box
 from bagbasis.data.labelled.labels import ResponseBags
 from bagbasis.data.store.plan import plan_partitions
 from bagbasis.data.store.reading import pair_partitions, partitions
@@ -64,29 +62,6 @@ def test_responses_come_back(tmp_path, response_dims, dtype, chunk_points):
     store.verify()
 
 
-@pytest.mark.long
-def test_the_chunks_do_not_show(tmp_path):
-    """The same appends give the same arrays whatever the chunks and the writes of a session."""
-    rng = np.random.default_rng(3)
-    bags, responses = random_bags(rng, SIZES, 2), random_responses(rng, len(SIZES), 3)
-    expected = as_responses(responses, len(SIZES), dtype=np.float32)
-    for chunk_points in (2, 5, 1000):
-        for step in (2, 15):
-            store = BagStore.create(
-                tmp_path / f"{chunk_points}-{step}.zarr",
-                2,
-                response_dims=3,
-                chunk_points=chunk_points,
-            )
-            with store.appending() as session:
-                for a in range(0, len(bags), step):
-                    part = Bags.from_list(bags[a : a + step])
-                    session.write(part, responses=responses[a : a + step])
-            result = BagStore.open(store.url).responses()
-            np.testing.assert_array_equal(result.points, expected.points)
-            np.testing.assert_array_equal(result.offsets, expected.offsets)
-
-
 def test_points_outside_the_response_box_are_kept(tmp_path):
     """The box scales; it neither moves nor drops a point. Its default is the unit cube."""
     far = [[-5.0, 2.0, 99.0]]
@@ -116,28 +91,6 @@ def test_a_store_without_responses_is_of_the_first_format(tmp_path):
     assert group["responses/points"][:].tolist() == [[1], [2], [3]]
     assert group["responses/offsets"][:].tolist() == [0, 2, 2, 3]
     assert group["responses/offsets"].dtype == np.int64
-
-
-@pytest.mark.long
-def test_an_empty_store_and_no_bags(url):
-    """No bags have no responses; neither reading nor verifying stumbles over that."""
-    store = BagStore.create(url, 2, response_dims=3)
-    assert store.responses().points.shape == (0, 3)
-    store.append(Bags(np.empty((0, 2)), [0]), responses=[])
-    store.append([[[0.0, 0.0]]] * 2)
-    assert_same_responses(BagStore.open(url).responses(), [None, None])
-    store.verify()
-
-
-@pytest.mark.long
-def test_a_snapshot_keeps_its_responses(url):
-    """A reader sees the responses of its bags while others are appended, until it refreshes."""
-    writer = BagStore.create(url, 1, response_dims=1).append([[1.0]], responses=[[5.0]])
-    reader = pickle.loads(pickle.dumps(BagStore.open(url)))
-    writer.append([[1.0]], responses=[[6.0, 7.0]])
-    assert reader.responses().points.tolist() == [[5.0]]
-    assert reader.n_response_points == 1
-    assert reader.refresh().responses().points.tolist() == [[5.0], [6.0], [7.0]]
 
 
 # ---------------------------------------------------------------------- in parts

@@ -108,18 +108,6 @@ def test_a_second_writer_is_refused_until_the_first_is_gone(store):
 
 
 @pytest.mark.long
-def test_two_sessions_of_one_process_are_two_writers(store):
-    """The lock holds between threads and handles of one process, too."""
-    other = BagStore.open(store.url)
-    with store.appending() as session:
-        session.write(Bags.from_list([np.zeros((1, 2))]), ids=[500])
-        with pytest.raises(WriterBusyError, match="another writer is appending"):
-            append_batch(other)
-    append_batch(BagStore.create(store.url + "-2", 2, target_names=["y"]))
-    assert BagStore.open(store.url).n_bags == BATCH + 1
-
-
-@pytest.mark.long
 def test_a_child_forked_during_an_append_does_not_keep_the_lock(store):
     """The lock is given back at the end of the session, whoever inherited its file."""
     with store.appending():
@@ -228,19 +216,6 @@ def test_no_write_comes_after_a_failed_append(store, monkeypatch):
     append_batch(store)
     model_of(2 * BATCH).check(store)
     store.verify()
-
-
-def test_no_write_starts_once_the_session_is_over(store):
-    """A write that Zarr gets to only after the session's end is refused: the lock is gone."""
-    out = WriterStore(store.url, LocalStore(store.url), lambda: None)
-    value = default_buffer_prototype().buffer.from_bytes(b"late")
-    sync(out.set("points/c/90/0", value))
-    out.close()
-    with pytest.raises(StoreError, match="the writing session is over"):
-        sync(out.set("points/c/91/0", value))
-    folder = Path(store.url) / "points" / "c"
-    assert (folder / "90" / "0").read_bytes() == b"late"
-    assert not (folder / "91").exists()
 
 
 CHANGES = {

@@ -12,7 +12,6 @@ import pytest
 from bagbasis import BagStore, DataError
 from bagbasis.data.labelled.inputs import with_targets
 from bagbasis.ingest import ingest_arrays, ingest_frame
-from bagbasis.models.outcomes.training_labels import class_codes
 
 ONE = [np.zeros((1, 2))]
 
@@ -81,13 +80,6 @@ def test_missing_numbers_are_nan(tmp_path, labels):
     source, _ = with_targets(ONE * 2, labels)
     np.testing.assert_array_equal(store.targets(), [[np.nan], [1]])
     np.testing.assert_array_equal(source.labels.values, [[np.nan], [1]])
-
-
-def test_classes_of_variable_length_text():
-    """Numpy's StringDType is text as any other."""
-    names, codes = class_codes(np.array(["b", "", "a"], dtype=np.dtypes.StringDType()))
-    assert names.tolist() == ["a", "b"]
-    np.testing.assert_array_equal(codes, [1, np.nan, 0])
 
 
 MERGING = [1, 2**60, 2**60 + 1]

@@ -16,7 +16,6 @@ import pytest
 from bagbasis import (
     Bags,
     BagStore,
-    DataError,
     DoubleBasisRegressor,
     ModelError,
     ProjectionEmbedding,
@@ -125,26 +124,6 @@ def test_the_repository_is_opened_once_for_all_arrays(store, monkeypatch):
     opened.clear()
     model_of(2 * BATCH).check(store)
     assert opened == [(store.url, store.snapshot)]
-
-
-@pytest.mark.long
-def test_an_error_commits_nothing(store):
-    """A refused append, or an error in a session, leaves the last snapshot the last."""
-    append_batch(store)
-    snapshot = store.snapshot
-    bags, targets, ids, responses = batch(0)
-    with pytest.raises(DataError, match="duplicate bag id 0"):
-        store.append(bags, targets, ids=ids, responses=responses)
-
-    def fail():
-        with store.appending() as session:
-            session.write(Bags.from_list(batch(1)[0]))
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert store.refresh().snapshot == snapshot
-    model_of(BATCH).check(store)
 
 
 @pytest.mark.long

@@ -84,13 +84,3 @@ def test_long_ids(tmp_path, letter):
         store.append([[[0.0]]] * 2, ids=["b", longest + letter])
     assert BagStore.open(store.url).ids().tolist() == ["a", longest]
     store.verify()
-
-
-@pytest.mark.long
-def test_very_many_classes(tmp_path):
-    """Names of classes stand in the attributes; their number changes no chunk."""
-    classes = [f"class {i}" for i in range(50_000)]
-    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["c"], class_names={"c": classes})
-    store.append([[[0.0]]] * 3, {"c": [classes[-1], classes[0], classes[7]]})
-    assert BagStore.open(store.url).targets()[:, 0].tolist() == [49_999, 0, 7]
-    store.verify()

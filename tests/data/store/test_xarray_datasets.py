@@ -73,13 +73,6 @@ def test_there_and_back(dtype, ids, responses, tmp_path):
 
 
 @pytest.mark.long
-def test_whole_numbers(tmp_path):
-    """Points of uint8 come back as they were stored."""
-    store = make(tmp_path / "a.zarr", "uint8", responses=False)
-    assert_same(BagStore.from_xarray(store.to_xarray(), tmp_path / "b.zarr"), store)
-
-
-@pytest.mark.long
 def test_by_way_of_a_zarr_file_of_xarrays_own(tmp_path):
     """Another program writes it and reads it again."""
     store = make(tmp_path / "a.zarr")
@@ -201,10 +194,6 @@ def test_what_is_left_out_is_told(tmp_path, caplog):
 
 
 PACKED = {
-    "scaled": ({"scale_factor": 0.1, "add_offset": 5.0}, [105, 115, 125, 135]),
-    "fill": ({"_FillValue": np.int16(1100)}, [1000, np.nan, 1200, 1300]),
-    "missing_value": ({"missing_value": [7, 1100]}, [1000, np.nan, 1200, 1300]),
-    "range": ({"valid_range": np.array([0, 1200], "i2")}, [1000, 1100, 1200, np.nan]),
     "scaled range": (
         {"scale_factor": 0.1, "valid_max": np.int16(1200), "valid_min": np.int16(1000)},
         [100, 110, 120, np.nan],
