@@ -122,13 +122,6 @@ def test_a_first_response_after_many_bags_without(place, batches):
     assert store.response_box == Box.around([3, 4], [3, 4])
 
 
-def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
-    """As for Bags."""
-    assert_holds(
-        ingest_arrays([[1.0, 2.0], [3.0]], place), [np.array([[1.0], [2.0]]), np.eye(1) * 3]
-    )
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("items", "options", "words"),
@@ -211,13 +204,6 @@ def test_a_target_without_a_name_is_refused(options, place):
     with pytest.raises(ParameterError, match=r"a target name is empty: \[''\]; name each"):
         ingest_arrays([([[1.0]], 1.0) if "target_names" in options else [[1.0]]], place, **options)
     assert not place.exists()
-
-
-def test_a_target_that_is_nan_has_no_label(place):
-    """NaN and None are bags without a label, whatever the other values are."""
-    targets = {"a": [1.0, np.nan], "b": ["x", None]}
-    store = ingest_arrays([[[1.0]]] * 2, place, targets=targets)
-    np.testing.assert_array_equal(store.targets(), [[1.0, 0.0], [np.nan, np.nan]])
 
 
 def test_an_iterable_that_fails_leaves_nothing(url, batches):

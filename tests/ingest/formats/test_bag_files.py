@@ -299,17 +299,6 @@ def test_files_that_come_later_are_appended(ingest, tmp_path):
     assert (replaced.n_bags, replaced.target_names) == (4, ())
 
 
-@pytest.mark.long
-def test_without_labels_appended_bags_have_none(tmp_path):
-    """No table: the targets of the store are empty for them."""
-    folder, url = tmp_path / "d", tmp_path / "s.zarr"
-    write_one(ingest_patches, folder, "a")
-    ingest_patches(folder, url, target_table={"slide_id": ["a"], "y": [2.0]})
-    write_one(ingest_patches, folder, "b")
-    store = ingest_patches(folder / "b.h5", url, mode="append")
-    np.testing.assert_array_equal(store.targets(), [[2.0], [np.nan]])
-
-
 def ingest_and_be_killed(ingest, folder, url, options):
     """Ingest, and die without any cleaning up after half of the files."""
 

@@ -89,32 +89,6 @@ def test_a_marker_in_two_channels_is_refused(tmp_path):
         ingest_fcs(tmp_path / "b.fcs", tmp_path / "s.zarr", **call)
 
 
-def test_neighbours_of_a_marker_in_two_channels(tmp_path):
-    """Names of channels go before markers; without coordinates the same marker is no matter."""
-    call = {"cofactor": None, "overwrite": True}
-    write(tmp_path / "a.fcs", ["FITC-A", "PE-A"], ["PE-A", "CD8"])
-    store = ingest_fcs(tmp_path / "a.fcs", tmp_path / "s.zarr", coordinates=["PE-A"], **call)
-    assert store[0][0].tolist() == [2000.0]
-    store = ingest_fcs(tmp_path / "a.fcs", tmp_path / "s.zarr", coordinates=["CD8"], **call)
-    assert store[0][0].tolist() == [2000.0]
-    write(tmp_path / "a.fcs", ["FITC-A", "PE-A"], ["CD4", "CD4"])
-    store = ingest_fcs(tmp_path / "a.fcs", tmp_path / "s.zarr", **call)
-    assert store[0][0].tolist() == [1000.0, 2000.0]
-
-
-REFUSED = [
-    (b"$TOT/20/", b"$TOT/30/", r"\$TOT is 30, but there are 20 events"),
-    (b"$TOT/20/", b"$TOT/-1/", r"\$TOT is -1"),
-    (b"$MODE/L/", b"$MODE/H/", r"\$MODE is 'H', a histogram"),
-    (b"$MODE/L/", b"$MODE/C/", r"\$MODE is 'C', a histogram"),
-    (b"$BYTEORD/1,2,3,4/", b"$BYTEORD/3,4,1,2/", r"\$BYTEORD is '3,4,1,2'"),
-    (b"$DATATYPE/F/", b"$DATATYPE/A/", r"\$DATATYPE is 'A'"),
-    (b"$NEXTDATA/0/", b"$NEXTDATA/9/", "several data sets"),
-    (b"P1E/0,0/", b"P1E/4,1/", r"channel 'FL1-A' has floating-point .* logarithmic \$PnE"),
-    (b"P1QATATYPE/D/", b"P1DATATYPE/D/", r"\$P1DATATYPE is 'D'"),
-]
-
-
 def test_channels_keep_their_names(tmp_path, caplog):
     """Files that come later have the channels in another order, and one more, and other markers."""
     folder, url = tmp_path / "d", tmp_path / "s.zarr"

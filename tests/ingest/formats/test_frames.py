@@ -337,16 +337,6 @@ def test_dialects_of_csv(ending, options, tmp_path, client, ingest_cut):
         np.testing.assert_allclose(bag, expected[["v", "days"]], rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[us]", "date"])
-def test_dates_of_a_frame(kind, tmp_path):
-    """Days since 1970-01-01, whatever they are counted in."""
-    days = pd.to_datetime(["1970-01-03", "2020-01-01"])
-    value = days.date if kind == "date" else days.astype(kind)
-    frame = pd.DataFrame({"bag": [0, 1], "day": value})
-    store = ingest_frame(frame, tmp_path / "s.zarr", coordinates=["day"], id_column="bag")
-    assert store.read().points[:, 0].tolist() == [2.0, 18262.0]
-
-
 def test_csv_that_can_not_be_used(tmp_path):
     """A thousands point where the comma is decimal, a day that is none, and no such column."""
     path = tmp_path / "f.csv"

@@ -47,20 +47,6 @@ def test_grey_of_16_bits(name, grey, tmp_path):
         ingest_images(tmp_path / "d", tmp_path / "t.zarr", grey=grey, dtype="uint8")
 
 
-@pytest.mark.parametrize("grey", [False, True])
-def test_floating_point(grey, tmp_path):
-    """From 0 to 1 as it is; others have no scale."""
-    (tmp_path / "d").mkdir()
-    values = (DEEP / 65535).astype(np.float32)
-    Image.fromarray(values).save(tmp_path / "d" / "a.tif")
-    store = ingest_images(tmp_path / "d", tmp_path / "s.zarr", grey=grey)
-    np.testing.assert_array_equal(store[0][:, 0], values.ravel())
-    for wrong in (values * 255, values - 0.5, np.where(values > 0.5, np.nan, values)):
-        Image.fromarray(wrong.astype(np.float32)).save(tmp_path / "d" / "a.tif")
-        with pytest.raises(DataError, match=r"a\.tif: floating-point values run from"):
-            ingest_images(tmp_path / "d", tmp_path / "t.zarr", grey=grey)
-
-
 def save_pages(path):
     first, second = Image.fromarray(SMALL), Image.fromarray(255 - SMALL)
     first.save(path, save_all=True, append_images=[second])
@@ -149,17 +135,3 @@ def test_transparency_is_told_of(tmp_path, caplog):
     ingest_images(tmp_path / "d", tmp_path / "s.zarr", overwrite=True)
     lines = [r.getMessage() for r in caplog.records if "transparent" in r.getMessage()]
     assert [line.split(":")[0][-9:] for line in lines] == ["alpha.png", "lette.png"]
-
-
-def test_others_are_as_before(tmp_path):
-    """One bit, palettes, CMYK."""
-    (tmp_path / "d").mkdir()
-    bits = Image.fromarray(np.eye(4, dtype=bool))
-    bits.save(tmp_path / "d" / "a.png")
-    colour = Image.fromarray(np.dstack([SMALL] * 3))
-    colour.convert("P", palette=Image.Palette.ADAPTIVE).save(tmp_path / "d" / "b.gif")
-    colour.convert("CMYK").save(tmp_path / "d" / "c.tif")
-    store = ingest_images(tmp_path / "d", tmp_path / "s.zarr")
-    np.testing.assert_array_equal(store[0][:, 1], np.eye(4).ravel())
-    for bag in (1, 2):
-        np.testing.assert_allclose(store[bag][:, 1], SMALL.ravel() / 255, atol=0.01)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -64,13 +62,6 @@ def test_lists_are_no_ids(item, tmp_path):
         ingest_frame(table, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
 
 
-@pytest.mark.parametrize("bad", [12.5, np.nan, np.inf, 1e300])
-def test_floats_that_are_no_ids(bad, tmp_path):
-    frame = pd.DataFrame({"bag": [1.0, bad], "x": [0.0, 1.0]})
-    with pytest.raises(DataError, match="row 1: the bag id is missing, or a number that is not w"):
-        ingest_frame(frame, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
-
-
 def test_a_table_in_memory_is_no_path(tmp_path):
     frame = pd.DataFrame({"bag": [1], "x": [0.0]})
     with pytest.raises(ParameterError, match="is not a path: use ingest_frame"):
@@ -111,31 +102,6 @@ def test_constant_coordinates_are_told(tmp_path, caplog):
     assert "constant" not in caplog.text
     ingest_arrays([np.ones((3, 9))], tmp_path / "t.zarr")
     assert "9 of 9 coordinates are constant: 0, 1, 2, 3, 4, …" in caplog.text
-
-
-def test_times_with_a_zone_beside_times_without(tmp_path):
-    """The same instants were told apart by nothing: those without a zone counted as UTC."""
-    for name, zone in (("a", "Asia/Tokyo"), ("b", None)):
-        times = pa.array([0, 1], pa.timestamp("us", tz=zone))
-        parquet.write_table(pa.table({"bag": [name] * 2, "x": times}), tmp_path / f"{name}.parquet")
-    arguments = {"id_column": "bag", "coordinates": ["x"]}
-    with pytest.raises(
-        DataError, match=r"a zone in .*a\.parquet, and times without in .*b\.parquet"
-    ):
-        ingest_tables(tmp_path, tmp_path / "s.zarr", **arguments)
-    assert ingest_tables(tmp_path / "b.parquet", tmp_path / "s.zarr", **arguments).n_bags == 1
-
-
-def test_texts_of_json_that_are_times_are_ids_and_classes_as_written(tmp_path):
-    """Two ids were one bag, and times with an offset became other texts."""
-    ids = ["2020-01-01", "2020-01-01T00:00:00", "2020-01-01T00:00:00+02:00"]
-    lines = [{"bag": ids[i], "x": ids[0], "y": ids[i]} for i in range(3)]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    store = ingest_tables(
-        tmp_path / "a.jsonl", tmp_path / "s.zarr", id_column="bag", coordinates=["x"], targets=["y"]
-    )
-    assert store.ids().tolist() == store.meta.class_names["y"] == sorted(ids)
-    assert store.read().points.ravel().tolist() == [18262] * 3
 
 
 def test_a_folder_without_a_value_leaves_bags_without_a_label(tmp_path):

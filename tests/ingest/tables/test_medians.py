@@ -143,13 +143,6 @@ def test_what_has_no_median_is_refused_by_name(place):
     assert not place.exists()
 
 
-def test_a_given_box_is_that_of_the_coordinates(place):
-    box = [(0, 200), (0, 9), (0, 99)]
-    store = ingest(TABLE, place, box=box, dtype="uint16")
-    assert store.box.bounds[:3] == [[0, 200], [0, 9], [0, 99]]
-    np.testing.assert_allclose(store.read().points, POINTS, atol=0.01)
-
-
 def test_float64_is_filled_with_all_digits(place):
     """Julian dates: the store is float64, and the median is the stored number."""
     days = 2459000.5 + np.arange(9) / 96

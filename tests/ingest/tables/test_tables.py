@@ -254,16 +254,6 @@ def test_line_breaks_within_quotes(tmp_path, ingest_cut):
 
 
 @pytest.mark.long
-def test_a_given_box_is_kept_and_points_may_lie_outside(tmp_path):
-    """The box is the caller's, and no point is moved or dropped for it."""
-    frame = table_of(range(5))
-    path = write(frame, tmp_path / "p.parquet")
-    store = ingest_tables(path, tmp_path / "s.zarr", box=[(0, 1), (-1, 0)], **COLUMNS)
-    assert store.box == Box((0.0, -1.0), (1.0, 0.0))
-    assert_holds(store, frame, range(5))
-
-
-@pytest.mark.long
 def test_a_huge_bag_among_hundreds_of_tiny_ones(tmp_path, ingest_cut):
     """Skewed sizes: 40,000 points in one bag, one to three in 600 others."""
     rng = np.random.default_rng(2)
@@ -275,19 +265,6 @@ def test_a_huge_bag_among_hundreds_of_tiny_ones(tmp_path, ingest_cut):
     store = ingest_cut(files, tmp_path / "s.zarr", **options, **COLUMNS)
     assert_holds(store, frame, range(601))
     assert store.read().sizes[ids[-1]] == 40_000
-
-
-@pytest.mark.long
-def test_a_directory_of_parquet_files_and_a_glob(tmp_path):
-    """Both give the files in the order of their names; other files in the directory are left."""
-    frame = table_of(range(8))
-    folder = tmp_path / "points"
-    folder.mkdir()
-    scatter(frame, folder, [".parquet"] * 3)
-    (folder / "_SUCCESS").touch()
-    for source in (folder, f"{folder}/part*.parquet"):
-        store = ingest_tables(source, tmp_path / "s.zarr", overwrite=True, **COLUMNS)
-        assert_holds(store, frame, range(8))
 
 
 @pytest.mark.long

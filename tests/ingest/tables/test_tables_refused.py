@@ -55,14 +55,6 @@ def refused(tmp_path):
     return check
 
 
-@pytest.mark.long
-def test_a_good_table_is_taken(path, tmp_path):
-    """The table all others here differ from is itself fine."""
-    store = ingest_tables(write(good(), path), tmp_path / "s.zarr", targets=["k", "c"], **COLUMNS)
-    assert_holds(store, good(), [1, 2, 3])
-    np.testing.assert_array_equal(store.targets(), [[10, 0], [20, 1], [np.nan, 0]])
-
-
 @pytest.mark.parametrize("missing", ["bag", "v", "k"])
 def test_a_missing_column_is_named_with_those_there_are(missing, path, refused):
     """Types of the id, of a coordinate, of a target."""
@@ -74,12 +66,6 @@ def test_files_with_differing_columns(path, tmp_path, refused):
     """Each file of a table needs every column: the one that lacks it is named."""
     other = write(good(v=None, w=1.0), tmp_path / f"other{path.suffix}")
     refused([write(good(), path), other], other, "no column 'v'", "'w'")
-
-
-def test_two_columns_of_one_name(tmp_path, refused):
-    """Which of them is meant cannot be known."""
-    (tmp_path / "p.csv").write_text("bag,u,v,u\n1,2,3,4\n")
-    refused(tmp_path / "p.csv", "two columns are called 'u'")
 
 
 def row_of(path, row):
@@ -140,12 +126,6 @@ def test_a_missing_id(ids, path, refused):
     frame = good(bag=ids)
     frame["bag"] = frame["bag"].convert_dtypes()
     refused(write(frame, path), f"{row_of(path, 2)}: the bag id is missing")
-
-
-def test_an_empty_id(tmp_path, refused):
-    """An empty text names no bag."""
-    path = write(good(bag=["x", "", "z"] * 2), tmp_path / "p.parquet")
-    refused(path, f"{path}, row 1: the bag id is missing")
 
 
 def test_ids_that_are_neither_numbers_nor_text_nor_dates(tmp_path, refused):
