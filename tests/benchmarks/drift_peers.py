@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from bagbasis.hypotheses import two_sample_test
-from bagbasis.jobs.experiments.data.fine_differences import mixtures
+from bagbasis.jobs.experiments.hypotheses.two_samples_at_many_scales import mixtures
 from bagbasis.jobs.experiments.kit.timing import Rounds, in_turn
 
 from .data import OUTPUT

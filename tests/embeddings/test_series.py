@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from bagbasis import DataError, MomentsEmbedding
 from bagbasis.embeddings import SeriesEmbedding, bags_of_series
-from bagbasis.jobs.experiments.data.real.series import read_series
+from bagbasis.jobs.experiments.data.real.sets import read_series
 
 RNG = np.random.default_rng(0)
 SERIES = [RNG.normal(size=(2, n)) for n in (5, 8, 4)]

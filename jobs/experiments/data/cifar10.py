@@ -19,10 +19,7 @@ from bagbasis.datasets.base import LabelledBlock
 
 _SIDE = 32
 RECORD = 1 + 3 * _SIDE**2  # bytes: the label, then the red, the green and the blue plane
-FILES = {
-    "train": tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
-    "test": ("test_batch.bin",),
-}
+FILES = {"train": tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test": ("test_batch.bin",)}
 CIFAR_CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip

@@ -40,8 +40,7 @@ _SIGNS = np.array([[(-1) ** (i & j).bit_count() for j in range(8)] for i in rang
 
 def parities(indices: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the parity class of each index, shape (s,)."""
-    classes: NDArray[np.int64] = indices % 2 @ np.array([4, 2, 1])
-    return classes
+    return indices % 2 @ np.array([4, 2, 1])
 
 
 def exchange(indices: NDArray[np.int64], axes: tuple[int, ...]) -> NDArray[np.int64]:
@@ -80,13 +79,11 @@ class AffineCopy:
 
     def predict(self, a: _Rows) -> Floats:
         """Return the copies, shape (n, s)."""
-        copies: Floats = self.answer + self.slopes * (a - self.mean)
-        return copies
+        return self.answer + self.slopes * (a - self.mean)
 
 
 def _average(values: Floats, groups: NDArray[np.int64]) -> Floats:
-    means: Floats = (np.bincount(groups, values) / np.bincount(groups))[groups]
-    return means
+    return (np.bincount(groups, values) / np.bincount(groups))[groups]
 
 
 @dataclass(frozen=True)
@@ -177,8 +174,7 @@ class SymmetricRegression:
                     more[block, of] += z @ solution.coef.T + solution.intercept
             for c in SYMMETRY_CLASSES:
                 seen[there[classes == c]] += 1
-        result: Floats = coefficients + more / seen
-        return result
+        return coefficients + more / seen
 
 
 def _sums(pairs: _Pairs, copy: AffineCopy, features: SymmetricFeatures) -> list[RidgeStatistics]:
@@ -256,5 +252,4 @@ def _linear(train: _Pairs, held_out: _Pairs, new: _Rows) -> Floats:
     penalties = Penalties(len(train[0]) * 10**PENALTY_EXPONENTS)
     fitted, apart = sums
     solution = solve_validation(fitted, apart, penalties, 0.0, np.ones(train[1].shape[1]))
-    predicted: Floats = new @ solution.coef.T + solution.intercept
-    return predicted
+    return new @ solution.coef.T + solution.intercept

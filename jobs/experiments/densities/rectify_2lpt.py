@@ -1,12 +1,14 @@
 """`Rectify2LPT`: from the particles of a 2LPT simulation to the density of an accurate one.
 
 004, §3.5.4, Table 3.1 and Figure 3.21, on simulations of our own (`data.nbody`). The boxes that
-are predicted come from other random fields than those that are fitted.
+are predicted come from other random fields than those that are fitted. `RectifyResiduals`: what
+2LPT leaves of the accurate one, with sharper forces, copies of the input as baselines, and the
+symmetries of a cube.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, cast
 
@@ -26,58 +28,55 @@ from bagbasis.datasets import generate
 
 from ...terminal import Callback
 from ..data.nbody.dataset import NBody
-from ..kit.experiment import Experiment, Measure, Params, Scale, short_name
+from ..kit.experiment import Experiment, Measure, Params, short_name
+from ..kit.kernel_kernel import N_QUERIES
 from ..kit.plots import Curves, GroupedBars, Picture
 from ..kit.timing import timed_in_turn
+from .cube_symmetries import (
+    PENALTY_EXPONENTS,
+    SymmetricFeatures,
+    paired_coefficients,
+    residual_errors,
+)
 
 
-class Sizes(Scale):
-    """Numbers of simulated boxes and of functions, and the penalties and widths that are tried."""
-
-    train_boxes: int
-    test_boxes: int
-    train_views: int
-    boxes: dict[str, Any]
-    embedding: dict[str, Any]
-    response_embedding: dict[str, Any]
-    n_features: int
-    scale_multipliers: list[float]
-    alphas: list[float] | None
-    timed: list[int]
-    n_queries: int = 256
-    n_rounds: int = 9
-
-
-class Rectify2LPT(Experiment[Sizes]):
+class Rectify2LPT(Experiment):
     """Points are the data, a fit a kernel width, the errors, and times over N."""
 
     name = "rectify-2lpt"
     title = "Rectifying 2LPT simulations"
     source = "004, §3.5.4"
     pictures: ClassVar[Sequence[Picture]] = (
-        GroupedBars(file="errors.png", measure="errors", y="*mse", label="squared L2 distance"),
-        Curves(
-            file="times.png", measure="time", x="n_pairs", y="*_single", log="xy", label="seconds"
-        ),
+        GroupedBars("errors.png", "*mse", measure="errors", label="squared L2 distance"),
+        Curves("times.png", "*_single", measure="time", x="n_pairs", log="xy", label="seconds"),
     )
-    kind: ClassVar[type[Sizes]] = Sizes
 
     def measures(self) -> list[Measure]:
         s, n_all = self.settings, self._boxes("train").n_bags
-        data = {"train": self._boxes("train").params, "test": self._boxes("test").params}
-        models = [self._model_params(multiplier) for multiplier in s.scale_multipliers]
-        shared = {key: value for key, value in models[0].items() if key != "scale_multiplier"}
-        tested = {"models": models, "test": data["test"]}
-        times = {**tested, "n_queries": s.n_queries, "n_rounds": s.n_rounds}
+        tested = self._tested()
+        times = {**tested, "n_queries": N_QUERIES, "n_rounds": s.n_rounds}
         return [
-            Measure("data", self._data, "data", {}, data),
-            Measure("fit", self._fit, "3BE {scale_multiplier:g} median",
-                    {"scale_multiplier": s.scale_multipliers}, shared),
-            Measure("errors", self._errors, "errors", {}, tested),
+            *self._fits_and_errors(),
             Measure("smoother", self._smoother_errors, "errors of LSE", {}, tested),
             Measure("time", self._times, "time {n_pairs} pairs",
                     {"n_pairs": [*(n for n in s.timed if n < n_all), n_all]}, times),
         ]  # fmt: skip
+
+    def _fits_and_errors(self) -> list[Measure]:
+        over = {"scale_multiplier": self.settings.scale_multipliers}
+        boxes = {split: self._boxes(split).params for split in ("train", "test")}
+        shared, label = self._model_params(), "3BE {scale_multiplier:g} median"
+        return [
+            Measure("data", self._data, "data", {}, boxes),
+            Measure("fit", self._fit, label, over, shared),
+            Measure("errors", self._errors, "errors", {}, self._tested()),
+        ]
+
+    def _tested(self) -> dict[str, Any]:
+        """Return the parameters that decide errors: those of all models, and the test boxes."""
+        widths = self.settings.scale_multipliers
+        models = [{**self._model_params(), "scale_multiplier": width} for width in widths]
+        return {"models": models, "test": self._boxes("test").params}
 
     def _boxes(self, split: str) -> NBody:
         """Return the dataset of a split; no two seeds share a box, nor do the splits."""
@@ -90,16 +89,10 @@ class Rectify2LPT(Experiment[Sizes]):
             seed=2 * self.seed + (not train),
         )
 
-    def _model_params(self, multiplier: float) -> dict[str, Any]:
-        s = self.settings
-        return {
-            "data": self._boxes("train").params,
-            "embedding": s.embedding,
-            "response_embedding": s.response_embedding,
-            "n_features": s.n_features,
-            "scale_multiplier": multiplier,
-            "alphas": s.alphas,
-        }
+    def _model_params(self) -> dict[str, Any]:
+        """Return what decides a model, apart from the kernel width."""
+        chosen = self.picked("embedding response_embedding n_features alphas")
+        return {"data": self._boxes("train").params, **chosen}
 
     def _store(self, split: str, progress: Callback | None = None) -> BagStore:
         """Return the boxes of a split, generated where they are not there."""
@@ -109,20 +102,27 @@ class Rectify2LPT(Experiment[Sizes]):
 
     def _model(self, multiplier: float, progress: Callback | None = None) -> TripleBasisRegressor:
         """Return the 3BE of a kernel width, fitted where it is not there."""
-        s, params = self.settings, self._model_params(multiplier)
-        url = str(self.out_dir / "models" / f"{short_name({**params, 'seed': self.seed})}.zarr")
+        key = {**self._model_params(), "scale_multiplier": multiplier, "seed": self.seed}
+        url = str(self.out_dir / "models" / f"{short_name(key)}.zarr")
         if exists(url):
             return cast(TripleBasisRegressor, load_model(url))
-        model = TripleBasisRegressor(
-            embedding=ProjectionEmbedding(**s.embedding),
-            random_features=RandomFourierFeatures(
+        model = self._unfitted(multiplier, self.picked("alphas"))
+        model.fit(self._store("train"), progress=progress)
+        model.save(url, overwrite=True)
+        return model
+
+    def _unfitted(
+        self, multiplier: float, options: Mapping[str, Any], bandwidth: float | None = None
+    ) -> TripleBasisRegressor:
+        s = self.settings
+        return TripleBasisRegressor(
+            ProjectionEmbedding(**s.embedding, bandwidth=bandwidth),
+            RandomFourierFeatures(
                 n_features=s.n_features, scale_multiplier=multiplier, seed=self.seed
             ),
             response_embedding=ProjectionEmbedding(**s.response_embedding),
-            alphas=s.alphas,
-        ).fit(self._store("train"), progress=progress)
-        model.save(url, overwrite=True)
-        return model
+            **options,
+        )
 
     @cached_property
     def _best(self) -> tuple[float, TripleBasisRegressor]:
@@ -190,7 +190,7 @@ class Rectify2LPT(Experiment[Sizes]):
         else:
             smoother.set_params(in_memory=True).fit(train)
         test = self._store("test")
-        batch = test.read(0, min(self.settings.n_queries, test.n_bags))
+        batch = test.read(0, min(N_QUERIES, test.n_bags))
         calls = {
             "lse_batch": lambda: smoother.predict(batch),
             "3be_batch": lambda: model.predict(batch),
@@ -204,6 +204,49 @@ class Rectify2LPT(Experiment[Sizes]):
             "n_queries": len(batch),
             **{name: seconds[name] / n_bags[name] for name in calls},
         }
+
+
+class RectifyResiduals(Rectify2LPT):
+    """Points are the data, the 3BE, and errors of what is learnt otherwise."""
+
+    name = "rectify-residuals"
+    title = "What 2LPT leaves"
+    source = "004, §3.5.4"
+    pictures = (GroupedBars("r2.png", "*_mse", measure="residuals", label="squared L2 distance"),)
+
+    def measures(self) -> list[Measure]:
+        beside = {**self._tested(), **self.picked("bandwidth")}
+        more = {**beside, **self.picked("n_frequencies")}
+        return [
+            *self._fits_and_errors(),
+            Measure("residuals", self._residual_errors, "errors of residuals", {}, more),
+            Measure("own", self._own_errors, "errors with own coefficients", {}, beside),
+        ]
+
+    def _own_errors(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Measure the 3BE of what a response is beyond its bag, of smoothed bags.
+
+        The penalty is chosen on a whole box: the views of a box are not independent.
+        """
+        s, train = self.settings, self._store("train")
+        options = {
+            "alpha": "validation",
+            "alphas": train.n_bags * 10**PENALTY_EXPONENTS,
+            "validation_fraction": 1 / s.train_boxes,
+            "baseline": "own",
+        }
+        model = self._unfitted(s.scale_multipliers[0], options, s.bandwidth)
+        model.fit(train, holdout={"fraction": 0, "groups": "box"}, progress=progress)
+        errors = evaluate(model, self._store("test"), progress=progress).values()["densities"]
+        return {"mse": errors["mse"], "alpha_a_bag": model.alpha_ / train.n_bags}
+
+    def _residual_errors(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Measure copies of 2LPT, a linear ridge, and what all symmetries of the cube add."""
+        spec, s = self._best[1].response_spec_, self.settings
+        train, test = (paired_coefficients(self._store(x), spec) for x in ("train", "test"))
+        n_last = len(train[0]) // s.train_boxes  # the last box chooses
+        drawn = spec.indices, s.n_frequencies, s.embedding["max_norm"], s.bandwidth, self.seed
+        return residual_errors(train, test, n_last, SymmetricFeatures.draw(train[0], *drawn))
 
 
 def n_labelled(store: BagStore, stop: int | None = None) -> int:

@@ -6,10 +6,12 @@ of derivatives of the kernel at all pairs of points, n d × n d, which is comput
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve
 
 from bagbasis.core.arrays import Floats
 from bagbasis.densities import ExponentialFamilyDensity
@@ -17,8 +19,7 @@ from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import fit_test
 
 from ...terminal import Callback
-from ..data.kernel_scores import closed_form_score
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import Curves
 
 _APART = 1.5  # half the distance of the modes per coordinate, in their standard deviation
@@ -28,43 +29,15 @@ _TESTS = ("ksd", "fssd")
 _GRID = 200  # places of the pictured density
 
 
-class Sizes(Scale):
-    """Numbers of points, dimensions and features of densities and of tests of fit with them."""
-
-    n_points: list[int]
-    dims: list[int]
-    n_features: int
-    n_held_out: int
-    n_repeats: int
-    dims_tested: list[int]
-    n_features_tested: int
-    n_fitted: int
-    n_tested: int
-    n_tests: int
-
-
-class ScoreMatching(Experiment[Sizes]):
+class ScoreMatching(Experiment):
     """A point is a size and a dimension, or one of the tests."""
 
     name = "score-matching"
     title = "Densities of unknown constant by score matching"
     source = "003"
-    kind = Sizes
     pictures = (
-        Curves(
-            file="divergence.png",
-            measure="divergence",
-            x="n",
-            y="divergence.*",
-            panels="d",
-            log="xy",
-        ),
-        Curves(
-            file="density.png",
-            measure="divergence",
-            y=("curve.model", "curve.truth"),
-            where={"d": 1},
-        ),
+        Curves("divergence.png", "divergence.*", measure="divergence", x="n", panels="d", log="xy"),
+        Curves("density.png", ("curve.model", "curve.truth"), measure="divergence", where={"d": 1}),
     )
 
     def measures(self) -> list[Measure]:
@@ -142,8 +115,7 @@ def two_modes(n: int, d: int, rng: np.random.Generator) -> Floats:
 
 def true_score(x: Floats) -> Floats:
     """Return ∇ log of the density of `two_modes`."""
-    score: Floats = _APART * np.tanh(_APART * x.sum(axis=1))[:, None] - x
-    return score
+    return _APART * np.tanh(_APART * x.sum(axis=1))[:, None] - x
 
 
 def normal_score(x: Floats) -> Any:  # noqa: ANN401 - a function
@@ -159,3 +131,44 @@ def density_curve(model: ExponentialFamilyDensity) -> dict[str, list[float]]:
     values /= values.sum() * (x[1] - x[0])
     truth = sum(np.exp(-((x - s * _APART) ** 2) / 2) for s in (-1, 1)) / (8 * np.pi) ** 0.5
     return {"x": x.tolist(), "model": values.tolist(), "truth": truth.tolist()}
+
+
+def closed_form_score(x: Floats, width: float, alpha: float) -> Callable[[Floats], Floats]:
+    """Return the score of the density whose f minimises the objective over the whole RKHS.
+
+    Sriperumbudur et al. 2017, Theorem 5, with the Gaussian kernel on standardised coordinates and
+    the normal distribution of the points as base: f = −(ξ − Σ γ_aj ∂_j k(·, x_a)) / α.
+    """
+    centre, scale = x.mean(axis=0), x.std(axis=0)
+    z = (x - centre) / scale
+    n, d = z.shape
+    precision = np.linalg.inv(np.atleast_2d(np.cov(z.T, bias=True)))
+    base = -z @ precision
+
+    def along_xi(mixed: Floats, third: Floats) -> Floats:
+        return (third + np.einsum("aibj,bj->aib", mixed, base)).mean(axis=2)
+
+    mixed, third = derivatives(z, z, width)
+    system = mixed.reshape(n * d, n * d) + n * alpha * np.eye(n * d)
+    gamma = solve(system, along_xi(mixed, third).ravel(), assume_a="pos").reshape(n, d)
+
+    def score(points: Floats) -> Floats:
+        new = (points - centre) / scale
+        mixed, third = derivatives(new, z, width)
+        slope = along_xi(mixed, third) - np.einsum("aibj,bj->ai", mixed, gamma)
+        return (-new @ precision - slope / alpha) / scale
+
+    return score
+
+
+def derivatives(x: Floats, y: Floats, width: float) -> tuple[Floats, Floats]:
+    """Return ∂_i ∂'_j k of all pairs, (n, d, m, d), and Σ_j ∂_i ∂'_j² k, (n, d, m)."""
+    d = x.shape[1]
+    gap = (x[:, None] - y[None]) / width**2
+    k = np.exp(-0.5 * width**2 * (gap**2).sum(axis=2))
+    mixed = -np.einsum("abi,abj,ab->aibj", gap, gap, k)
+    for j in range(d):
+        mixed[:, j, :, j] += k / width**2
+    squares = (gap**2).sum(axis=2) - d / width**2
+    third = (2 / width**2 - squares)[..., None] * gap * k[..., None]
+    return mixed, third.transpose(0, 2, 1)

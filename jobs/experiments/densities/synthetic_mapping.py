@@ -12,15 +12,15 @@ from typing import Any, cast
 import numpy as np
 
 from bagbasis import BagStore, DoubleBasisRegressor, KernelSmoother, load_model
+from bagbasis.core.arrays import Floats
 from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.datasets import SyntheticMapping as MappedBags, generate
 
-from ....core.arrays import Floats
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale, short_name
+from ..kit.experiment import Experiment, Measure, Params, short_name
 from ..kit.kernel_kernel import (
+    N_QUERIES,
     N_ROUNDS,
-    CandidateGrids,
     KernelDensityEmbedding,
     fit_double_basis,
     fit_kernel_kernel,
@@ -33,48 +33,25 @@ from ..kit.plots import Curves
 EXPONENT = 3 / 5  # of N in the number of points
 
 
-class Sizes(Scale):
-    """Numbers of training pairs and points, and what both estimators choose from."""
-
-    n_train: list[int]
-    points_factor: float
-    n_test: int
-    most_pairs: int
-    timed: list[int]
-    candidates: CandidateGrids
-    n_queries: int = 256
-
-    def n_points(self, n_train: int) -> int:
-        """n, points in each bag."""
-        n_points: int = round(self.points_factor * n_train**EXPONENT)
-        return n_points
-
-
-class SyntheticMappings(Experiment[Sizes]):
+class SyntheticMappings(Experiment):
     """Points per N are the data, the 2BE, and KK with the times of both."""
 
     name = "synthetic-mapping"
     title = "A synthetic mapping of densities"
     source = "004, §3.5.1"
-    kind = Sizes
     pictures = (
         Curves(
-            file="mapping.png",
-            measure="kk",
-            x="n_train",
-            y="seconds.*_single",
-            log="xy",
-            label="seconds",
+            "mapping.png", "seconds.*_single", measure="kk", x="n_train", log="xy", label="seconds"
         ),
     )
 
     def measures(self) -> list[Measure]:
         s = self.settings
-        sizes = {"n_train n_points": [(n, s.n_points(n)) for n in s.n_train]}
+        sizes = {"n_train n_points": [(n, self._n_points(n)) for n in s.n_train]}
         first = dict(zip(("n_train", "n_points"), sizes["n_train n_points"][0], strict=True))
         data = {"n_test": s.n_test}
-        learners = {**data, "candidates": s.candidates.model_dump(), "most_pairs": s.most_pairs}
-        queries = {**learners, "n_queries": s.n_queries, "n_rounds": N_ROUNDS}
+        learners = {**data, "candidates": s.candidates, "most_pairs": s.most_pairs}
+        queries = {**learners, "n_queries": N_QUERIES, "n_rounds": N_ROUNDS}
         return [
             Measure("data", self._data, "data, N {n_train}", sizes, data),
             Measure("2be", self._double_basis, "2BE, N {n_train}", sizes, learners),
@@ -83,11 +60,16 @@ class SyntheticMappings(Experiment[Sizes]):
                     {**queries, **first}),
         ]  # fmt: skip
 
+    def _n_points(self, n_train: int) -> int:
+        """Return n, points in each bag."""
+        factor: float = self.settings.points_factor
+        return round(factor * n_train**EXPONENT)
+
     def _store(self, n_train: int, split: str, progress: Callback | None = None) -> BagStore:
         """Bags of a split, generated where they are not there."""
         train = split == "train"
         bags = MappedBags(
-            n_points=self.settings.n_points(n_train),
+            n_points=self._n_points(n_train),
             seed=2 * self.seed + (not train),
             mapping_seed=self.seed,
         )
@@ -98,13 +80,12 @@ class SyntheticMappings(Experiment[Sizes]):
     def _training(self, n_train: int) -> tuple[Training, Training]:
         """All training bags, stored, and the first ones, which choose the bases, in memory."""
         store = self._store(n_train, "train")
-        n = min(self.settings.candidates.n_choose, store.n_bags)
+        n = min(self.settings.candidates["n_choose"], store.n_bags)
         return (store, None), (store.read(0, n), store.targets(0, n)[:, 0])
 
     def _model_url(self, n_train: int) -> str:
-        s = self.settings
-        params = {"n_train": n_train, "n_points": s.n_points(n_train), "seed": self.seed}
-        name = short_name({**params, "candidates": s.candidates.model_dump()})
+        params = {"n_train": n_train, "n_points": self._n_points(n_train), "seed": self.seed}
+        name = short_name({**params, "candidates": self.settings.candidates})
         return str(self.out_dir / "models" / f"{name}.zarr")
 
     def _model(self, n_train: int) -> DoubleBasisRegressor:
@@ -123,7 +104,8 @@ class SyntheticMappings(Experiment[Sizes]):
         return test_bags(self._store(n_train, "test").url, self.settings.n_test)
 
     def _n_smoothed(self, n_train: int) -> int:
-        return min(self.settings.n_test, self.settings.most_pairs // n_train)
+        s = self.settings
+        return int(min(s.n_test, s.most_pairs // n_train))
 
     def _data(self, p: Params, progress: Callback) -> dict[str, Any]:
         splits = ("train", "test")
@@ -149,18 +131,18 @@ class SyntheticMappings(Experiment[Sizes]):
             **mean_squares(smooth(fitted.model, bags[:n]), y[:n]),
             "n": n,
             "choice": fitted.choice,
-            "seconds": measure_times(model, fitted.model, training[0], bags, s.n_queries),
+            "seconds": measure_times(model, fitted.model, training[0], bags),
         }
 
     def _times_of_few(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return what a smoother takes does not depend on its bandwidth."""
         train, n, s = self._store(p["n_train"], "train"), p["n_timed"], self.settings
         few = train.read(0, n), train.targets(0, n)[:, 0]
-        embedding = KernelDensityEmbedding(s.candidates.bandwidths[-1])
+        embedding = KernelDensityEmbedding(s.candidates["bandwidths"][-1])
         smoother = KernelSmoother(embedding, bandwidth=1.0).fit(*few)
         bags, _ = self._test(p["n_train"])
         model = self._model(p["n_train"])
-        return {"seconds": measure_times(model, smoother, few, bags, s.n_queries)}
+        return {"seconds": measure_times(model, smoother, few, bags)}
 
 
 @lru_cache(maxsize=1)

@@ -21,10 +21,8 @@ from bagbasis.hypotheses import (
 )
 
 from ...terminal import Callback
-from ..data.mixed_sources import amari, mixed_sources
-from ..data.planted import PLANTED, planted_rows
-from ..data.warped import warped_pair
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..data.planted import PLANTED, amari, mixed_sources, planted_rows, warped_pair
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import Curves, GroupedBars, Images
 
 _CRITERIA = ("mrmr", "hsic_lasso", "permutation")
@@ -33,32 +31,16 @@ _MEASURES = ("kcca", "hsic")
 PIXELS = 64
 
 
-class Sizes(Scale):
-    """Numbers of planted rows, of mixtures and of pairs of images, and how often each is drawn."""
-
-    n_rows: list[int]
-    n_dims: int
-    n_draws: int
-    subspaces: list[int]
-    n_points: list[int]
-    n_mixtures: int
-    outliers: list[float]
-    n_pairs: int
-
-
-class DependenceObjectives(Experiment[Sizes]):
+class DependenceObjectives(Experiment):
     """Points are draws of planted rows, of mixtures and of pairs of images."""
 
     name = "dependence-objectives"
     title = "Dependence as an objective"
     source = "003"
-    kind = Sizes
     pictures = (
-        Curves(file="selection.png", measure="selection", x="n", y="share.*", panels="copies"),
-        GroupedBars(
-            file="subspaces.png", measure="subspaces", x="n", y="amari", label="Amari index"
-        ),
-        Images(file="registration.png", measure="registration", y="images.*"),
+        Curves("selection.png", "share.*", measure="selection", x="n", panels="copies"),
+        GroupedBars("subspaces.png", "amari", measure="subspaces", x="n", label="Amari index"),
+        Images("registration.png", "images.*", measure="registration"),
     )
 
     def measures(self) -> list[Measure]:
@@ -148,13 +130,11 @@ class KernelRidge:
     def _kernel(self, points: Floats) -> Floats:
         squares = ((points**2).sum(axis=1)[:, None] + (self.x**2).sum(axis=1)
                    - 2 * points @ self.x.T)  # fmt: skip
-        kernel: Floats = np.exp(-squares / (2 * self.width**2))
-        return kernel
+        return np.exp(-squares / (2 * self.width**2))
 
     def predict(self, X: Bags) -> Floats:
         """Return a number per bag."""
-        predicted: Floats = self._kernel(X.points.astype(np.float64)) @ self.weights + self.mean
-        return predicted
+        return self._kernel(X.points.astype(np.float64)) @ self.weights + self.mean
 
 
 def rows_as_bags(x: Floats) -> Bags:

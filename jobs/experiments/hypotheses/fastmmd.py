@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import TWO_SAMPLE, HypothesisResult, two_sample_test
 from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 
-from ....core.arrays import Floats
 from ...terminal import Callback
 from ..data.samples import blobs, histograms, ring, uniform
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import Curves
 from ..kit.rates import shares
 from ..kit.timing import one_thread, timed_in_turn, timed_once
@@ -33,57 +33,30 @@ _ONCE = 10_000  # points of each set from which a call of all pairs is made once
 LONG = 2**32  # products of a call's points, dimensions and frequencies from which it is made once
 
 
-class Sizes(Scale):
-    """Numbers of points, frequencies, bandwidths and tests at which estimates are compared."""
-
-    n_points: int
-    n_frequencies: list[int]
-    n_trials: int
-    bandwidths: list[float]
-    n_spread: int
-    sizes: list[int]
-    dims: list[int]
-    size_of_dims: int
-    frequencies_of_dims: int
-    power_frequencies: list[int]
-    power_ratio: float
-    ratios: list[float]
-    frequencies_of_ratios: int
-    n_tests: int
-    n_shuffles: int
-    n_null: int
-    n_tests_of_nulls: int
-    vectors: list[int]
-    vector_dims: int
-    vector_frequencies: int
-    n_repeats: int
-
-
-class FastMMD(Experiment[Sizes]):
+class FastMMD(Experiment):
     """Estimates of MMD² at sizes, dimensions and bandwidths, and the tests with them."""
 
     name = "fastmmd"
     title = "Maximum mean discrepancy from random features"
     source = "002, §4"
-    kind = Sizes
     pictures = (
         Curves(
-            file="errors.png",
+            "errors.png",
+            ("fourier.unbiased", "fastfood.unbiased"),
             measure="error",
             x="L",
-            y=("fourier.unbiased", "fastfood.unbiased"),
             log="xy",
         ),
         Curves(
-            file="times.png",
+            "times.png",
+            _METHODS,
             measure="time",
             x="n_points",
-            y=_METHODS,
             where={"over": "points"},
             log="xy",
             label="seconds",
         ),
-        Curves(file="tests.png", measure="test", x="ratio", y=_METHODS, label="share that rejects"),
+        Curves("tests.png", _METHODS, measure="test", x="ratio", label="share that rejects"),
     )
 
     def measures(self) -> list[Measure]:

@@ -9,44 +9,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.hypotheses.two_samples.kernel_choice import KERNEL_CRITERIA
 
-from ....core.arrays import Floats
 from ...terminal import Callback
 from ..data.samples import blobs
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import Curves
 from ..kit.rates import shares
 
 _LEVEL = 0.1  # α, as in 000
 _RATIO = 6.0  # ε of blobs
 _PROBLEMS = ("variance", "blobs", "none")
-_NAMES = {"median": "median", "max_mmd": "MMD", "t": "t̂", "tau": "τ̂"}
+_CRITERIA = ("median", "max_mmd", "t", "tau")
 
 
-class Sizes(Scale):
-    """Points per problem, bandwidths, and the number of tests and permutations."""
-
-    n_points: dict[str, int]
-    widths: list[float]
-    n_tests: int
-    n_permutations: int
-
-
-class KernelChoice(Experiment[Sizes]):
+class KernelChoice(Experiment):
     """A point is a problem at a bandwidth, or with a criterion."""
 
     name = "kernel-choice"
     title = "The choice of the bandwidth"
     source = "000, §6.4"
-    kind = Sizes
     pictures = (
-        Curves(
-            file="power.png", measure="width", x="bandwidth", y="share", panels="problem", log="x"
-        ),
+        Curves("power.png", "share", measure="width", x="bandwidth", panels="problem", log="x"),
     )
 
     def measures(self) -> list[Measure]:
@@ -57,7 +44,7 @@ class KernelChoice(Experiment[Sizes]):
             Measure("width", self._rate, "{problem} sigma {bandwidth:.3g}",
                     {"problem n": problems[:2], "bandwidth": s.widths}, fixed),
             Measure("criterion", self._rate, "{problem} by {bandwidth}",
-                    {"problem n": problems, "bandwidth": list(_NAMES)}, fixed),
+                    {"problem n": problems, "bandwidth": list(_CRITERIA)}, fixed),
         ]  # fmt: skip
 
     def _rate(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -82,7 +69,7 @@ class KernelChoice(Experiment[Sizes]):
         return {**rates, "low": low, "middle": middle, "high": high}
 
 
-def _draw(rng: np.random.Generator, problem: str, n: int) -> tuple[Floats, NDArray[np.float64]]:
+def _draw(rng: np.random.Generator, problem: str, n: int) -> tuple[Floats, Floats]:
     """Draw two samples of n points of a problem."""
     if problem == "blobs":
         return blobs(rng, n, 1.0), blobs(rng, n, _RATIO)

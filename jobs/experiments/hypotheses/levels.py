@@ -34,15 +34,12 @@ from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 from bagbasis.operations import DriftDetector
 
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import GroupedBars
 from ..kit.rates import repeated_p_values
 
 _ALPHAS = (0.01, 0.05, 0.1)
-N_FIRST, N_SECOND = (
-    100,
-    80,
-)  # points of each sample; pairs, and points of a distribution, are as the first
+N_FIRST, N_SECOND = 100, 80  # points of each sample; pairs and points to fit are as the first
 N_UNEQUAL = (20, 150)  # points of unequal samples
 MEAN_COUNT = 0.5  # of Poisson's distribution: three of five counts are 0
 _N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
@@ -60,38 +57,20 @@ DETECTOR = "DriftDetector"
 STATISTICS: Mapping[str, type[Any]] = {**TWO_SAMPLE, **INDEPENDENCE, **FIT}
 BY = " by "  # between a statistic and the choice of its bandwidth, which has the exact null alone
 _EXACT = "permutation"
+KINDS = "unequal heavy ties bags buckets groups within samples_within learnt series"  # of data
 
 
-class Sizes(Scale):
-    """Numbers of tests and permutations, and the statistics and kinds of data that are tested."""
-
-    n_tests: int
-    n_permutations: int
-    statistics: list[str]
-    unequal: list[list[str]]
-    heavy: list[list[str]]
-    ties: list[list[str]]
-    bags: list[list[str]]
-    buckets: list[list[str]]
-    groups: list[list[str]]
-    within: list[list[str]]
-    samples_within: list[list[str]]
-    learnt: list[list[str]]
-    series: list[list[str]]
-
-
-class Levels(Experiment[Sizes]):
+class Levels(Experiment):
     """A point is a statistic with a null, and what data it is of."""
 
     name = "levels"
     title = "How often tests reject without an effect"
     source = "002, §5; 003"
-    kind = Sizes
     pictures = (
         GroupedBars(
-            file="levels.png",
+            "levels.png",
+            "0.05",
             measure="points",
-            y="0.05",
             by="statistic",
             label="share that rejects at .05",
         ),
@@ -107,19 +86,9 @@ class Levels(Experiment[Sizes]):
             if null == _EXACT or _split(name)[1] is None
         ]
         fixed = {"n_tests": s.n_tests}
-        tests: dict[str, Sequence[Any]] = {
-            "points": points,
-            "unequal": s.unequal,
-            "heavy": s.heavy,
-            "ties": s.ties,
-            "bags": s.bags,
-            "buckets": s.buckets,
-            "groups": s.groups,
-            "within": s.within,
-            "samples within": s.samples_within,
-            "learnt": s.learnt,
-            "series": s.series,
-        }
+        tests: dict[str, Sequence[Any]] = {"points": points}
+        for kind in KINDS.split():
+            tests[kind.replace("_", " ")] = getattr(s, kind)
         return [
             Measure(what, self._rates, f"{what} {{statistic}} {{null}}",
                     {"statistic null n_permutations": [
@@ -265,14 +234,12 @@ def _groups(rng: np.random.Generator, n: int, most: int = 6) -> Integers:
 def _around_means(rng: np.random.Generator, labels: Integers, deviation: float = 0.5) -> Floats:
     """Draw points around a mean for each label."""
     means = deviation * rng.standard_normal((labels.max() + 1, 2))
-    drawn: Floats = means[labels] + rng.standard_normal((len(labels), 2))
-    return drawn
+    return means[labels] + rng.standard_normal((len(labels), 2))
 
 
 def _series(rng: np.random.Generator, n: int) -> Floats:
     """Draw normal numbers of variance 1 with correlations ½^lag."""
-    drawn: Floats = lfilter([0.75**0.5], [1, -0.5], rng.standard_normal(n + 50))[50:]
-    return drawn
+    return lfilter([0.75**0.5], [1, -0.5], rng.standard_normal(n + 50))[50:]
 
 
 SAMPLES: Mapping[str, Any] = {

@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import two_sample_test
 
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import GroupedBars
 from ..kit.rates import repeated_p_values
 
@@ -26,7 +26,7 @@ _LEVEL = 0.05
 _BETWEEN = 0.7  # deviation of the bags' means; it is 1 for a bag's points
 CLOSE = 0.2  # that of bags of two sizes, whose means are noise for the most part
 _FEW = 20  # points of a bag
-TrapBags = list[NDArray[np.float64]]
+TrapBags = list[Floats]
 _Draw = Callable[[np.random.Generator, int], tuple[TrapBags, TrapBags]]
 """From a generator and the number of bags of each sample to both samples."""
 
@@ -112,21 +112,13 @@ TRAPS = {
 }  # fmt: skip
 
 
-class Sizes(Scale):
-    """Numbers of bags of a data set, and of data sets."""
-
-    n_bags: int
-    n_tests: int
-
-
-class Traps(Experiment[Sizes]):
+class Traps(Experiment):
     """A point is a trap, or the way around it."""
 
     name = "traps"
     title = "Traps of testing bags"
     source = "003"
-    kind = Sizes
-    pictures = (GroupedBars(file="traps.png", y="share", by="trap", label="share that rejects"),)
+    pictures = (GroupedBars("traps.png", "share", by="trap", label="share that rejects"),)
 
     def measures(self) -> list[Measure]:
         fixed = {"n_tests": self.settings.n_tests, "n_bags": self.settings.n_bags}

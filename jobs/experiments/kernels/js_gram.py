@@ -6,7 +6,6 @@ distances are added. 2σ² is twice the median of the true d².
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,68 +13,38 @@ from scipy.spatial.distance import pdist
 from scipy.special import rel_entr
 
 from bagbasis import Bags, HDDEmbedding, RandomFourierFeatures
-from bagbasis.data.storage.files import writing
+from bagbasis.core.arrays import Floats
 from bagbasis.densities import estimate_densities
 
-from ....core.arrays import Floats
 from ...terminal import Callback
 from ..data.samples import truncated_mixtures
-from ..kit.experiment import Experiment, Measure, Params, Scale, short_name
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import GroupedBars
 
-_NAMES = {"js": "JS", "hellinger": "Hellinger", "tv": "TV", "chi2": "χ²"}
+_DISTANCES = ("js", "hellinger", "tv", "chi2")
 _FLOOR = 1e-3  # of densities whose logarithm is taken; the uniform density is 1
 
 
-class Sizes(Scale):
-    """Numbers of data sets, of mixtures and their points, and of random features."""
-
-    n_seeds: int
-    n_mixtures: int
-    n_points: int
-    n_features: int
-    orthogonal: list[str]
-
-
-class JSGram(Experiment[Sizes]):
+class JSGram(Experiment):
     """Each data set has its own seed."""
 
     name = "js-gram"
     title = "Kernel matrices of densities"
     source = "001, §5.1 and Appendix A"
-    kind = Sizes
-    pictures = (GroupedBars(file="agreement.png", y="*.r2", label="R²"),)
+    pictures = (GroupedBars("agreement.png", "*.r2", label="R²"),)
 
     def measures(self) -> list[Measure]:
         first = self.settings.n_seeds * self.seed
-        seeds = range(first, first + self.settings.n_seeds)
-        over = {"data_seed": seeds}
-        return [Measure("", self._agreements, "data set {data_seed}", over, dict(self.settings))]
+        over = {"data_seed": range(first, first + self.settings.n_seeds)}
+        return [Measure("", self._agreements, "data set {data_seed}", over, vars(self.settings))]
 
     def _agreements(self, p: Params, progress: Callback) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        for done, distance in enumerate(_NAMES):
-            kernels = self._js_kernels if distance == "js" else partial(self.kernels, distance)
-            true, estimates = kernels(p["data_seed"])
-            values[distance] = {
-                name: agreement(true, estimate) for name, estimate in estimates.items()
-            }
-            progress(done + 1, len(_NAMES))
+        for done, distance in enumerate(_DISTANCES, 1):
+            true, estimates = self.kernels(distance, p["data_seed"])
+            values[distance] = {name: agreement(true, each) for name, each in estimates.items()}
+            progress(done, len(_DISTANCES))
         return values
-
-    def _js_kernels(self, data_seed: int) -> tuple[Floats, dict[str, Floats]]:
-        """Return `kernels` of JS, kept in ``out_dir``: they are measured, and drawn later."""
-        file_name = (
-            self.out_dir / f"kernels-{short_name({'seed': data_seed, **dict(self.settings)})}.npz"
-        )
-        if not file_name.exists():
-            true, estimates = self.kernels("js", data_seed)
-            named: dict[str, Any] = {"true": true, **estimates}
-            with writing(file_name) as temporary, temporary.open("wb") as file:
-                np.savez(file, **named)
-        with np.load(file_name) as saved:
-            arrays = {name: saved[name] for name in saved.files}
-        return arrays.pop("true"), arrays
 
     def kernels(self, distance: str, data_seed: int) -> tuple[Floats, dict[str, Floats]]:
         """Return the true kernel of all pairs of different mixtures, and estimates of it by name.

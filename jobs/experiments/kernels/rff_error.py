@@ -8,9 +8,8 @@ features, √2 cos(ωx + b), are scikit-learn's `RBFSampler`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -18,10 +17,10 @@ from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_limits
 
 from bagbasis import RandomFourierFeatures
+from bagbasis.core.arrays import Floats
 
-from ....core.arrays import Floats
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import Curves
 
 _N_POINTS, _WIDEST = 1_000, 5.0  # evenly spaced on [−5, 5], as in 000
@@ -32,21 +31,13 @@ _QUANTILES = np.linspace(0, 1, 101)  # of largest errors that are kept for Figur
 FORMS = ("paired", "phase")
 
 
-class Sizes(Scale):
-    """Numbers of features, and how often each is drawn."""
-
-    n_features: list[int]
-    n_repeats: int
-
-
-class FeatureError(Experiment[Sizes]):
+class FeatureError(Experiment):
     """A point is a number of features."""
 
     name = "rff-error"
     title = "Errors of random Fourier features"
     source = "000, §3.5"
-    kind = Sizes
-    pictures = (Curves(file="features.png", x="n_features", y="*.square", log="xy", label="E‖f‖²"),)
+    pictures = (Curves("features.png", "*.square", x="n_features", log="xy", label="E‖f‖²"),)
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -66,17 +57,8 @@ class FeatureError(Experiment[Sizes]):
         return {form: _summary(by_form[form]) for form in FORMS}
 
 
-@dataclass(frozen=True)
-class FeatureErrors:
-    """Errors of one draw of frequencies.
-
-    Attributes
-    ----------
-    largest : shape (n_radii,)
-        ‖f‖_∞ on [−b, b]² for each b in `RADII`.
-    square : float
-        ‖f‖²_μ, μ uniform on [−3, 3]².
-    """
+class FeatureErrors(NamedTuple):
+    """Errors of a draw: ‖f‖_∞ on [−b, b]² for each b in `RADII`; ‖f‖²_μ, μ uniform on [−3, 3]²."""
 
     largest: Floats
     square: float
@@ -97,17 +79,8 @@ def _summary(errors: Sequence[FeatureErrors]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Points of [−5, 5] at equal distances, the true kernel of theirs, and radii in them.
-
-    Attributes
-    ----------
-    points, differences, kernel : shape (n,)
-        x_i, x_i − x_0, and k(x_i, x_0).
-    within : tuple of slice
-        The points within each radius.
-    """
+class Grid(NamedTuple):
+    """Points x_i of [−5, 5], x_i − x_0 and k(x_i, x_0), (n,) each, and those within each radius."""
 
     points: Floats
     differences: Floats
@@ -134,7 +107,8 @@ def paired_errors(n_features: int, seed: int) -> FeatureErrors:
     z = features.fit_transform(g.differences[:, None].astype(np.float32))
     f = np.abs((z @ z[0]).astype(np.float64) - g.kernel)
     largest = np.array([f[: within.stop - within.start].max() for within in g.within])
-    n = _n_within()
+    within = g.within[AT_RADIUS]
+    n = within.stop - within.start
     return FeatureErrors(largest, float(_pairs_at_distance(n) @ f[:n] ** 2))
 
 
@@ -178,15 +152,7 @@ def sums_of_phases(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
     coarse = phase + np.outer(np.arange(-(-n // width)) * width * step, omega)
     fine, coarse = fine.astype(np.float32), coarse.astype(np.float32)
     sums = np.cos(coarse) @ np.cos(fine).T - np.sin(coarse) @ np.sin(fine).T
-    whole: Floats = sums.ravel()[:n].astype(np.float64)
-    return whole
-
-
-def _n_within() -> int:
-    """Count the points of [−3, 3]."""
-    within = grid().within[AT_RADIUS]
-    n_points: int = within.stop - within.start
-    return n_points
+    return sums.ravel()[:n].astype(np.float64)
 
 
 def _pairs_at_distance(n: int) -> Floats:

@@ -10,16 +10,19 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...configs.config import JobConfig, load_config, read_yaml
+from ...configs.config import read_yaml
 from ...files import plain
 from ...terminal import Callback
 from .plots import Picture
 
 Params = Mapping[str, Any]
+Settings = SimpleNamespace
+"""The sizes of a scale, by the keys of its YAML file."""
 
 
 @dataclass(frozen=True)
@@ -100,29 +103,20 @@ class ResultTable:
     rows: Sequence[Sequence[Any]]
 
 
-class Scale(JobConfig):
-    """The sizes of an experiment: a section of its YAML file, validated as a job's config is."""
-
-
-_S = TypeVar("_S", bound=Scale)
-
-
-class Experiment(ABC, Generic[_S]):
+class Experiment(ABC):
     """One of the papers' experiments at one scale.
 
     Attributes
     ----------
     name, title, source : str
         As in the registry; a heading; where the paper has it.
-    kind : type
-        The class of its scales.
     pictures : sequence of Picture
         Pictures of the frame of all results.
     alone : bool
         Whether it measures this machine, so that it must run without a cluster.
     scale : {"small", "paper"}
-    settings : Scale
-        What ``configs/experiments/NAME.yaml`` says of the scale.
+    settings : Settings
+        The scale's section of ``configs/experiments/NAME.yaml``.
     seed : int
         Seed for everything that is drawn.
     out_dir : Path
@@ -131,22 +125,29 @@ class Experiment(ABC, Generic[_S]):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    source: ClassVar[str]
-    kind: ClassVar[type[Any]]
+    source: ClassVar[str] = "Not in the papers"
     pictures: ClassVar[Sequence[Picture]] = ()
     alone: ClassVar[bool] = False
-    settings: _S
 
     def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
         self.scale = scale
-        self.settings = load_config(self.kind, arguments=scales(self.name)[scale])
+        self.settings = Settings(**scales(self.name)[scale])
         self.seed = seed
         self.out_dir = out_dir
 
     @property
     def size(self) -> str:
         """The settings of the scale, in a line."""
-        return "; ".join(f"{name}: {value}" for name, value in self.settings.model_dump().items())
+        return "; ".join(f"{name}: {value}" for name, value in vars(self.settings).items())
+
+    def picked(self, names: str) -> dict[str, Any]:
+        """Return the settings of these names, as parameters of points."""
+        return {name: getattr(self.settings, name) for name in names.split()}
+
+    def shared(self, *without: str) -> dict[str, Any]:
+        """Return the seed and all settings but some, as parameters of points."""
+        names = " ".join(name for name in vars(self.settings) if name not in without)
+        return {"seed": self.seed, **self.picked(names)}
 
     @abstractmethod
     def measures(self) -> Sequence[Measure]:

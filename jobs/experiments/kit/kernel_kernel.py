@@ -9,8 +9,9 @@ ways.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,51 +19,31 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from bagbasis import Bags, BagStore, Box, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
+from bagbasis.core.arrays import Floats
 from bagbasis.embeddings import Embedding, ProjectionSpec
 from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.execution.worker_threads import kernel_threads
 
-from ....core.arrays import Floats
-from ...configs.config import Section
 from .learning import Learner, Training, count
 from .timing import least_in_turn
 
+N_QUERIES = 256  # bags predicted at once where batches are timed
 QUERIES_PER_CALL = 256  # of the smoother: its exponents stay in the cache
 BAGS_AT_ONCE = 8192  # training bags that a lean smoother embeds at a time
 N_ROUNDS = 15  # of timing
 _REACH = 2.65  # in units of 1 / πh: functions that are damped to 3 % and more are kept
 
 
-class CandidateGrids(Section):
-    """What both estimators may choose from.
+Grids = Mapping[str, Any]
+"""What both may choose from, in a scale's YAML.
 
-    Attributes
-    ----------
-    n_per_dim : list of int
-        Functions per dimension of the 2BE's first basis.
-    multipliers : list of float
-        σ over the median distance.
-    alphas_a_bag : [lo, hi]
-        Decimal exponents of λ / N; two values a decade.
-    bandwidths : list of float
-        Bandwidths of kernel density estimates, as shares of the box's side.
-    n_features : int
-        D of the 2BE.
-    n_choose, choose_features : int
-        Bags, and D, that the bases are chosen with.
-    precision : {"float32", "float64"}
-        Precision of the 2BE. Where labels have next to no noise the best λ lies below what the
-        products of float32 resolve.
-    """
-
-    n_per_dim: list[int]
-    multipliers: list[float]
-    alphas_a_bag: list[float]
-    bandwidths: list[float]
-    n_features: int
-    n_choose: int
-    choose_features: int = 512
-    precision: str = "float32"
+``n_per_dim``, functions per dimension of the 2BE's first basis; ``multipliers``, σ over the median
+distance; ``alphas_a_bag``, the least and the largest decimal exponent of λ / N, of which there are
+two values a decade; ``bandwidths`` of kernel density estimates, as shares of the box's side;
+``n_features``, D of the 2BE; ``n_choose`` and ``choose_features``, the bags, and D, that the bases
+are chosen with; ``precision`` of the 2BE: where labels have next to no noise the best λ lies below
+what the products of float32 resolve.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,9 +54,9 @@ class Fitted:
     choice: dict[str, Any]
 
 
-def fit_double_basis(training: Training, few: Training, c: CandidateGrids, seed: int) -> Fitted:
+def fit_double_basis(training: Training, few: Training, grids: Grids, seed: int) -> Fitted:
     """Return the 2BE of the best first basis, kernel width and penalty."""
-    begun = time.perf_counter()
+    begun, c = time.perf_counter(), SimpleNamespace(**grids)
     learner = Learner(DoubleBasisRegressor, seed, "gcv", c.precision)
     lo, hi = c.alphas_a_bag
     alphas = 10.0 ** np.arange(lo, hi + 0.25, 0.5)
@@ -91,11 +72,11 @@ def fit_double_basis(training: Training, few: Training, c: CandidateGrids, seed:
     return Fitted(model, choice)
 
 
-def fit_kernel_kernel(training: Training, few: Training, c: CandidateGrids) -> Fitted:
+def fit_kernel_kernel(training: Training, few: Training, grids: Grids) -> Fitted:
     """Return the Kernel-Kernel estimator of the best bandwidths; embeddings are kept in memory."""
     begun = time.perf_counter()
     scores = []
-    for bandwidth in c.bandwidths:
+    for bandwidth in grids["bandwidths"]:
         smoother = KernelSmoother(KernelDensityEmbedding(bandwidth)).fit(*few)
         scores.append((float(smoother.bandwidth_scores_.min()), bandwidth))
     bandwidth = min(scores)[1]
@@ -148,22 +129,17 @@ class LeanSmoother:
         return answer
 
     def _embed(self, bags: Bags) -> NDArray[Any]:
-        rows: NDArray[Any] = self._smoother.features_.embed(bags, self._smoother.precision)[0]
-        return rows
+        return self._smoother.features_.embed(bags, self._smoother.precision)[0]
 
 
 def measure_times(
-    model: DoubleBasisRegressor,
-    smoother: KernelSmoother,
-    training: Training,
-    test: Bags,
-    n_queries: int,
+    model: DoubleBasisRegressor, smoother: KernelSmoother, training: Training, test: Bags
 ) -> dict[str, Any]:
-    """Time queries from points to targets, in memory: many bags per call, and one.
+    """Time queries from points to targets, in memory: `N_QUERIES` bags per call, and one.
 
     ``training`` is what the smoother was fitted to.
     """
-    batch, single, lean = test[:n_queries], test[:1], LeanSmoother(smoother, training)
+    batch, single, lean = test[:N_QUERIES], test[:1], LeanSmoother(smoother, training)
     calls: dict[str, Callable[[], Any]] = {
         "2be_batch": lambda: model.predict(batch),
         "kk_batch": lambda: smooth(smoother, batch),

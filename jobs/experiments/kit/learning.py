@@ -1,4 +1,4 @@
-"""Double-Basis models whose embedding, σ and λ are chosen from lists, on training bags alone."""
+"""Models whose embedding, σ and λ are chosen from lists, on training bags alone, and `GramPeer`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.kernel_ridge import KernelRidge
 
 from bagbasis import (
     Bags,
@@ -26,8 +28,7 @@ from bagbasis import (
 from bagbasis.core.arrays import Floats
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.datasets import Dataset
-
-from ...configs.config import Section
+from bagbasis.densities import PSDRepair, divergence_matrix, kernel_matrix, median_scale
 
 Training = tuple[Bags | BagStore, Any]
 """Bags with their targets, or a store with its own and None."""
@@ -39,19 +40,9 @@ AROUND = (0.1, 10**-0.5, 1.0, 10**0.5)  # of the penalty per bag that few bags c
 
 @dataclass(frozen=True)
 class _Choice:
-    """What was chosen.
+    """What was chosen: σ over the median distance, and λ over the number of training bags.
 
-    Attributes
-    ----------
-    embedding : an embedding
-    multiplier : float
-        σ over the median distance.
-    alpha_a_bag : float
-        λ over the number of training bags.
-    score : float
-        Error over the variance of the target.
-    seconds : float
-        For all that was compared.
+    ``score`` is the error over the variance of the target, ``seconds`` those of all comparisons.
     """
 
     embedding: BaseEstimator
@@ -144,45 +135,41 @@ def count(bags: Bags | BagStore) -> int:
     return bags.n_bags if isinstance(bags, BagStore) else len(bags)
 
 
-class Geometries(Section):
-    """Candidates of the embeddings that 001, §5 compares, in a scale's YAML.
+def geometries(
+    values: Mapping[str, Sequence[Any]],
+    common: Mapping[str, Any],
+    hdd: Mapping[str, Any],
+    tv: Mapping[str, Any],
+    n_mmd: int,
+) -> dict[str, list[BaseEstimator]]:
+    """Return the embeddings that 001, §5 compares, candidates by method.
 
-    Density bandwidths of HDDs, functions per dimension of projections, bins per dimension of
-    histograms, and bandwidths of the point kernel of mean maps.
+    Parameters
+    ----------
+    values : mapping
+        Candidates in a scale's YAML: density bandwidths of HDDs, functions per dimension of
+        projections, bins per dimension of histograms, and bandwidths of the point kernel of mean
+        maps ("mean_map").
+    common, hdd, tv : mapping
+        Parameters of all embeddings, of JS and Hellinger, and of TV.
+    n_mmd : int
+        Features of the mean map, which takes all dimensions at once.
     """
+    whole = {key: value for key, value in common.items() if key != "marginals"}
 
-    bandwidths: list[float]
-    functions: list[int]
-    bins: list[int]
-    mean_map: list[float]
+    def hdds(distance: str, more: Mapping[str, Any]) -> list[BaseEstimator]:
+        return [HDDEmbedding(distance, bandwidth=h, **more, **common) for h in values["bandwidths"]]
 
-    def methods(
-        self, common: Mapping[str, Any], hdd: Mapping[str, Any], tv: Mapping[str, Any], n_mmd: int
-    ) -> dict[str, list[BaseEstimator]]:
-        """Return the embeddings to choose from, by method.
-
-        Parameters
-        ----------
-        common, hdd, tv : mapping
-            Parameters of all embeddings, of JS and Hellinger, and of TV.
-        n_mmd : int
-            Features of the mean map, which takes all dimensions at once.
-        """
-        whole = {key: value for key, value in common.items() if key != "marginals"}
-
-        def hdds(distance: str, more: Mapping[str, Any]) -> list[BaseEstimator]:
-            return [HDDEmbedding(distance, bandwidth=h, **more, **common) for h in self.bandwidths]
-
-        return {
-            "JS": hdds("js", hdd),
-            "Hellinger": hdds("hellinger", hdd),
-            "TV": hdds("tv", tv),
-            "L2": [ProjectionEmbedding(n_per_dim=k, **common) for k in self.functions],
-            "MMD": [
-                MeanMapEmbedding(n_features=n_mmd, bandwidth=h, **whole) for h in self.mean_map
-            ],
-            "Hist JS": [HistogramEmbedding(distance="js", n_bins=k, **common) for k in self.bins],
-        }
+    return {
+        "JS": hdds("js", hdd),
+        "Hellinger": hdds("hellinger", hdd),
+        "TV": hdds("tv", tv),
+        "L2": [ProjectionEmbedding(n_per_dim=k, **common) for k in values["functions"]],
+        "MMD": [
+            MeanMapEmbedding(n_features=n_mmd, bandwidth=h, **whole) for h in values["mean_map"]
+        ],
+        "Hist JS": [HistogramEmbedding(distance="js", n_bins=k, **common) for k in values["bins"]],
+    }
 
 
 def describe(embedding: BaseEstimator) -> dict[str, Any]:
@@ -192,9 +179,22 @@ def describe(embedding: BaseEstimator) -> dict[str, Any]:
     return {"embedding": type(embedding).__name__, **params}
 
 
-def describe_all(methods: Mapping[str, Sequence[BaseEstimator]]) -> dict[str, list[dict[str, Any]]]:
-    """`describe` of the candidates of each method."""
-    return {name: [describe(each) for each in candidates] for name, candidates in methods.items()}
+def describe_all(methods: Mapping[str, Sequence[BaseEstimator]]) -> list[tuple[str, list[Any]]]:
+    """Return methods with `describe` of their candidates: an axis of "method candidates"."""
+    return [(name, [describe(each) for each in of]) for name, of in methods.items()]
+
+
+def constant_of(y: NDArray[Any], is_class: bool) -> Any:  # noqa: ANN401 - a label
+    """Return the best constant prediction: the most frequent class, or the mean."""
+    if not is_class:
+        return y.mean()
+    values, counts = np.unique(y, return_counts=True)
+    return values[counts.argmax()]
+
+
+def random_feature_rows(model: Model, bags: Bags) -> Floats:
+    """Return what a model is linear in, (n_bags, D) in double precision."""
+    return np.concatenate([z.copy() for _, z, _ in model.features_.blocks(bags, "float64")])
 
 
 def errors(predicted: Floats, y: Floats) -> dict[str, float]:
@@ -220,3 +220,73 @@ def draw_from(dataset: Dataset, n_bags: int | None = None) -> tuple[Bags, Floats
     bags = concatenate([block for block, _ in blocks])
     y = np.concatenate([targets for _, targets in blocks])[:n]
     return bags[:n], y[:, 0] if y.shape[1] == 1 else y
+
+
+@dataclass(frozen=True)
+class GramPeer:
+    """Kernel ridge regression with exp(−KL / 2σ²), KL symmetrised, from k-NN distances.
+
+    001, §5 ("KL"): the fourth neighbour, indefinite matrices projected to the cone of positive
+    semidefinite ones. scikit-learn's `KernelRidge` on centred targets, of which there may be
+    several columns (one a class).
+
+    Attributes
+    ----------
+    multipliers : sequence of float
+        σ over the median, to choose from with a tenth of the training bags.
+    alphas : sequence of float
+        λ, to choose from likewise.
+    """
+
+    multipliers: Sequence[float] = (0.06, 0.125, 0.25, 0.5, 1.0, 2.0)
+    alphas: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+    n_neighbours: int = 4
+
+    def predict(self, training: Bags, targets: Floats, test: Bags) -> tuple[Floats, dict[str, Any]]:
+        """Predict for the test bags, and say what was chosen.
+
+        Parameters
+        ----------
+        targets : float64, shape (N, t)
+
+        Returns
+        -------
+        predictions : float64, shape (n_test, t)
+        choice : dict
+        """
+        k = self.n_neighbours
+        own = divergence_matrix(training, divergence="symmetric_kl", k=k)
+        cross = divergence_matrix(test, training, divergence="symmetric_kl", k=k)
+        return self.predict_from(own, cross, targets)
+
+    def predict_from(
+        self, own: Floats, cross: Floats, targets: Floats
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Predict from squared distances of any kind, see `predict`.
+
+        Parameters
+        ----------
+        own : float64, shape (N, N)
+            Divergences of the training bags from each other.
+        cross : float64, shape (n_test, N)
+        targets : float64, shape (N, t)
+        """
+        median, n_fit = median_scale(own), len(targets) - len(targets) // 10
+        few, held_out = slice(None, n_fit), slice(n_fit, None)
+
+        def error(choice: tuple[float, float]) -> float:
+            scale, known = choice[0] * median, (own[few, few], own[held_out, few], targets[few])
+            return float(((_predictions(*known, scale, choice[1]) - targets[held_out]) ** 2).mean())
+
+        multiplier, alpha = min(product(self.multipliers, self.alphas), key=error)
+        predictions = _predictions(own, cross, targets, multiplier * median, alpha)
+        return predictions, {"multiplier": multiplier, "alpha": alpha}
+
+
+def _predictions(own: Floats, cross: Floats, targets: Floats, scale: float, alpha: float) -> Floats:
+    repair = PSDRepair("clip")
+    kernel = repair.fit_transform(kernel_matrix(own, scale))
+    rows = repair.transform(kernel_matrix(cross, scale))
+    mean = targets.mean(axis=0)
+    model = KernelRidge(alpha=alpha, kernel="precomputed").fit(kernel, targets - mean)
+    return model.predict(rows) + mean

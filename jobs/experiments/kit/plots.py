@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from ...pictures.evaluation import new_figure
 PANEL = (5.0, 4.2)  # inches
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Picture(ABC):
     """A file with a panel per value of a column.
 
@@ -47,6 +47,7 @@ class Picture(ABC):
 
     file: str
     y: str | tuple[str, ...]
+    _: KW_ONLY
     measure: str = ""
     panels: str = ""
     by: str = ""

@@ -28,7 +28,7 @@ from .machine import machine, versions
 RESULT, TABLE, _POINTS = "result.json", "table.md", "points"
 
 
-def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, Any]:
+def run_experiment(experiment: Experiment, console: Terminal) -> dict[str, Any]:
     """Measure the points that are not on disk yet, write the report, and return it.
 
     A stored point is used again if experiment, seed, parameters, machine and versions of packages
@@ -63,7 +63,7 @@ def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, 
     return _report(experiment, results, where, console)
 
 
-def point_path(experiment: Experiment[Any], point: Point, where: Mapping[str, Any]) -> Path:
+def point_path(experiment: Experiment, point: Point, where: Mapping[str, Any]) -> Path:
     """Return the file of a point; its name is made from all that decides the result."""
     key = {"experiment": experiment.name, "seed": experiment.seed, "params": point.params, **where}
     slug = re.sub(r"[^a-z0-9]+", "-", point.label.lower()).strip("-")
@@ -114,7 +114,7 @@ def read_report(folder: Path) -> tuple[dict[str, Any], list[Result]]:
 
 
 def _render(
-    experiment: Experiment[Any], tables: Sequence[ResultTable], report: Mapping[str, Any]
+    experiment: Experiment, tables: Sequence[ResultTable], report: Mapping[str, Any]
 ) -> str:
     """Render tables, links to the pictures, and where it was measured."""
     parts = [f"# {experiment.title}", introduction(experiment, report)]
@@ -131,7 +131,7 @@ def _render(
     return "\n\n".join(parts) + "\n"
 
 
-def introduction(experiment: Experiment[Any], report: Mapping[str, Any]) -> str:
+def introduction(experiment: Experiment, report: Mapping[str, Any]) -> str:
     """Return where the paper has the experiment, how to run it, and how large it was."""
     return (
         f"{experiment.source}, `bags experiment {experiment.name} --scale {report['scale']}`. "
@@ -140,10 +140,7 @@ def introduction(experiment: Experiment[Any], report: Mapping[str, Any]) -> str:
 
 
 def _report(
-    experiment: Experiment[Any],
-    results: Sequence[Result],
-    where: Mapping[str, Any],
-    console: Terminal,
+    experiment: Experiment, results: Sequence[Result], where: Mapping[str, Any], console: Terminal
 ) -> dict[str, Any]:
     rows = frame(results)
     pictures = [

@@ -15,7 +15,7 @@ from bagbasis import KernelSmoother, ProjectionEmbedding, TripleBasisRegressor
 from bagbasis.core.arrays import Floats
 
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.experiment import Experiment, Measure, Params
 from ..kit.plots import GroupedBars
 
 _METHODS = ("BagDensity", "Triple-Basis", "smoother", "truth")
@@ -24,29 +24,17 @@ _BOX = 4.0  # each way
 TENSOR_DIMS = 3  # up to which a series has all products of cosines; beyond, those of norm up to 2
 
 
-class Sizes(Scale):
-    """Dimensions, numbers of bags and points, and steps and widths of the networks."""
-
-    dims: list[int]
-    n_train: int
-    n_test: int
-    n_points: int
-    n_steps: int
-    n_hidden: int
-
-
-class BagDensities(Experiment[Sizes]):
+class BagDensities(Experiment):
     """A point is a dimension."""
 
     name = "bag-densities"
     title = "Densities of bags that were never seen"
     source = "004, §8.4.5"
-    kind = Sizes
     pictures = (
         GroupedBars(
-            file="likelihoods.png",
+            "likelihoods.png",
+            ("BagDensity", "Triple-Basis", "smoother", "truth"),
             x="d",
-            y=("BagDensity", "Triple-Basis", "smoother", "truth"),
             label="log density",
         ),
     )
@@ -112,8 +100,7 @@ class _Family:
         """Return m points of distribution i, within the box."""
         side = rng.choice([-1.0, 1.0], (m, 1))
         points = side * self.offsets[i] + self.scales[i] * rng.standard_normal((m, self.d))
-        inside: Floats = np.clip(points, -_BOX, _BOX)
-        return inside
+        return np.clip(points, -_BOX, _BOX)
 
     def log_density(self, i: int, x: Floats) -> Floats:
         """Return log p of distribution i at points."""
@@ -122,5 +109,4 @@ class _Family:
             for side in (-1, 1)
         ]
         constant = np.log(2) + self.d * np.log(self.scales[i, 0] * (2 * np.pi) ** 0.5)
-        density: Floats = np.logaddexp(*logs) - constant
-        return density
+        return np.logaddexp(*logs) - constant

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score
 from sklearn.svm import OneClassSVM
@@ -22,49 +21,31 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.core.arrays import Floats
+from bagbasis.core.arrays import Bools, Floats
 from bagbasis.datasets import Digits
 
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.learning import draw_from
+from ..kit.experiment import Experiment, Measure, Params, Settings
+from ..kit.learning import draw_from, random_feature_rows
 from ..kit.plots import GroupedBars
 
-_OURS = ("leverage", "Mahalanobis of features", "Mahalanobis of coefficients")
-_PEERS = ("one-class SVM, our Gram", "isolation forest, moments")
 _ALPHA = 1e-3  # λ per bag, of the leverage
 _N_POINTS = 50
 _N_PICTURED = 6  # strangest bags
 _DIGITS = 10
 
 
-class Sizes(Scale):
-    """Numbers of bags, the fraction of anomalies, and sizes of the methods."""
-
-    n_train: int
-    n_test: int
-    n_repeats: int
-    share: float
-    n_per_dim: int
-    n_features: int
-    n_trees: int
-
-
-class Anomalies(Experiment[Sizes]):
+class Anomalies(Experiment):
     """A point is one set of bags with all methods."""
 
     name = "anomalies"
     title = "Collective anomalies among bags"
     source = "000, ch. 1, and 004, §8.4.4"
-    kind = Sizes
-    pictures = (
-        GroupedBars(file="precision.png", x="data", y="precision.*", label="average precision"),
-    )
+    pictures = (GroupedBars("precision.png", "precision.*", x="data", label="average precision"),)
 
     def measures(self) -> list[Measure]:
         over = {"data": list(_DATA), "repeat": range(self.settings.n_repeats)}
-        shared = {"seed": self.seed, **dict(self.settings)}
-        return [Measure("", self._scores, "{data} {repeat}", over, shared)]
+        return [Measure("", self._scores, "{data} {repeat}", over, self.shared())]
 
     def _scores(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the average precision of each method, and the strangest bags."""
@@ -73,7 +54,7 @@ class Anomalies(Experiment[Sizes]):
         planted, bags = parts[1], _DATA[p["data"]](np.concatenate(parts), rng)
         train, test = bags[: s.n_train], bags[s.n_train :]
         scores = score_bags(train, test, s, self.seed)
-        worst = np.argsort(-scores[_OURS[0]])[: _N_PICTURED if p["repeat"] == 0 else 0]
+        worst = np.argsort(-scores["leverage"])[: _N_PICTURED if p["repeat"] == 0 else 0]
         return {
             "precision": {
                 n: average_precision_score(planted, method_scores)
@@ -86,7 +67,7 @@ class Anomalies(Experiment[Sizes]):
         }
 
 
-def score_bags(train: Bags, test: Bags, sizes: Sizes, seed: int) -> dict[str, Floats]:
+def score_bags(train: Bags, test: Bags, sizes: Settings, seed: int) -> dict[str, Floats]:
     """Return how strange each test bag is, by methods fitted to the training bags alone."""
     first = ProjectionEmbedding(n_per_dim=sizes.n_per_dim, box=[(0, 1)] * train.n_dims)
     second = RandomFourierFeatures(n_features=sizes.n_features, seed=seed)
@@ -95,33 +76,22 @@ def score_bags(train: Bags, test: Bags, sizes: Sizes, seed: int) -> dict[str, Fl
     of_features = DoubleBasisRegressor(first, second, **fixed).fit(train, nothing)
     of_coefficients = DoubleBasisRegressor(first, False, **fixed).fit(train, nothing)
     scores = of_features.bag_scores(test)
-    z, new = (_rows(of_features, bags) for bags in (train, test))
+    z, new = (random_feature_rows(of_features, bags) for bags in (train, test))
     machine = OneClassSVM(kernel="precomputed").fit(z @ z.T)  # ν = .5 found no less than .05
     moments = MomentsEmbedding(dtype="float64").fit(train)
     forest = IsolationForest(n_estimators=sizes.n_trees, random_state=seed).fit(
         moments.transform(train)
     )
-    return dict(
-        zip(
-            (*_OURS, *_PEERS),
-            (
-                scores.leverage,
-                scores.mahalanobis,
-                of_coefficients.bag_scores(test).mahalanobis,
-                -machine.decision_function(new @ z.T),
-                -forest.score_samples(moments.transform(test)),
-            ),
-            strict=True,
-        )
-    )
+    return {
+        "leverage": scores.leverage,
+        "Mahalanobis of features": scores.mahalanobis,
+        "Mahalanobis of coefficients": of_coefficients.bag_scores(test).mahalanobis,
+        "one-class SVM, our Gram": -machine.decision_function(new @ z.T),
+        "isolation forest, moments": -forest.score_samples(moments.transform(test)),
+    }
 
 
-def _rows(model: DoubleBasisRegressor, bags: Bags) -> Floats:
-    blocks = [z.copy() for _, z, _ in model.features_.blocks(bags, "float64")]
-    return np.concatenate(blocks)
-
-
-Planted = NDArray[np.bool_]
+Planted = Bools
 
 
 def _moved(planted: Planted, rng: np.random.Generator) -> Bags:

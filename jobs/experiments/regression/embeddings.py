@@ -37,8 +37,8 @@ from ...configs.search_sections import labels_of
 from ...configs.sections import section_of
 from ...terminal import Callback
 from ..data.samples import Patches
-from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.learning import draw_from
+from ..kit.experiment import Experiment, Measure, Params
+from ..kit.learning import constant_of, draw_from
 from ..kit.plots import GroupedBars
 
 _Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
@@ -51,31 +51,15 @@ PER_GROUP, _SPREAD = 3, 0.5  # bags of a group, and the deviation of its effect
 _VALIDATION = 0.3  # of the bags: few are held out otherwise
 
 
-class Sizes(Scale):
-    """Numbers of bags, and sizes of the embeddings and of the methods they are compared with."""
-
-    n_train: int
-    n_test: int
-    n_features: int
-    n_trees: int
-    network_steps: int
-    multipliers: list[float]
-
-
-class Embeddings(Experiment[Sizes]):
+class Embeddings(Experiment):
     """A point is a set of bags with all methods."""
 
     name = "embeddings"
     title = "Which embedding, chosen by bags held out"
-    source = "Not in the papers"
-    kind = Sizes
-    pictures = (
-        GroupedBars(file="embeddings.png", y="methods.*.error", panels="data", label="error"),
-    )
+    pictures = (GroupedBars("embeddings.png", "methods.*.error", panels="data", label="error"),)
 
     def measures(self) -> list[Measure]:
-        shared = {"seed": self.seed, **dict(self.settings)}
-        return [Measure("", self._errors, "{data}", {"data": list(DATA)}, shared)]
+        return [Measure("", self._errors, "{data}", {"data": list(DATA)}, self.shared())]
 
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return test losses' means and how far each method is behind auto."""
@@ -111,22 +95,17 @@ class Embeddings(Experiment[Sizes]):
         losses = {
             n: _losses(prediction.ravel(), y[test], is_class) for n, prediction in predicted.items()
         }
+        constant = np.full(len(y[test]), constant_of(y[train], is_class))
+        methods = {}
+        for name, each in losses.items():
+            behind, se = difference(losses[_AUTO], each, groups[test])
+            methods[name] = {"behind": behind, "se": se, "error": float(each.values.mean())}
         winner = tuned.candidates[tuned.winner]
         sections = [section_of(embedding) for embedding in tuned.embeddings]
         return {
             "winner": labels_of(sections)[winner.embedding],
-            "constant": float(_constant(y[train], y[test], is_class)),
-            "methods": {
-                name: dict(
-                    zip(
-                        ("behind", "se"),
-                        difference(losses[_AUTO], method_losses, groups[test]),
-                        strict=True,
-                    ),
-                    error=float(method_losses.values.mean()),
-                )
-                for name, method_losses in losses.items()
-            },
+            "constant": float(_losses(constant, y[test], is_class).values.mean()),
+            "methods": methods,
         }
 
 
@@ -154,13 +133,6 @@ def _network(is_class: bool, n_steps: int, seed: int) -> Any:  # noqa: ANN401 - 
 def _losses(predicted: NDArray[Any], y: NDArray[np.float64], is_class: bool) -> Losses:
     values = (predicted != y).astype(float) if is_class else (predicted - y) ** 2
     return Losses(np.arange(len(y)), values, np.ones(len(y)))
-
-
-def _constant(train: NDArray[np.float64], test: NDArray[np.float64], is_class: bool) -> float:
-    if is_class:
-        values, counts = np.unique(train, return_counts=True)
-        return float((test != values[counts.argmax()]).mean())
-    return float(((test - train.mean()) ** 2).mean())
 
 
 def _digits(n: int, seed: int) -> _Labelled:

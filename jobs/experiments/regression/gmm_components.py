@@ -12,67 +12,36 @@ from typing import Any
 import numpy as np
 
 from bagbasis import Bags, DoubleBasisRegressor
+from bagbasis.core.arrays import Floats
 from bagbasis.datasets import GMMComponents
 
-from ....core.arrays import Floats
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.gram_peer import GramPeer
-from ..kit.learning import Geometries, Learner, describe_all, draw_from, errors
+from ..kit.experiment import Experiment, Measure, Params
+from ..kit.learning import GramPeer, Learner, describe_all, draw_from, errors, geometries
 from ..kit.plots import Curves
-from .mixture_order import CRITERIA, orders_by_criteria
+from .over_sizes import CRITERIA, MAX_COMPONENTS, orders_by_criteria
 
-_MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
 DATASET_BOX = [(-10, 10)] * 2  # of the dataset
 
 _Labelled = tuple[Bags, Floats]
 
 
-class Sizes(Scale):
-    """Numbers of points and bags, and sizes of each method."""
-
-    n_points: list[int]
-    n_train: list[int]
-    n_test: int
-    n_features: int
-    n_choose: int
-    choose_features: int
-    multipliers: list[float]
-    kl: dict[int, list[int]]
-    n_em: dict[int, int]
-    geometries: Geometries
-
-    @property
-    def methods(self) -> dict[str, list[Any]]:
-        """The embeddings to choose from, by method."""
-        return self.geometries.methods({"box": DATASET_BOX}, {}, {"n_per_dim": 10, "grid": 40}, 512)
-
-
-class ComponentCounting(Experiment[Sizes]):
+class ComponentCounting(Experiment):
     """A point is a method at a number of points per bag."""
 
     name = "gmm-components"
     title = "Counting the components of a mixture"
     source = "001, §5.2"
-    kind = Sizes
     pictures = (
-        Curves(
-            file="components.png", measure="2be", y="sizes.rmse", by="method", panels="n_points"
-        ),
+        Curves("components.png", "sizes.rmse", measure="2be", by="method", panels="n_points"),
     )
 
     def measures(self) -> list[Measure]:
         s = self.settings
         data = {"n_test": s.n_test, "largest": s.n_train[-1]}
-        shared = {
-            "n_train": s.n_train,
-            "n_choose": s.n_choose,
-            "n_features": s.n_features,
-            "choose_features": s.choose_features,
-            "multipliers": s.multipliers,
-        }
+        shared = self.picked("n_train n_choose n_features choose_features multipliers")
         n_points = {"n_points": s.n_points}
-        methods = {"method candidates": list(describe_all(s.methods).items())}
+        methods = {"method candidates": describe_all(self._methods())}
         kl = {"n_points n_kl_train n_kl_test": [(n, *sizes) for n, sizes in s.kl.items()]}
         em = {"n_points n_em": list(s.n_em.items())}
         return [
@@ -82,6 +51,10 @@ class ComponentCounting(Experiment[Sizes]):
             Measure("kl", self._by_gram, "KL, n {n_points}", kl, data),
             Measure("em", self._by_em, "AIC and BIC, n {n_points}", em, data),
         ]  # fmt: skip
+
+    def _methods(self) -> dict[str, list[Any]]:
+        tv = {"n_per_dim": 10, "grid": 40}
+        return geometries(self.settings.geometries, {"box": DATASET_BOX}, {}, tv, 512)
 
     def _data(self, p: Params) -> tuple[_Labelled, _Labelled]:
         """Training and test bags, which come first; their numbers of components."""
@@ -99,7 +72,7 @@ class ComponentCounting(Experiment[Sizes]):
         s, (train, test) = self.settings, self._data(p)
         learner = Learner(DoubleBasisRegressor, self.seed)
         few = train[0][: s.n_choose], train[1][: s.n_choose]
-        choice = learner.choose(s.methods[p["method"]], s.multipliers, few, s.choose_features)
+        choice = learner.choose(self._methods()[p["method"]], s.multipliers, few, s.choose_features)
         sizes = []
         for done, n in enumerate(s.n_train):
             begun = time.perf_counter()
@@ -118,7 +91,7 @@ class ComponentCounting(Experiment[Sizes]):
         predicted, choice = GramPeer().predict(few[0], few[1][:, None], queries)
         seconds = time.perf_counter() - begun
         learner = Learner(DoubleBasisRegressor, self.seed)
-        js = learner.choose(s.methods["JS"], s.multipliers, few, s.choose_features)
+        js = learner.choose(self._methods()["JS"], s.multipliers, few, s.choose_features)
         begun = time.perf_counter()
         beside = learner.fit_choice(js, few, s.n_features).predict(queries)
         js_seconds = time.perf_counter() - begun
@@ -133,7 +106,7 @@ class ComponentCounting(Experiment[Sizes]):
         n, (_, test) = p["n_em"], self._data(p)
         begun, orders = time.perf_counter(), []
         for i in range(n):
-            orders.append(orders_by_criteria(test[0][i], _MAX_COMPONENTS, self.seed))
+            orders.append(orders_by_criteria(test[0][i], MAX_COMPONENTS, self.seed))
             progress(i + 1, n)
         seconds = time.perf_counter() - begun
         scores = {

@@ -17,63 +17,34 @@ import numpy as np
 from typing_extensions import override
 
 from bagbasis import Bags, DoubleBasisClassifier
+from bagbasis.core.arrays import Floats
 from bagbasis.datasets import Digits
 from bagbasis.datasets.digits import MAX_INTENSITY, SIDE
 
-from ....core.arrays import Floats
-from ...configs.config import Section
 from ...terminal import Callback
 from ..data.cifar10 import CIFAR10
-from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.gram_peer import GramPeer
-from ..kit.learning import Geometries, Learner, describe_all, draw_from
+from ..kit.experiment import Experiment, Measure, Params, Settings
+from ..kit.learning import GramPeer, Learner, describe_all, draw_from, geometries
 from ..kit.plots import Curves
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
 _Labelled = tuple[Bags, Floats]
 
 
-class Task(Section):
-    """One kind of images, see ``configs/experiments/images.yaml``."""
-
-    images: str
-    n_train: list[int]
-    n_splits: int
-    n_features: int
-    n_choose: int
-    choose_features: int
-    multipliers: list[float]
-    kl_splits: int
-    n_per_dim: int
-    geometries: Geometries
-
-    @property
-    def methods(self) -> dict[str, list[Any]]:
-        """The embeddings to choose from, by method."""
-        n_per_dim = {"n_per_dim": self.n_per_dim}
-        return self.geometries.methods({}, n_per_dim, n_per_dim, 1024)
-
-
-class Tasks(Scale):
-    """The tasks of a scale, by name."""
-
-    tasks: dict[str, Task]
-
-
-class ImageClasses(Experiment[Tasks]):
+class ImageClasses(Experiment):
     """A point is a method on one kind of images, over all splits."""
 
     name = "images"
     title = "Classifying images by the distribution of their pixels"
     source = "001, §5.3"
-    kind = Tasks
-    pictures = (Curves(file="accuracies.png", y="accuracies", by="method", panels="images"),)
+    pictures = (Curves("accuracies.png", "accuracies", by="method", panels="images"),)
 
     @cached_property
-    def tasks(self) -> dict[str, Task]:
+    def tasks(self) -> dict[str, Settings]:
         """The tasks whose images are on this machine."""
-        every = self.settings.tasks.items()
-        return {k: t for k, t in every if t.images == "digits" or cifar_folder().is_dir()}
+        every = {name: Settings(**task) for name, task in self.settings.tasks.items()}
+        here = cifar_folder().is_dir()
+        return {name: t for name, t in every.items() if t.images == "digits" or here}
 
     @property
     @override
@@ -85,18 +56,12 @@ class ImageClasses(Experiment[Tasks]):
     def measures(self) -> list[Measure]:
         listed = []
         for name, task in self.tasks.items():
-            shared = {
-                "images": name,
-                "n_train": task.n_train,
-                "n_splits": task.n_splits,
-                "n_features": task.n_features,
-            }
-            choosing = {
-                "choose_features": task.choose_features,
-                "n_choose": task.n_choose,
-                "multipliers": task.multipliers,
-            }
-            methods = {"method candidates": list(describe_all(task.methods).items())}
+            shared, choosing = (
+                {key: vars(task)[key] for key in keys.split()}
+                for keys in ("n_train n_splits n_features", "choose_features n_choose multipliers")
+            )
+            shared["images"] = name
+            methods = {"method candidates": describe_all(_methods(task))}
             label = "{images}, {method}"
             listed.append(Measure("", self._double_basis, label, methods, {**shared, **choosing}))
             if task.kl_splits:
@@ -124,7 +89,7 @@ class ImageClasses(Experiment[Tasks]):
             "n_test": len(test[1]),
         }
 
-    def split_of(self, task: Task, split: int) -> tuple[_Labelled, _Labelled]:
+    def split_of(self, task: Settings, split: int) -> tuple[_Labelled, _Labelled]:
         """Training images in random order, and test images; only the digits' depend on the seed."""
         seed, folder = 100 * self.seed + split, str(cifar_folder())
         digits = task.images == "digits"
@@ -141,7 +106,7 @@ class ImageClasses(Experiment[Tasks]):
 
         def of_split(train: _Labelled, test: _Labelled) -> dict[str, Any]:
             few = train[0][: task.n_choose], train[1][: task.n_choose]
-            candidates = task.methods[p["method"]]
+            candidates = _methods(task)[p["method"]]
             choice = learner.choose(candidates, task.multipliers, few, task.choose_features)
             accuracies, seconds = [], []
             for n in task.n_train:
@@ -173,6 +138,12 @@ class ImageClasses(Experiment[Tasks]):
             return {"accuracies": [accuracy], "seconds": [seconds], "choice": choice}
 
         return self._over_splits(p, task.kl_splits, of_split, progress)
+
+
+def _methods(task: Settings) -> dict[str, list[Any]]:
+    """Return the embeddings to choose from, by method."""
+    n_per_dim = {"n_per_dim": task.n_per_dim}
+    return geometries(task.geometries, {}, n_per_dim, n_per_dim, 1024)
 
 
 def _spread(bags: Bags, seed: int) -> Bags:

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bagbasis import DoubleBasisRegressor
-from bagbasis.core.arrays import Floats, Integers
+from bagbasis.core.arrays import Bools, Floats, Integers
 
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Result, ResultTable, Scale
+from ..kit.experiment import Experiment, Measure, Params, Result, ResultTable
 from ..kit.frame import as_table, frame
 from ..kit.plots import Curves
 
@@ -69,7 +68,7 @@ def _noise_of(means: Floats) -> Floats:
     return np.where(means > EDGE, _QUIET + LOUD, _QUIET)
 
 
-def _inside_quantiles(bags: Sequence[Floats], labels: Floats) -> NDArray[np.bool_]:
+def _inside_quantiles(bags: Sequence[Floats], labels: Floats) -> Bools:
     """Return which labels of waves are between the quantiles of their distribution given a bag."""
     sizes = np.array([len(bag) for bag in bags])
     gaps = (np.array([bag.mean() for bag in bags])[:, None] - _MEANS) / _SPREAD
@@ -77,8 +76,7 @@ def _inside_quantiles(bags: Sequence[Floats], labels: Floats) -> NDArray[np.bool
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     below = ndtr((labels[:, None] - np.sin(3 * _MEANS)) / _noise_of(_MEANS))
     ranks = (weights * below).sum(axis=1) / weights.sum(axis=1)
-    inside: NDArray[np.bool_] = np.abs(ranks - 0.5) <= _COVERAGE / 2
-    return inside
+    return np.abs(ranks - 0.5) <= _COVERAGE / 2
 
 
 def _log_uniform(rng: np.random.Generator, n: int) -> Integers:
@@ -95,23 +93,16 @@ _SETS: Mapping[str, Callable[[np.random.Generator, int], _Drawn]] = {
 KNOWN = "unequal noise", "both"  # sets whose distribution of labels, given a bag, is known
 
 
-class Sizes(Scale):
-    """Draws of each set by its number of bags, and the number of test bags."""
-
-    n_draws: dict[str, int]
-    n_test: int
-
-
-class IntervalCoverage(Experiment[Sizes]):
+class IntervalCoverage(Experiment):
     """A point is one draw of a set, with the default and its intervals."""
 
     name = "interval-coverage"
     title = "Coverage of prediction intervals by size and noise"
-    source = "Not in the papers"
-    kind = Sizes
     pictures = (
-        Curves(file="coverage.png", y=("by size", "by noise"), panels="data", by="n_train",
-               label="coverage of a fifth"),
+        Curves(
+            "coverage.png", ("by size", "by noise"), panels="data", by="n_train",
+            label="coverage of a fifth",
+        ),
     )  # fmt: skip
 
     def measures(self) -> list[Measure]:
@@ -161,7 +152,7 @@ class IntervalCoverage(Experiment[Sizes]):
         return [as_table(title, pd.DataFrame(rows))]
 
 
-def _of_parts(inside: NDArray[np.bool_], values: Floats | Integers) -> list[float]:
+def _of_parts(inside: Bools, values: Floats | Integers) -> list[float]:
     """Return the shares in fifths of the bags by ascending values."""
     order = np.argsort(values, kind="stable")
     return [float(part.mean()) for part in np.array_split(inside[order], _N_PARTS)]

@@ -22,8 +22,8 @@ from bagbasis.data.labelled.labelled import box_of_bags
 from bagbasis.datasets import Digits, GMMComponents
 
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Scale
-from ..kit.learning import ALPHAS, Learner, Model, draw_from
+from ..kit.experiment import Experiment, Measure, Params, Settings
+from ..kit.learning import ALPHAS, Learner, Model, constant_of, draw_from, random_feature_rows
 from ..kit.plots import Curves, GroupedBars
 
 _MEDIAN, _TUNED, _LEARNED = _METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
@@ -32,17 +32,6 @@ SYNTHETIC = "6.4.1"
 TRUE_FREQUENCIES = 250  # that the synthetic responses are made of
 TEST_SHARE = 0.25  # of a bundled set
 LAGS = np.linspace(0, 8, 201)  # where kernels are compared
-
-
-class Sizes(Scale):
-    """Numbers of bags and features, and how often spectra are learnt."""
-
-    n_synthetic: int
-    n_bags: int
-    n_test: int
-    n_features: int
-    n_sweeps: int
-    n_repeats: int
 
 
 class SpectrumProblem(NamedTuple):
@@ -56,22 +45,20 @@ class SpectrumProblem(NamedTuple):
     is_class: bool = False
 
 
-class LearnedSpectrum(Experiment[Sizes]):
+class LearnedSpectrum(Experiment):
     """A point is one set of bags with all methods."""
 
     name = "learned-spectrum"
     title = "Frequencies that are learnt (BaNK)"
     source = "004, §6.4"
-    kind = Sizes
     pictures = (
-        GroupedBars(file="errors.png", x="data", y="error.*", label="error"),
-        Curves(file="kernel.png", y="drawn.*", where={"data": SYNTHETIC}),
+        GroupedBars("errors.png", "error.*", x="data", label="error"),
+        Curves("kernel.png", "drawn.*", where={"data": SYNTHETIC}),
     )
 
     def measures(self) -> list[Measure]:
         over = {"data": list(_DATA), "repeat": range(self.settings.n_repeats)}
-        shared = {"seed": self.seed, **dict(self.settings)}
-        return [Measure("", self._errors, "{data} {repeat}", over, shared)]
+        return [Measure("", self._errors, "{data} {repeat}", over, self.shared())]
 
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the error of each method on bags held out, over a constant's."""
@@ -92,7 +79,7 @@ class LearnedSpectrum(Experiment[Sizes]):
         return measured
 
 
-def fit_all(problem: SpectrumProblem, sizes: Sizes, seed: int) -> dict[str, Model]:
+def fit_all(problem: SpectrumProblem, sizes: Settings, seed: int) -> dict[str, Model]:
     """Return the model of each method; all choose λ by generalised cross-validation."""
     kind = DoubleBasisClassifier if problem.is_class else DoubleBasisRegressor
     learner = Learner(kind, seed, "gcv", "float64")
@@ -117,8 +104,7 @@ def _error(problem: SpectrumProblem, predicted: NDArray[Any]) -> float:
     truth, y = problem.truth, problem.y
     if not problem.is_class:
         return float(np.mean((predicted - truth) ** 2) / np.mean((truth - y.mean()) ** 2))
-    values, counts = np.unique(y, return_counts=True)
-    return float(np.mean(predicted != truth) / np.mean(truth != values[counts.argmax()]))
+    return float(np.mean(predicted != truth) / np.mean(truth != constant_of(y, True)))
 
 
 def _rms(values: Floats) -> float:
@@ -127,19 +113,17 @@ def _rms(values: Floats) -> float:
 
 def _true_kernel(lags: Floats) -> Floats:
     """Return 004, §6.4.1's: half its frequencies are N(0, ¼), half N(¾π, ¼)."""
-    kernel: Floats = np.exp(-(lags**2) / 8) * (0.5 + 0.5 * np.cos(0.75 * np.pi * lags))
-    return kernel
+    return np.exp(-(lags**2) / 8) * (0.5 + 0.5 * np.cos(0.75 * np.pi * lags))
 
 
 def _kernel(model: Model) -> Floats:
     """Return what features of a model make of distances: sines and cosines know no place."""
     points = Bags(LAGS[:, None], np.arange(len(LAGS) + 1))
-    z = np.concatenate([block.copy() for _, block, _ in model.features_.blocks(points, "float64")])
-    kernel: Floats = z @ z[0]
-    return kernel
+    z = random_feature_rows(model, points)
+    return z @ z[0]
 
 
-def _synthetic(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
+def _synthetic(sizes: Settings, rng: np.random.Generator) -> SpectrumProblem:
     omega = rng.choice([0, 0.75 * np.pi], TRUE_FREQUENCIES) + 0.5 * rng.standard_normal(
         TRUE_FREQUENCIES
     )
@@ -150,14 +134,14 @@ def _synthetic(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
     return _of_points(x, y, sizes.n_synthetic, truth=f)
 
 
-def _friedman(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
+def _friedman(sizes: Settings, rng: np.random.Generator) -> SpectrumProblem:
     n, seed = sizes.n_bags + sizes.n_test, int(rng.integers(2**31))
     x, y = datasets.make_friedman1(n, 10, noise=1.0, random_state=seed)
     return _of_points(x, y, sizes.n_bags)
 
 
 def _bundled(load: Callable[[], Any], is_class: bool) -> Callable[..., SpectrumProblem]:
-    def draw(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
+    def draw(sizes: Settings, rng: np.random.Generator) -> SpectrumProblem:
         dataset = load()
         order = rng.permutation(len(dataset.target))
         n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(order)))
@@ -176,7 +160,7 @@ def _of_points(
     return SpectrumProblem(first, bags[:n], y[:n], bags[n:], test, is_class)
 
 
-def _mixtures(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
+def _mixtures(sizes: Settings, rng: np.random.Generator) -> SpectrumProblem:
     data = GMMComponents(n_points=100, seed=int(rng.integers(2**31)))
     bags, y = draw_from(data, sizes.n_bags + sizes.n_test)
     n = sizes.n_bags
@@ -185,7 +169,7 @@ def _mixtures(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
     )
 
 
-def _digits(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
+def _digits(sizes: Settings, rng: np.random.Generator) -> SpectrumProblem:
     bags, y = draw_from(Digits(seed=int(rng.integers(2**31))))
     n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(y)))
     first = ProjectionEmbedding(n_per_dim=6, box=[(0, 1)] * bags.n_dims)
@@ -193,7 +177,7 @@ def _digits(sizes: Sizes, rng: np.random.Generator) -> SpectrumProblem:
 
 
 # By what people see: a problem of sizes and a generator
-_DATA: dict[str, Callable[[Sizes, np.random.Generator], SpectrumProblem]] = {
+_DATA: dict[str, Callable[[Settings, np.random.Generator], SpectrumProblem]] = {
     SYNTHETIC: _synthetic,
     "mixture counting": _mixtures,
     "digits": _digits,

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -29,13 +28,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from bagbasis import Bags
-from bagbasis.core.arrays import Floats
+from bagbasis.core.arrays import Floats, Integers
 from bagbasis.models.bag_summaries import MomentsAndExtremes
 from bagbasis.models.evaluation.forest import FEATURE_FRACTION
 
 from ..data.real.recipe import Kind, LabelledSet
 
-Splits = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+Splits = list[tuple[Integers, Integers]]
 
 INNER_FOLDS = 3
 _BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 5}  # sets are small
@@ -81,27 +80,20 @@ def _search(model: Any, grid: Mapping[str, Any], splits: Splits) -> GridSearchCV
 
 
 def _trees(
-    kinds: Mapping[Kind, Any],
-    train: LabelledSet,
-    test: Bags,
-    kind: Kind,
-    n_trees: int,
-    seed: int,
+    name: str, train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int
 ) -> Floats:
-    share = {} if kind == "classification" else {"max_features": FEATURE_FRACTION}
-    rows = MomentsAndExtremes(test.n_dims)
-    model = kinds[kind](n_trees, random_state=seed, **share)
-    predicted: Floats = model.fit(rows.of(train.bags), train.labels).predict(rows.of(test))
-    return predicted
-
-
-def _boosted(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
+    """Forests, extremely randomised ones, or boosted trees, on summaries of bags."""
     is_class = kind == "classification"
-    made = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
-    rows = MomentsAndExtremes(test.n_dims)
-    model = made(**_BOOSTING, random_state=seed).fit(rows.of(train.bags), train.labels)
-    predicted: Floats = model.predict(rows.of(test))
-    return predicted
+    params: dict[str, Any] = {"n_estimators": n_trees}
+    if name == "boosted trees":
+        made: Any = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+        params = _BOOSTING
+    elif is_class:
+        made = FORESTS[name][0]
+    else:
+        made, params["max_features"] = FORESTS[name][1], FEATURE_FRACTION
+    rows, model = MomentsAndExtremes(test.n_dims), made(**params, random_state=seed)
+    return model.fit(rows.of(train.bags), train.labels).predict(rows.of(test))
 
 
 def _linear(
@@ -115,8 +107,7 @@ def _linear(
         model, grid = Ridge(), {"alpha": np.logspace(-2, 4, 13)}
     rows = MomentsAndExtremes(test.n_dims)
     known, new = (bags.means if of_means else rows.of(bags) for bags in (train.bags, test))
-    predicted: Floats = _search(model, grid, splits).fit(known, train.labels).predict(new)
-    return predicted
+    return _search(model, grid, splits).fit(known, train.labels).predict(new)
 
 
 def _miles(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
@@ -128,17 +119,13 @@ def _miles(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) 
     nearest = [_nearest(scaler, bags, concepts) for bags in (train.bags, test)]
     median = np.median(euclidean_distances(concepts, squared=True)) or 1.0
     splits = folds(train, kind, INNER_FOLDS, seed)
-    best: GridSearchCV | None = None
-    width = 1.0
-    for share in CONCEPT_WIDTHS:
+    searches = []
+    for width in np.array(CONCEPT_WIDTHS) * median:
         machine = LinearSVC(penalty="l1", dual=False, max_iter=2000, random_state=seed)
         search = GridSearchCV(machine, {"C": [1, 10]}, cv=splits)
-        search.fit(np.exp(-nearest[0] / (share * median)), train.labels)
-        if best is None or search.best_score_ > best.best_score_:
-            best, width = search, share * median
-    assert best is not None
-    predicted: Floats = best.predict(np.exp(-nearest[1] / width))
-    return predicted
+        searches.append((search.fit(np.exp(-nearest[0] / width), train.labels), width))
+    best, width = max(searches, key=lambda pair: pair[0].best_score_)
+    return best.predict(np.exp(-nearest[1] / width))
 
 
 def _nearest(scaler: StandardScaler, bags: Bags, concepts: Floats) -> Floats:
@@ -147,18 +134,12 @@ def _nearest(scaler: StandardScaler, bags: Bags, concepts: Floats) -> Floats:
     return np.array([distances.min(axis=0) for distances in each])
 
 
-FORESTS: Mapping[Kind, Any] = {
-    "classification": RandomForestClassifier,
-    "regression": RandomForestRegressor,
-}
-RANDOMISED: Mapping[Kind, Any] = {
-    "classification": ExtraTreesClassifier,
-    "regression": ExtraTreesRegressor,
+FORESTS: Mapping[str, tuple[Any, Any]] = {  # of classes, of numbers
+    "forest": (RandomForestClassifier, RandomForestRegressor),
+    "extra trees": (ExtraTreesClassifier, ExtraTreesRegressor),
 }
 PEERS: Mapping[str, Peer] = {
-    "forest": Peer(partial(_trees, FORESTS)),
-    "extra trees": Peer(partial(_trees, RANDOMISED)),
-    "boosted trees": Peer(_boosted),
+    **{name: Peer(partial(_trees, name)) for name in (*FORESTS, "boosted trees")},
     "mean pooling": Peer(partial(_linear, True)),
     "ridge on aggregates": Peer(partial(_linear, False)),
     "MILES": Peer(_miles, ("classification",)),

@@ -17,9 +17,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 from threadpoolctl import threadpool_limits
 
+from bagbasis.core.arrays import Floats
 from bagbasis.execution.worker_threads import worker_cores
-
-from ....core.arrays import Floats
 
 FALKON_ROWS = 2048  # of kernel values
 KEPT_BYTES = 2**31  # of kernel values: with more they are computed anew in each iteration
@@ -156,11 +155,9 @@ class NormalProducts:
                 sums += values @ u.astype(values.dtype)
             if v is not None:
                 sums += v[start : start + FALKON_ROWS].astype(values.dtype)
-            product: Floats = (sums @ values).astype(np.float64)
-            return product
+            return (sums @ values).astype(np.float64)
 
-        total: Floats = np.sum(list(self._pool.map(part, self._starts)), axis=0)
-        return total
+        return np.sum(list(self._pool.map(part, self._starts)), axis=0)
 
     def _values(self, start: int) -> NDArray[Any]:
         if start in self._kept:
@@ -172,5 +169,4 @@ class NormalProducts:
 
 
 def _transposed(factor: Floats, right: Floats) -> Floats:
-    solution: Floats = solve_triangular(factor, right, trans="T")
-    return solution
+    return solve_triangular(factor, right, trans="T")

@@ -13,34 +13,15 @@ from typing import Any
 
 from bagbasis.core.errors import ConfigError
 
-from ..kit.experiment import Experiment, Measure, Scale
+from ..kit.experiment import Experiment, Measure
 from ..kit.plots import Curves, GroupedBars
 from .peers_measures import measure_mmd, measure_projection, measure_transport
 from .peers_regression import BASIS_PEERS, KERNELS, measure_regression
 
-EXTRA = {
-    "finufft": "finufft",
-    "hyppo": "hyppo",
-    "POT": "pot",
-}  # package by name, of the extra `peers`
+EXTRA = {"finufft": "finufft", "hyppo": "hyppo", "POT": "pot"}  # packages of the extra `peers`
 
 
-class Sizes(Scale):
-    """Numbers of bags, points and features at which packages are timed."""
-
-    n_train: dict[int, int]
-    largest_kernel: int
-    n_features: int
-    n_test: int
-    points_of_projection: int
-    projections: list[list[Any]]
-    sizes: list[int]
-    n_frequencies: int
-    transport: dict[str, int]
-    n_rounds: int
-
-
-class Peers(Experiment[Sizes]):
+class Peers(Experiment):
     """Times and errors of the same tasks in this package and in others.
 
     Raises
@@ -51,16 +32,12 @@ class Peers(Experiment[Sizes]):
 
     name = "peers"
     title = "Compared with other packages that do the same work"
-    source = "Not in the papers"
-    kind = Sizes
     pictures = (
         GroupedBars(
-            file="regression.png", measure="regression", x="peer", y="ratio", by="n_train", log="y"
+            "regression.png", "ratio", measure="regression", x="peer", by="n_train", log="y"
         ),
-        GroupedBars(
-            file="projection.png", measure="projection", x="n_points", y="sizes.ratio", log="y"
-        ),
-        Curves(file="distances.png", measure="mmd", x="n_points", y="*.ratio", log="xy"),
+        GroupedBars("projection.png", "sizes.ratio", measure="projection", x="n_points", log="y"),
+        Curves("distances.png", "*.ratio", measure="mmd", x="n_points", log="xy"),
     )
     alone = True
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,7 @@ from ...terminal import Callback
 from ..data.samples import blobs
 from ..hypotheses.fastmmd import compare_statistics
 from ..kit.experiment import Params
-from ..kit.gram_peer import GramPeer
-from ..kit.learning import Learner, draw_from, errors
+from ..kit.learning import GramPeer, Learner, draw_from, errors
 from ..kit.timing import in_turn, one_thread, timed_in_turn
 from ..regression.gmm_components import DATASET_BOX
 from .peers_regression import bag_features
@@ -198,8 +196,7 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
     }
 
 
-@dataclass(frozen=True)
-class _Predictions:
+class _Predictions(NamedTuple):
     """Predictions for test bags, and seconds per pair; None where pairs are not compared."""
 
     values: Floats
@@ -283,10 +280,7 @@ def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str
     truth = y[n_train:]
     return {
         "methods": {
-            name: {
-                **errors(last.values, truth),
-                "seconds_a_pair": last.seconds_a_pair,
-            }
+            name: {**errors(last.values, truth), "seconds_a_pair": last.seconds_a_pair}
             for name, last in rounds.last.items()
         },
         "pairs": {ours: {peer: rounds.compared(ours, peer) for peer in _PEERS} for ours in _OURS},

@@ -71,8 +71,7 @@ def bag_features(points: _Array, n_per_dim: int = _FUNCTIONS) -> _Array:
         products = products[..., :, None] * table[..., None, :]
         products = products.reshape(*points.shape[:-1], -1)
     sums = np.swapaxes(products, -1, -2) @ last
-    means: _Array = sums.reshape(*points.shape[:-2], -1) / points.shape[-2]
-    return means
+    return sums.reshape(*points.shape[:-2], -1) / points.shape[-2]
 
 
 def read_features(url: str, start: int, stop: int) -> _Array:
@@ -93,8 +92,7 @@ def read_features(url: str, start: int, stop: int) -> _Array:
 def read_targets(url: str, n_bags: int) -> _Array:
     """Return the first target of the first bags of a store, shape (n_bags,)."""
     group: Any = zarr.open_group(url, mode="r")
-    targets: _Array = group["targets"][:n_bags, 0]
-    return targets
+    return group["targets"][:n_bags, 0]
 
 
 def fit_sklearn(url: str, n_bags: int, sampler: TransformerMixin, alpha: float) -> Pipeline:
@@ -152,11 +150,7 @@ def fit_dask(
     ]
     embeddings = da.concatenate(blocks)
     z = embeddings.map_blocks(
-        fourier,
-        frequencies,
-        phases,
-        chunks=(embeddings.chunks[0], (n_features,)),
-        dtype=np.float32,
+        fourier, frequencies, phases, chunks=(embeddings.chunks[0], (n_features,)), dtype=np.float32
     )
     targets = read_targets(url, n_bags)
     y = da.from_array((targets - targets.mean()).astype(np.float32), chunks=step)
@@ -177,8 +171,7 @@ def fit_ours(store: BagStore, n_features: int, alpha: float, seed: int) -> Doubl
 def _with_sampler(kind: type[Any]) -> Callable[..., Predict]:
     def fit(store: BagStore, D: int, alpha: float, seed: int, client: Client | None) -> Predict:
         sampler = kind(gamma=GAMMA, n_components=D, random_state=seed)
-        predict: Predict = fit_sklearn(store.url, store.n_bags, sampler, alpha).predict
-        return predict
+        return fit_sklearn(store.url, store.n_bags, sampler, alpha).predict
 
     return fit
 
@@ -199,8 +192,7 @@ def _with_kernel_ridge(
 
     def predict(rows: _Array) -> _Array:
         values = centre.transform(rbf_kernel(rows, embeddings, gamma=GAMMA))
-        predictions: _Array = model.predict(values) + y.mean()
-        return predictions
+        return model.predict(values) + y.mean()
 
     return predict
 

@@ -26,9 +26,9 @@ import numpy as np
 import psutil
 from distributed import Client, Scheduler, Worker
 from distributed.security import Security
-from numpy.typing import NDArray
 
 from bagbasis import Report
+from bagbasis.core.arrays import Floats
 from bagbasis.core.errors import ClusterError
 from bagbasis.execution.clusters.tls import closed_http
 
@@ -57,7 +57,7 @@ class Sleep:
 
     seconds: float
 
-    def __call__(self, task: int, report: Report) -> NDArray[np.float64]:
+    def __call__(self, task: int, report: Report) -> Floats:
         begun = time.monotonic()
         while (passed := time.monotonic() - begun) < self.seconds:
             report(int(100 * passed / self.seconds))

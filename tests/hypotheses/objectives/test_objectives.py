@@ -25,9 +25,13 @@ from bagbasis.hypotheses import (
 )
 from bagbasis.hypotheses.objectives.criteria import hsic_lasso, mrmr, permutation
 from bagbasis.hypotheses.objectives.variable_features import Moments, VariableFeatures, alignments
-from bagbasis.jobs.experiments.data.mixed_sources import amari, mixed_sources
-from bagbasis.jobs.experiments.data.planted import planted_rows
-from bagbasis.jobs.experiments.data.warped import warped_pair, wave_image
+from bagbasis.jobs.experiments.data.planted import (
+    amari,
+    mixed_sources,
+    planted_rows,
+    warped_pair,
+    wave_image,
+)
 
 CRITERIA = ("mrmr", "hsic_lasso", "permutation")
 

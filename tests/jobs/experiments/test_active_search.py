@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from bagbasis.jobs.experiments.data.patterns import PROBLEMS, Pattern
-from bagbasis.jobs.experiments.search.active_search import BETA, LevelSets
+from bagbasis.jobs.experiments.search.active_search import BETA, PROBLEMS, LevelSets, Pattern
 from bagbasis.search import Field
 
 

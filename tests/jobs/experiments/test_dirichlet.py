@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bagbasis.jobs.experiments.regression.dirichlet import fit_dirichlets, log_likelihood
+from bagbasis.jobs.experiments.regression.over_sizes import fit_dirichlets, log_likelihood
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])

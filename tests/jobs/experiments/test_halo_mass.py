@@ -7,13 +7,11 @@ import pytest
 from scipy.special import spence
 
 from bagbasis import Bags
-from bagbasis.jobs.experiments.data.halos import (
+from bagbasis.jobs.experiments.regression.halo_mass import (
     LARGEST_VELOCITY,
     TABLE_RADII,
     dispersions,
     enclosed,
-)
-from bagbasis.jobs.experiments.regression.halo_mass import (
     velocity_spread,
 )
 

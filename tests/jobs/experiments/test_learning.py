@@ -13,13 +13,13 @@ from bagbasis import (
 )
 from bagbasis.datasets import GMMComponents
 from bagbasis.densities import divergence_matrix
-from bagbasis.jobs.experiments.kit.gram_peer import GramPeer
 from bagbasis.jobs.experiments.kit.learning import (
     ALPHAS,
+    GramPeer,
     Learner,
     draw_from,
 )
-from bagbasis.jobs.experiments.regression.mixture_order import (
+from bagbasis.jobs.experiments.regression.over_sizes import (
     order_by_cross_validation,
     orders_by_criteria,
 )

@@ -7,8 +7,8 @@ import pytest
 
 from bagbasis import Bags
 from bagbasis.jobs.experiments.data.real.recipe import LabelledSet
+from bagbasis.jobs.experiments.regression.real_bags import verdicts
 from bagbasis.jobs.experiments.regression.real_bags_peers import PEERS, folds
-from bagbasis.jobs.experiments.regression.real_bags_verdicts import verdicts
 from tests.jobs.experiments.contract import result
 
 

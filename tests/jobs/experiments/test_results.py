@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bagbasis.jobs.experiments.kit.experiment import scales
 from bagbasis.jobs.experiments.kit.frame import frame, summary
 from bagbasis.jobs.experiments.kit.runner import TABLE, introduction, read_report
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
@@ -27,6 +28,13 @@ def test_kept_points_are_those_of_today(name):
     assert {r.point.label for r in results} == set(points)
     for r in results:
         assert _is_part(r.params, points[r.point.label])
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_both_scales_have_the_same_keys(name):
+    """A key that one scale lacks, or has in excess, is a mistake: nothing else checks the keys."""
+    small, paper = (scales(name)[scale] for scale in ("small", "paper"))
+    assert small.keys() == paper.keys()
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

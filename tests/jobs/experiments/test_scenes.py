@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagbasis.jobs.experiments.data.scenes import (
+from bagbasis.jobs.experiments.regression.marginals import (
     COLUMNS,
     WINDOW,
     photographs,
@@ -15,7 +15,9 @@ def test_windows_of_training_and_test_share_no_pixel(monkeypatch):
     """Each is within its half of its place; all places come."""
     row, column = np.indices((427, 640))
     photos = np.array([np.stack([np.full_like(row, i), row, column], axis=2) for i in range(2)])
-    monkeypatch.setattr("bagbasis.jobs.experiments.data.scenes.load_photos", lambda: photos)
+    monkeypatch.setattr(
+        "bagbasis.jobs.experiments.regression.marginals.load_photos", lambda: photos
+    )
     for part in (0, 1):
         images, labels = photographs(160, 16, part, 0)
         assert images.shape == (160, WINDOW, WINDOW, 3)

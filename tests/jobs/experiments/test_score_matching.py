@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.data.kernel_scores import closed_form_score
-from bagbasis.jobs.experiments.densities.score_matching import two_modes
+from bagbasis.jobs.experiments.densities.score_matching import closed_form_score, two_modes
 from tests.oracles.score_matching import KernelScore
 
 

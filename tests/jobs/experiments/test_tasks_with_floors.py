@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from bagbasis import Bags
-from bagbasis.jobs.experiments.data.floor_tasks import FLOOR_TASKS
+from bagbasis.jobs.experiments.regression.tasks_with_floors import FLOOR_TASKS
 from bagbasis.models.bag_summaries import MomentsAndExtremes
 
 

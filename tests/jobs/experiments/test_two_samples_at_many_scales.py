@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.data.fine_differences import (
+from bagbasis.jobs.experiments.hypotheses.two_samples_at_many_scales import (
     perturbed_density,
     published_perturbed_uniforms,
 )

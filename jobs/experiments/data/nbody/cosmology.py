@@ -141,8 +141,7 @@ def transfer(cosmology: Cosmology, k: Floats) -> Floats:
     suppression = alpha + (1 - alpha) / (1 + (0.43 * k * cosmology.h * sound_horizon) ** 4)
     q = k * (CMB_TEMPERATURE / 2.7) ** 2 / (cosmology.omega_m * cosmology.h * suppression)
     logarithm = np.log(2 * np.e + 1.8 * q)
-    fraction_left: Floats = logarithm / (logarithm + (14.2 + 731 / (1 + 62.5 * q)) * q**2)
-    return fraction_left
+    return logarithm / (logarithm + (14.2 + 731 / (1 + 62.5 * q)) * q**2)
 
 
 @lru_cache

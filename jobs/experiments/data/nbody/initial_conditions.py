@@ -87,8 +87,7 @@ def displacements(density: Modes, box_size: float) -> Displacements:
     potential = density / squared  # of ψ1: ψ1 = ∇ of it
 
     def real(modes: Modes) -> Floats:
-        values: Floats = fft.irfftn(modes, (n, n, n), overwrite_x=True, workers=worker_cores())
-        return values
+        return fft.irfftn(modes, (n, n, n), overwrite_x=True, workers=worker_cores())
 
     def gradient(modes: Modes) -> Floats:
         rows = np.empty((n, n, n, 3))

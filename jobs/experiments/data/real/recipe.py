@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from bagbasis import Bags
 from bagbasis.core.arrays import Floats, Integers
 from bagbasis.core.errors import DataError
+from bagbasis.data.bags.bags import offsets_of
 
 Kind = Literal["classification", "regression"]
 
@@ -34,44 +36,41 @@ class LabelledSet:
     labels: Floats
     groups: Integers | None = None
 
+    @property
+    def units(self) -> Integers:
+        """The groups, or the places of bags where all are independent."""
+        return np.arange(len(self.labels)) if self.groups is None else self.groups
+
+    def __getitem__(self, places: Any) -> LabelledSet:  # noqa: ANN401 - what indexes arrays
+        groups = None if self.groups is None else self.groups[places]
+        return LabelledSet(self.bags[places], self.labels[places], groups)
+
     def sample(self, most: int, rng: np.random.Generator) -> LabelledSet:
         """Return at most so many bags, drawn at random, of as few groups as that takes."""
-        n = len(self.bags)
-        if n <= most:
+        if len(self.bags) <= most:
             return self
-        by_bag = np.arange(n) if self.groups is None else self.groups
-        names, of_bags = np.unique(by_bag, return_inverse=True)
+        names, of_bags = np.unique(self.units, return_inverse=True)
         order = rng.permutation(len(names))[of_bags]
-        chosen = np.sort(np.argsort(order, kind="stable")[:most])
-        groups = None if self.groups is None else self.groups[chosen]
-        return LabelledSet(self.bags[chosen], self.labels[chosen], groups)
+        return self[np.sort(np.argsort(order, kind="stable")[:most])]
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a set is read, and whose it is.
+class Recipe(NamedTuple):
+    """How a set is read, and the kind of its labels.
 
-    Attributes
-    ----------
-    read : callable
-        Returns the set.
-    kind : {"classification", "regression"}
-    package : str
-        The distribution whose files are read.
-    licence : str
-        Licence of the data, as far as one is stated, and of the package.
-    source : str
-        Who collected it.
-    task : str
-        Description of a bag, its points and its label.
+    The note of `real-bags` says of each set who collected it, and its licence.
     """
 
     read: Callable[[], LabelledSet]
     kind: Kind
-    package: str
-    licence: str
-    source: str
-    task: str
+
+
+def bags_of_rows(table: pd.DataFrame, bag: str, points: list[str], label: str) -> LabelledSet:
+    """Make a bag of the rows with an equal value, labelled with the mean of a column."""
+    table = table.sort_values(bag, kind="stable")
+    groups = table.groupby(bag)
+    rows: Floats = table[points].to_numpy(np.float64)
+    labels = groups[label].mean().to_numpy(np.float64)
+    return LabelledSet(Bags(rows, offsets_of(np.asarray(groups.size(), np.int64))), labels)
 
 
 def packaged_file(package: str, path: str, command: str = "") -> Path:

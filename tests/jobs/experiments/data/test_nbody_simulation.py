@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import fft
 
-from bagbasis.jobs.experiments.data.nbody import (
-    Cosmology,
+from bagbasis.jobs.experiments.data.nbody.cosmology import Cosmology
+from bagbasis.jobs.experiments.data.nbody.initial_conditions import (
     Displacements,
-    ParticleMesh,
     displacements,
     lattice,
-    leapfrog,
     linear_density,
     perturbed,
+    wrap,
 )
-from bagbasis.jobs.experiments.data.nbody.initial_conditions import wrap
+from bagbasis.jobs.experiments.data.nbody.particle_mesh import ParticleMesh, leapfrog
 from tests.oracles import nbody as oracle
 from tests.passes import use_cores
 

