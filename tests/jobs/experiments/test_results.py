@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bagbasis.jobs.experiments.kit.experiment import scales
 from bagbasis.jobs.experiments.kit.frame import frame, summary
 from bagbasis.jobs.experiments.kit.runner import TABLE, introduction, read_report
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
@@ -33,7 +32,7 @@ def test_kept_points_are_those_of_today(name):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_both_scales_have_the_same_keys(name):
     """A key that one scale lacks, or has in excess, is a mistake: nothing else checks the keys."""
-    small, paper = (scales(name)[scale] for scale in ("small", "paper"))
+    small, paper = (vars(make(name, scale=scale).settings) for scale in ("small", "paper"))
     assert small.keys() == paper.keys()
 
 

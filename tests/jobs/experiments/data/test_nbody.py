@@ -10,8 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.spatial import cKDTree
 
 from bagbasis.datasets.base import ResponseBlock
-from bagbasis.jobs.experiments.data import NBody
-from bagbasis.jobs.experiments.data.nbody.dataset import cut
+from bagbasis.jobs.experiments.data.nbody import NBody, cut
 
 SMALL = NBody(n_boxes=2, n_particles=16, n_cubes=2, box_size=32, n_steps=4, seed=5)
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import hyp2f1
 
-from bagbasis.jobs.experiments.data.nbody.cosmology import Cosmology, transfer
+from bagbasis.jobs.experiments.data.nbody import Cosmology
+from bagbasis.jobs.experiments.data.nbody.cosmology import transfer
 from tests.oracles.nbody import oscillating_transfer, rms_in_spheres
 
 UNIVERSES = [Cosmology(), Cosmology(omega_m=0.2, omega_b=0.02, h=0.75, n_s=1.0, sigma8=0.9)]

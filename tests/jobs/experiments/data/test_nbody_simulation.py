@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import fft
 
-from bagbasis.jobs.experiments.data.nbody.cosmology import Cosmology
-from bagbasis.jobs.experiments.data.nbody.initial_conditions import (
+from bagbasis.jobs.experiments.data.nbody import (
+    Cosmology,
     Displacements,
+    ParticleMesh,
     displacements,
     lattice,
+    leapfrog,
     linear_density,
     perturbed,
-    wrap,
 )
-from bagbasis.jobs.experiments.data.nbody.particle_mesh import ParticleMesh, leapfrog
+from bagbasis.jobs.experiments.data.nbody.initial_conditions import wrap
 from tests.oracles import nbody as oracle
 from tests.passes import use_cores
 
