@@ -17,10 +17,12 @@ from packaging.requirements import Requirement
 import bagbasis
 
 CORE = """
-import importlib.util, sys
+import importlib.util, pkgutil, sys
+import bagbasis
 import numpy as np
 from distributed.security import Security
 from bagbasis import BagStore, DoubleBasisClassifier, DoubleBasisRegressor, ProjectionEmbedding
+from bagbasis import *
 from bagbasis import cross_val_score, evaluate, load_model
 from bagbasis.execution.clusters.connections import profile_of
 from bagbasis.ingest import ingest_arrays
@@ -46,12 +48,32 @@ classifier.save("classifier.zarr")
 assert (load_model("classifier.zarr").predict(bags) == classifier.predict(bags)).all()
 ingest_arrays(bags, "ingested.zarr", targets={"spread": spread})
 assert profile_of("local").cluster == "local" and Security.temporary()
+rows, labels = rng.normal(size=(20, 2)), rng.normal(size=20)
+stream = StreamingRidge(n_folds=2).partial_fit(rows, labels, groups=list("abcdefghij") * 2)
+assert stream.predict(rows).shape == (20,)
+# each public name is there, or says which extra it needs
+for package in pkgutil.iter_modules(bagbasis.__path__, "bagbasis."):
+    try:
+        names = getattr(importlib.import_module(package.name), "__all__", ())
+    except DataError as error:
+        assert "needs pip install 'bagbasis[plots]'" in str(error)
+        continue
+    for name in names:
+        try:
+            getattr(sys.modules[package.name], name)
+        except DataError as error:
+            assert f"{name}: needs pip install 'bagbasis[" in str(error), error
 absent = ("pandas", "pyarrow", "duckdb", "matplotlib", "rich", "PIL", "h5py")
 assert not any(map(importlib.util.find_spec, absent))
 
 for call, words in {
     lambda: __import__("bagbasis.ingest", fromlist=["ingest_frame"]): "ingest_frame: needs pip",
     lambda: write_predictions(loaded, store, "p", format="parquet"): "p in a table: needs pip",
+    lambda: DoubleBasisRegressor("moments").fit(
+        dict(enumerate(bags)), dict(enumerate(spread))
+    ): (
+        "DoubleBasisRegressor.fit: needs pip install"
+    ),
     lambda: log_model(model): "log_model: needs pip install 'bagbasis[mlflow]'",
 }.items():
     try:

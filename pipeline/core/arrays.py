@@ -17,6 +17,29 @@ EitherPrecision = tuple[NDArray[np.float32], NDArray[np.float64]]
 """A pair of a single-precision and a double-precision array, one of which is empty."""
 
 
+_MISSING = ("None", "nan", "NaN", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value is missing: None, NaN, NaT, pandas' NA, or empty text."""
+    return not value if isinstance(value, (str, bytes)) else str(value) in _MISSING
+
+
+def missing_in(values: NDArray[Any]) -> Bools:
+    """Return which values of an array are missing, see `is_missing`."""
+    kind = values.dtype.kind
+    missing: Bools = np.zeros(values.shape, bool)
+    if kind in "fc":
+        missing = np.isnan(values)
+    elif kind in "mM":
+        missing = np.isnat(values)
+    elif kind in "UST":
+        missing = np.strings.str_len(values) == 0
+    elif kind == "O":
+        missing = np.reshape([is_missing(value) for value in values.flat], values.shape)
+    return missing
+
+
 def by_precision(array: NDArray[Any]) -> EitherPrecision:
     """Return the array as a pair (float32, float64); the array of the other dtype has no rows.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from .constraints import Constraint, Either, OneOf, members_of
 from .declarations import constraints_of
-from .errors import ParameterError
+from .errors import ParameterError, missing_extra
 from .moved import RENAMED, with_new_names
 from .wrong_calls import wrong_call
 
@@ -71,15 +71,18 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
             kwargs.clear()
             kwargs.update(renamed)
         values = None if quick is None else quick.bind(args, kwargs)
-        if values is not None:
-            check(values)
-            return by_name(**values)
         try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise (_wrong_call(function, signature, args, kwargs) or error) from None
-        check(bound.arguments)
-        return function(*bound.args, **bound.kwargs)
+            if values is not None:
+                check(values)
+                return by_name(**values)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise (_wrong_call(function, signature, args, kwargs) or error) from None
+            check(bound.arguments)
+            return function(*bound.args, **bound.kwargs)
+        except ModuleNotFoundError as error:
+            raise (missing_extra(error, owner) or error) from error.__cause__
 
     return call
 

@@ -450,6 +450,18 @@ def warn_caller(warning: Warning) -> None:
     warnings.warn(warning, stacklevel=level)
 
 
+def missing_extra(error: ModuleNotFoundError, what: str) -> BagbasisError | None:
+    """Return the error that names the extra whose package is missing; None for other modules."""
+    from importlib.metadata import requires  # noqa: PLC0415 - for this alone
+
+    module = (error.name or "").partition(".")[0]
+    for text in requires("bagbasis") or ():
+        package = re.match(r"([\w.-]+).*; extra == [\"'](\w+)[\"']", text)
+        if package and package[1].replace("-", "_") == module:
+            return DataError(f"{what}: needs pip install 'bagbasis[{package[2]}]'")
+    return None
+
+
 @contextmanager
 def needing_extra(
     extra: str, what: object, kind: type[BagbasisError] = DataError

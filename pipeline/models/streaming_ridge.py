@@ -12,7 +12,6 @@ from operator import add
 from typing import Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -28,7 +27,7 @@ from ..core import (
     component,
     constraints_of,
 )
-from ..core.arrays import Floats, as_array
+from ..core.arrays import Floats, as_array, missing_in
 from ..core.errors import DataError, shown
 from ..core.sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
 from ..core.units import in_units, units_of
@@ -361,10 +360,7 @@ def _group_names(values: NDArray[Any]) -> list[str]:
     DataError
         If a group is missing, or is a float too large to be a unique integer; names the row.
     """
-    is_missing = pd.isna(values)
-    if values.dtype.kind in "OUST":
-        is_missing |= [isinstance(value, (str, bytes)) and not value for value in values.tolist()]
-    missing = np.flatnonzero(is_missing)
+    missing = np.flatnonzero(missing_in(values))
     if len(missing):
         raise DataError(
             f"groups: {len(missing)} of {len(values)} rows have no group, such as row {missing[0]} "
@@ -381,7 +377,7 @@ def _group_names(values: NDArray[Any]) -> list[str]:
 def _group_name(value: object, row: int) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, pd.Timestamp | np.datetime64) or hasattr(value, "isoformat"):
+    if isinstance(value, np.datetime64) or hasattr(value, "isoformat"):
         return _time_name(value)
     if isinstance(value, RealNumber | Decimal) and not isinstance(value, bool | np.bool_):
         if not np.isfinite(float(value)):
@@ -398,6 +394,8 @@ def _group_name(value: object, row: int) -> str:
 
 def _time_name(value: object) -> str:
     """Return the name of a time, the same for numpy's nanoseconds and other types."""
+    import pandas as pd  # noqa: PLC0415 - an extra
+
     try:
         moment = pd.Timestamp(value)  # type: ignore[arg-type]  # what cannot be one is refused
     except (TypeError, ValueError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Integers
+from ...core.arrays import Integers, is_missing
 from ...core.errors import DataError, closest, needing_extra, shown, warn
 from .arrow_arrays import FOREIGN, library, plain_table
 from .box import range_of
@@ -339,7 +339,8 @@ def _parts_of(groups: Frame, keys: Sequence[str], is_heard: bool = True) -> list
                     f"groupby: the {bag_of_key(key)} has no rows, as a category that is not used; "
                     "group with observed=True"
                 )
-            if any(map(_is_missing, key if isinstance(key, tuple) else (key,))):
+            levels = key if isinstance(key, tuple) else (key,)
+            if any(is_missing(k.strip() if isinstance(k, str) else k) for k in levels):
                 raise DataError(
                     f"groupby: a group of {len(frame)} rows has no {what}, and would be one bag; "
                     "give these rows an id, or drop them before grouping"
@@ -353,10 +354,6 @@ def _parts_of(groups: Frame, keys: Sequence[str], is_heard: bool = True) -> list
                 f"is row {row}; give these rows an id, or drop them before grouping"
             )
     return parts
-
-
-def _is_missing(key: object) -> bool:
-    return not key.strip() if isinstance(key, str) else str(key) in ("None", "nan", "NaT", "<NA>")
 
 
 def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:

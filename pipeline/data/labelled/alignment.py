@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
+from ...core.errors import DataError
 from ..bags.alignment import has_index, in_order_of, indexed, series_of, with_id_columns_as_index
 from ..bags.bags import Bags
+from ..bags.frames import is_table
 from ..bags.ids import BagIds, comparable
 from ..store.store import BagStore
 
@@ -30,10 +33,16 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     Raises
     ------
     DataError
-        If the values have other ids than the bags, see `in_order_of`.
+        If the values have other ids than the bags, see `in_order_of`, or are a mapping and the bags
+        have no ids.
     """
     in_memory = data.bag_ids if isinstance(data, Bags) else None
     has_ids = in_memory is not None or isinstance(data, BagStore)
+    if isinstance(values, Mapping) and not (has_ids or is_table(values)):
+        raise DataError(
+            f"{what}: the keys of a mapping are ids of bags, and these bags have none; give values "
+            "in the order of the bags, or the bags as a mapping from ids, too"
+        )
     values = series_of(values) if has_ids else indexed(values)
     if in_memory is not None:
         table = with_id_columns_as_index(values, in_memory)

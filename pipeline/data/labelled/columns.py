@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Integers, as_array
+from ...core.arrays import Integers, as_array, missing_in
 from ...core.errors import DataError, ParameterError, shown
 from ..bags.bags import Bags
 from ..bags.precision import check_labels_apart
@@ -88,7 +88,7 @@ class Column:
             values = self.values[start:stop]
         else:
             values = self.store.targets(start, stop, names=[self.name])[:, 0]
-        missing = _is_missing(values)
+        missing = missing_in(values)
         if self.store is not None:
             missing &= self.store.present(start, stop)
         if missing.any():
@@ -129,18 +129,3 @@ def refuse_columns_of_classes(store: BagStore, names: Iterable[str], what: str) 
                 f"{store.url}: {what}: {name!r} has classes, {shown(list(classes))}, and no "
                 "numbers; name a column of numbers"
             )
-
-
-def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether a value is missing: NaN, NaT, None, empty text or the NA of pandas."""
-    if values.dtype.kind in "UST":
-        is_empty: NDArray[np.bool_] = np.strings.str_len(values) == 0
-        return is_empty
-    if values.dtype.kind != "O":
-        is_known: NDArray[np.bool_] = values == values
-        return ~is_known
-    is_missing = [
-        not v if v is None or isinstance(v, (str, bytes)) else str(v == v) != "True"
-        for v in values.flat
-    ]
-    return np.array(is_missing, dtype=bool).reshape(values.shape)

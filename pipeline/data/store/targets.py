@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Floats, as_array, has_texts
+from ...core.arrays import Floats, as_array, has_texts, is_missing
 from ...core.errors import DataError, shown, warn
 from ..bags.alignment import has_index, in_order_of, indexed, with_id_columns_as_index
 from ..bags.ids import EXACT, BagIds, alike, folded
@@ -36,7 +36,6 @@ NUMERAL = re.compile(r"[+-]?\s*[$€£]?\s*\d+([.,'\s]\d{3})*([.,]\d+)?\s*[%$€
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
-_MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
 
 
 def targets_in_order(targets: TargetsLike, ids: BagIds) -> TargetsLike:
@@ -188,11 +187,6 @@ def _first_other(array: NDArray[Any]) -> str:
             column = f", column {place[1]}" if array.ndim > 1 else ""
             return f" (bag {place[0]}{column}: {shown(label)})"
     return ""
-
-
-def is_missing(label: object) -> bool:
-    """Return whether a label is missing: None, NaN, NaT, pandas' NA, or empty text."""
-    return not label if isinstance(label, (str, bytes)) else str(label) in _MISSING
 
 
 def warn_of_blank(labels: NDArray[Any], what: str, classes: Sequence[str] = ()) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from ...core import None_, OneOf
-from ...core.arrays import Floats, Integers, as_array
+from ...core.arrays import Floats, Integers, as_array, missing_in
 from ...core.errors import DataError, ParameterError, plural, shown
 from ...data.bags.alignment import has_index
 from ...data.bags.bags import Bags, concatenate
@@ -294,35 +294,13 @@ def label_codes(
 
 def refuse_missing(what: str, labels: NDArray[Any], unit: str) -> None:
     """Raise DataError for labels that are missing: NaN, NaT, None, NA, or empty text."""
-    is_empty = np.zeros(labels.shape, dtype=bool)
-    if labels.dtype.kind in "OUST":
-        texts = [isinstance(label, (str, bytes)) and not label for label in labels.ravel().tolist()]
-        is_empty = np.array(texts, dtype=bool).reshape(labels.shape)
-    n_missing = int((missing_in(labels) | is_empty).sum())
-    if n_missing:
+    missing = labels[missing_in(labels)]
+    if n_missing := len(missing):
+        are_texts = any(isinstance(label, (str, bytes)) for label in missing.tolist())
         raise DataError(
-            f"{what} are missing ({'empty text' if is_empty.any() else 'NaN'}) for {n_missing:,} "
+            f"{what} are missing ({'empty text' if are_texts else 'NaN'}) for {n_missing:,} "
             f"{plural(unit, n_missing)}: give each a label, or leave these out"
         )
-
-
-def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which values are NaN, NaT, None or pandas' NA."""
-    missing: NDArray[np.bool_] = np.zeros(values.shape, dtype=bool)
-    if values.dtype.kind == "f":
-        missing = np.isnan(values)
-    elif values.dtype.kind in "mM":
-        missing = np.isnat(values)
-    elif values.dtype.kind == "O":
-        missing = np.array([_is_missing(value) for value in values.ravel()], dtype=bool)
-        missing = missing.reshape(values.shape)
-    return missing
-
-
-def _is_missing(value: Any) -> bool:  # noqa: ANN401 - anything
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return bool(isinstance(value, (float, np.floating, np.datetime64)) and value != value)
 
 
 def as_sample_points(data: ArrayLike, name: str) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Floats, Integers, as_array
+from ...core.arrays import Floats, Integers, as_array, missing_in
 from ...core.errors import DataError, shown
 from ...data.bags.bags import Bags, as_bags
 from ...data.bags.frames import is_groups
@@ -20,7 +20,6 @@ from .samples import (
     as_sample_points,
     is_bags,
     label_codes,
-    missing_in,
     read_samples,
 )
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.arrays import Floats
+from ...core.arrays import Floats, is_missing
 from ...core.errors import DataError
 from ...data.bags.ids import EXACT
 from ...data.labelled.inputs import check_numbers
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.labels import Targets
-from ...data.store.targets import check_integers, is_missing, warn_of_blank
+from ...data.store.targets import check_integers, warn_of_blank
 
 MAX_CLASSES = 10_000  # more distinct labels are treated as real numbers
 _MAX_NUMBERS = 20  # more distinct whole numbers of a store are not classes, unless it names them

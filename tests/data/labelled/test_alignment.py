@@ -427,6 +427,19 @@ def test_a_mapping_from_the_ids_of_a_store(tmp_path):
     np.testing.assert_array_equal(by_id, expected)
 
 
+def test_mapping_for_a_store_and_for_bags_without_ids(tmp_path):
+    """Its keys are ids, which arrays do not have."""
+    rows, y, _ = case("text")
+    model = regressor().fit(rows.groupby("id"), y)
+    store = BagStore.create(tmp_path / "s.zarr", 2).append(rows.groupby("id"))
+    in_order = evaluate(model, store, y[store.ids().tolist()].to_numpy())
+    assert evaluate(model, store, dict(reversed(dict(y).items()))).values() == in_order.values()
+    bags = [group[["a", "b"]].to_numpy() for _, group in rows.groupby("id")]
+    for arguments in ({"y": dict(y)}, {"y": y.to_numpy(), "sample_weight": dict(y)}):
+        with pytest.raises(DataError, match="ids of bags, and these bags have none"):
+            regressor().fit(bags, **arguments)
+
+
 def test_coordinate_that_is_a_line_of_the_label_is_warned_of():
     rows, y, _ = case("text")
     rows["f"] = 32 + 1.8 * y[rows["id"]].to_numpy()
