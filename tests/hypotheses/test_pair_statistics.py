@@ -9,7 +9,8 @@ import pytest
 
 from bagbasis import DataError
 from bagbasis.hypotheses.dependence.row_pairs import CrossMoments, RowPair
-from bagbasis.hypotheses.kernels.kernels import Kernel
+from bagbasis.hypotheses.kernels import pair_grams
+from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance
 from bagbasis.hypotheses.kernels.pair_grams import CentredGram, GramSums, products_of_orders
 from bagbasis.hypotheses.nulls.orders import permuted_orders, shifted_orders
 from tests.oracles import dependence
@@ -28,7 +29,36 @@ def sums(X, Y, unbiased=False, kernels=KERNELS):
     return GramSums.of(*grams), grams
 
 
+def _counting(function, counted):
+    def count(*arguments):
+        counted.append(arguments)
+        return function(*arguments)
+
+    return count
+
+
 class TestGrams:
+    @pytest.mark.parametrize("unbiased", [False, True])
+    def test_one_tile_is_kept(self, unbiased, monkeypatch):
+        """For few rows the kernel is computed once per variable, and sums have the same bits."""
+        X, Y = pair(30, 3, 2)
+        counted = []
+        monkeypatch.setattr(
+            NegativeDistance, "__call__", _counting(NegativeDistance.__call__, counted)
+        )
+        kernels = NegativeDistance(), NegativeDistance()
+        selected, grams = sums(X, Y, unbiased, kernels)
+        skews = [gram.skew for gram in grams]
+        assert len(counted) == (4 if unbiased else 2)  # the null's third moment is of biased ones
+        monkeypatch.setattr(pair_grams, "tiles", lambda n: (slice(0, n), slice(n, n)))
+        again, others = sums(X, Y, unbiased, kernels)
+        np.testing.assert_array_equal(selected.products, again.products)
+        assert selected.moments() == again.moments()
+        assert skews == [gram.skew for gram in others]
+        whole = grams[0].whole()
+        whole[:] = 0  # a caller's own
+        assert grams[0].whole().any()
+
     @pytest.mark.long
     def test_unbiased_is_zero_on_average(self):
         """For 12 independent pairs; with the centred matrix, as printed in 003, it is not."""
