@@ -232,7 +232,6 @@ def test_a_store_keeps_the_ids_of_bags_and_aligns_with_them(tmp_path):
     )
 
 
-@pytest.mark.long
 def test_values_follow_the_index_of_labels_of_bags_without_ids():
     """Weights in another order than the labels were those of other bags, without a word."""
     rows, y, keys = case("text")
@@ -249,6 +248,7 @@ def test_values_follow_the_index_of_labels_of_bags_without_ids():
         regressor().fit(bags, y, sample_weight=turned.rename({"p3": "p99"}))
 
 
+@pytest.mark.long
 def test_tests_pair_variables_and_labels_by_id():
     rows, y, keys = case("text")
     groups, ids = rows.groupby(keys[0]), sorted(y.index)

@@ -182,8 +182,6 @@ def test_an_unreadable_file(path, tmp_path, refused):
     refused([write(good(), tmp_path / "a.csv"), path], path)
 
 
-@pytest.mark.long
-@on_both
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -197,6 +195,8 @@ def test_a_packed_and_an_empty_file(content, words, tmp_path, refused):
     refused(tmp_path / "p.csv", words)
 
 
+@pytest.mark.long
+@on_both
 def test_a_file_cut_off(tmp_path, refused):
     """A Parquet file without its end, a Parquet file with a damaged page, a gzip cut short."""
     parquet = write(good(), tmp_path / "p.parquet")
