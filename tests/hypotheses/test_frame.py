@@ -19,6 +19,7 @@ from bagbasis.hypotheses.nulls.distributions import (
     pearson_null,
     permutation_null,
 )
+from bagbasis.hypotheses.nulls.permutation import draw_orders, draw_splits, split_sums
 from bagbasis.hypotheses.samples.samples import is_bags, read_samples
 from tests.oracles.hypotheses import kernel_by_formula
 
@@ -70,6 +71,18 @@ def test_permutation_null():
     assert permutation_null(2e-9 * (1 + 1e-15), values, 1e-9).p_value == 3 / 4
     assert permutation_null(2.1e-9, values, 1e-9).p_value == 2 / 4
     assert permutation_null(2.0, values).values.tolist() == sorted(values)
+
+
+def test_splits_and_orders():
+    """`draw_splits` are those of `split_sums`; orders hold each unit once."""
+    first = np.arange(9) < 4
+    splits = draw_splits(first, 5, 3)
+    assert (splits.sum(axis=1) == 4).all()
+    np.testing.assert_array_equal(splits[0], first)
+    np.testing.assert_array_equal(splits, split_sums(np.eye(9), first, 5, 3))
+    orders = list(draw_orders(9, 5, 3))
+    assert all(sorted(order) == list(range(9)) for order in orders)
+    assert len({tuple(order) for order in orders}) == 5
 
 
 def test_points_and_bags():
