@@ -2,6 +2,8 @@
 
 # A public name is imported when it is first used, so that ``bags --help`` or a refused config does
 # not wait for Dask, Numba and scikit-learn.
+from pathlib import Path
+
 import lazy_loader
 
 from .core import threads  # noqa: F401 - before BLAS is loaded
@@ -9,6 +11,8 @@ from .core.moved import find_moved_modules
 
 find_moved_modules()
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+# ``import *`` takes no packages, some of which need extras
+__all__ = [name for name in _names if not (Path(__file__).parent / name).is_dir()]
 
 __version__ = "1.0.0rc1"

@@ -1,3 +1,17 @@
+from . import (
+    data as data,
+    datasets as datasets,
+    densities as densities,
+    embeddings as embeddings,
+    hypotheses as hypotheses,
+    ingest as ingest,
+    models as models,
+    neural as neural,
+    operations as operations,
+    plotting as plotting,
+    search as search,
+    singlecell as singlecell,
+)
 from .core.errors import (
     BagbasisError as BagbasisError,
     BagbasisWarning as BagbasisWarning,
