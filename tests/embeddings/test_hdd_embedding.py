@@ -9,6 +9,7 @@ import pytest
 
 from bagbasis import Bags, DataError, HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings.hdd import BANDWIDTH_FACTOR
+from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import direct_embedding, midpoints
 from tests.oracles.series import index_set_by_loop
 
@@ -104,3 +105,25 @@ def test_marginals_are_chosen_by_the_dimension(distance, n_dims, group_size):
     assert spec.group_size == group_size
     value = HDDEmbedding(distance, n_per_dim=3, marginals=1).fit(bags).spec_
     assert value.group_size == 1
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bags_at_the_edge(distance, dtype):
+    """Points on the edges and in the corners, lone points, constant bags and densities that
+    vanish nearly everywhere: finite features and no warning."""
+    bags = [
+        [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
+        [[0.5, 1.0]],
+        [[0.0, 0.0]],
+        np.full((300, 2), 0.25),
+        np.concatenate([np.full((500, 2), 1e-7), np.ones((1, 2))]),
+    ]
+    for bandwidth in ("auto", 0.01, 0.5):
+        embedding = HDDEmbedding(distance, bandwidth=bandwidth, dtype=dtype).fit(bags)
+        out = embedding.transform(bags)
+        assert np.isfinite(out).all()
+        assert out.dtype == dtype
+        mass = sum(embedding.spec_.weights)
+        if distance not in ("tv", "l2"):
+            assert ((out.astype(float) ** 2).sum(axis=1) < 1.2 * mass).all()

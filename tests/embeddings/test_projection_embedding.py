@@ -8,6 +8,7 @@ import pytest
 from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
 from bagbasis.densities import choose_smoothness
 from bagbasis.embeddings import ProjectionSpec, spec_from_dict, spec_to_dict
+from tests.oracles.ragged import random_bags
 from tests.oracles.series import basis_function, index_set_by_loop, project_by_loop
 
 RNG = np.random.default_rng(0)
@@ -84,3 +85,21 @@ def test_box_of_a_store(tmp_path):
     """From a store the embedding takes the store's box, without reading its bags."""
     store = BagStore.create(tmp_path / "s.zarr", 2, box=[(-3, 3), (0, 9)])
     assert ProjectionEmbedding().fit(store).spec_.box == Box((-3.0, 0.0), (3.0, 9.0))
+
+
+@pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
+@pytest.mark.parametrize("limits", [(5, None), (None, 3.5)])
+@pytest.mark.parametrize("marginals", [None, 1, 2])
+def test_against_the_loop(basis, limits, marginals):
+    """Bases, index sets and marginals mean what they say; a given box is scaled to [0, 1]^d."""
+    bags = random_bags(RNG, [1, 5, 300], 3)
+    lo, hi = (-2.0, -3.0, -2.5), (2.0, 3.0, 2.5)
+    n_per_dim, max_norm = limits
+    embedding = ProjectionEmbedding(
+        basis=basis, n_per_dim=n_per_dim or 10, max_norm=max_norm, marginals=marginals,
+        box=list(zip(lo, hi, strict=True)),
+        dtype="float64",
+    )  # fmt: skip
+    out = embedding.fit_transform(bags)
+    np.testing.assert_allclose(out, naive(bags, limits, basis, lo, hi, marginals), atol=1e-12)
+    assert embedding.spec_.n_features == out.shape[1]

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bagbasis import DataError, MomentsEmbedding
+from bagbasis import BagStore, DataError, MomentsEmbedding
 from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.operations import DriftDetector, drift_test
@@ -33,6 +33,19 @@ def frames(table, url):
     return [frame.drop(columns="id") for _, frame in table.groupby("id")]
 
 
+def polars_frames(table, url):
+    return [pl.from_pandas(frame) for frame in frames(table, url)]
+
+
+def store(table, url):
+    made = BagStore.create(url, 2, box=[(-200, 200)] * 2, overwrite=True)
+    return made.append(frames(table, url))
+
+
+def part(table, url):
+    return store(table, url), 0, N
+
+
 def points(table, url):
     return table.drop(columns="id")
 
@@ -41,12 +54,24 @@ def polars_points(table, url):
     return pl.from_pandas(points(table, url))
 
 
+BAGS = [groups, frames, polars_frames, store, part]
 TESTS = {
     "two_sample_test": lambda a, b: two_sample_test(a, b, n_permutations=19),
     "pooled": lambda a, b: two_sample_test(a, b, n_permutations=19, unit="point"),
     "drift_test": lambda a, b: drift_test(a, b, n_permutations=19),
     "DriftDetector": lambda a, b: DriftDetector(n_permutations=19, n_frequencies=8).fit(a).test(b),
 }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", BAGS)
+@pytest.mark.parametrize("name", TESTS)
+def test_bags_are_put_in_one_order(name, kind, tmp_path):
+    a = kind(FIRST, tmp_path / "a")
+    result, turned = (TESTS[name](a, kind(b, tmp_path / "b")).p_value for b in (SECOND, TURNED))
+    assert result == turned
+    with pytest.raises(DataError, match=r"'pulse' is missing \(did you mean 'pulses'\?\)"):
+        TESTS[name](a, kind(RENAMED, tmp_path / "c"))
 
 
 @pytest.mark.parametrize("kind", [points, polars_points])

@@ -230,3 +230,21 @@ def test_groups_and_samples_that_are_alike():
     r = two_sample_test(x, x[::-1], n_permutations=19)
     assert 0 < r.p_value <= 1
     assert np.isfinite(r.statistic)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.integers(0, 2, (13, 2)).astype(float),  # ties
+        lambda rng: rng.standard_cauchy((13, 2)),
+    ],
+)
+def test_level_is_exact(draw):
+    """In 100 tests of 8 against 5 points without a difference, p ≤ .2 in a fifth or fewer."""
+    rng = np.random.default_rng(6)
+    p = []
+    for seed in range(100):
+        rows = draw(rng)
+        p.append(two_sample_test(rows[:8], rows[8:], n_permutations=19, seed=seed).p_value)
+    assert (np.array(p) <= 0.2).mean() <= 0.2 + 3 * (0.16 / 100) ** 0.5

@@ -255,3 +255,13 @@ def test_an_explanation_tells_once_of_its_bag(fitted):
     """Not of each copy of the bag that lacks a point or is moved."""
     [text] = heard(lambda: explain(fitted, FAR, max_points=4))[1]
     assert "1 of 1 bags has 40 of 40 points outside" in text
+
+
+def test_a_smoother_tells_of_a_store(tmp_path):
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"]).append(
+        MIXED, {"y": SPREADS[:5]}
+    )
+    smoother = KernelSmoother(SMALL).fit(BAGS, SPREADS)
+    _, texts = heard(lambda: smoother.predict(store).compute())
+    assert len(texts) == 1
+    assert "bag 3: 40 of 40" in texts[0]

@@ -197,3 +197,12 @@ def test_no_intervals_of_the_errors_on_the_bags_fitted():
     """Their errors are too small to promise by, in memory as of a store."""
     with pytest.raises(ModelError, match="bags in memory: the model was fitted to these bags"):
         exact().fit(BAGS, NOISE).conformalize(BAGS, NOISE)
+
+
+def test_intervals_are_made_of_the_bags_held_out():
+    model = exact().fit(BAGS, NOISE, holdout=0.25)
+    widths = np.ptp(model.predict_interval(BAGS, coverage=0.5), axis=0)
+    model.conformalize(BAGS, NOISE)
+    np.testing.assert_array_equal(
+        np.ptp(model.predict_interval(BAGS, coverage=0.5), axis=0), widths
+    )

@@ -137,3 +137,32 @@ def test_folds_by_position(monkeypatch, tmp_path):
     np.testing.assert_array_equal(placed.places, np.flatnonzero(np.arange(N) % 3))
     alike = posed(DoubleBasisRegressor(), [BAGS[0]] * 4, np.ones(4))
     assert place_folds(alike.fitted, alike.outcome, 5) is None
+
+
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
+def test_folds_go_with_the_bags(kind):
+    y = Y if kind is DoubleBasisRegressor else (Y > 1).astype(int)
+    order = np.random.default_rng(0).permutation(N)
+    expected = folds_by_bag(BAGS, y, kind)
+    result = folds_by_bag([BAGS[i] for i in order], y[order], kind)
+    np.testing.assert_array_equal(result, expected[:, order])
+    assert np.bincount(expected[0]).tolist() == [N // 5] * 5
+
+
+def test_a_store_and_memory_have_the_same_folds(tmp_path):
+    bags = [bag.astype(np.float32) for bag in BAGS]
+    store = BagStore.create(tmp_path / "a.zarr", 2, target_names=["y"]).append(bags, Y)
+    stored = read_sample(posed(DoubleBasisRegressor(), store, target="y"))
+    memory = sample_of(bags, Y)
+    np.testing.assert_array_equal(stored.rows.folds, memory.rows.folds)
+    np.testing.assert_array_equal(stored.index, memory.index)
+
+
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
+def test_copies_share_their_folds(kind):
+    y = Y if kind is DoubleBasisRegressor else (Y > 1).astype(int)
+    folds = folds_by_bag([*BAGS, *BAGS], np.tile(y, 2), kind)
+    np.testing.assert_array_equal(folds[:, :N], folds[:, N:])
+    if kind is DoubleBasisClassifier:  # as equal shares of each class as can be
+        counts = np.bincount(folds[0], weights=np.tile(y, 2))
+        assert np.ptp(counts) <= 2

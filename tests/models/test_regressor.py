@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from bagbasis import (
+    BagStore,
     DoubleBasisRegressor,
     ParameterError,
     ProjectionEmbedding,
@@ -209,3 +210,14 @@ def test_linear_in_the_embedding(kind, tmp_path):
         clone(model).set_params(random_features=True).fit(BAGS, labels)
     section = ModelSection(random_features=False)
     assert section.estimator().random_features is False
+
+
+def test_fit_sees_the_committed_length_it_was_opened_at(tmp_path):
+    """Bags appended by others after opening are not seen: the fit is that of the count."""
+    store = stored(tmp_path / "s.zarr", BAGS[:100], Y[:100])
+    seen = BagStore.open(store.url)
+    store.append(BAGS[100:], Y[100:, None])
+    model = regressor().fit(seen)
+    assert model.report_["n_bags"] == 100
+    truth = regressor().fit(BAGS[:100], Y[:100])
+    np.testing.assert_allclose(model.coef_, truth.coef_, rtol=0, atol=1e-9)

@@ -207,3 +207,31 @@ def test_the_names_ending_says_the_format(tmp_path, store, name, format, text):
     assert not (tmp_path / name).exists()
     write_predictions(fitted("one target"), store, tmp_path / "p.parquet")
     assert sorted(pd.read_parquet(tmp_path / "p.parquet")["id"]) == sorted(ids_of(store))
+
+
+def test_empty_store(tmp_path):
+    """Without bags there are no predictions, and they are written all the same."""
+    empty = BagStore.create(tmp_path / "s.zarr", 2)
+    write_predictions(fitted("classes"), empty, tmp_path / "p.zarr")
+    arrays, _ = read_zarr(tmp_path / "p.zarr")
+    assert arrays["predictions"].shape == (0,)
+    write_predictions(fitted("classes"), empty, tmp_path / "p", format="parquet")
+    assert list((tmp_path / "p").iterdir()) == []
+    assert list(iter_predictions(fitted("classes"), empty)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("store", IDS, indirect=True)
+def test_csv(tmp_path, store):
+    """One file, in the order of the bags, of numbers with all digits; it is replaced whole."""
+    model, place = fitted("two targets"), tmp_path / "p.csv"
+    write_predictions(model, store, place)
+    table = pd.read_csv(place)
+    assert table["id"].tolist() == ids_of(store)
+    assert np.abs(table.drop(columns="id").to_numpy() - model.predict(BAGS)).max() <= 1e-12
+    before = place.read_bytes()
+    with pytest.raises(ModelError, match="exists already"):
+        write_predictions(model, store, place)
+    write_predictions(fitted("classes"), store, place, overwrite=True)
+    assert before != place.read_bytes()
+    assert list(tmp_path.glob("p.csv*")) == [place]

@@ -25,7 +25,7 @@ from bagbasis import (
 from bagbasis.core.saved import NewerError
 from bagbasis.models import Checkpoints
 from bagbasis.models.fitting import partials
-from bagbasis.models.fitting.checkpoints import FitCheckpointStore
+from bagbasis.models.fitting.checkpoints import FitCheckpointStore, describe_fit
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.outcomes.classes import Classes
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
@@ -348,3 +348,9 @@ def test_store_made_anew_begins_anew(tmp_path, changed):
     np.testing.assert_allclose(model.coef_, fresh.coef_, rtol=1e-9)
     again = regressor().fit(other, target="y", checkpoints=saved)
     assert again.report_["n_bags_resumed"] == N
+
+
+def test_another_process_agrees(store, tmp_path):
+    """The folder's name holds nothing of a process: objects opened anew name the same one."""
+    first = describe_fit(task_of(store))
+    assert describe_fit(task_of(BagStore.open(store.url))) == first

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 from bagbasis import DataError
 from bagbasis.models.ridge.penalties import Path, Penalties, search, warn_at_edge
@@ -270,3 +271,55 @@ def test_a_penalty_at_the_edge_is_said(scores, message, warned):
     warn_at_edge(Path(alphas, np.array(scores)), Penalties(alphas), "float32", is_summed=True)
     assert (message in warned.text) if message else not warned.text
     assert ("precision='float64'" in warned.text) == ("smallest" in message)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
+def test_equals_scikit_learn(known, rows, alpha):
+    """scikit-learn's Ridge has the same penalty and the same intercept."""
+    z, y = rows
+    truth = Ridge(alpha=alpha, solver="cholesky").fit(z, y)
+    ours = solve(known(z, y), alpha, 1e-14)
+    np.testing.assert_allclose(ours.coef, truth.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(ours.intercept, truth.intercept_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3, 1.0])
+def test_a_large_feature_hides_no_small_one(alpha):
+    """Weighted rows, too: rounding is in proportion to the features' own sizes."""
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=(2, 60))
+    z, y, weights = np.column_stack([1e8 * a, b, b]), (a + b)[:, None], rng.integers(0, 3, 60) * 1.0
+    ours = solve(collected(z, y, np.float64, weights), alpha, 1e-14)
+    twice = np.repeat(z, weights.astype(int), axis=0), np.repeat(y, weights.astype(int), axis=0)
+    centred = twice[0] - twice[0].mean(axis=0)
+    left, sigma, right = np.linalg.svd(centred, full_matrices=False)
+    sigma, left, right = sigma[:2], left[:, :2], right[:2]
+    expected = right.T @ ((sigma / (sigma**2 + alpha))[:, None] * (left.T @ twice[1]))
+    np.testing.assert_allclose(ours.coef.T, expected, rtol=1e-6)
+
+
+def test_gcv_does_not_see_the_unit_of_a_target(known):
+    """A target in millionths weighs as much in the choice as one in millions."""
+    z, y = feature_rows(np.random.default_rng(5), 200)
+    ours = solve_gcv(known(z, y), Penalties(GRID))
+    scaled = solve_gcv(known(z, y * [1e6, 1.0, 1e-6]), Penalties(GRID))
+    np.testing.assert_allclose(ours.scores, scaled.scores, rtol=1e-6)
+
+
+def test_memory_that_is_not_set_is_not_read(monkeypatch):
+    """Only one triangle of the products is computed: whatever the other holds, nothing changes."""
+    z, y = feature_rows(np.random.default_rng(9), 60)
+    train, apart = collected(z[:40], y[:40]), collected(z[40:], y[40:])
+
+    def all_coefficients():
+        solutions = [solve(train, alpha, 1e-14) for alpha in (0.0, 0.1)]
+        solutions += [
+            solve_gcv(train, Penalties(GRID)),
+            solve_validation(train, apart, Penalties(GRID), 1e-14),
+        ]
+        return np.stack([solution.coef for solution in solutions])
+
+    expected = all_coefficients()
+    empty = np.empty
+    monkeypatch.setattr(np, "empty", lambda *a, **kw: np.full_like(empty(*a, **kw), np.nan))
+    np.testing.assert_array_equal(all_coefficients(), expected)

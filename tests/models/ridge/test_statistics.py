@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.models.ridge.gram_products import PANEL_FEATURES
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
@@ -118,3 +119,28 @@ def test_float32_sums_of_many_features(n_features):
         assert identical(sums, collected(z, y, np.float32, weights))
     z[1100, 77] = np.nan
     assert not collected(z, y, np.float32).is_finite
+
+
+def test_order_of_merging(rows):
+    """Any order and nesting of merges gives the same to rounding; two parts exactly the same."""
+    z, y = rows
+    a, b, c = (collected(z[i::3], y[i::3]) for i in range(3))
+    assert identical(a + b, b + a)
+    same((a + b) + c, a + (b + c))
+    same(c + b + a, collected(z, y))
+
+
+def test_fits_agree_with_double_precision():
+    """A fit to more bags than features, by kernels of which some are a hundred times too wide."""
+    rng = np.random.default_rng(3)
+    bags = Bags.from_list(list(rng.random((1500, 20, 1)) ** rng.uniform(0.5, 2, (1500, 1, 1))))
+    y = np.array([bag.mean() for bag in bags])
+    for multiplier in (1.0, 100.0):
+        predictions = []
+        for precision in ("float32", "float64"):
+            second = RandomFourierFeatures(n_features=1024, scale_multiplier=multiplier)
+            model = DoubleBasisRegressor(
+                ProjectionEmbedding(), second, alpha=1e-5 * len(y), precision=precision
+            )
+            predictions.append(model.fit(bags, y).predict(bags))
+        np.testing.assert_allclose(*predictions, atol=2e-5)

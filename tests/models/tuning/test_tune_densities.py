@@ -10,6 +10,7 @@ import pytest
 from bagbasis import DataError, ParameterError, ProjectionEmbedding, TripleBasisRegressor
 from bagbasis.models import tune
 from bagbasis.models.outcomes.densities import DensityOutcome
+from bagbasis.models.tuning import halving
 from tests.models.splits import held_out
 from tests.models.tuning.problems import (
     ANSWERED,
@@ -136,3 +137,42 @@ def test_wrong_input_is_one_error(store, tmp_path):
         tune(density_estimator(response_embedding=half), store, search=FEW)
     with pytest.raises(DataError, match="has the targets"):
         tune(estimator(), store, search=FEW)
+
+
+@pytest.mark.long
+def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
+    """What was scored and projected before an interrupt is not done again, and the result is the
+    same."""
+    whole = tune(density_estimator(), store, search=FEW)
+    run = halving.score_statistics
+    passes = []
+
+    def interrupted(*args, **options):
+        if len(passes) == 5:
+            raise KeyboardInterrupt
+        passes.append(args[3])  # the blocks
+        return run(*args, **options)
+
+    def counted(*args, **options):
+        passes.append(args[3])  # the blocks
+        return run(*args, **options)
+
+    checkpoints = tmp_path / "state"
+    projected.clear()
+    monkeypatch.setattr(halving, "score_statistics", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tune(density_estimator(), store, search=FEW, checkpoints=checkpoints)
+    monkeypatch.setattr(halving, "score_statistics", counted)
+    passes.clear()
+    result = tune(density_estimator(), store, search=FEW, checkpoints=checkpoints)
+    assert errors_of(result) == errors_of(whole)
+    assert result.winner == whole.winner
+    np.testing.assert_array_equal(result.model.coef_, whole.model.coef_)
+    assert len(passes) == 2, "one candidate left, with its first rung from the cache"
+    last = result.scores[-1][result.winner]
+    # the rest of the last rung, the last fit and the baselines
+    assert sum(projected) == last.n_train + last.n_held_out + 2 * int(ANSWERED.sum())
+    passes.clear()
+    single = replace(FEW, embeddings=FEW.embeddings[:1], scale_multipliers=(1.0,))
+    tune(density_estimator(), store, search=single, checkpoints=checkpoints)
+    assert not passes
