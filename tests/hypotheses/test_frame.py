@@ -154,6 +154,24 @@ def test_groups_are_bags(library):
         two_sample_test(groups, points)
 
 
+def test_mappings_and_bags_of_one_coordinate():
+    """Bags by their ids, and arrays of unlike lengths; columns by their names are no bags."""
+    rng = np.random.default_rng(0)
+    bags = [rng.standard_normal(n) for n in (3, 4, 5, 6, 7)]
+    columns = [bag[:, None] for bag in bags]
+    expected = two_sample_test(columns, columns[::-1]).statistic
+    assert two_sample_test(bags, bags[::-1]).statistic == expected
+    by_id = dict(enumerate(columns))
+    assert two_sample_test(by_id, columns[::-1]).statistic == expected
+    y = np.arange(5.0)
+    assert independence_test(by_id, y).statistic == independence_test(bags, y).statistic
+    table = {"x": bags[0], "y": bags[0]}
+    with pytest.raises(BagbasisError, match=r"a is \{'x': .* not an array"):
+        two_sample_test(table, table)
+    assert not is_bags([bags[0], bags[0]])  # points of three coordinates
+    assert not is_bags([[1.0, 2.0], [3.0]])  # or points, one of which lacks a number
+
+
 def test_report():
     """It names what was found and tested; what is not known is left out, or None in JSON."""
     result = HypothesisResult(

@@ -66,8 +66,14 @@ class Ragged(Sequence[np.ndarray]):
     _ids: BagIds | None
 
     def __init__(
-        self, points: ArrayLike, offsets: ArrayLike, *, ids: IdsLike | None = None
+        self, points: ArrayLike, offsets: ArrayLike | None = None, *, ids: IdsLike | None = None
     ) -> None:
+        if offsets is None:
+            name = type(self).__name__
+            raise DataError(
+                f"{name}(points, offsets) holds the points of all bags in one array; "
+                f"as_{name.lower()} takes one array per bag"
+            )
         self._keep(points, offsets)
         ids = None if ids is None else given_ids(ids, len(self))
         check_finite(self.points, self.offsets, ids, self.OWNER)

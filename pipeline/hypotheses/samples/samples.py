@@ -18,7 +18,7 @@ from ...data.bags.alignment import has_index
 from ...data.bags.bags import Bags, concatenate
 from ...data.bags.box import Box
 from ...data.bags.coordinates import Names, order_of
-from ...data.bags.frames import is_groups, names_of_table
+from ...data.bags.frames import is_groups, is_table, names_of_table
 from ...data.bags.precision import check_array_apart, check_labels_apart
 from ...data.labelled.labelled import LabelledBags, box_of_bags
 from ...data.store.sampling import CHOICE_SAMPLE, spread_rows
@@ -159,7 +159,14 @@ def is_bags(data: object) -> bool:
         return True
     if has_index(data) and data.ndim == 1:  # type: ignore[attr-defined]  # a Series
         return is_bags(data.to_numpy()) if data.dtype == object else False  # type: ignore[attr-defined]
-    return isinstance(data, (list, tuple)) and len(data) > 0 and np.ndim(_first(data)) == 2
+    if isinstance(data, Mapping) and not is_table(data):  # from ids to bags, or names to columns
+        return is_bags([*data.values()][:1])
+    if not isinstance(data, (list, tuple)) or not data:
+        return False
+    if all(isinstance(array, np.ndarray) and array.ndim == 1 for array in data):
+        # rows of points are equally long, bags of points of one coordinate are not
+        return len(set(map(len, data))) > 1
+    return np.ndim(_first(data)) == 2
 
 
 def read_samples(

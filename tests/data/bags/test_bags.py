@@ -179,6 +179,7 @@ def test_a_bag_is_an_array_of_its_rows():
 @pytest.mark.parametrize(
     ("points", "offsets", "message"),
     [
+        ([[[1.0]]], None, r"Bags\(points, offsets\) .*; as_bags takes one array per bag"),
         (np.zeros((3, 2)), [0, 2], "n_points = 3"),
         (np.zeros((3, 2)), [1, 3], "n_points = 3"),
         (np.zeros((3, 2)), [], "dtype float64"),
