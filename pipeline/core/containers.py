@@ -97,10 +97,10 @@ class MappingOf(Constraint[Any]):
 
     @override
     def words(self, name: str) -> str:
-        if isinstance(self.key, Open):
-            return "a mapping"
         key, value = _many(self.key.words(name)), _many(self.value.words(name))
-        return f"a mapping from {key} to {value}"
+        keys = "" if isinstance(self.key, Open) else f" from {key}"
+        values = "" if isinstance(self.value, Open) else f" to {value}"
+        return f"a mapping{keys}{values}"
 
 
 def is_iterable(value: object) -> bool:
