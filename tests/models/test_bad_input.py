@@ -58,7 +58,8 @@ def test_targets_in_memory(kind, y, message):
     [
         (np.array([[y, "x"] for y in Y], object), r"dtype object; .* \(bag 0, column 1: 'x'\)"),
         ([*Y[:-1], {1.0}], r"dtype object; .* \(bag 29: \{1.0\}\)"),
-        ({0: 1.0}, r"y has shape \(\) for 30 bags \(it is a dict\)"),
+        ({0: 1.0}, "y: the keys of a mapping are ids of bags, and these bags have none"),
+        ({1.0, 2.0}, r"y has shape \(\) for 30 bags \(it is a set\)"),
         (np.arange(30) + 2**60, r"y: \d+ is an integer beyond ±2\^53"),
         (np.array(list(zip(Y > 0, Y, strict=True)), [("dead", "?"), ("days", "f8")]), "y.'days'."),
     ],
