@@ -13,6 +13,6 @@ find_moved_modules()
 
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 # ``import *`` takes no packages, some of which need extras
-__all__ = [name for name in _names if not (Path(__file__).parent / name).is_dir()]
+__all__ = sorted({*_names} - {path.name for path in Path(__file__).parent.iterdir()})
 
 __version__ = "1.0.0rc1"

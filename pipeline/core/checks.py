@@ -82,7 +82,10 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
             check(bound.arguments)
             return function(*bound.args, **bound.kwargs)
         except ModuleNotFoundError as error:
-            raise (missing_extra(error, owner) or error) from error.__cause__
+            without_extra = missing_extra(error, owner)
+            if without_extra is None:
+                raise
+            raise without_extra from error
 
     return call
 

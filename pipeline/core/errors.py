@@ -452,13 +452,17 @@ def warn_caller(warning: Warning) -> None:
 
 def missing_extra(error: ModuleNotFoundError, what: str) -> BagbasisError | None:
     """Return the error that names the extra whose package is missing; None for other modules."""
-    from importlib.metadata import requires  # noqa: PLC0415 - for this alone
+    from importlib.metadata import PackageNotFoundError, requires  # noqa: PLC0415 - for this alone
 
+    try:
+        needed = requires("bagbasis") or ()
+    except PackageNotFoundError:  # a source tree on the path, which is not installed
+        return None
     module = (error.name or "").partition(".")[0]
-    for text in requires("bagbasis") or ():
+    for text in needed:
         package = re.match(r"([\w.-]+).*; extra == [\"'](\w+)[\"']", text)
         if package and package[1].replace("-", "_") == module:
-            return DataError(f"{what}: needs pip install 'bagbasis[{package[2]}]'")
+            return _without_extra(package[2], what, DataError)
     return None
 
 
@@ -470,4 +474,8 @@ def needing_extra(
     try:
         yield
     except ImportError as error:
-        raise kind(f"{what}: needs pip install 'bagbasis[{extra}]'") from error
+        raise _without_extra(extra, what, kind) from error
+
+
+def _without_extra(extra: str, what: object, kind: type[BagbasisError]) -> BagbasisError:
+    return kind(f"{what}: needs pip install 'bagbasis[{extra}]'")

@@ -6,13 +6,6 @@ arrays. Flax would bring its own file format and a dozen packages. A GPU is used
 are installed.
 """
 
-import lazy_loader
+from ..core.lazy import attach_with_extra
 
-from ..core.errors import needing_extra
-
-_import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> object:
-    with needing_extra("neural", name):
-        return _import(name)
+__getattr__, __dir__, __all__ = attach_with_extra("neural", __name__, __file__)

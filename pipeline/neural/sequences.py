@@ -211,7 +211,7 @@ class NextPointRegressor(SequenceEstimator):
         losses = []
         for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             bags = bags[bags.sizes > 0]
-            predicted = self.predict(bags)
+            predicted = self.predict(bags) if len(bags) else bags
             for i in range(len(bags)):
                 gaps = bags[i][1:] - predicted[i][:-1]
                 if len(gaps):

@@ -4,13 +4,6 @@ The classes implement patpy's interfaces, but need neither patpy nor scanpy. The
 'bagbasis[tables]'``.
 """
 
-import lazy_loader
+from ..core.lazy import attach_with_extra
 
-from ..core.errors import needing_extra
-
-_import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> object:
-    with needing_extra("tables", name):
-        return _import(name)
+__getattr__, __dir__, __all__ = attach_with_extra("tables", __name__, __file__)

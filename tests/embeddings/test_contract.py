@@ -45,6 +45,7 @@ from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, SizeSpec, spec_from_d
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.ragged import bags_at_the_edge
 from tests.passes import pass_limits
 
 RNG = np.random.default_rng(0)
@@ -177,13 +178,7 @@ def test_foreign_fields_are_refused(kind):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bags_at_the_edge(kind, dtype):
     """Points on edges and in corners, lone points, constant bags: finite, and no warning."""
-    bags = [
-        [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
-        [[0.5, 1.0]],
-        [[0.0, 0.0]],
-        np.full((300, 2), 0.25),
-        np.concatenate([np.full((500, 2), 1e-7), np.ones((1, 2))]),
-    ]
+    bags = bags_at_the_edge()
     for case in (bags, bags[3:4]):
         out = kind(dtype=dtype).fit_transform(case)
         assert out.dtype == dtype

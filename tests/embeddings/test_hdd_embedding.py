@@ -11,6 +11,7 @@ from bagbasis import Bags, DataError, HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings.hdd import BANDWIDTH_FACTOR
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import direct_embedding, midpoints
+from tests.oracles.ragged import bags_at_the_edge
 from tests.oracles.series import index_set_by_loop
 
 RNG = np.random.default_rng(0)
@@ -112,13 +113,7 @@ def test_marginals_are_chosen_by_the_dimension(distance, n_dims, group_size):
 def test_bags_at_the_edge(distance, dtype):
     """Points on the edges and in the corners, lone points, constant bags and densities that
     vanish nearly everywhere: finite features and no warning."""
-    bags = [
-        [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
-        [[0.5, 1.0]],
-        [[0.0, 0.0]],
-        np.full((300, 2), 0.25),
-        np.concatenate([np.full((500, 2), 1e-7), np.ones((1, 2))]),
-    ]
+    bags = bags_at_the_edge()
     for bandwidth in ("auto", 0.01, 0.5):
         embedding = HDDEmbedding(distance, bandwidth=bandwidth, dtype=dtype).fit(bags)
         out = embedding.transform(bags)

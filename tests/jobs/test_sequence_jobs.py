@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import re
@@ -244,10 +245,14 @@ def test_on_a_cluster(where, tmp_path):
 def test_without_the_extra(where, tmp_path, monkeypatch):
     """The lean installation checks the config, and says what to install."""
 
-    def missing(*_):
-        raise ImportError("No module named 'jax'")
+    import_module = importlib.import_module
 
-    monkeypatch.setattr(neural, "_import", missing)
+    def without_jax(name, *package):
+        if name.startswith(f"{neural.__name__}."):
+            raise ImportError("No module named 'jax'")
+        return import_module(name, *package)
+
+    monkeypatch.setattr(importlib, "import_module", without_jax)
     monkeypatch.delitem(vars(neural), "SequenceRegressor")
     data = settings(data_url=where / "bags.zarr", model_url=tmp_path / "m.zarr", target="y")
     line = refused(1, "fit", *data, *NETWORK)

@@ -63,7 +63,7 @@ def test_without_the_extra_each_name_says_which(name, monkeypatch):
     def missing(*_):
         raise ModuleNotFoundError("No module named 'jax'", name="jax")
 
-    monkeypatch.setattr(neural, "_import", missing)
+    monkeypatch.setattr("importlib.import_module", missing)
     monkeypatch.delitem(vars(neural), name, raising=False)
     with pytest.raises(BagbasisError, match=rf"{name}.*bagbasis\[neural\]"):
         getattr(neural, name)

@@ -121,3 +121,14 @@ class StoreModel:
             responses = zip(self.responses[part], gone, strict=True)
             expected = [None if out else response for response, out in responses]
             assert_same_responses(store.responses(start, stop), expected)
+
+
+def bags_at_the_edge():
+    """Bags of the unit square on its edges and in its corners, of one point, or all alike."""
+    return [
+        [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
+        [[0.5, 1.0]],
+        [[0.0, 0.0]],
+        np.full((300, 2), 0.25),
+        np.concatenate([np.full((500, 2), 1e-7), np.ones((1, 2))]),
+    ]

@@ -149,11 +149,10 @@ def as_responses(
     """
     if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
         are_numbers = data.ndim == 1 or data.shape[1:] == (1,)
+        hint = "; to learn one number per bag, use DoubleBasisRegressor" if are_numbers else ""
         raise DataError(
             f"expected responses, got one array of shape {data.shape}; pass a list with one "
-            "(n_points, n_dims) array per bag, None for a bag without"
-            + "; to learn one number per bag, use DoubleBasisRegressor"
-            * are_numbers
+            f"(n_points, n_dims) array per bag, None for a bag without{hint}"
         )
     if not isinstance(data, Sequence | np.ndarray) or isinstance(data, str | bytes):
         raise DataError(f"expected one response per bag, or None, got {shown(data)}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from ...core.errors import DataError
-from ..bags.alignment import has_index, in_order_of, indexed, series_of, with_id_columns_as_index
+from ..bags.alignment import has_index, in_order_of, series_of, with_id_columns_as_index
 from ..bags.bags import Bags
 from ..bags.frames import is_table
 from ..bags.ids import BagIds, comparable
@@ -37,13 +37,13 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
         have no ids.
     """
     in_memory = data.bag_ids if isinstance(data, Bags) else None
-    has_ids = in_memory is not None or isinstance(data, BagStore)
-    if isinstance(values, Mapping) and not (has_ids or is_table(values)):
+    is_mapping = isinstance(values, Mapping) and not is_table(values)
+    if is_mapping and in_memory is None and isinstance(data, Bags):
         raise DataError(
             f"{what}: the keys of a mapping are ids of bags, and these bags have none; give values "
             "in the order of the bags, or the bags as a mapping from ids, too"
         )
-    values = series_of(values) if has_ids else indexed(values)
+    values = series_of(values)
     if in_memory is not None:
         table = with_id_columns_as_index(values, in_memory)
         is_one_column = table is not values and table.ndim == 2 and table.shape[1] == 1
