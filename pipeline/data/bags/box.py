@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ QUANTILE = 0.001  # fraction of the points on each side of the central range of 
 MAX_REACH = 0.25  # largest reach of a box beyond the quantiles, as a fraction of their distance
 SAMPLE_VALUES = 2**18  # coordinates from which quantiles are estimated: some MiB …
 SHOWN_DIMS = 3  # coordinates of a box in a message
+NUMBERS_AT_ONCE = 2**17  # numbers of a block of columns: a MiB
 VECTOR_LENGTH = 512  # numbers of a row that are compared at once, by vector instructions
 SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
 
@@ -133,8 +134,8 @@ class Box:
             sample = values if values.dtype.kind in "fiu" else as_array("sample", values, float)
             if sample.shape[1:] != low.shape:
                 raise DataError(f"sample is {shown(sample)}; expected an array (n, {len(low)})")
-        if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
-            first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
+        if sample is not None and quantile and len(sample := _without_nan(sample)):
+            first, last = _quantiles(sample, [quantile, 1 - quantile])
             reach = MAX_REACH * (last - first)
             cut = reach > 0  # else nearly all points are equal: nothing is cut
             low = np.where(cut, np.maximum(low, first - reach), low)
@@ -200,6 +201,23 @@ def range_of(points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         ends = (end.reshape(rows, -1) for end in (wide.min(axis=0), wide.max(axis=0)))
         points = np.concatenate([*ends, points[whole:]])
     return points.min(axis=0), points.max(axis=0)
+
+
+def _without_nan(points: NDArray[Any]) -> NDArray[Any]:
+    has_nan = np.isnan(points).any(axis=1)
+    return points[~has_nan] if has_nan.any() else points
+
+
+def _quantiles(points: NDArray[Any], levels: Sequence[float]) -> Floats:
+    blocks = column_blocks(points)
+    return np.concatenate([np.quantile(block, levels, axis=0) for block in blocks], axis=1)
+
+
+def column_blocks(points: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield views of columns, so few that copies of them stay in a core's cache."""
+    width = max(1, NUMBERS_AT_ONCE // max(1, len(points)))
+    for j in range(0, points.shape[1], width):
+        yield points[:, j : j + width]
 
 
 def measured_box(lo: ArrayLike, hi: ArrayLike) -> Box:

@@ -87,16 +87,21 @@ class PointStep(Saved):
 
     def __call__(self, points: Floats) -> Floats:
         """Map points, shape (n, d)."""
+        argument = points  # not changed
         if self.columns is not None:
             points = points[:, self.columns]
         if self.function is not None:
             with np.errstate(invalid="ignore", divide="ignore"):  # refused by who asks
                 points = _FUNCTIONS[self.function](points)
         if self.center is not None:
-            points = points - self.center
+            own = None if points is argument else points
+            points = np.subtract(points, self.center, out=own)
         if self.axes is not None:
             points = points @ np.array(self.axes).T
-        return points if self.scale is None else points / self.scale
+        if self.scale is not None:
+            own = None if points is argument else points
+            points = np.divide(points, self.scale, out=own)
+        return points
 
     def n_outputs(self, n_inputs: int) -> int:
         """Return the number of output coordinates, given that of the input.
@@ -164,10 +169,10 @@ class PointMap:
         for step in self.steps:
             points = step(points)
         with np.errstate(over="ignore"):  # what is infinite is refused
-            points = points.astype(bags.points.dtype)
-        finite = np.isfinite(points).all(axis=1)
+            points = points.astype(bags.points.dtype, copy=False)
+        finite = np.isfinite(points)
         if not finite.all():
-            row = int(np.flatnonzero(~finite)[0])
+            row = int(np.flatnonzero(~finite.all(axis=1))[0])
             bag = int(np.searchsorted(bags.offsets, row, "right")) - 1
             values = bags.points[row].tolist()
             raise BagError(bag, f"its point {shown(values)} is transformed to no finite numbers")

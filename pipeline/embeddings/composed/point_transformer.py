@@ -35,7 +35,8 @@ from .row_moments import RowMoments, measure_moments, seconds_per_row
 # With more coordinates, only variances are computed if no step rotates: the scatter of 2,212 points
 # of 5,863 coordinates took six seconds. With fewer, results have the bits of earlier versions.
 VARIANCES_ALONE = 1024
-_POINTS_AT_ONCE = 2**14  # number of transformed points in memory at a time
+# Transformed points in memory at a time, and their numbers: 32 MiB of points of many coordinates.
+_POINTS_AT_ONCE, _NUMBERS_AT_ONCE = 2**14, 2**22
 _SECONDS_PER_NUMBER = 5e-9  # for copying, mapping and checking a coordinate
 
 
@@ -121,7 +122,7 @@ class PointTransformerSpec(EmbeddingSpec):
         return self.embedding.cost + Cost(
             seconds_per_point=_seconds(self.steps, self.n_dims),
             bytes_per_bag=8,  # its offset
-            bytes_per_task=4 * 8 * widest * _POINTS_AT_ONCE,
+            bytes_per_task=4 * 8 * widest * _points_at_once(widest),
         )
 
     @override
@@ -149,7 +150,8 @@ class PointTransformerSpec(EmbeddingSpec):
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        for start, stop in plan_partitions(bags.offsets, 1, _POINTS_AT_ONCE):
+        at_once = _points_at_once(max(self.n_dims, self.embedding.n_dims))
+        for start, stop in plan_partitions(bags.offsets, 1, at_once):
             try:
                 mapped = self.mapped(bags[start:stop])
             except BagError as error:
@@ -343,7 +345,8 @@ def box_of_sample(sample: ChoiceSample) -> Box:
     lo, hi = range_of(np.stack(ends))
     if (lo >= 0).all() and (hi <= 1).all():
         return Box.unit(len(lo))
-    return Box.around(lo, hi, sample=np.concatenate(samples))
+    every = samples[0] if len(samples) == 1 else np.concatenate(samples)  # without a copy
+    return Box.around(lo, hi, sample=every)
 
 
 def _measure(sample: ChoiceSample, steps: tuple[PointStep, ...], rotates: bool) -> RowMoments:
@@ -363,6 +366,10 @@ def _measure(sample: ChoiceSample, steps: tuple[PointStep, ...], rotates: bool) 
 
 def _points(mapped: PointMap, bags: Bags) -> NDArray[Any]:
     return mapped(bags).points
+
+
+def _points_at_once(n_dims: int) -> int:
+    return min(_POINTS_AT_ONCE, max(1, _NUMBERS_AT_ONCE // n_dims))
 
 
 def _seconds(steps: Sequence[PointStep], n_dims: int) -> float:

@@ -25,7 +25,7 @@ from ....core.arrays import Floats
 from ....core.errors import BagbasisError, BagError
 from ....core.held_out_choice import error_of_best, simplest_within
 from ....data.bags.bags import Bags
-from ....data.bags.box import Box
+from ....data.bags.box import Box, column_blocks
 from ....data.labelled.splits import PlacedFolds
 from ....data.store.sampling import spread_rows
 from ....embeddings.base import ChoiceSample, Embedding
@@ -648,10 +648,26 @@ def _decades(bags: Bags) -> float:
 
     Only absolute values of nonzero numbers are used. The result is the largest of all coordinates.
     """
-    sizes = np.abs(spread_rows(bags.points, _MAX_POINTS))
-    rows = [column[column > 0] for column in sizes.T]
-    ends = [np.quantile(row, (0.5, 0.99)) for row in rows if len(row)]
-    return max((float(np.log10(high) - np.log10(low)) for low, high in ends), default=0.0)
+    points = spread_rows(bags.points, _MAX_POINTS)
+    decades = [0.0]
+    for block in column_blocks(points):
+        sizes = np.sort(np.abs(block.T), axis=1)
+        sizes = sizes[sizes[:, -1] > 0]
+        ends = _quantile_of_positive(sizes, 0.99) / _quantile_of_positive(sizes, 0.5)
+        decades.append(float(np.log10(ends).max(initial=0.0)))
+    return max(decades)
+
+
+def _quantile_of_positive(rows: Floats, level: float) -> Floats:
+    """Return the quantile of the positive numbers of sorted rows, each of which has one."""
+    n_zeros = (rows == 0).sum(axis=1)
+    place = n_zeros + level * (rows.shape[1] - n_zeros - 1)
+    below = np.floor(place).astype(np.int64)
+    above = np.ceil(place).astype(np.int64)
+    every = np.arange(len(rows))
+    low, high = rows[every, below], rows[every, above]
+    quantiles: Floats = low + (high - low) * (place - below)
+    return quantiles
 
 
 def _best_of_each_name(judged: Iterable[JudgedCandidate]) -> list[JudgedCandidate]:
