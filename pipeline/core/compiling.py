@@ -135,7 +135,8 @@ def subkernel(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
 
 def _kept(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
     """Return a decorator for what is kept on disk; StoreError where it has no place there."""
-    compiled = njit(error_model="numpy", **options)
+    # said where it is not fast: else Numba takes what the caller says
+    compiled = njit(error_model="numpy", **{"fastmath": False, **options})
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba has no types
         dispatcher = compiled(function)

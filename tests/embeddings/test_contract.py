@@ -44,6 +44,7 @@ from bagbasis import (
 from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, SizeSpec, spec_from_dict, spec_to_dict
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays
+from bagbasis.embeddings.launching import substitutes
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ragged import bags_at_the_edge
 from tests.passes import pass_limits
@@ -363,6 +364,72 @@ def test_a_store_is_transformed_lazily(kind, dtype, tmp_path):
     other = stored(tmp_path / "other.zarr", [np.ones((2, 3))], None, ())
     with pytest.raises(DataError, match="dimension 3, the embedding was made for 2"):
         embedding.transform(other)
+
+
+class _Neighbours:
+    """Stands in for kernels: calls them again with what they write beside each of their inputs.
+
+    Compiled loops of which one array may be a neighbour of another go by one number at a time.
+    """
+
+    def get(self, kernel):
+        return partial(self._call, kernel)
+
+    def _call(self, kernel, begin, end, *arguments):
+        before = pickle.dumps(arguments)
+        kernel(begin, end, *arguments)
+        unwritten = pickle.loads(before)
+        places = [place for place, _ in self._arrays(arguments)]
+        written = [
+            (place, array)
+            for (place, array), (_, old) in zip(
+                self._arrays(arguments), self._arrays(unwritten), strict=True
+            )
+            if array.tobytes() != old.tobytes()
+        ]
+        for place, expected in written:
+            for beside in places:
+                again = list(pickle.loads(before))
+                result = self._put_beside(again, beside, place)
+                kernel(begin, end, *again)
+                np.testing.assert_array_equal(result, expected)
+
+    def _arrays(self, arguments):
+        for i, argument in enumerate(arguments):
+            for j, array in enumerate(argument if isinstance(argument, tuple) else [argument]):
+                if isinstance(array, np.ndarray) and array.size:
+                    yield (i, j), array
+
+    def _put_beside(self, arguments, first, second):
+        arrays = dict(self._arrays(arguments))
+        sizes = [-(-arrays[place].nbytes // 8) for place in (first, second)]
+        room = np.empty(sum(sizes) + 8)
+        for place, start in ((first, 0), (second, sizes[0])):
+            old = arrays[place]
+            new = room[start:].view(old.dtype)[: old.size].reshape(old.shape)
+            new[:] = old
+            i, j = place
+            if isinstance(arguments[i], tuple):
+                parts = list(arguments[i])
+                parts[j] = new
+                arguments[i] = tuple(parts)
+            else:
+                arguments[i] = new
+        return new
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_where_arrays_lie_does_not_matter(kind, dtype):
+    """Rows have the same bits wherever the system puts the arrays that a kernel takes."""
+    spec = kind(box=BOX).fit(UNIT).spec_
+    for size in (1, 5, 30):
+        bag = Bags.from_list([RNG.random((size, 2))])
+        rows = np.empty((1, spec.n_features), dtype)
+        token = substitutes.set(_Neighbours())
+        try:
+            spec.embed(bag, rows)
+        finally:
+            substitutes.reset(token)
 
 
 @pytest.mark.long

@@ -158,11 +158,12 @@ def _add_products(tables, padded, prefixes, counts, changed, products, sums):
         at = other + n_right
 
 
-@subkernel()  # not fast: with "arcp" it depends on the code around it whether there is a quotient
+@subkernel()  # not fast: else the order of products depends on where the arrays lie in memory
 def _write_means(sums, scales, total, out):
     """Write sums · scales / total; NaN where no point was kept."""
+    share = 1.0 / total if total else np.nan
     for q in range(len(out)):
-        out[q] = sums[q] * scales[q] / total if total else np.nan
+        out[q] = sums[q] * scales[q] * share
 
 
 def _make_projection(basis: int) -> Callable[..., Any]:
