@@ -258,7 +258,7 @@ class KSDAggregate(FitStatistic):
     @override
     def measure(self, points: ScoredSample) -> Measured:
         widths, values, drawn = self.over_widths(points)
-        best = aggregate(values, drawn, WILD)
+        best = aggregate(values, drawn, WILD, own_terms(points.scored, widths))
         return Measured(best.statistic, best.null, details=details_of(best, widths, values))
 
     def over_widths(self, points: ScoredSample) -> tuple[list[float], Floats, Floats]:
@@ -332,7 +332,7 @@ class KSDRanks(KSDAggregate):
     @override
     def measure(self, points: ScoredSample) -> Measured:
         widths, values, drawn = self.over_widths(points)
-        each = aggregate(values, drawn, WILD)
+        each = aggregate(values, drawn, WILD, own_terms(points.scored, widths))
         middle = widths.index(float(points.kernel.bandwidth))
         table = np.column_stack([[values[middle], *drawn[:, middle]], each.scores])
         best = aggregate(table[0], table[1:], WILD)
@@ -350,6 +350,11 @@ def own_term(scored: Scored, width: float) -> float:
     own = (scored.slopes**2).sum(axis=1)
     own += scored.weights**2 * scored.points.shape[1] / width**2
     return float(own.mean())
+
+
+def own_terms(scored: Scored, widths: list[float]) -> Floats:
+    """Return `own_term` of each bandwidth, shape (len(widths),)."""
+    return np.array([own_term(scored, width) for width in widths])
 
 
 def details_of(aggregated: Aggregated, widths: list[float], values: Floats) -> dict[str, Any]:

@@ -165,6 +165,28 @@ def test_many_widths_are_exact_of_few_pairs(monkeypatch):
         assert is_exact(HSICFuse(exact=not expected), Pairs(*arguments, 0)) != expected
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("statistic", ["agg", "fuse", "fuse_ranks", "energy", "me"])
+def test_samples_whose_splits_are_all_equal_do_not_differ(statistic, seed):
+    """One row of twelve is another: it falls into either sample, and no split differs from another
+    by more than rounding."""
+    a, b = np.zeros((2, 6, 1))
+    a[5] = 1.0
+    r = two_sample_test(a, b, statistic=statistic, n_permutations=199, seed=seed)
+    assert r.p_value == 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("statistic", ["hsic_agg", "hsic_fuse", "nfsic", "dcov", "rdc"])
+def test_orders_that_are_all_equal_show_no_dependence(statistic, seed):
+    """One number of 40 is another, and falls into either half of y."""
+    x, y = np.arange(40) == 0, np.arange(40) < 20
+    r = independence_test(
+        x * 1.0, y * 1.0, statistic=statistic, null="permutation", n_permutations=199, seed=seed
+    )
+    assert r.p_value == 1.0
+
+
 def test_rows_that_are_nearly_alike_have_no_score():
     """What rounding leaves of a kernel that is constant is not standardised."""
     every = np.array([[1.0, 1e-17], [2.0, 2e-17], [6.0, 0.0]])

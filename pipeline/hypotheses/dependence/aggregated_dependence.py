@@ -116,7 +116,7 @@ class HSICAggregate(ManyWidths):
     @override
     def measure(self, pairs: Pairs) -> Measured:
         values, drawn = self._draw(pairs)
-        aggregated = aggregate(values, drawn, pairs.null)
+        aggregated = aggregate(values, drawn, pairs.null, size=1.0)
         widths = pairs_of_widths(pairs)
         scales = {**widths, "hsic": values.tolist(), **aggregated.columns()}
         details = {**aggregated.counted(width_names(widths)), "pairs_of_scales": scales}

@@ -185,6 +185,21 @@ def nfsic_of_orders(
     )
 
 
+def _null_of_orders(K: Floats, L: Floats, pairs: Pairs, ridge: float = NFSIC_RIDGE) -> Null:
+    """Return the null distribution of λ̂ over the orders of L.
+
+    Centred kernel values have the same û and Σ̂, without the rounding of their means. What is left
+    is the rounding of the solve, which grows by the condition of Σ̂ + γI: orders that differ by less
+    are equal.
+    """
+    K, L = K - K.mean(axis=0), L - L.mean(axis=0)
+    centred = LocationSums.of(K, L)
+    condition = 1 + float(np.trace(centred.covariances()[1])) / ridge
+    observed = centred.statistic(ridge)
+    values = nfsic_of_orders(K, L, pairs.orders(), ridge)
+    return pairs.order_null(observed, values, max(1.0, observed) * condition)
+
+
 def learn_locations(
     start: Locations, X: Floats, Y: Floats, ridge: float = _LEARNING_RIDGE
 ) -> Locations:
@@ -293,9 +308,7 @@ class NFSIC(DependenceStatistic):
         sums = at(*pairs.rows)
         if pairs.null == "chi_square":
             return self.of_sums(sums, at, pairs)
-        values = nfsic_of_orders(*at.kernels(*pairs.rows), pairs.orders())
-        observed = sums.statistic()
-        return _measured(sums, at, pairs, pairs.order_null(observed, values, observed))
+        return _measured(sums, at, pairs, _null_of_orders(*at.kernels(*pairs.rows), pairs))
 
     @override
     def pair_map(self, pairs: Pairs) -> Locations | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from typing_extensions import override
 
@@ -20,6 +21,7 @@ from ...core import frozen_component
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, permutation_null
+from ..nulls.permutation import TIE_TOLERANCE
 from ..registry import Measured
 from ..result import LEVEL
 from .comparison import TWO_SAMPLE, TwoSamples
@@ -58,7 +60,7 @@ class Aggregate(ManyScales):
         scales = self.choose_scales(samples)
         sums, drawn = self.draw(samples, scales)
         values = sums.observed()
-        aggregated = aggregate(values, drawn, samples.null)
+        aggregated = aggregate(values, drawn, samples.null, size=1.0)
         within = sums.spread_within()
         top = aggregated.top
         effect = values[top] / within[top] if within[top] > MIN_FEATURE_SPREAD else float("nan")
@@ -121,7 +123,9 @@ class Aggregated:
         }
 
 
-def aggregate(values: Floats, drawn: Floats, null_name: str = "permutation") -> Aggregated:
+def aggregate(
+    values: Floats, drawn: Floats, null_name: str = "permutation", size: ArrayLike = 0.0
+) -> Aggregated:
     """Combine the tests of several kernels into one test.
 
     Parameters
@@ -130,8 +134,10 @@ def aggregate(values: Floats, drawn: Floats, null_name: str = "permutation") -> 
         Statistic of each kernel.
     drawn : shape (n_permutations, K)
         Statistics of each draw from the null distribution.
+    size : float or shape (K,)
+        See `scores_of_ranks`.
     """
-    pool = np.vstack([values, drawn])
+    pool = with_ties(np.vstack([values, drawn]), size)
     scores = scores_of_ranks(pool)
     best = scores.max(axis=1)
     null = replace(permutation_null(float(best[0]), best[1:], 1.0), name=null_name)
@@ -143,34 +149,52 @@ def aggregate(values: Floats, drawn: Floats, null_name: str = "permutation") -> 
     return Aggregated(float(best[0]), null, ranks / len(pool), corrected, best)
 
 
-def scores_of_ranks(pool: Floats) -> Floats:
+def scores_of_ranks(pool: Floats, size: ArrayLike = 0.0) -> Floats:
     """Return −log of the p-value of each value among the values of its column.
+
+    With few permutations, many kernels share the smallest p-value. A score is therefore
+    interpolated between the scores of its rank and of the next rank, by the distance of the value
+    from the other values in standard deviations.
 
     Parameters
     ----------
     pool : shape (n, K)
         Statistics of the data in one row, and of one draw in each other row.
+    size : float or shape (K,)
+        See `with_ties`.
 
     Returns
     -------
     shape (n, K)
     """
-    return np.column_stack([_scores(column) for column in pool.T])
-
-
-def _scores(column: Floats) -> Floats:
-    """Return −log of the p-value of each value of a kernel among all values of the kernel.
-
-    With few permutations, many kernels share the smallest p-value. A score is therefore
-    interpolated between the scores of its rank and of the next rank, by the distance of the value
-    from the other values in standard deviations.
-    """
-    n = len(column)
-    # differences due to rounding count as equal
-    rounded = np.round(column / max(float(np.abs(column).max()), np.finfo(float).tiny), 11)
-    ranks = rankdata(-rounded, method="max")
-    spread = float(rounded.std()) or 1.0
-    far = np.maximum((rounded - rounded.mean()) / spread, 0.0)
+    equal = with_ties(pool, size)
+    ranks = rankdata(-equal, method="max", axis=0)
+    spread = equal.std(axis=0)
+    far = np.maximum((equal - equal.mean(axis=0)) / np.where(spread > 0, spread, 1.0), 0.0)
     step = np.log1p(1 / ranks)
-    scores: Floats = np.log(n / ranks) - step / (1 + far)
+    scores: Floats = np.log(len(pool) / ranks) - step / (1 + far)
     return scores
+
+
+def with_ties(pool: Floats, size: ArrayLike = 0.0) -> Floats:
+    """Return the values, with those that differ by rounding alone made equal within each column.
+
+    Parameters
+    ----------
+    pool : shape (n, K)
+    size : float or shape (K,)
+        Size of the sums from which a column is computed, such as the kernel's largest value. If all
+        splits are equal, a column has nothing but their rounding, and its own size is no measure.
+
+    Returns
+    -------
+    shape (n, K)
+    """
+    least = TIE_TOLERANCE * np.maximum(10 * np.abs(pool).max(axis=0), size)
+    order = np.argsort(pool, axis=0, kind="stable")
+    ranked = np.take_along_axis(pool, order, axis=0)
+    starts = np.diff(ranked, axis=0, prepend=-np.inf) > least
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(pool))[:, None], 0), axis=0)
+    equal = np.empty_like(ranked)
+    np.put_along_axis(equal, order, np.take_along_axis(ranked, first, axis=0), axis=0)
+    return equal
