@@ -41,10 +41,16 @@ from bagbasis import (
     features,
     load_model,
 )
-from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, SizeSpec, spec_from_dict, spec_to_dict
+from bagbasis.embeddings import (
+    EMBEDDINGS,
+    EmbeddingSpec,
+    SizeSpec,
+    launching,
+    spec_from_dict,
+    spec_to_dict,
+)
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays
-from bagbasis.embeddings.launching import substitutes
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ragged import bags_at_the_edge
 from tests.passes import pass_limits
@@ -367,7 +373,7 @@ def test_a_store_is_transformed_lazily(kind, dtype, tmp_path):
 
 
 class _Neighbours:
-    """Stands in for kernels: calls them again with what they write beside each of their inputs.
+    """Stands in for kernels: calls them again with what they write next to each of their inputs.
 
     Compiled loops of which one array may be a neighbour of another go by one number at a time.
     """
@@ -388,9 +394,9 @@ class _Neighbours:
             if array.tobytes() != old.tobytes()
         ]
         for place, expected in written:
-            for beside in places:
+            for neighbour in places:
                 again = list(pickle.loads(before))
-                result = self._put_beside(again, beside, place)
+                result = self._put_together(again, neighbour, place)
                 kernel(begin, end, *again)
                 np.testing.assert_array_equal(result, expected)
 
@@ -400,7 +406,7 @@ class _Neighbours:
                 if isinstance(array, np.ndarray) and array.size:
                     yield (i, j), array
 
-    def _put_beside(self, arguments, first, second):
+    def _put_together(self, arguments, first, second):
         arrays = dict(self._arrays(arguments))
         sizes = [-(-arrays[place].nbytes // 8) for place in (first, second)]
         room = np.empty(sum(sizes) + 8)
@@ -425,11 +431,11 @@ def test_where_arrays_lie_does_not_matter(kind, dtype):
     for size in (1, 5, 30):
         bag = Bags.from_list([RNG.random((size, 2))])
         rows = np.empty((1, spec.n_features), dtype)
-        token = substitutes.set(_Neighbours())
+        token = launching.substitutes.set(_Neighbours())
         try:
             spec.embed(bag, rows)
         finally:
-            substitutes.reset(token)
+            launching.substitutes.reset(token)
 
 
 @pytest.mark.long
