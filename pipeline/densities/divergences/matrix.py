@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...core import checked
 from ...core.annotations import Progress
 from ...core.arrays import Floats
-from ...core.errors import DataError
+from ...core.errors import DataError, warn
 from ...data.bags.bags import Bags, BagsInMemory, as_bags, concatenate
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from .mmd import PAIRS_PER_TILE, squared_discrepancies
@@ -19,6 +19,9 @@ from .neighbours import Ranks, SearchableBags, directed_matrix
 from .resources import BLOCK_POINTS, PairCount, n_threads, require_memory
 
 FLOAT_BYTES = 8  # all arrays are float64
+# Fraction of points that repeat others more than k times. Of normal numbers rounded to tenths, a
+# mean apart by 1, "kl" then is 0.07 and truly 0.5, "l2" 0.001 and truly 0.125.
+MAX_REPEATED = 0.05
 ADVICE = (
     "use fewer bags, divergences from some anchors (Y) with PrecomputedNystroem, or an embedding, "
     "whose cost grows with N and not with N²"
@@ -59,8 +62,11 @@ def divergence_matrix(
     "hellinger", "l2" and "js" are symmetric; only "kl" and "renyi" have a direction.
 
     A bag has divergence 0 from itself, and from a bag of the same points in the same order.
-    Repeated points have distance zero. Such a distance is replaced by the smallest positive
-    distance within the searched bag, so that estimates stay finite.
+    Estimates by neighbours are those of densities, in which points do not repeat. Repeated points
+    have distance zero. Such a distance is replaced by the smallest positive distance within the
+    searched bag, so that estimates stay finite. They may be far off, which a warning says if more
+    than 5 % of the points have k equal points or more in their bag, as counts and rounded numbers
+    have. "js" and the MMDs allow repeated points.
 
     The squared L2 distance between Gaussian kernel density estimates of bandwidth h equals "mmd"
     with bandwidth √2·h, times (4πh²)^(−d/2).
@@ -211,11 +217,28 @@ def _by_neighbours(
     pairs = PairCount(len(X) * len(columns) * (2 if both and Y is not None else 1), progress)
     p = SearchableBags(X, spec.k, ranks, columns.sizes, "X")
     q = p if Y is None else SearchableBags(Y, spec.k, ranks, X.sizes, "Y")
+    _warn_of_repeated(spec, X.n_points + columns.n_points, p.n_repeated + q.n_repeated)
     matrix = directed_matrix(p, q, statistic, pairs)
     if both:
         matrix += (matrix if Y is None else directed_matrix(q, p, statistic, pairs)).T
     estimate.finish(matrix, p, q)
     return matrix
+
+
+def _warn_of_repeated(spec: DivergenceSpec, n_points: int, n_repeated: int) -> None:
+    """Warn if many points repeat others: they have no density. "js" counts points, and allows it.
+
+    Parameters
+    ----------
+    n_points, n_repeated : int
+        Points, and those with k equal points or more in their bag.
+    """
+    if spec.name != "js" and n_repeated > MAX_REPEATED * n_points:
+        warn(
+            f"{n_repeated / n_points:.0%} of the points have {spec.k} equal points or more in "
+            f"their bag, as counts and rounded numbers have; {spec.name!r} is an estimate for "
+            "densities, and may be far off: use 'js' or 'mmd', which allow repeated points"
+        )
 
 
 def _zero_between_equals(matrix: Floats, rows: Bags, columns: Bags) -> None:

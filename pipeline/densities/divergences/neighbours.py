@@ -62,8 +62,9 @@ class SearchableBags:
 
     A distance of zero (repeated points) has no logarithm. It counts as the bag's resolution: the
     smallest positive distance of its points to the asked neighbours at home; where all of them are
-    zero, the rounding error of its largest coordinate. So bags of repeated points give finite
-    divergences, and two bags that repeat the same points are near each other.
+    zero, that of two different points; where all points are equal, the rounding error of its
+    largest coordinate. So bags of repeated points give finite divergences, and two bags that repeat
+    the same points are near each other.
 
     Parameters
     ----------
@@ -115,8 +116,7 @@ class SearchableBags:
             else:
                 near = np.stack([every.distances(part, rank + 1) for rank in wanted], axis=1)
             positive = near[near > 0]
-            rounding = np.finfo(np.float64).eps * (np.abs(part).max() or 1.0)
-            self.log_resolution[i] = np.log(positive.min() if len(positive) else rounding)
+            self.log_resolution[i] = np.log(positive.min() if len(positive) else least_gap(part))
             distances.append(near)
             logs.append(floored_log(near, self.log_resolution[i]))
             if ranks.with_counts:
@@ -131,6 +131,11 @@ class SearchableBags:
             np.concatenate(logs),
             np.concatenate(counts) if counts else np.empty((0, 0), dtype=np.int64),
         )
+
+    @property
+    def n_repeated(self) -> int:
+        """Number of points with as many equal points in their bag as the least rank."""
+        return sum(int((block.distances[:, 0] == 0).sum()) for block in self.blocks)
 
     def _rows(self, start: int, stop: int) -> Floats:
         """Points of bags start … stop − 1."""
@@ -179,6 +184,15 @@ def points_within(tree: KDTree, points: Floats, radii: Floats) -> Integers:
     """Points of a tree no farther than a radius, ties included."""
     counts: Integers = tree.query_ball_point(points, _RADIUS_ROUNDING * radii, return_length=True)
     return counts
+
+
+def least_gap(points: Floats) -> float:
+    """Return the smallest distance of two different points; of equal ones, their rounding error."""
+    rounding = float(np.finfo(np.float64).eps * (np.abs(points).max() or 1.0))
+    different = np.unique(points, axis=0)
+    if len(different) == 1:
+        return rounding
+    return float(KDTree(different).query(different, k=[2])[0].min()) or rounding
 
 
 def floored_log(distances: Floats, log_floor: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import cache
 
 import numpy as np
@@ -192,7 +193,7 @@ class TestShape:
 
     def test_repeated_points(self, name):
         """Points on a coarse grid, a bag of copies of one point, two of them, and one with a few
-        repeats: finite, and no warning."""
+        repeats: finite, and a warning but of what counts points."""
         rng = np.random.default_rng(4)
         bags = [
             np.round(rng.standard_normal((40, 2))),
@@ -204,11 +205,38 @@ class TestShape:
             np.repeat(rng.standard_normal((10, 2)), 5, axis=0),
             rng.standard_normal((30, 2)),
         ]
-        D = divergence_matrix(bags, None, divergence=name)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            D = divergence_matrix(bags, None, divergence=name)
+        assert len(caught) == (name != "js")
         assert np.isfinite(D).all()
         if name != "l2":  # between densities of points L2 is infinite: finite is all one can ask
             assert abs(D[2, 3]) < 0.5 < D[2, 4]
             assert abs(D[0, 1]) < D[0, 4]
+
+    def test_counts(self, name):
+        """Counts that all repeat, and counts of which one does not, have the gap of 1 alike:
+        estimates were off by the logarithm of a rounding error, Hellinger's by millions."""
+        rng = np.random.default_rng(5)
+        x, y = rng.poisson(3, (2, 400, 1)).astype(float)
+        values, counts = np.unique(x, return_counts=True)
+        x = x[np.isin(x[:, 0], values[counts > 4])]
+        y[0] = y.max() + 1
+        others = y.copy()
+        others[1:5] = y[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            D = divergence_matrix([x], [y, others], divergence=name)[0]
+        assert np.abs(D).max() < 1
+        assert abs(D[0] - D[1]) < 0.1
+
+    def test_few_repeated_points(self, name):
+        """No warning of one point in 25 that repeats."""
+        x = np.random.default_rng(6).standard_normal((2, 100, 1))
+        x[:, :4] = 0.5
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            divergence_matrix(list(x), None, divergence=name)
 
     def test_too_few_points(self, name):
         """k points or fewer are refused with the bag's number and which argument it is in."""
