@@ -1,7 +1,7 @@
 """The kept results: ``python -m bagbasis.jobs.experiments.results`` writes their overview.
 
-``result.json`` has the points and the tables of a run. ``table.md`` is the note on it: its tables
-with remarks, written by hand. ``README.md`` next to them has all tables on one page.
+``result.json`` has points and tables of a run, ``table.md`` is the note on it with remarks, written
+by hand. ``README.md`` next to them has all tables on one page.
 """
 
 from __future__ import annotations

@@ -40,16 +40,6 @@ class Patches:
     image's own distribution (Dirichlet) and contrast differ from it. Each part makes each filter
     fire at some rate and with some mean strength (Gamma), above noise at rest. The squashing of
     001, §5.4, maps rest to ½ and the larger responses to about 0.9, in [0, 1].
-
-    Attributes
-    ----------
-    n_classes, n_parts, n_filters, n_points : int
-    evenness : float
-        Dirichlet parameter of a class's distribution over parts: small ones differ much.
-    closeness : float
-        Dirichlet weight of the class in an image's distribution: large ones differ little.
-    seed : int
-        Seed for drawing the classes and parts, and, with an index, of the images.
     """
 
     n_classes: int = 15
@@ -62,10 +52,7 @@ class Patches:
     seed: int = 0
 
     def images(self, n: int, index: int) -> tuple[Bags, NDArray[np.int64]]:
-        """Return bags of ``n`` images and their classes, which come in turn; another index, others.
-
-        The bags have float32 points of R^n_filters in [0, 1].
-        """
+        """Return bags of n images and their classes, which come in turn; another index, others."""
         world = np.random.default_rng([self.seed, 0])
         classes = world.dirichlet(np.full(self.n_parts, self.evenness), self.n_classes)
         rates = world.beta(*FIRING, (self.n_parts, self.n_filters)).astype(np.float32)
@@ -102,12 +89,7 @@ def truncated_mixtures(
     """Draw bags of five equally weighted truncated Gaussians in [0, 1]², and their densities.
 
     Means are uniform in the square, standard deviations uniform in [0.05, 0.15], each of its own.
-
-    Returns
-    -------
-    bags : Bags
-    densities : float64, shape (n_mixtures, 100²)
-        At the midpoints of a grid, above 0.
+    Densities are above 0, at the midpoints of a grid.
     """
     rng = np.random.default_rng(seed)
     mean = rng.random((n_mixtures, _N_COMPONENTS, 2))
@@ -154,8 +136,7 @@ def uniform(rng: np.random.Generator, n: int, d: int) -> tuple[Floats, Floats]:
 def histograms(rng: np.random.Generator, sizes: Sequence[int], d: int) -> list[Floats]:
     """Draw two sets of sparse vectors (n, d) of sum 1, with different mean sizes of their numbers.
 
-    They resemble histograms of visual words: about 500 words have a large part in a vector (002,
-    §4.4).
+    About 500 words have a large part in a vector, as in histograms of visual words (002, §4.4).
     """
     shape = 1 / max(1.0, _WORDS * d - 1)
     sets = []

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import BagStore
-from bagbasis.core.arrays import Floats
+from bagbasis.core.arrays import Floats, Integers
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.execution.worker_threads import kernel_threads
 from bagbasis.models.ridge.penalties import Penalties
@@ -38,12 +38,11 @@ _BLOCK = 4096  # rows whose features are in memory at a time
 _SIGNS = np.array([[(-1) ** (i & j).bit_count() for j in range(8)] for i in range(8)], np.float32)
 
 
-def parities(indices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the parity class of each index, shape (s,)."""
+def parities(indices: Integers) -> Integers:
     return indices % 2 @ np.array([4, 2, 1])
 
 
-def exchange(indices: NDArray[np.int64], axes: tuple[int, ...]) -> NDArray[np.int64]:
+def exchange(indices: Integers, axes: tuple[int, ...]) -> Integers:
     """Return where each index has its axes exchanged: of a set that has all exchanges."""
     places = {tuple(index): i for i, index in enumerate(indices.tolist())}
     return np.array([places[tuple(index[list(axes)].tolist())] for index in indices])
@@ -58,8 +57,7 @@ class AffineCopy:
     slopes: Floats
 
     @classmethod
-    def of(cls, pairs: _Pairs, indices: NDArray[np.int64]) -> Self:
-        """Return the least squares of pairs."""
+    def of(cls, pairs: _Pairs, indices: Integers) -> Self:
         _, alike = np.unique(np.sort(indices, axis=1), axis=0, return_inverse=True)
         a, b = pairs
         even = parities(indices) == 0
@@ -72,49 +70,33 @@ class AffineCopy:
             products += (gap * (b[start : start + _BLOCK] - answer)).sum(axis=0)
             squares += (gap**2).sum(axis=0)
         products, squares = _average(products, alike), _average(squares, alike)
-        slopes = np.divide(
-            products, squares, out=np.zeros_like(mean), where=squares > 1e-9 * len(a)
-        )
+        moving = squares > 1e-9 * len(a)
+        slopes = np.divide(products, squares, out=np.zeros_like(mean), where=moving)
         return cls(mean, answer, slopes)
 
     def predict(self, a: _Rows) -> Floats:
-        """Return the copies, shape (n, s)."""
         return self.answer + self.slopes * (a - self.mean)
 
 
-def _average(values: Floats, groups: NDArray[np.int64]) -> Floats:
+def _average(values: Floats, groups: Integers) -> Floats:
     return (np.bincount(groups, values) / np.bincount(groups))[groups]
 
 
 @dataclass(frozen=True)
 class SymmetricFeatures:
-    """16 m random features, of the parity classes `SYMMETRY_CLASSES` those that they share.
+    """16 m random features, of the parity classes `SYMMETRY_CLASSES` those that they share."""
 
-    Attributes
-    ----------
-    indices : int64, shape (s, 3)
-    frequencies : float32, shape (s, m)
-        0 for coefficients that are not looked at.
-    """
-
-    indices: NDArray[np.int64]
+    indices: Integers
     frequencies: _Rows
 
     @classmethod
     def draw(
-        cls,
-        a: _Rows,
-        indices: NDArray[np.int64],
-        m: int,
-        max_norm: float,
-        bandwidth: float,
-        seed: int,
+        cls, a: _Rows, indices: Integers, m: int, max_norm: float, bandwidth: float, seed: int
     ) -> Self:
         """Draw them for a Gaussian kernel of bags (n, s), indices up to a norm, smoothed."""
         squares = (indices**2).sum(axis=1)
-        damped = np.where(
-            squares <= max_norm**2, np.exp(-0.5 * (np.pi * bandwidth) ** 2 * squares), 0
-        )
+        damping = np.exp(-0.5 * (np.pi * bandwidth) ** 2 * squares)
+        damped = np.where(squares <= max_norm**2, damping, 0)
         some = a[:: max(1, len(a) // 512)] * damped
         products = some @ some.T
         norms = products.diagonal()
@@ -192,10 +174,7 @@ def _sums(pairs: _Pairs, copy: AffineCopy, features: SymmetricFeatures) -> list[
                 builder.add(z, residual[:, columns])
     sums = [builder.finish() for builder in builders]
     # of an odd class the means over all mirror images are 0, whatever those of the bags are
-    odd = [
-        replace(class_sums, sum_z=0 * class_sums.sum_z, sum_y=0 * class_sums.sum_y)
-        for class_sums in sums[1:]
-    ]
+    odd = [replace(each, sum_z=0 * each.sum_z, sum_y=0 * each.sum_y) for each in sums[1:]]
     return [sums[0], *odd]
 
 
@@ -218,10 +197,7 @@ def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> _Pairs:
 def residual_errors(
     train: _Pairs, test: _Pairs, n_last: int, features: SymmetricFeatures
 ) -> dict[str, Any]:
-    """Return mean squared errors on test pairs of models that learn what 2LPT leaves.
-
-    The last ``n_last`` training pairs choose penalties.
-    """
+    """Return errors on test pairs of models of what 2LPT leaves; the last pairs choose λ."""
     (a, b), (new, truth) = train, test
 
     def mse(predicted: Floats) -> float:

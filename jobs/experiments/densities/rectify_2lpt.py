@@ -1,9 +1,8 @@
 """`Rectify2LPT`: from the particles of a 2LPT simulation to the density of an accurate one.
 
-004, §3.5.4, Table 3.1 and Figure 3.21, on simulations of our own (`data.nbody`). The boxes that
-are predicted come from other random fields than those that are fitted. `RectifyResiduals`: what
-2LPT leaves of the accurate one, with sharper forces, copies of the input as baselines, and the
-symmetries of a cube.
+004, §3.5.4, Table 3.1 and Figure 3.21, on simulations of our own (`data.nbody`). Boxes that are
+predicted come from other fields. `RectifyResiduals`: what 2LPT leaves of the accurate one, with
+sharper forces, copies of the input as baselines, and the symmetries of a cube.
 """
 
 from __future__ import annotations
@@ -26,23 +25,14 @@ from bagbasis import (
 from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.datasets import generate
 
-from ...terminal import Callback
 from ..data.nbody.dataset import NBody
-from ..kit.experiment import Experiment, Measure, Params, short_name
+from ..kit import Callback, Curves, Experiment, GroupedBars, Measure, Params, Picture, short_name
 from ..kit.kernel_kernel import N_QUERIES
-from ..kit.plots import Curves, GroupedBars, Picture
 from ..kit.timing import timed_in_turn
-from .cube_symmetries import (
-    PENALTY_EXPONENTS,
-    SymmetricFeatures,
-    paired_coefficients,
-    residual_errors,
-)
+from . import cube_symmetries as cube
 
 
 class Rectify2LPT(Experiment):
-    """Points are the data, a fit a kernel width, the errors, and times over N."""
-
     name = "rectify-2lpt"
     title = "Rectifying 2LPT simulations"
     source = "004, §3.5.4"
@@ -95,7 +85,6 @@ class Rectify2LPT(Experiment):
         return {"data": self._boxes("train").params, **chosen}
 
     def _store(self, split: str, progress: Callback | None = None) -> BagStore:
-        """Return the boxes of a split, generated where they are not there."""
         boxes = self._boxes(split)
         url = self.out_dir / "data" / f"{split}-{short_name(boxes.params)}.zarr"
         return generate(boxes, url, progress=progress)
@@ -115,11 +104,10 @@ class Rectify2LPT(Experiment):
         self, multiplier: float, options: Mapping[str, Any], bandwidth: float | None = None
     ) -> TripleBasisRegressor:
         s = self.settings
+        second = {"n_features": s.n_features, "scale_multiplier": multiplier, "seed": self.seed}
         return TripleBasisRegressor(
             ProjectionEmbedding(**s.embedding, bandwidth=bandwidth),
-            RandomFourierFeatures(
-                n_features=s.n_features, scale_multiplier=multiplier, seed=self.seed
-            ),
+            RandomFourierFeatures(**second),
             response_embedding=ProjectionEmbedding(**s.response_embedding),
             **options,
         )
@@ -176,10 +164,9 @@ class Rectify2LPT(Experiment):
         return {"n": len(truth), "mse": mse, "bandwidth": smoother.bandwidth_}
 
     def _times(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Time predictions from points to coefficients, everything in memory: medians per bag.
+        """Time predictions from points to coefficients, in memory: medians per bag.
 
-        The 3BE is that of all pairs: what it costs does not depend on their number. Nor does what
-        the smoother costs depend on its bandwidth.
+        The 3BE is that of all pairs: its time does not depend on their number.
         """
         (_, model), train, n = self._best, self._store("train"), p["n_pairs"]
         second = model.features_.second
@@ -207,8 +194,6 @@ class Rectify2LPT(Experiment):
 
 
 class RectifyResiduals(Rectify2LPT):
-    """Points are the data, the 3BE, and errors of what is learnt otherwise."""
-
     name = "rectify-residuals"
     title = "What 2LPT leaves"
     source = "004, §3.5.4"
@@ -231,7 +216,7 @@ class RectifyResiduals(Rectify2LPT):
         s, train = self.settings, self._store("train")
         options = {
             "alpha": "validation",
-            "alphas": train.n_bags * 10**PENALTY_EXPONENTS,
+            "alphas": train.n_bags * 10**cube.PENALTY_EXPONENTS,
             "validation_fraction": 1 / s.train_boxes,
             "baseline": "own",
         }
@@ -243,10 +228,11 @@ class RectifyResiduals(Rectify2LPT):
     def _residual_errors(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Measure copies of 2LPT, a linear ridge, and what all symmetries of the cube add."""
         spec, s = self._best[1].response_spec_, self.settings
-        train, test = (paired_coefficients(self._store(x), spec) for x in ("train", "test"))
+        train, test = (cube.paired_coefficients(self._store(x), spec) for x in ("train", "test"))
         n_last = len(train[0]) // s.train_boxes  # the last box chooses
         drawn = spec.indices, s.n_frequencies, s.embedding["max_norm"], s.bandwidth, self.seed
-        return residual_errors(train, test, n_last, SymmetricFeatures.draw(train[0], *drawn))
+        features = cube.SymmetricFeatures.draw(train[0], *drawn)
+        return cube.residual_errors(train, test, n_last, features)
 
 
 def n_labelled(store: BagStore, stop: int | None = None) -> int:

@@ -6,6 +6,7 @@ of derivatives of the kernel at all pairs of points, n d × n d, which is comput
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -18,9 +19,7 @@ from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import fit_test
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves
+from ..kit import Callback, Curves, Experiment, Measure, Params
 
 _APART = 1.5  # half the distance of the modes per coordinate, in their standard deviation
 _ALPHA, _WIDTH = 0.03, 1.0  # of features and closed form, where they are compared
@@ -30,8 +29,6 @@ _GRID = 200  # places of the pictured density
 
 
 class ScoreMatching(Experiment):
-    """A point is a size and a dimension, or one of the tests."""
-
     name = "score-matching"
     title = "Densities of unknown constant by score matching"
     source = "003"
@@ -41,45 +38,42 @@ class ScoreMatching(Experiment):
     )
 
     def measures(self) -> list[Measure]:
-        s = self.settings
-        shared = {"seed": self.seed, "n_features": s.n_features}
-        tested = {"seed": self.seed, "n_features": s.n_features_tested}
-        held = {"n_held_out": s.n_held_out, "n_repeats": s.n_repeats}
-        sizes = {"n_fitted": s.n_fitted, "n_tested": s.n_tested, "n_tests": s.n_tests}
+        s, seed = self.settings, {"seed": self.seed}
+        sizes = {**self.picked("n_fitted n_tested n_tests"), "n_features": s.n_features_tested}
         return [
             Measure("divergence", self._divergence, "divergence n {n} d {d}",
-                    {"d": s.dims, "n": s.n_points}, {**shared, **held}),
+                    {"d": s.dims, "n": s.n_points},
+                    {**self.picked("n_features n_held_out n_repeats"), **seed}),
             Measure("level", self._level, "level d {d} {test}",
-                    {"d": s.dims_tested, "test": _TESTS}, {**tested, **sizes}),
+                    {"d": s.dims_tested, "test": _TESTS}, {**sizes, **seed}),
         ]  # fmt: skip
 
     def _divergence(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the Fisher divergence from the truth of each way, and its seconds."""
-        gaps: dict[str, list[float]] = {}
-        seconds: dict[str, list[float]] = {}
+        gaps: dict[str, list[float]] = defaultdict(list)
+        seconds: dict[str, list[float]] = defaultdict(list)
         curve: dict[str, Any] = {}
         with use_cores(1):
             for i in range(p["n_repeats"]):
                 x = two_modes(p["n"], p["d"], self.rng(i, p["n"], p["d"]))
                 fresh = two_modes(p["n_held_out"], p["d"], self.rng(i, 0, p["d"], 1))
+                same: dict[str, Any] = {"bandwidth": _WIDTH, "alpha": _ALPHA}
                 fits = {
                     "features, chosen": ExponentialFamilyDensity(p["n_features"]),
-                    "features": ExponentialFamilyDensity(
-                        p["n_features"], bandwidth=_WIDTH, alpha=_ALPHA
-                    ),
+                    "features": ExponentialFamilyDensity(p["n_features"], **same),
                 }
                 scores = {"normal distribution": normal_score(x)(fresh)}
                 for name, model in fits.items():
                     started = perf_counter()
                     model.fit(x)
-                    seconds.setdefault(name, []).append(perf_counter() - started)
+                    seconds[name].append(perf_counter() - started)
                     scores[name] = model.log_density_gradient(fresh)
                 started = perf_counter()
                 scores["closed form"] = closed_form_score(x, _WIDTH, _ALPHA)(fresh)
-                seconds.setdefault("closed form", []).append(perf_counter() - started)
+                seconds["closed form"].append(perf_counter() - started)
                 for name, score in scores.items():
                     gap = ((score - true_score(fresh)) ** 2).sum(axis=1).mean()
-                    gaps.setdefault(name, []).append(float(gap))
+                    gaps[name].append(float(gap))
                 if i == 0 and p["d"] == 1:
                     curve = density_curve(fits["features, chosen"])
                 progress(i + 1, p["n_repeats"])
@@ -125,7 +119,6 @@ def normal_score(x: Floats) -> Any:  # noqa: ANN401 - a function
 
 
 def density_curve(model: ExponentialFamilyDensity) -> dict[str, list[float]]:
-    """Return a density in one dimension on a grid, and the truth's."""
     x = np.linspace(-5, 5, _GRID)
     values = np.exp(model.log_density(x) - model.log_density(x).max())
     values /= values.sum() * (x[1] - x[0])

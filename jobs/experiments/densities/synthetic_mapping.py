@@ -16,34 +16,20 @@ from bagbasis.core.arrays import Floats
 from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.datasets import SyntheticMapping as MappedBags, generate
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, short_name
-from ..kit.kernel_kernel import (
-    N_QUERIES,
-    N_ROUNDS,
-    KernelDensityEmbedding,
-    fit_double_basis,
-    fit_kernel_kernel,
-    measure_times,
-    smooth,
-)
+from ..kit import Callback, Curves, Experiment, Measure, Params, kernel_kernel as kk, short_name
 from ..kit.learning import Training, mean_squares
-from ..kit.plots import Curves
 
 EXPONENT = 3 / 5  # of N in the number of points
 
 
 class SyntheticMappings(Experiment):
-    """Points per N are the data, the 2BE, and KK with the times of both."""
-
     name = "synthetic-mapping"
     title = "A synthetic mapping of densities"
     source = "004, §3.5.1"
     pictures = (
-        Curves(
-            "mapping.png", "seconds.*_single", measure="kk", x="n_train", log="xy", label="seconds"
-        ),
-    )
+        Curves("mapping.png", "seconds.*_single", measure="kk", x="n_train", log="xy",
+               label="seconds"),
+    )  # fmt: skip
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -51,7 +37,7 @@ class SyntheticMappings(Experiment):
         first = dict(zip(("n_train", "n_points"), sizes["n_train n_points"][0], strict=True))
         data = {"n_test": s.n_test}
         learners = {**data, "candidates": s.candidates, "most_pairs": s.most_pairs}
-        queries = {**learners, "n_queries": N_QUERIES, "n_rounds": N_ROUNDS}
+        queries = {**learners, "n_queries": kk.N_QUERIES, "n_rounds": kk.N_ROUNDS}
         return [
             Measure("data", self._data, "data, N {n_train}", sizes, data),
             Measure("2be", self._double_basis, "2BE, N {n_train}", sizes, learners),
@@ -61,18 +47,13 @@ class SyntheticMappings(Experiment):
         ]  # fmt: skip
 
     def _n_points(self, n_train: int) -> int:
-        """Return n, points in each bag."""
         factor: float = self.settings.points_factor
         return round(factor * n_train**EXPONENT)
 
     def _store(self, n_train: int, split: str, progress: Callback | None = None) -> BagStore:
-        """Bags of a split, generated where they are not there."""
         train = split == "train"
-        bags = MappedBags(
-            n_points=self._n_points(n_train),
-            seed=2 * self.seed + (not train),
-            mapping_seed=self.seed,
-        )
+        seeds = {"seed": 2 * self.seed + (not train), "mapping_seed": self.seed}
+        bags = MappedBags(n_points=self._n_points(n_train), **seeds)
         n_bags = n_train if train else self.settings.n_test
         name = f"{split}-{short_name({**bags.params, 'n_bags': n_bags})}.zarr"
         return generate(bags, self.out_dir / "data" / name, n_bags=n_bags, progress=progress)
@@ -96,7 +77,7 @@ class SyntheticMappings(Experiment):
         return cast(DoubleBasisRegressor, load_model(url))
 
     def _fit(self, n_train: int) -> tuple[DoubleBasisRegressor, dict[str, Any]]:
-        fitted = fit_double_basis(*self._training(n_train), self.settings.candidates, self.seed)
+        fitted = kk.fit_double_basis(*self._training(n_train), self.settings.candidates, self.seed)
         fitted.model.save(self._model_url(n_train), overwrite=True)
         return fitted.model, fitted.choice
 
@@ -124,29 +105,27 @@ class SyntheticMappings(Experiment):
 
     def _kernel_kernel(self, p: Params, progress: Callback) -> dict[str, Any]:
         s, training = self.settings, self._training(p["n_train"])
-        fitted = fit_kernel_kernel(*training, s.candidates)
+        fitted = kk.fit_kernel_kernel(*training, s.candidates)
         n, model = self._n_smoothed(p["n_train"]), self._model(p["n_train"])
         bags, y = self._test(p["n_train"])
         return {
-            **mean_squares(smooth(fitted.model, bags[:n]), y[:n]),
+            **mean_squares(kk.smooth(fitted.model, bags[:n]), y[:n]),
             "n": n,
             "choice": fitted.choice,
-            "seconds": measure_times(model, fitted.model, training[0], bags),
+            "seconds": kk.measure_times(model, fitted.model, training[0], bags),
         }
 
     def _times_of_few(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return what a smoother takes does not depend on its bandwidth."""
         train, n, s = self._store(p["n_train"], "train"), p["n_timed"], self.settings
         few = train.read(0, n), train.targets(0, n)[:, 0]
-        embedding = KernelDensityEmbedding(s.candidates["bandwidths"][-1])
+        embedding = kk.KernelDensityEmbedding(s.candidates["bandwidths"][-1])
         smoother = KernelSmoother(embedding, bandwidth=1.0).fit(*few)
         bags, _ = self._test(p["n_train"])
         model = self._model(p["n_train"])
-        return {"seconds": measure_times(model, smoother, few, bags)}
+        return {"seconds": kk.measure_times(model, smoother, few, bags)}
 
 
 @lru_cache(maxsize=1)
 def test_bags(url: str, n_bags: int) -> tuple[Any, Floats]:
-    """All bags of a store and its one target."""
     store = BagStore.open(url)
     return store.read(0, n_bags), store.targets(0, n_bags)[:, 0].astype(np.float64)

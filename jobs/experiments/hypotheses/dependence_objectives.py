@@ -20,10 +20,8 @@ from bagbasis.hypotheses import (
     select_coordinates,
 )
 
-from ...terminal import Callback
 from ..data.planted import PLANTED, amari, mixed_sources, planted_rows, warped_pair
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves, GroupedBars, Images
+from ..kit import Callback, Curves, Experiment, GroupedBars, Images, Measure, Params
 
 _CRITERIA = ("mrmr", "hsic_lasso", "permutation")
 LEAST_SQUARES = "derivative norms"  # of a kernel ridge regression, in addition to the criteria
@@ -32,8 +30,6 @@ PIXELS = 64
 
 
 class DependenceObjectives(Experiment):
-    """Points are draws of planted rows, of mixtures and of pairs of images."""
-
     name = "dependence-objectives"
     title = "Dependence as an objective"
     source = "003"
@@ -44,17 +40,15 @@ class DependenceObjectives(Experiment):
     )
 
     def measures(self) -> list[Measure]:
-        s = self.settings
-        copies = {"copies": [False, True]}
+        s, seed, copies = self.settings, {"seed": self.seed}, {"copies": [False, True]}
         return [
             Measure("selection", self._selection, "selection {n} copies {copies}",
-                    {"n": s.n_rows, **copies}, {"n_dims": s.n_dims, "n_draws": s.n_draws,
-                                               "seed": self.seed}),
+                    {"n": s.n_rows, **copies}, {**self.picked("n_dims n_draws"), **seed}),
             Measure("subspaces", self._subspaces, "subspaces {n}", {"n": s.n_points},
-                    {"sizes": s.subspaces, "n_mixtures": s.n_mixtures, "seed": self.seed}),
+                    {"sizes": s.subspaces, "n_mixtures": s.n_mixtures, **seed}),
             Measure("registration", self._registration, "registration {measured_by} {outliers}",
                     {"measured_by": _MEASURES, "outliers": s.outliers},
-                    {"n_pairs": s.n_pairs, "seed": self.seed}),
+                    {"n_pairs": s.n_pairs, **seed}),
         ]  # fmt: skip
 
     def _selection(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -63,15 +57,15 @@ class DependenceObjectives(Experiment):
         stability = []
         with use_cores(1):
             for draw in range(p["n_draws"]):
-                x, y, planted = planted_rows(
-                    p["n"], p["n_dims"], seed=self.seed + draw, copies=p["copies"]
-                )
+                sizes, seed = (p["n"], p["n_dims"]), self.seed + draw
+                x, y, planted = planted_rows(*sizes, seed=seed, copies=p["copies"])
                 for criterion in _CRITERIA:
                     chosen = select_coordinates(x, y, k=PLANTED, criterion=criterion)
                     counts[criterion] += set(chosen.indices.tolist()) == set(planted)
                     if criterion == _CRITERIA[0]:
                         stability.append(float(chosen.stability[list(planted)].mean()))
-                steep = derivative_norms(KernelRidge(x, y), rows_as_bags(x), n_draws=1)
+                rows = Bags(x, np.arange(len(x) + 1))
+                steep = derivative_norms(KernelRidge(x, y), rows, n_draws=1)
                 counts[LEAST_SQUARES] += set(steep.selected(PLANTED).tolist()) == set(planted)
                 progress(draw + 1, p["n_draws"])
         shares = {name: count / p["n_draws"] for name, count in counts.items()}
@@ -104,11 +98,8 @@ class DependenceObjectives(Experiment):
                 fixed, moving, truth = warped_pair(PIXELS, p["outliers"], seed=self.seed + draw)
                 registration = register_images(fixed, moving, measure=p["measured_by"])
                 shift = np.abs(np.array(registration.shift) - truth["shift"]).max()
-                errors.append([
-                    float(shift),
-                    abs(registration.angle - truth["angle"]),
-                    abs(registration.scale / truth["scale"] - 1),
-                ])  # fmt: skip
+                angle = abs(registration.angle - truth["angle"])
+                errors.append([float(shift), angle, abs(registration.scale / truth["scale"] - 1)])
                 if draw == 0 and p["measured_by"] == _MEASURES[0]:
                     back = registration.apply(moving, fixed.shape)
                     images = {"reference": fixed, "image": moving, "brought back": back}
@@ -133,10 +124,4 @@ class KernelRidge:
         return np.exp(-squares / (2 * self.width**2))
 
     def predict(self, X: Bags) -> Floats:
-        """Return a number per bag."""
         return self._kernel(X.points.astype(np.float64)) @ self.weights + self.mean
-
-
-def rows_as_bags(x: Floats) -> Bags:
-    """Return a bag of one point per row."""
-    return Bags(x, np.arange(len(x) + 1))

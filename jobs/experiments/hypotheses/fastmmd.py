@@ -16,10 +16,8 @@ from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import TWO_SAMPLE, HypothesisResult, two_sample_test
 from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 
-from ...terminal import Callback
 from ..data.samples import blobs, histograms, ring, uniform
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves
+from ..kit import Callback, Curves, Experiment, Measure, Params
 from ..kit.rates import shares
 from ..kit.timing import one_thread, timed_in_turn, timed_once
 
@@ -34,30 +32,16 @@ LONG = 2**32  # products of a call's points, dimensions and frequencies from whi
 
 
 class FastMMD(Experiment):
-    """Estimates of MMD² at sizes, dimensions and bandwidths, and the tests with them."""
-
     name = "fastmmd"
     title = "Maximum mean discrepancy from random features"
     source = "002, §4"
     pictures = (
-        Curves(
-            "errors.png",
-            ("fourier.unbiased", "fastfood.unbiased"),
-            measure="error",
-            x="L",
-            log="xy",
-        ),
-        Curves(
-            "times.png",
-            _METHODS,
-            measure="time",
-            x="n_points",
-            where={"over": "points"},
-            log="xy",
-            label="seconds",
-        ),
+        Curves("errors.png", ("fourier.unbiased", "fastfood.unbiased"), measure="error", x="L",
+               log="xy"),
+        Curves("times.png", _METHODS, measure="time", x="n_points", where={"over": "points"},
+               log="xy", label="seconds"),
         Curves("tests.png", _METHODS, measure="test", x="ratio", label="share that rejects"),
-    )
+    )  # fmt: skip
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -94,30 +78,22 @@ class FastMMD(Experiment):
         with one_thread():
             exact = [compare_statistics(X, Y, name).statistic for name in ("mmd_b", "mmd_u")]
             estimates = []
-            for seed in range(p["n_trials"]):
-                both = [
-                    compare_statistics(X, Y, name, L=p["L"], seed=self.seed + seed)
-                    for name in _FAST
-                ]
+            for i in range(p["n_trials"]):
+                options = {"L": p["L"], "seed": self.seed + i}
+                both = [compare_statistics(X, Y, name, **options) for name in _FAST]
                 estimates.append([[r.details["biased"], r.statistic] for r in both])
-                progress(seed + 1, p["n_trials"])
+                progress(i + 1, p["n_trials"])
         errors = np.abs(np.array(estimates) - exact).mean(axis=0) / exact
-        return {
-            "exact": {"biased": exact[0], "unbiased": exact[1]},
-            **{
-                name: {"biased": b, "unbiased": u}
-                for name, (b, u) in zip(_FAST, errors, strict=True)
-            },
-        }
+        rows = {"exact": exact, **dict(zip(_FAST, errors, strict=True))}
+        return {name: {"biased": b, "unbiased": u} for name, (b, u) in rows.items()}
 
     def _spread(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Measure means and deviations of unbiased MMD², over frequencies and over orders."""
         X, Y = ring(self.rng(3), 200)
         with one_thread():
             exact = compare_statistics(X, Y, "mmd_u", p["sigma"]).statistic
-            spreads = self._repeated(
-                X, Y, p["sigma"], FREQUENCIES_OF_SPREAD, p["n_trials"], progress
-            )
+            drawn = p["sigma"], FREQUENCIES_OF_SPREAD, p["n_trials"]
+            spreads = self._repeated(X, Y, *drawn, progress)
         return {"exact": exact, **spreads}
 
     def _repeated(
@@ -147,8 +123,6 @@ class FastMMD(Experiment):
         return seconds
 
     def _tests(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return how often each test finds a difference, over the same data sets."""
-
         def p_value(name: str, i: int) -> float:
             X, Y, seed = self._blobs(p, i)
             return compare_statistics(X, Y, name, L=p["L"], seed=seed, n=p["n_shuffles"]).p_value
@@ -193,13 +167,7 @@ def compare_statistics(
     X: Floats, Y: Floats, name: str, sigma: float = 1.0, L: int = 0, seed: int = 0, n: int = 1,
     null: str | None = None,
 ) -> HypothesisResult:  # fmt: skip
-    """Compare two sets by a statistic of the library, the fast ones with L frequencies.
-
-    Parameters
-    ----------
-    n : int
-        Permutations, or simulations of a null.
-    """
+    """Compare two sets by a statistic, the fast ones with L frequencies, with n permutations."""
     kind: Any = TWO_SAMPLE[name]
     statistic = kind(n_frequencies=L) if name in _FAST else kind()
     return two_sample_test(

@@ -14,10 +14,8 @@ from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.hypotheses.two_samples.kernel_choice import KERNEL_CRITERIA
 
-from ...terminal import Callback
 from ..data.samples import blobs
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves
+from ..kit import Callback, Curves, Experiment, Measure, Params
 from ..kit.rates import shares
 
 _LEVEL = 0.1  # α, as in 000
@@ -27,8 +25,6 @@ _CRITERIA = ("median", "max_mmd", "t", "tau")
 
 
 class KernelChoice(Experiment):
-    """A point is a problem at a bandwidth, or with a criterion."""
-
     name = "kernel-choice"
     title = "The choice of the bandwidth"
     source = "000, §6.4"
@@ -70,7 +66,6 @@ class KernelChoice(Experiment):
 
 
 def _draw(rng: np.random.Generator, problem: str, n: int) -> tuple[Floats, Floats]:
-    """Draw two samples of n points of a problem."""
     if problem == "blobs":
         return blobs(rng, n, 1.0), blobs(rng, n, _RATIO)
     X, Y = rng.standard_normal((2, n, 2))

@@ -1,11 +1,9 @@
 """`Levels`: how often each test rejects although there is nothing to find.
 
-It runs every statistic with every null that it allows, on points: two samples of one distribution,
-independent variables, and points of the distribution they are tested against. It also has few
-points against many, Cauchy numbers, counts with ties, bags of unequal sizes that differ from each
-other within a sample, groups, so many points that units are joined to buckets, variables that both
-depend on a label, densities that were learnt from other points, and series with dependent
-neighbours.
+Every statistic has every null that it allows, on points: two samples of one distribution,
+independent variables, and points of the distribution they are tested against. There are also few
+points against many, Cauchy numbers, ties, bags of unequal sizes, groups, so many points that units
+are joined to buckets, variables that both depend on a label, learnt densities, and series.
 """
 
 from __future__ import annotations
@@ -33,9 +31,7 @@ from bagbasis.hypotheses import (
 from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 from bagbasis.operations import DriftDetector
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import GroupedBars
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 from ..kit.rates import repeated_p_values
 
 _ALPHAS = (0.01, 0.05, 0.1)
@@ -61,34 +57,27 @@ KINDS = "unequal heavy ties bags buckets groups within samples_within learnt ser
 
 
 class Levels(Experiment):
-    """A point is a statistic with a null, and what data it is of."""
-
     name = "levels"
     title = "How often tests reject without an effect"
     source = "002, §5; 003"
     pictures = (
         GroupedBars(
-            "levels.png",
-            "0.05",
-            measure="points",
-            by="statistic",
-            label="share that rejects at .05",
+            "levels.png", "0.05", measure="points", by="statistic", label="rejected at .05"
         ),
     )
 
     def measures(self) -> list[Measure]:
         s = self.settings
         points = [
-            (name, null)
-            for name in s.statistics
-            for null in _nulls(_split(name)[0])
-            if null != WILD or name in FIT
-            if null == _EXACT or _split(name)[1] is None
+            (row, null)
+            for row in s.statistics
+            for name, bandwidth in [_split(row)]
+            for null in ((_EXACT,) if name == DETECTOR else STATISTICS[name].nulls)
+            if (null != WILD or row in FIT) and (null == _EXACT or bandwidth is None)
         ]
         fixed = {"n_tests": s.n_tests}
-        tests: dict[str, Sequence[Any]] = {"points": points}
-        for kind in KINDS.split():
-            tests[kind.replace("_", " ")] = getattr(s, kind)
+        others = {kind.replace("_", " "): getattr(s, kind) for kind in KINDS.split()}
+        tests: dict[str, Sequence[Any]] = {"points": points, **others}
         return [
             Measure(what, self._rates, f"{what} {{statistic}} {{null}}",
                     {"statistic null n_permutations": [
@@ -195,35 +184,22 @@ def _is_light(name: str, what: str) -> bool:
     return name == DETECTOR or (name in MANY_SCALES and what != "points")
 
 
-def _nulls(name: str) -> tuple[str, ...]:
-    return (_EXACT,) if name == DETECTOR else STATISTICS[name].nulls
-
-
 def _split(row: str) -> tuple[str, str | None]:
     """Return the statistic of a row, and how its bandwidth is chosen: "mmd_u by ard"."""
     name, _, bandwidth = row.partition(BY)
     return name, bandwidth or None
 
 
-def _points(rng: np.random.Generator) -> tuple[Floats, Floats]:
-    return rng.standard_normal((N_FIRST, 2)), rng.standard_normal((N_SECOND, 2))
-
-
-def _numbers(rng: np.random.Generator, what: str, n: int) -> Floats:
-    """Draw numbers with heavy tails, or with ties."""
-    if what == "heavy":
-        return rng.standard_cauchy(n)
+def _ties(rng: np.random.Generator, n: int) -> Floats:
     return rng.poisson(MEAN_COUNT, n).astype(np.float64)
 
 
+def _bag(rng: np.random.Generator) -> Floats:
+    return 0.5 * rng.standard_normal(2) + rng.standard_normal((rng.integers(10, 31), 2))
+
+
 def _bags(rng: np.random.Generator) -> list[list[Floats]]:
-    return [
-        [
-            0.5 * rng.standard_normal(2) + rng.standard_normal((rng.integers(10, 31), 2))
-            for _ in range(n)
-        ]
-        for n in _N_BAGS
-    ]
+    return [[_bag(rng) for _ in range(n)] for n in _N_BAGS]
 
 
 def _groups(rng: np.random.Generator, n: int, most: int = 6) -> Integers:
@@ -243,18 +219,18 @@ def _series(rng: np.random.Generator, n: int) -> Floats:
 
 
 SAMPLES: Mapping[str, Any] = {
-    "points": _points,
+    "points": lambda rng: [rng.standard_normal((n, 2)) for n in (N_FIRST, N_SECOND)],
     "unequal": lambda rng: [rng.standard_normal((n, 2)) for n in N_UNEQUAL],
-    "heavy": lambda rng: [_numbers(rng, "heavy", n) for n in (N_FIRST, N_SECOND)],
-    "ties": lambda rng: [_numbers(rng, "ties", n) for n in (N_FIRST, N_SECOND)],
+    "heavy": lambda rng: [rng.standard_cauchy(n) for n in (N_FIRST, N_SECOND)],
+    "ties": lambda rng: [_ties(rng, n) for n in (N_FIRST, N_SECOND)],
     "bags": _bags,
     "buckets": lambda rng: [rng.standard_normal((n, 2)) for n in N_BUCKETED],
     "series": lambda rng: [_series(rng, n) for n in N_SERIES],
 }
 _VARIABLES: Mapping[str, Any] = {
     "points": lambda rng, n: rng.standard_normal((n, N_FIRST, 2)),
-    "heavy": lambda rng, n: [_numbers(rng, "heavy", N_FIRST) for _ in range(n)],
-    "ties": lambda rng, n: [_numbers(rng, "ties", N_FIRST) for _ in range(n)],
+    "heavy": lambda rng, n: [rng.standard_cauchy(N_FIRST) for _ in range(n)],
+    "ties": lambda rng, n: [_ties(rng, N_FIRST) for _ in range(n)],
     "bags": lambda rng, _: ([*chain(*_bags(rng))], rng.standard_normal(sum(_N_BAGS))),
     "series": lambda rng, n: [_series(rng, N_SERIES[0]) for _ in range(n)],
 }

@@ -17,9 +17,7 @@ import numpy as np
 from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import FSSD, NFSIC, MixtureScore, fit_test, independence_test
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves
+from ..kit import Callback, Curves, Experiment, Measure, Params
 from ..kit.rates import shares
 
 _LEVEL = 0.05
@@ -37,13 +35,7 @@ _Test = Callable[[Any, int], float]
 
 
 class PowerOverSizes(Experiment):
-    """A point is a problem at a size, with the fractions of data sets in which each test rejects.
-
-    Attributes
-    ----------
-    problems : mapping from a name to what draws the data of a test, of a generator and a size
-    methods : mapping from a name to a test
-    """
+    """A point is a problem at a size, with the fraction of data sets that each test rejects."""
 
     source = "003"
     problems: ClassVar[Mapping[str, Callable[..., Any]]]
@@ -56,7 +48,6 @@ class PowerOverSizes(Experiment):
         return [Measure("", self._power, "{problem} n {n}", axes, fixed)]
 
     def _power(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the fraction of rejections of each test, over the same data sets."""
         draw = self.problems[p["problem"]]
 
         def p_value(name: str, i: int) -> float:
@@ -67,7 +58,6 @@ class PowerOverSizes(Experiment):
 
 
 def independent(rng: np.random.Generator, n: int) -> _Drawn:
-    """Draw normal x in R² and y in R."""
     return rng.standard_normal((n, 2)), rng.standard_normal(n)
 
 
@@ -86,24 +76,17 @@ def sign(rng: np.random.Generator, n: int) -> _Drawn:
 
 
 def correlation(rng: np.random.Generator, n: int) -> _Drawn:
-    """Draw two normal numbers with a correlation."""
     x, noise = rng.standard_normal((2, n))
     return x, CORRELATION * x + (1 - CORRELATION**2) ** 0.5 * noise
 
 
 def _independence(statistic: Any, null: str) -> _Test:  # noqa: ANN401 - a name or an instance
-    options: dict[str, Any] = {
-        "statistic": statistic,
-        "null": null,
-        "n_permutations": 199,
-        "standardize": False,
-    }
+    options: dict[str, Any] = {"statistic": statistic, "null": null, "n_permutations": 199,
+                               "standardize": False}  # fmt: skip
     return lambda data, seed: independence_test(*data, seed=seed, **options).p_value
 
 
 class Independence(PowerOverSizes):
-    """Rejection rates of tests of independence, over numbers of points."""
-
     name = "independence"
     title = "Tests of independence"
     problems: ClassVar = {
@@ -125,17 +108,14 @@ class Independence(PowerOverSizes):
 
 
 def right(rng: np.random.Generator, n: int) -> Floats:
-    """Draw of the distribution itself."""
     return rng.standard_normal((n, DIMS))
 
 
 def variance(rng: np.random.Generator, n: int) -> Floats:
-    """Draw with another variance of one coordinate."""
     return right(rng, n) * np.array([VARIANCE**0.5, *[1.0] * (DIMS - 1)])
 
 
 def laplace(rng: np.random.Generator, n: int) -> Floats:
-    """Draw Laplace numbers of variance 1."""
     return rng.laplace(0, 2**-0.5, (n, DIMS))
 
 
@@ -153,8 +133,6 @@ def _fit(statistic: Any) -> _Test:  # noqa: ANN401 - a name or an instance
 
 
 class GoodnessOfFit(PowerOverSizes):
-    """Rejection rates of tests of fit, over numbers of points."""
-
     name = "goodness-of-fit"
     title = "Tests of goodness of fit"
     problems: ClassVar = {

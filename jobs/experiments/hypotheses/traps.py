@@ -17,17 +17,15 @@ import numpy as np
 from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import two_sample_test
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import GroupedBars
-from ..kit.rates import repeated_p_values
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
+from ..kit.rates import shares
 
 _LEVEL = 0.05
 _BETWEEN = 0.7  # deviation of the bags' means; it is 1 for a bag's points
 CLOSE = 0.2  # that of bags of two sizes, whose means are noise for the most part
 _FEW = 20  # points of a bag
-TrapBags = list[Floats]
-_Draw = Callable[[np.random.Generator, int], tuple[TrapBags, TrapBags]]
+_Samples = tuple[list[Floats], list[Floats]]
+_Draw = Callable[[np.random.Generator, int], _Samples]
 """From a generator and the number of bags of each sample to both samples."""
 
 
@@ -36,7 +34,7 @@ def one_distribution(
     n_bags: int,
     sizes: tuple[int, int] = (_FEW, _FEW),
     between: float = _BETWEEN,
-) -> tuple[TrapBags, TrapBags]:
+) -> _Samples:
     """Draw two samples of bags of one distribution, which differ within a sample."""
     a, b = (
         [between * rng.standard_normal(2) + rng.standard_normal((n, 2)) for _ in range(n_bags)]
@@ -45,27 +43,15 @@ def one_distribution(
     return a, b
 
 
-def one_pooled_distribution(rng: np.random.Generator, n_bags: int) -> tuple[TrapBags, TrapBags]:
+def one_pooled_distribution(rng: np.random.Generator, n_bags: int) -> _Samples:
     """Draw bags whose pooled points have one distribution: its spread within bags, or not."""
-    whole = (1 + _BETWEEN**2) ** 0.5
-    return one_distribution(rng, n_bags)[0], [
-        whole * rng.standard_normal((_FEW, 2)) for _ in range(n_bags)
-    ]
+    a, whole = one_distribution(rng, n_bags)[0], (1 + _BETWEEN**2) ** 0.5
+    return a, [whole * rng.standard_normal((_FEW, 2)) for _ in range(n_bags)]
 
 
 @dataclass(frozen=True)
 class Trap:
-    """Data and a test of them.
-
-    Attributes
-    ----------
-    draw : see `_Draw`
-    test : mapping of arguments of `two_sample_test`
-    per_bag : bool
-        Whether a group of pooled points is a bag, so that bags are permuted.
-    first_points : bool
-        Whether samples are the first point of each bag.
-    """
+    """Data and a test of them, of whole bags where groups are, or of the first point of each."""
 
     draw: _Draw
     test: dict[str, Any] = field(default_factory=dict)
@@ -73,14 +59,13 @@ class Trap:
     first_points: bool = False
 
     def p_value(self, rng: np.random.Generator, n_bags: int, seed: int) -> float:
-        """Return that of one data set."""
         a, b = self.draw(rng, n_bags)
         options: dict[str, Any] = {
             "n_permutations": 199, "seed": seed, "standardize": False, **self.test
         }  # fmt: skip
         if self.first_points:
-            first = [np.array([bag[0] for bag in bags]) for bags in (a, b)]
-            return two_sample_test(first[0], first[1], **options).p_value
+            a, b = ([bag[:1] for bag in bags] for bags in (a, b))
+            return two_sample_test(np.concatenate(a), np.concatenate(b), **options).p_value
         if self.per_bag:
             sizes = [[len(bag) for bag in bags] for bags in (a, b)]
             labels = np.repeat(np.arange(2 * n_bags), np.concatenate(sizes))
@@ -113,8 +98,6 @@ TRAPS = {
 
 
 class Traps(Experiment):
-    """A point is a trap, or the way around it."""
-
     name = "traps"
     title = "Traps of testing bags"
     source = "003"
@@ -125,9 +108,6 @@ class Traps(Experiment):
         return [Measure("", self._rate, "{trap}", {"trap": list(TRAPS)}, fixed)]
 
     def _rate(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the fraction of data sets that are rejected."""
         trap = TRAPS[p["trap"]]
-        values = repeated_p_values(
-            p["n_tests"], lambda i: trap.p_value(self.rng(i), p["n_bags"], i), progress
-        )
-        return {"share": float((values <= _LEVEL).mean())}
+        tests = {"share": lambda i: trap.p_value(self.rng(i), p["n_bags"], i)}
+        return dict(shares(tests, p["n_tests"], _LEVEL, progress))

@@ -18,9 +18,7 @@ import numpy as np
 from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import two_sample_test
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves
+from ..kit import Callback, Curves, Experiment, Measure, Params
 from ..kit.rates import shares
 
 N_PUBLISHED = 200  # data sets of a size
@@ -31,10 +29,7 @@ BUMPS = (1, 2)  # places of a perturbation along a coordinate
 
 
 def mixtures(rng: np.random.Generator, n: int, deviation: float) -> tuple[Floats, Floats]:
-    """Draw two samples of four Gaussians at (±20, ±20), shapes (n, 2).
-
-    All have standard deviation 1 but that at (−20, −20) of the second sample.
-    """
+    """Draw two samples of Gaussians at (±20, ±20); that at (−20, −20) of the second deviates."""
     pair = []
     for own in (1.0, deviation):
         centres = rng.choice([-_CENTRE, _CENTRE], (n, 2))
@@ -60,17 +55,11 @@ def perturbed_uniforms(
 def published_perturbed_uniforms(
     i: int, n: int, n_dims: int, scale: float
 ) -> tuple[Floats, Floats]:
-    """Return the authors' own data set ``i`` of size ``n``, to single precision, shapes (n, d).
+    """Return the authors' own data set ``i`` (0 to 199) of n points, in single precision.
 
     Their code says how seeds go on over sizes and data sets, and draws with numpy's legacy
     generator, whose numbers stay what they were: signs, then a point and a height at a time of the
     perturbed distribution, then the uniform distribution.
-
-    Parameters
-    ----------
-    i : int from 0 to 199
-    n : int
-        One of `PUBLISHED_SIZES`.
     """
     seed = FIRST_SEED + N_PUBLISHED * PUBLISHED_SIZES.index(n) + i
     legacy = np.random.RandomState
@@ -84,11 +73,7 @@ def published_perturbed_uniforms(
 def perturbed_density(points: Floats, signs: Floats, scale: float) -> Floats:
     """Return 1 + scale · e^d Σ_j θ_j Π_r G(2 x_r − j_r), at most 1 + scale, shape (n,).
 
-    Parameters
-    ----------
-    points : shape (n, d)
-    signs : shape (2^d,)
-        θ_j of the places j ∈ {1, 2}^d, the last coordinate fastest.
+    The signs θ_j are those of the places j ∈ {1, 2}^d, the last coordinate fastest.
     """
     n_dims = points.shape[1]
     values = np.zeros(len(points))
@@ -130,8 +115,6 @@ OTHERS = ("agg", "scf", "mmd_u")
 
 
 class TwoSamplesAtManyScales(Experiment):
-    """A point is a problem at a size, in a block of data sets."""
-
     name = "two-samples-at-many-scales"
     title = "Fine differences of wide samples"
     source = "Biggs, Schrab and Gretton 2023"
@@ -157,8 +140,6 @@ class TwoSamplesAtManyScales(Experiment):
         ]  # fmt: skip
 
     def _rates(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the fraction of a block's data sets in which each test rejects."""
-
         def p_value(name: str, i: int) -> float:
             options: dict[str, Any] = {}
             if n := p.get("n_permutations"):

@@ -16,18 +16,14 @@ from bagbasis import Bags, HDDEmbedding, RandomFourierFeatures
 from bagbasis.core.arrays import Floats
 from bagbasis.densities import estimate_densities
 
-from ...terminal import Callback
 from ..data.samples import truncated_mixtures
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import GroupedBars
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 
 _DISTANCES = ("js", "hellinger", "tv", "chi2")
 _FLOOR = 1e-3  # of densities whose logarithm is taken; the uniform density is 1
 
 
 class JSGram(Experiment):
-    """Each data set has its own seed."""
-
     name = "js-gram"
     title = "Kernel matrices of densities"
     source = "001, §5.1 and Appendix A"
@@ -47,10 +43,7 @@ class JSGram(Experiment):
         return values
 
     def kernels(self, distance: str, data_seed: int) -> tuple[Floats, dict[str, Floats]]:
-        """Return the true kernel of all pairs of different mixtures, and estimates of it by name.
-
-        All of shape (N (N − 1) / 2,). The estimate from entropies is that of JS alone.
-        """
+        """Return the true kernel of all pairs of different mixtures, and estimates by name."""
         s = self.settings
         bags, densities = truncated_mixtures(data_seed, s.n_mixtures, s.n_points)
         pairs = np.triu_indices(s.n_mixtures, 1)
@@ -74,14 +67,7 @@ class JSGram(Experiment):
 
 
 def true_distances(distance: str, densities: Floats) -> Floats:
-    """d²(p, q) = ∫ κ(p, q) of all pairs, in nats, shape (N, N); κ as in `hdd_measures`.
-
-    Parameters
-    ----------
-    distance : {"js", "hellinger", "tv", "chi2"}
-    densities : shape (N, m)
-        Above 0, on midpoints of the unit square.
-    """
+    """d²(p, q) = ∫ κ(p, q) of all pairs, in nats, shape (N, N); κ as in `hdd_measures`."""
     squares = np.empty((len(densities),) * 2)
     for i, p in enumerate(densities):
         if distance == "js":
@@ -113,10 +99,7 @@ def entropy_divergences(bags: Bags) -> Floats:
 
 
 def agreement(true: Floats, estimate: Floats) -> dict[str, float]:
-    """Return R², the squared correlation, and 1 − SSE/SST.
-
-    The paper has only the first; a wrong scale lowers the second too.
-    """
+    """Return the squared correlation, as in the paper, and 1 − SSE/SST, for which scale matters."""
     residual = ((true - estimate) ** 2).sum() / ((true - true.mean()) ** 2).sum()
     return {
         "r2": float(np.corrcoef(true, estimate)[0, 1] ** 2),

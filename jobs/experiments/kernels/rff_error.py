@@ -19,9 +19,7 @@ from threadpoolctl import threadpool_limits
 from bagbasis import RandomFourierFeatures
 from bagbasis.core.arrays import Floats
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves
+from ..kit import Callback, Curves, Experiment, Measure, Params
 
 _N_POINTS, _WIDEST = 1_000, 5.0  # evenly spaced on [−5, 5], as in 000
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
@@ -32,8 +30,6 @@ FORMS = ("paired", "phase")
 
 
 class FeatureError(Experiment):
-    """A point is a number of features."""
-
     name = "rff-error"
     title = "Errors of random Fourier features"
     source = "000, §3.5"
@@ -90,7 +86,6 @@ class Grid(NamedTuple):
 
 @lru_cache(maxsize=1)
 def grid() -> Grid:
-    """Return the grid of 000, §3.5."""
     points = np.linspace(-_WIDEST, _WIDEST, _N_POINTS)
     differences = points - points[0]
     within = []
@@ -156,7 +151,6 @@ def sums_of_phases(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
 
 
 def _pairs_at_distance(n: int) -> Floats:
-    """Return the fraction of the n² pairs of points that are m = 0 … n − 1 steps apart."""
     counts = 2.0 * (n - np.arange(n))
     counts[0] = n
     return counts / n**2

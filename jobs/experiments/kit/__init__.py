@@ -1,1 +1,30 @@
-"""What all experiments share: points kept on disk, tables, pictures, verdicts and timing."""
+"""What experiments share: points kept on disk, tables, pictures, learners and timing."""
+
+from ...terminal import Callback
+from .experiment import (
+    Experiment,
+    Measure,
+    Params,
+    Point,
+    Result,
+    ResultTable,
+    Settings,
+    short_name,
+)
+from .plots import Curves, GroupedBars, Images, Picture
+
+__all__ = [
+    "Callback",
+    "Curves",
+    "Experiment",
+    "GroupedBars",
+    "Images",
+    "Measure",
+    "Params",
+    "Picture",
+    "Point",
+    "Result",
+    "ResultTable",
+    "Settings",
+    "short_name",
+]

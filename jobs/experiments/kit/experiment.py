@@ -27,15 +27,9 @@ Settings = SimpleNamespace
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement.
+    """One measurement: its title, which begins the file's name, and all that decides the result.
 
-    Attributes
-    ----------
-    label : str
-        Title, and the beginning of the file's name: letters, digits, spaces, dashes.
-    params : mapping
-        Everything that decides the result, in types that JSON knows: a point with the same
-        parameters is not measured again.
+    A point with the same parameters, of types that JSON knows, is not measured again.
     """
 
     label: str
@@ -57,23 +51,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Measure:
-    """One kind of measurement, and the points at which it is made.
+    """One kind of measurement, and the points at which it is made: the product of its axes.
 
-    Attributes
-    ----------
-    name : str
-        Parameter ``measure`` of its points; "" where an experiment has one measure alone.
-    run : callable
-        The numbers of a point, from its parameters; it calls ``progress(done, total)``. What it
-        needs of earlier points it finds in ``out_dir`` or makes again: a run that goes on after an
-        interruption does not measure these.
-    label : str
-        Label of its points, a format of their parameters: ``"error L {L}"``.
-    over : mapping
-        The axes: values of a parameter, or of several that go together ("n_points d"). Points are
-        the product of all axes.
-    fixed : mapping
-        The parameters that all points share.
+    ``name`` is the parameter ``measure`` of its points, "" where an experiment has one alone;
+    ``label`` is a format of their parameters. ``run`` has the numbers of a point from these, and
+    calls ``progress(done, total)``. What it needs of earlier points it finds in ``out_dir`` or
+    makes again: a run that goes on after an interruption does not measure these. ``over`` has the
+    values of a parameter, or of several that go together ("n_points d"), ``fixed`` what all share.
     """
 
     name: str
@@ -96,31 +80,16 @@ class Measure:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table of the report."""
-
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
 
 class Experiment(ABC):
-    """One of the papers' experiments at one scale.
+    """One of the papers' experiments at one scale, "small" or "paper", with its settings from YAML.
 
-    Attributes
-    ----------
-    name, title, source : str
-        As in the registry; a heading; where the paper has it.
-    pictures : sequence of Picture
-        Pictures of the frame of all results.
-    alone : bool
-        Whether it measures this machine, so that it must run without a cluster.
-    scale : {"small", "paper"}
-    settings : Settings
-        The scale's section of ``configs/experiments/NAME.yaml``.
-    seed : int
-        Seed for everything that is drawn.
-    out_dir : Path
-        For stores and models in folders of its own, and for the pictures.
+    ``source`` is where the paper has it. One that is ``alone`` measures this machine, so that it
+    must run without a cluster. ``out_dir`` is for the pictures, and stores and models in folders.
     """
 
     name: ClassVar[str]
@@ -141,7 +110,6 @@ class Experiment(ABC):
         return "; ".join(f"{name}: {value}" for name, value in vars(self.settings).items())
 
     def picked(self, names: str) -> dict[str, Any]:
-        """Return the settings of these names, as parameters of points."""
         return {name: getattr(self.settings, name) for name in names.split()}
 
     def shared(self, *without: str) -> dict[str, Any]:
@@ -154,7 +122,6 @@ class Experiment(ABC):
         """Return what is measured, in order; a point may use files that one before it left."""
 
     def points(self) -> list[tuple[Point, Measure]]:
-        """Return the points of all measures, in order."""
         return [(point, measure) for measure in self.measures() for point in measure.points()]
 
     def tables(self, results: Sequence[Result]) -> Sequence[ResultTable]:
@@ -167,7 +134,6 @@ class Experiment(ABC):
 
 
 def scales(name: str) -> dict[str, Any]:
-    """Return the scales in the YAML file of an experiment, by name."""
     return read_yaml(Path(str(files("bagbasis"))) / "configs" / "experiments" / f"{name}.yaml")
 
 

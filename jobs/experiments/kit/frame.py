@@ -23,8 +23,7 @@ def frame(results: Sequence[Result], **params: object) -> pd.DataFrame:
     """Return a row per result that has these parameters; its parameters and values are the columns.
 
     The values of nested mappings become columns such as ``js.coefficients.r2``; lists of numbers
-    stay what they are. A value takes the place of a parameter of the same name. ``took`` is the
-    seconds that the point took.
+    stay what they are. A value takes the place of a parameter of the same name.
     """
     rows = [
         {**flat(r.params), **flat(r.values), "took": r.seconds} for r in select(results, **params)
@@ -47,10 +46,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def summary(results: Sequence[Result], measure: str = "") -> ResultTable:
-    """Return the table of a measure: the parameters that vary, and its numbers.
-
-    Lists of numbers stand as their mean, and repeats as their median.
-    """
+    """Return a measure's table of what varies, means of lists of numbers, medians of repeats."""
     results = select(results, measure=measure) if measure else results
     values = pd.DataFrame([_numbers(flat(r.values)) for r in results])
     params = pd.DataFrame([{k: _text(v) for k, v in flat(r.params).items()} for r in results])
@@ -88,7 +84,6 @@ def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _text(value: object) -> object:
-    """Return what can stand in an index: lists and mappings as texts."""
     return str(value) if isinstance(value, (list, dict)) else value
 
 

@@ -1,9 +1,8 @@
 """The Double-Basis and the Kernel-Kernel estimator on the same bags: tuned alike, timed in turn.
 
-Both are tuned on training bags alone. The first of these bags choose the first basis and the kernel
-width of the 2BE, by generalised cross-validation, and the bandwidth of the density estimates of the
-KK, by leave-one-out error. All of them choose the penalty and the smoothing bandwidth, in the same
-ways.
+The first training bags choose the first basis and the kernel width of the 2BE, by generalised
+cross-validation, and the bandwidth of the density estimates of the KK, by leave-one-out error. All
+of them choose the penalty and the smoothing bandwidth, in the same ways.
 """
 
 from __future__ import annotations
@@ -99,8 +98,7 @@ def smooth(smoother: KernelSmoother, bags: Bags) -> Floats:
 class LeanSmoother:
     """A fitted `KernelSmoother` that predicts one bag with as little overhead as numpy allows.
 
-    One product of all rows with the query, the exponential, one product with all targets. It has no
-    blocks, which `KernelSmoother` needs for many queries.
+    It has no blocks, which `KernelSmoother` needs for many queries.
     """
 
     def __init__(self, smoother: KernelSmoother, training: Training) -> None:
@@ -118,7 +116,6 @@ class LeanSmoother:
         self._targets = np.asarray(y).astype(self._rows.dtype)
 
     def predict(self, bag: Bags) -> Floats:
-        """Return the prediction for one bag."""
         with kernel_threads():
             exponents = self._rows @ (self._embed(bag)[0] - self._centre)
             exponents -= self._halves
@@ -135,10 +132,7 @@ class LeanSmoother:
 def measure_times(
     model: DoubleBasisRegressor, smoother: KernelSmoother, training: Training, test: Bags
 ) -> dict[str, Any]:
-    """Time queries from points to targets, in memory: `N_QUERIES` bags per call, and one.
-
-    ``training`` is what the smoother was fitted to.
-    """
+    """Time queries from points to targets, in memory: `N_QUERIES` bags per call, and one."""
     batch, single, lean = test[:N_QUERIES], test[:1], LeanSmoother(smoother, training)
     calls: dict[str, Callable[[], Any]] = {
         "2be_batch": lambda: model.predict(batch),
@@ -158,11 +152,7 @@ class KernelDensityEmbedding(Embedding[ProjectionSpec]):
     The estimate of 004, eq. 2.27-2.29, with reflection at the edges of the box: the Euclidean
     distance of two bags is the L2 distance of their estimates, which the Kernel-Kernel estimator
     of 004, eq. 3.4 takes, at the cost of the few coefficients that the kernel leaves of any size.
-
-    Parameters
-    ----------
-    bandwidth : float > 0
-        h as a fraction of the box's side.
+    The bandwidth h is a fraction of the box's side.
     """
 
     def __init__(self, bandwidth: float = 0.05) -> None:

@@ -40,10 +40,7 @@ AROUND = (0.1, 10**-0.5, 1.0, 10**0.5)  # of the penalty per bag that few bags c
 
 @dataclass(frozen=True)
 class _Choice:
-    """What was chosen: σ over the median distance, and λ over the number of training bags.
-
-    ``score`` is the error over the variance of the target, ``seconds`` those of all comparisons.
-    """
+    """The embedding, σ over the median distance, λ over the number of bags, error and seconds."""
 
     embedding: BaseEstimator
     multiplier: float
@@ -61,16 +58,8 @@ class _Choice:
 class Learner:
     """How Double-Basis models are fitted.
 
-    Attributes
-    ----------
-    kind : type
-        Regressor or classifier.
-    seed : int
-        Seed for drawing the random features.
-    alpha : {"validation", "gcv"}
-        How λ, embedding and σ are chosen: on a tenth of the bags that is held out (001, §5),
-        or generalised cross-validation.
-    precision : {"float32", "float64"}
+    λ, embedding and σ are chosen by ``alpha``: "validation" on a tenth of the bags that is held out
+    (001, §5), or "gcv".
     """
 
     kind: type[Model]
@@ -86,14 +75,7 @@ class Learner:
         n_features: int,
         alphas: Sequence[float] | Floats = ALPHAS,
     ) -> _Choice:
-        """Return the embedding, σ and λ of least error on few bags, compared with ``n_features``.
-
-        Parameters
-        ----------
-        candidates : embeddings
-        multipliers : σ over the median distance
-        alphas : λ per bag
-        """
+        """Return the embedding, σ and λ per bag of least error on few bags, with ``n_features``."""
         begun = time.perf_counter()
         scored = []
         for embedding, multiplier in product(candidates, multipliers):
@@ -104,7 +86,6 @@ class Learner:
         return _Choice(embedding, multiplier, float(alpha), score, time.perf_counter() - begun)
 
     def fit_choice(self, choice: _Choice, training: Training, n_features: int) -> Model:
-        """Return the model of a choice; λ, which goes with bags and features, is chosen anew."""
         alphas = choice.alpha_a_bag * np.array(AROUND)
         return self.fit(choice.embedding, choice.multiplier, training, n_features, alphas)
 
@@ -131,7 +112,6 @@ class Learner:
 
 
 def count(bags: Bags | BagStore) -> int:
-    """Count bags, in memory or in a store."""
     return bags.n_bags if isinstance(bags, BagStore) else len(bags)
 
 
@@ -144,16 +124,8 @@ def geometries(
 ) -> dict[str, list[BaseEstimator]]:
     """Return the embeddings that 001, §5 compares, candidates by method.
 
-    Parameters
-    ----------
-    values : mapping
-        Candidates in a scale's YAML: density bandwidths of HDDs, functions per dimension of
-        projections, bins per dimension of histograms, and bandwidths of the point kernel of mean
-        maps ("mean_map").
-    common, hdd, tv : mapping
-        Parameters of all embeddings, of JS and Hellinger, and of TV.
-    n_mmd : int
-        Features of the mean map, which takes all dimensions at once.
+    ``values`` are a scale's; ``common``, ``hdd`` and ``tv`` are parameters of all embeddings, of JS
+    and Hellinger, and of TV. The mean map, of ``n_mmd`` features, takes all dimensions at once.
     """
     whole = {key: value for key, value in common.items() if key != "marginals"}
 
@@ -228,14 +200,7 @@ class GramPeer:
 
     001, §5 ("KL"): the fourth neighbour, indefinite matrices projected to the cone of positive
     semidefinite ones. scikit-learn's `KernelRidge` on centred targets, of which there may be
-    several columns (one a class).
-
-    Attributes
-    ----------
-    multipliers : sequence of float
-        σ over the median, to choose from with a tenth of the training bags.
-    alphas : sequence of float
-        λ, to choose from likewise.
+    several columns (one a class). A tenth of the training bags chooses σ over the median, and λ.
     """
 
     multipliers: Sequence[float] = (0.06, 0.125, 0.25, 0.5, 1.0, 2.0)
@@ -243,17 +208,7 @@ class GramPeer:
     n_neighbours: int = 4
 
     def predict(self, training: Bags, targets: Floats, test: Bags) -> tuple[Floats, dict[str, Any]]:
-        """Predict for the test bags, and say what was chosen.
-
-        Parameters
-        ----------
-        targets : float64, shape (N, t)
-
-        Returns
-        -------
-        predictions : float64, shape (n_test, t)
-        choice : dict
-        """
+        """Predict for the test bags, (n_test, t) of targets (N, t), and say what was chosen."""
         k = self.n_neighbours
         own = divergence_matrix(training, divergence="symmetric_kl", k=k)
         cross = divergence_matrix(test, training, divergence="symmetric_kl", k=k)
@@ -262,15 +217,7 @@ class GramPeer:
     def predict_from(
         self, own: Floats, cross: Floats, targets: Floats
     ) -> tuple[Floats, dict[str, Any]]:
-        """Predict from squared distances of any kind, see `predict`.
-
-        Parameters
-        ----------
-        own : float64, shape (N, N)
-            Divergences of the training bags from each other.
-        cross : float64, shape (n_test, N)
-        targets : float64, shape (N, t)
-        """
+        """Predict from squared distances of any kind, (N, N) and (n_test, N), as `predict` does."""
         median, n_fit = median_scale(own), len(targets) - len(targets) // 10
         few, held_out = slice(None, n_fit), slice(n_fit, None)
 

@@ -34,12 +34,11 @@ def cpu_name() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package and of those that do the work."""
     return {"python": platform.python_version()} | versions_of(DISTRIBUTED)
 
 
 def peak_memory() -> int:
-    """Return the largest resident memory of this process so far, in bytes.
+    """Return the largest resident bytes of this process so far.
 
     On Linux `getrusage` would include the process that started it.
     """

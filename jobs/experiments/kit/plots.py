@@ -28,21 +28,9 @@ PANEL = (5.0, 4.2)  # inches
 class Picture(ABC):
     """A file with a panel per value of a column.
 
-    Attributes
-    ----------
-    file : str
-    y : str or tuple of str
-        Names of the columns that are drawn, or a pattern: ``*`` stands for any text, the label.
-    measure : str
-        Measure whose rows are drawn; "" where the experiment has one alone.
-    panels, by : str
-        Columns of whose values there is a panel, or a curve or a colour, each.
-    where : mapping
-        Values that other columns must have.
-    log : str
-        Logarithmic axes: "x", "y" or "xy".
-    label : str
-        Name of the values.
+    ``y`` has the columns that are drawn, or a pattern: ``*`` stands for any text, the label. There
+    is a panel for each value of ``panels``, a curve or a colour for each of ``by``. ``measure``
+    and ``where`` choose the rows, ``log`` the logarithmic axes: "x", "y" or "xy".
     """
 
     file: str

@@ -17,10 +17,7 @@ _Test = Callable[[int], float]
 
 
 def repeated_p_values(n_tests: int, test: _Test, progress: Callback) -> Floats:
-    """Return the p-values of tests 0, 1, …, shape (n_tests,).
-
-    It uses one core: with so few rows, more threads would only wait for each other.
-    """
+    """Return the p-values of tests 0, 1, …, on one core: more would wait for each other."""
     values = np.empty(n_tests)
     with use_cores(1):
         for i in range(n_tests):

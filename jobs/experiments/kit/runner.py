@@ -34,13 +34,6 @@ def run_experiment(experiment: Experiment, console: Terminal) -> dict[str, Any]:
     A stored point is used again if experiment, seed, parameters, machine and versions of packages
     are the same, so all points of a report have one machine and one set of versions. A change of
     this project's own code does not count: delete the directory to measure again.
-
-    Raises
-    ------
-    ConfigError
-        A cluster is connected, whose workers would do what is to be measured on this machine.
-    StoreError
-        The directory cannot be written, or a point in it cannot be read.
     """
     if experiment.alone and current_client() is not None:
         raise ConfigError(f"{experiment.name} measures single processes: leave out --cluster")
@@ -71,13 +64,7 @@ def point_path(experiment: Experiment, point: Point, where: Mapping[str, Any]) -
 
 
 def read_point(path: Path, point: Point) -> Result | None:
-    """Return the result in a point's file; None where there is none.
-
-    Raises
-    ------
-    StoreError
-        A file that is no result.
-    """
+    """Return the result in a point's file, None if there is none; StoreError for another file."""
     try:
         record = json.loads(path.read_text())
         return Result(point, record["values"], float(record["seconds"]))
@@ -96,21 +83,14 @@ def measure_point(measure: Measure, point: Point, label: str, console: Terminal)
 
 
 def _record(result: Result) -> dict[str, Any]:
-    return {
-        "label": result.point.label,
-        "params": result.point.params,
-        "values": result.values,
-        "seconds": result.seconds,
-    }
+    return {**vars(result.point), "values": result.values, "seconds": result.seconds}
 
 
 def read_report(folder: Path) -> tuple[dict[str, Any], list[Result]]:
     """Return the report in an experiment's directory, and the results in it."""
     report = json.loads((folder / RESULT).read_text())
-    points = [
-        Result(Point(p["label"], p["params"]), p["values"], p["seconds"]) for p in report["points"]
-    ]
-    return report, points
+    points = [(Point(p["label"], p["params"]), p["values"], p["seconds"]) for p in report["points"]]
+    return report, [Result(*point) for point in points]
 
 
 def _render(

@@ -16,22 +16,13 @@ from bagbasis.execution.worker_threads import use_cores
 
 @dataclass(frozen=True)
 class Rounds:
-    """Calls that were made in turn.
-
-    Attributes
-    ----------
-    seconds : mapping from a call's name to its seconds, one per round
-    last : mapping from a call's name to what it returned in the last round
-    """
+    """Calls that were made in turn: seconds of each round by their names, and the last results."""
 
     seconds: Mapping[str, list[float]]
     last: Mapping[str, Any]
 
     def compared(self, ours: str, peer: str) -> dict[str, float]:
-        """Return the medians of both, and median and range of peer / ours over rounds.
-
-        Both calls of a round are slowed alike by other work on the machine.
-        """
+        """Return medians of both, and of peer / ours of a round, which other work slows alike."""
         pairs = zip(self.seconds[ours], self.seconds[peer], strict=True)
         ratios = [theirs / our for our, theirs in pairs]
         return {
@@ -83,9 +74,4 @@ def one_thread() -> Iterator[None]:
 
 def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
     """Return seconds of each call, made once, because it takes long and its start hardly counts."""
-    seconds = {}
-    for name, call in calls.items():
-        begun = time.perf_counter()
-        call()
-        seconds[name] = time.perf_counter() - begun
-    return seconds
+    return {name: once for name, [once] in in_turn(calls, 1).seconds.items()}

@@ -14,9 +14,7 @@ import numpy as np
 from bagbasis import KernelSmoother, ProjectionEmbedding, TripleBasisRegressor
 from bagbasis.core.arrays import Floats
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import GroupedBars
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 
 _METHODS = ("BagDensity", "Triple-Basis", "smoother", "truth")
 MIN_DENSITY = 1e-3  # density that a series is lifted to, in units of the uniform one
@@ -25,25 +23,14 @@ TENSOR_DIMS = 3  # up to which a series has all products of cosines; beyond, tho
 
 
 class BagDensities(Experiment):
-    """A point is a dimension."""
-
     name = "bag-densities"
     title = "Densities of bags that were never seen"
     source = "004, §8.4.5"
-    pictures = (
-        GroupedBars(
-            "likelihoods.png",
-            ("BagDensity", "Triple-Basis", "smoother", "truth"),
-            x="d",
-            label="log density",
-        ),
-    )
+    pictures = (GroupedBars("likelihoods.png", _METHODS, x="d", label="log density"),)
 
     def measures(self) -> list[Measure]:
-        s = self.settings
-        fixed = {"n_train": s.n_train, "n_test": s.n_test, "n_points": s.n_points,
-                 "n_steps": s.n_steps, "n_hidden": s.n_hidden, "seed": self.seed}  # fmt: skip
-        return [Measure("", self._likelihoods, "d {d}", {"d": s.dims}, fixed)]
+        over = {"d": self.settings.dims}
+        return [Measure("", self._likelihoods, "d {d}", over, self.shared("dims"))]
 
     def _likelihoods(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the mean log density of each test bag's other half, by method."""
@@ -97,16 +84,12 @@ class _Family:
         self.scales = rng.uniform(0.25, 0.6, (n, 1))
 
     def draw(self, i: int, m: int, rng: np.random.Generator) -> Floats:
-        """Return m points of distribution i, within the box."""
         side = rng.choice([-1.0, 1.0], (m, 1))
         points = side * self.offsets[i] + self.scales[i] * rng.standard_normal((m, self.d))
         return np.clip(points, -_BOX, _BOX)
 
     def log_density(self, i: int, x: Floats) -> Floats:
-        """Return log p of distribution i at points."""
-        logs = [
-            -0.5 * (((x - side * self.offsets[i]) / self.scales[i]) ** 2).sum(axis=1)
-            for side in (-1, 1)
-        ]
+        gaps = [(x - side * self.offsets[i]) / self.scales[i] for side in (-1, 1)]
+        logs = [-0.5 * (gap**2).sum(axis=1) for gap in gaps]
         constant = np.log(2) + self.d * np.log(self.scales[i, 0] * (2 * np.pi) ** 0.5)
         return np.logaddexp(*logs) - constant

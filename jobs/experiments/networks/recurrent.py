@@ -18,9 +18,7 @@ from bagbasis import Bags
 from bagbasis.core.arrays import Floats
 
 from ...files import write_report
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, short_name
-from ..kit.plots import Curves, GroupedBars
+from ..kit import Callback, Curves, Experiment, GroupedBars, Measure, Params, short_name
 
 _SCALES = np.array([0.0, 0.5, 0.9, 0.99, 0.999])
 LENGTH = 176
@@ -61,19 +59,6 @@ def _positive(values: Floats) -> Floats:
     return np.maximum(values, 0)
 
 
-def pixel_sequences(n_train: int, n_test: int, seed: int) -> dict[str, Floats]:
-    """Return scikit-learn's digits as sequences of 64 pixels from 0 to 1, with their classes."""
-    images, classes = load_digits(return_X_y=True)
-    order = np.random.default_rng(seed).permutation(len(images))
-    train, test = order[:n_train], order[n_train : n_train + n_test]
-    return {
-        "x": images[train] / 16,
-        "y": classes[train],
-        "x_test": images[test] / 16,
-        "y_test": classes[test],
-    }
-
-
 UNITS = ("sru", "gru", "lstm")
 RAW, _SCALED = "as they are", "of variance 1"
 VALUES = {RAW: False, _SCALED: True}  # whether the estimator standardises them
@@ -95,28 +80,19 @@ _N_PICTURED = 25
 
 
 class RecurrentNetworks(Experiment):
-    """A point is a trial, a network carried on, or one variant on digits."""
-
     name = "recurrent"
     title = "Statistical recurrent units"
     source = "004, ch. 7"
     pictures = (
-        Curves(
-            "trials.png",
-            "validation",
-            measure="trial",
-            x="rate",
-            by="unit",
-            panels="values",
-            log="xy",
-        ),
+        Curves("trials.png", "validation", measure="trial", x="rate", by="unit", panels="values",
+               log="xy"),
         GroupedBars("digits.png", "error", measure="digits", x="part", label="error rate"),
-    )
+    )  # fmt: skip
 
     def measures(self) -> list[Measure]:
         s = self.settings
-        shared = {"n_train": s.n_train, "n_validation": s.n_validation, "n_test": s.n_test,
-                  "trial_steps": s.trial_steps, "seed": self.seed}  # fmt: skip
+        sizes = self.picked("n_train n_validation n_test trial_steps")
+        shared = {**sizes, "seed": self.seed}
         grid = {"rates": s.rates, "sizes": s.units, "n_steps": s.n_steps}
         digits = {"n": s.n_digits, "n_test": s.n_digits_tested, "n_steps": s.digit_steps,
                   "n_units": s.digit_units, "seed": self.seed}  # fmt: skip
@@ -171,17 +147,15 @@ class RecurrentNetworks(Experiment):
         return model.fit(parts[0], progress=progress), parts
 
     def _digits(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the error rate of a variant."""
         from bagbasis.neural import SequenceClassifier
 
-        data = pixel_sequences(p["n"], p["n_test"], self.seed)
-        base = {"n_units": p["n_units"], "n_stats": p["n_units"], "n_recurrent": p["n_units"] // 3}
+        images, classes = load_digits(return_X_y=True)
+        order = np.random.default_rng(self.seed).permutation(len(images))[: p["n"] + p["n_test"]]
+        x, y, n = list(images[order][:, :, None] / 16), classes[order], p["n"]  # 64 pixels of 0 … 1
+        options = {"n_units": p["n_units"], "n_stats": p["n_units"],
+                   "n_recurrent": p["n_units"] // 3, **PARTS[p["part"]]}  # fmt: skip
         model = SequenceClassifier(
-            **{**base, **PARTS[p["part"]]},
-            n_steps=p["n_steps"],
-            learning_rate=0.005,
-            seed=self.seed,
+            **options, n_steps=p["n_steps"], learning_rate=0.005, seed=self.seed
         )
-        train, test = (list(data[name][:, :, None]) for name in ("x", "x_test"))
-        model.fit(train, data["y"], progress=progress)
-        return {"error": 1 - model.score(test, data["y_test"]), "steps": model.n_steps_}
+        model.fit(x[:n], y[:n], progress=progress)
+        return {"error": 1 - model.score(x[n:], y[n:]), "steps": model.n_steps_}

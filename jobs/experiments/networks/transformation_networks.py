@@ -6,6 +6,7 @@ one class among those of another, by densities of their principal components.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,7 @@ from sklearn.metrics import average_precision_score
 
 from bagbasis.core.arrays import Floats
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import GroupedBars
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 
 _SIGMA = 0.1  # of both; the paper does not print it
 _STEPS = 32  # intervals of the step functions
@@ -28,8 +27,7 @@ _REACH = 4.0  # of the step functions' arguments, each way
 def markovian(n: int, d: int, rng: np.random.Generator) -> Floats:
     """Return points (n, d): amplitude, frequency and shift, then a noisy sine on a grid.
 
-    y_i = y_1 sin(y_2 g_i + y_3) + ε_i for i > 3, ε_i a random walk; coordinates are shuffled by a
-    fixed permutation.
+    y_i = y_1 sin(y_2 g_i + y_3) + ε_i for i > 3, ε_i a random walk; coordinates are shuffled.
     """
     y = np.empty((n, d))
     y[:, :3] = rng.standard_normal((n, 3))
@@ -54,61 +52,38 @@ def star(n: int, d: int, rng: np.random.Generator) -> Floats:
 
 
 DISTRIBUTIONS = {"Markovian": markovian, "star": star}
-
-
 N_COMPONENTS_PCA = 8
 USUAL, STRANGE = (0, 1, 2, 3, 4), (8,)
 _SHARE = 0.1
 
 
 class TransformationNetworks(Experiment):
-    """A point is one network on one distribution."""
-
     name = "transformation-networks"
     title = "Transformation autoregressive networks"
     source = "004, ch. 8"
     pictures = (
-        GroupedBars(
-            "densities.png",
-            "log",
-            measure="density",
-            x="conditional",
-            by="transformation",
-            panels="distribution",
-        ),
-    )
+        GroupedBars("densities.png", "log", measure="density", x="conditional",
+                    by="transformation", panels="distribution"),
+    )  # fmt: skip
 
     def measures(self) -> list[Measure]:
-        s = self.settings
-        sizes = {"d": s.d, "n_train": s.n_train, "n_test": s.n_test, "n_steps": s.n_steps}
-        shared = {**sizes, "n_hidden": s.n_hidden, "n_components": s.n_components,
-                  "seed": self.seed}  # fmt: skip
-        over = {
-            "distribution": list(DISTRIBUTIONS),
-            "transformation": s.transformations,
-            "conditional": s.conditionals,
-        }
-        options = {"n_steps": s.n_steps, "n_hidden": s.n_hidden, "seed": self.seed,
-                 "n_repeats": s.n_anomalies}  # fmt: skip
+        s, trained = self.settings, {**self.picked("n_steps n_hidden"), "seed": self.seed}
+        shared = {**trained, **self.picked("d n_train n_test n_components")}
+        over = {"distribution": list(DISTRIBUTIONS), "transformation": s.transformations,
+                "conditional": s.conditionals}  # fmt: skip
+        label = "{distribution} {transformation} {conditional}"
+        repeats = {**trained, "n_repeats": s.n_anomalies}
         return [
-            Measure(
-                "density",
-                self._density,
-                "{distribution} {transformation} {conditional}",
-                over,
-                shared,
-            ),
-            Measure("anomalies", self._anomalies, "anomalies", {}, options),
+            Measure("density", self._density, label, over, shared),
+            Measure("anomalies", self._anomalies, "anomalies", {}, repeats),
         ]
 
     def _density(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the mean log density of test points with its standard error, and a few samples."""
         from bagbasis.neural import TANDensity
 
-        distribution = DISTRIBUTIONS[p["distribution"]]
-        train, test = (
-            distribution(p[n], p["d"], self.rng(i)) for i, n in enumerate(("n_train", "n_test"))
-        )
+        draw, sizes = DISTRIBUTIONS[p["distribution"]], (p["n_train"], p["n_test"])
+        train, test = (draw(n, p["d"], self.rng(i)) for i, n in enumerate(sizes))
         name = p["transformation"].removeprefix("L ")
         model = TANDensity(
             conditional=p["conditional"], transformation=name,
@@ -126,11 +101,7 @@ class TransformationNetworks(Experiment):
         from bagbasis.neural import TANDensity
 
         images, classes = load_digits(return_X_y=True)
-        precisions: dict[str, list[float]] = {
-            "TAN": [],
-            "isolation forest": [],
-            "normal distribution": [],
-        }
+        precisions: dict[str, list[float]] = defaultdict(list)
         for i in range(p["n_repeats"]):
             rng = self.rng(i, 5)
             usual = rng.permutation(np.flatnonzero(np.isin(classes, USUAL)))
@@ -146,12 +117,11 @@ class TransformationNetworks(Experiment):
                 validate_every=max(1, p["n_steps"] // 20), seed=self.seed,
             ).fit(x)  # fmt: skip
             gaps = y - x.mean(axis=0)
+            precision = np.linalg.inv(np.cov(x.T))
             scores = {
                 "TAN": -model.score_samples(y),
                 "isolation forest": -IsolationForest(random_state=0).fit(x).score_samples(y),
-                "normal distribution": np.einsum(
-                    "ni,ij,nj->n", gaps, np.linalg.inv(np.cov(x.T)), gaps
-                ),
+                "normal distribution": np.einsum("ni,ij,nj->n", gaps, precision, gaps),
             }
             for name, score in scores.items():
                 precisions[name].append(float(average_precision_score(planted, score)))

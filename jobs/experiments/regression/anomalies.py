@@ -24,10 +24,8 @@ from bagbasis import (
 from bagbasis.core.arrays import Bools, Floats
 from bagbasis.datasets import Digits
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Settings
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, Settings
 from ..kit.learning import draw_from, random_feature_rows
-from ..kit.plots import GroupedBars
 
 _ALPHA = 1e-3  # λ per bag, of the leverage
 _N_POINTS = 50
@@ -36,8 +34,6 @@ _DIGITS = 10
 
 
 class Anomalies(Experiment):
-    """A point is one set of bags with all methods."""
-
     name = "anomalies"
     title = "Collective anomalies among bags"
     source = "000, ch. 1, and 004, §8.4.4"
@@ -55,16 +51,10 @@ class Anomalies(Experiment):
         train, test = bags[: s.n_train], bags[s.n_train :]
         scores = score_bags(train, test, s, self.seed)
         worst = np.argsort(-scores["leverage"])[: _N_PICTURED if p["repeat"] == 0 else 0]
-        return {
-            "precision": {
-                n: average_precision_score(planted, method_scores)
-                for n, method_scores in scores.items()
-            },
-            "strangest": [
-                {"points": test[int(i)].round(3).tolist(), "planted": bool(planted[i])}
-                for i in worst
-            ],
-        }
+        strangest = [{"points": test[i].round(3).tolist(), "planted": bool(planted[i])}
+                     for i in worst.tolist()]  # fmt: skip
+        precision = {n: average_precision_score(planted, each) for n, each in scores.items()}
+        return {"precision": precision, "strangest": strangest}
 
 
 def score_bags(train: Bags, test: Bags, sizes: Settings, seed: int) -> dict[str, Floats]:
@@ -79,9 +69,8 @@ def score_bags(train: Bags, test: Bags, sizes: Settings, seed: int) -> dict[str,
     z, new = (random_feature_rows(of_features, bags) for bags in (train, test))
     machine = OneClassSVM(kernel="precomputed").fit(z @ z.T)  # ν = .5 found no less than .05
     moments = MomentsEmbedding(dtype="float64").fit(train)
-    forest = IsolationForest(n_estimators=sizes.n_trees, random_state=seed).fit(
-        moments.transform(train)
-    )
+    forest = IsolationForest(n_estimators=sizes.n_trees, random_state=seed)
+    forest.fit(moments.transform(train))
     return {
         "leverage": scores.leverage,
         "Mahalanobis of features": scores.mahalanobis,
@@ -91,10 +80,7 @@ def score_bags(train: Bags, test: Bags, sizes: Settings, seed: int) -> dict[str,
     }
 
 
-Planted = Bools
-
-
-def _moved(planted: Planted, rng: np.random.Generator) -> Bags:
+def _moved(planted: Bools, rng: np.random.Generator) -> Bags:
     """Centres of bags lie on a ring; those of planted ones within it."""
     angle = rng.uniform(0, 2 * np.pi, len(planted))
     radius = np.where(planted, rng.uniform(0, 0.12, len(planted)), 0.25)
@@ -102,7 +88,7 @@ def _moved(planted: Planted, rng: np.random.Generator) -> Bags:
     return _around(centres, 0.08 * rng.standard_normal((len(planted), _N_POINTS, 2)))
 
 
-def _dependence(planted: Planted, rng: np.random.Generator) -> Bags:
+def _dependence(planted: Bools, rng: np.random.Generator) -> Bags:
     """Coordinates depend on each other, with either sign; those of planted ones do not."""
     points = rng.standard_normal((len(planted), _N_POINTS, 2))
     slope = np.where(planted, 0.0, 0.9 * rng.choice([-1, 1], len(planted)))[:, None]
@@ -110,7 +96,7 @@ def _dependence(planted: Planted, rng: np.random.Generator) -> Bags:
     return _around(_centres(planted, rng), 0.1 * points)
 
 
-def _shape(planted: Planted, rng: np.random.Generator) -> Bags:
+def _shape(planted: Bools, rng: np.random.Generator) -> Bags:
     """Points of a normal distribution; planted ones have its mean and covariance, on a ring."""
     points = rng.standard_normal((len(planted), _N_POINTS, 2))
     ring = points / np.linalg.norm(points, axis=2, keepdims=True) * np.sqrt(2)
@@ -118,7 +104,7 @@ def _shape(planted: Planted, rng: np.random.Generator) -> Bags:
     return _around(_centres(planted, rng), 0.1 * points)
 
 
-def _mixed(planted: Planted, rng: np.random.Generator) -> Bags:
+def _mixed(planted: Bools, rng: np.random.Generator) -> Bags:
     """Points about one of two places; those of planted bags about both."""
     side = np.repeat(rng.choice([-1, 1], (len(planted), 1)), _N_POINTS, axis=1)
     side = np.where(planted[:, None], rng.choice([-1, 1], side.shape), side)
@@ -127,7 +113,7 @@ def _mixed(planted: Planted, rng: np.random.Generator) -> Bags:
     return _around(np.full((len(planted), 2), 0.5), places + noise)
 
 
-def _digits(planted: Planted, rng: np.random.Generator) -> Bags:
+def _digits(planted: Bools, rng: np.random.Generator) -> Bags:
     """Pixels of handwritten digits; planted ones are of a class that others are not."""
     bags, classes = draw_from(Digits())
     strange = rng.integers(_DIGITS)
@@ -139,7 +125,7 @@ def _digits(planted: Planted, rng: np.random.Generator) -> Bags:
     return Bags.from_list([bags[i] for i in chosen.tolist()])
 
 
-def _centres(planted: Planted, rng: np.random.Generator) -> Floats:
+def _centres(planted: Bools, rng: np.random.Generator) -> Floats:
     return rng.uniform(0.4, 0.6, (len(planted), 2))
 
 
@@ -148,7 +134,7 @@ def _around(centres: Floats, points: Floats) -> Bags:
 
 
 # By what people see: bags of which those that the mask says are planted
-_DATA: dict[str, Callable[[Planted, np.random.Generator], Bags]] = {
+_DATA: dict[str, Callable[[Bools, np.random.Generator], Bags]] = {
     "moved": _moved,
     "dependence": _dependence,
     "shape": _shape,

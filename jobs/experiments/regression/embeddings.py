@@ -1,8 +1,7 @@
 """`Embeddings`: the result of ``search.embedding: auto`` compared with single embeddings and peers.
 
-Peers are forests on means and covariances, and deep sets, which learn what is averaged over points
-(``pip install 'bagbasis[neural]'``). It is not in the papers. The tasks are digits, mixture
-counting, generated responses of filters, and bags whose target has an effect of their group.
+Peers are forests on means and covariances, and deep sets. It is not in the papers. The tasks are
+digits, mixture counting, generated responses of filters, and bags with an effect of their group.
 """
 
 from __future__ import annotations
@@ -13,12 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn import ensemble
 
 from bagbasis import (
     Bags,
@@ -35,16 +29,15 @@ from bagbasis.models.tuning.leads import Losses, difference
 
 from ...configs.search_sections import labels_of
 from ...configs.sections import section_of
-from ...terminal import Callback
 from ..data.samples import Patches
-from ..kit.experiment import Experiment, Measure, Params
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 from ..kit.learning import constant_of, draw_from
-from ..kit.plots import GroupedBars
 
 _Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
 """Bags, targets and groups."""
 
-_AUTO, _PEERS, _LEARNED = "auto", ("random forest", "gradient boosting"), "deep sets"
+_AUTO, _LEARNED = "auto", "deep sets"
+_TREES = {"random forest": "RandomForest", "gradient boosting": "HistGradientBoosting"}
 SINGLES = ("moments", "mean map", "js", "sliced", "ridge on means")  # as `Search.auto` has them
 _N_FILTERS, N_CLASSES = 8, 5
 PER_GROUP, _SPREAD = 3, 0.5  # bags of a group, and the deviation of its effect
@@ -52,8 +45,6 @@ _VALIDATION = 0.3  # of the bags: few are held out otherwise
 
 
 class Embeddings(Experiment):
-    """A point is a set of bags with all methods."""
-
     name = "embeddings"
     title = "Which embedding, chosen by bags held out"
     pictures = (GroupedBars("embeddings.png", "methods.*.error", panels="data", label="error"),)
@@ -86,15 +77,15 @@ class Embeddings(Experiment):
             model: Any = singles.candidates[last[place]].estimator(base)
             predicted[name] = model.fit(store, target="y").predict(bags[test])
         rows = MomentsEmbedding(dtype="float64").fit(bags[train])
-        for name, peer in zip(_PEERS, _peers(is_class, s.n_trees, self.seed), strict=True):
-            peer.fit(rows.transform(bags[train]), y[train])
+        sizes = [{"n_estimators": s.n_trees}, {}]
+        for (name, prefix), params in zip(_TREES.items(), sizes, strict=True):
+            made = getattr(ensemble, prefix + ("Classifier" if is_class else "Regressor"))
+            peer = made(**params, random_state=self.seed).fit(rows.transform(bags[train]), y[train])
             predicted[name] = peer.predict(rows.transform(bags[test]))
         network = _network(is_class, s.network_steps, self.seed)
         network.fit(store, target="y", holdout=holdout, progress=progress)
         predicted[_LEARNED] = network.predict(bags[test])
-        losses = {
-            n: _losses(prediction.ravel(), y[test], is_class) for n, prediction in predicted.items()
-        }
+        losses = {n: _losses(each.ravel(), y[test], is_class) for n, each in predicted.items()}
         constant = np.full(len(y[test]), constant_of(y[train], is_class))
         methods = {}
         for name, each in losses.items():
@@ -113,12 +104,6 @@ def _by_error(scores: Sequence[dict[int, Any]]) -> list[int]:
     """Return the candidates by their errors on the last rung that each reached, best first."""
     reached = {c: (r, -score.error) for r, rung in enumerate(scores) for c, score in rung.items()}
     return sorted(reached, key=lambda c: reached[c])
-
-
-def _peers(is_class: bool, n_trees: int, seed: int) -> list[Any]:
-    forest = RandomForestClassifier if is_class else RandomForestRegressor
-    boosting = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
-    return [forest(n_trees, random_state=seed), boosting(random_state=seed)]
 
 
 def _network(is_class: bool, n_steps: int, seed: int) -> Any:  # noqa: ANN401 - of an extra

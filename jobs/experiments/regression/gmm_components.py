@@ -15,10 +15,8 @@ from bagbasis import Bags, DoubleBasisRegressor
 from bagbasis.core.arrays import Floats
 from bagbasis.datasets import GMMComponents
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
+from ..kit import Callback, Curves, Experiment, Measure, Params
 from ..kit.learning import GramPeer, Learner, describe_all, draw_from, errors, geometries
-from ..kit.plots import Curves
 from .over_sizes import CRITERIA, MAX_COMPONENTS, orders_by_criteria
 
 DATASET_BOX = [(-10, 10)] * 2  # of the dataset
@@ -27,8 +25,6 @@ _Labelled = tuple[Bags, Floats]
 
 
 class ComponentCounting(Experiment):
-    """A point is a method at a number of points per bag."""
-
     name = "gmm-components"
     title = "Counting the components of a mixture"
     source = "001, §5.2"
@@ -57,7 +53,6 @@ class ComponentCounting(Experiment):
         return geometries(self.settings.geometries, {"box": DATASET_BOX}, {}, tv, 512)
 
     def _data(self, p: Params) -> tuple[_Labelled, _Labelled]:
-        """Training and test bags, which come first; their numbers of components."""
         n, n_test = p["n_points"], p["n_test"]
         seed = 2 * self.seed + (n != self.settings.n_points[0])
         bags, y = draw_from(GMMComponents(n_points=n, seed=seed), n_test + p["largest"])
@@ -109,8 +104,6 @@ class ComponentCounting(Experiment):
             orders.append(orders_by_criteria(test[0][i], MAX_COMPONENTS, self.seed))
             progress(i + 1, n)
         seconds = time.perf_counter() - begun
-        scores = {
-            name: errors(np.array([each[name] for each in orders], dtype=float), test[1][:n])
-            for name in CRITERIA
-        }
+        by_criterion = {name: np.array([each[name] for each in orders], float) for name in CRITERIA}
+        scores = {name: errors(values, test[1][:n]) for name, values in by_criterion.items()}
         return {**scores, "n": n, "seconds_a_bag": seconds / n}

@@ -1,9 +1,8 @@
 """`HaloMass`: predicts masses of galaxy clusters from the velocities of their galaxies (000, §5.1).
 
-The clusters are generated, with and without galaxies of the field among them: halos of known mass,
-each seen along one line of sight. Masses are in M☉/h, lengths in Mpc/h, velocities in 1,000 km/s,
-at redshift 0. A halo has the profile of Navarro, Frenk and White; velocities are normal with the
-variances of Jeans' equation.
+The clusters are generated, with and without galaxies of the field among them: halos of known mass
+with the profile of Navarro, Frenk and White and Jeans' velocities, each seen along one line of
+sight. Masses are in M☉/h, lengths in Mpc/h, velocities in 1,000 km/s, at redshift 0.
 """
 
 from __future__ import annotations
@@ -19,14 +18,9 @@ from sklearn.linear_model import LinearRegression
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
 from bagbasis.core.arrays import Floats, Integers
 
-from ...terminal import Callback
 from ..data.samples import bags_by_owner
-from ..kit.experiment import Experiment, Measure, Params
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 from ..kit.learning import GramPeer, Learner
-from ..kit.plots import GroupedBars
-
-_Owners = Integers
-"""The halo of each galaxy."""
 
 CRITICAL = 2.775e11  # h² M☉/Mpc³; the mean density of a halo is 200 times this
 MASSES = (14.0, 15.3)  # log10 of the mass, uniform: the paper draws rare heavy halos more often
@@ -49,21 +43,13 @@ _BLOCK = 2000  # halos at a time: a table of profiles takes 5 MiB
 
 @dataclass(frozen=True)
 class Clusters:
-    """Bags of galaxies, (|v|, R): velocity along the line of sight, distance from the middle.
-
-    Attributes
-    ----------
-    bags : Bags
-        float64, in the box [0, LARGEST_VELOCITY] × [0, APERTURE].
-    log_mass : float64, shape (n_bags,)
-    """
+    """Bags of galaxies, (|v|, R): velocity along the line of sight, distance from the middle."""
 
     bags: Bags
     log_mass: Floats
 
     @property
     def velocities(self) -> Bags:
-        """Bags of the first coordinate alone."""
         return Bags(self.bags.points[:, :1].copy(), self.bags.offsets)
 
     def __getitem__(self, chosen: slice) -> Clusters:
@@ -85,7 +71,7 @@ def clusters(n: int, has_interlopers: bool, rng: np.random.Generator) -> Cluster
     return Clusters(bags_by_owner(points, owner, n), log_mass)
 
 
-def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, _Owners]:
+def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, Integers]:
     """Return (|v|, R) of the members within the cylinder, and their halos."""
     expected = _GALAXIES * (mass / 1e14) ** _SLOPE * rng.lognormal(0, COMPLETENESS, len(mass))
     counts = np.maximum(MIN_GALAXIES, rng.poisson(expected))
@@ -96,16 +82,16 @@ def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, _Owners]:
     return seen[inside], owner[inside]
 
 
-def interlopers(n: int, rng: np.random.Generator) -> tuple[Floats, _Owners]:
+def interlopers(n: int, rng: np.random.Generator) -> tuple[Floats, Integers]:
     """Return galaxies of the field, uniform in n cylinders, and whose they are."""
     owner = np.repeat(np.arange(n), rng.poisson(rng.lognormal(np.log(FIELD), CROWDING, n)))
     radii = APERTURE * rng.random(len(owner)) ** 0.5
     return np.column_stack([LARGEST_VELOCITY * rng.random(len(owner)), radii]), owner
 
 
-def galaxies(mass: Floats, owner: _Owners, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def galaxies(mass: Floats, owner: Integers, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return places and velocities of galaxies relative to their halos, each (n, 3)."""
-    radius, speed = virial(mass)
+    radius = speed = virial(mass)
     places, velocities = relaxed(mass, owner, rng)
     axes = np.linalg.qr(rng.standard_normal((len(mass), 3, 3)))[0]
     logs = STRETCH * rng.standard_normal((len(mass), 3))
@@ -121,9 +107,9 @@ def galaxies(mass: Floats, owner: _Owners, rng: np.random.Generator) -> tuple[Fl
     return shrink * places + moved * away[owner], shrink * velocities + moved * bulk[owner]
 
 
-def relaxed(mass: Floats, owner: _Owners, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def relaxed(mass: Floats, owner: Integers, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return places and velocities in round halos at rest."""
-    radius, speed = virial(mass)
+    radius = speed = virial(mass)
     at14, growth, scatter = CONCENTRATION
     dex = growth * np.log10(mass / 1e14) + scatter * rng.standard_normal(len(mass))
     concentration, beta = at14 * 10**dex, rng.uniform(*ANISOTROPY, len(mass))
@@ -141,10 +127,9 @@ def relaxed(mass: Floats, owner: _Owners, rng: np.random.Generator) -> tuple[Flo
     return places, (radial + tangential) * (spread * speed[owner])[:, None]
 
 
-def virial(mass: Floats) -> tuple[Floats, Floats]:
-    """Return R200 and the circular velocity at it, which is 10 H0 R200."""
-    radius = (mass / (800 * np.pi / 3 * CRITICAL)) ** (1 / 3)
-    return radius, radius
+def virial(mass: Floats) -> Floats:
+    """Return R200: also the circular velocity at it, 10 H0 R200, in these units."""
+    return (mass / (800 * np.pi / 3 * CRITICAL)) ** (1 / 3)
 
 
 def enclosed(x: Floats) -> Floats:
@@ -159,9 +144,8 @@ def dispersions(concentration: Floats, beta: Floats) -> Floats:
     """
     force = TABLE_RADII ** (2 * beta[:, None] - 3) / (1 + TABLE_RADII) ** 2 * enclosed(TABLE_RADII)
     within = cumulative_trapezoid(force * TABLE_RADII, np.log(TABLE_RADII), axis=1, initial=0)
-    squares = (
-        TABLE_RADII ** (1 - 2 * beta[:, None]) * (1 + TABLE_RADII) ** 2 * (within[:, -1:] - within)
-    )
+    outer = within[:, -1:] - within
+    squares = TABLE_RADII ** (1 - 2 * beta[:, None]) * (1 + TABLE_RADII) ** 2 * outer
     return np.sqrt(squares * (concentration / enclosed(concentration))[:, None])
 
 
@@ -191,8 +175,6 @@ CENTRAL = (0.16, 0.84)  # the quantiles that 68 % of the errors lie between
 
 
 class HaloMass(Experiment):
-    """A point is one catalogue with all methods."""
-
     name = "halo-mass"
     title = "Masses of dark-matter halos"
     source = "000, §5.1"
@@ -210,13 +192,15 @@ class HaloMass(Experiment):
         predicted = {
             **by_power_laws(train, test, has_interlopers),
             **by_boosting(train, test, s.n_trees, self.seed),
-            GRAM: _by_gram(train[: s.n_gram], test),
         }
+        few = train[: s.n_gram]
+        by_gram = GramPeer().predict(few.velocities, few.log_mass[:, None], test.velocities)
+        predicted[GRAM] = by_gram[0][:, 0]
         learner = Learner(DoubleBasisRegressor, self.seed, precision="float64")
         for done, (name, candidates) in enumerate(self._methods().items()):
             bags, queries = (c.bags if name == JOINT else c.velocities for c in (train, test))
-            few, training = s.choose_features, (bags, train.log_mass)
-            choice = learner.choose(candidates, s.multipliers, training, few, _ALPHAS)
+            training, n = (bags, train.log_mass), s.choose_features
+            choice = learner.choose(candidates, s.multipliers, training, n, _ALPHAS)
             predicted[name] = learner.fit_choice(choice, training, s.n_features).predict(queries)
             progress(done + 1, len(_OURS))
         errors = {name: predicted[name] - test.log_mass for name in (*_OURS, *_PEERS)}
@@ -226,7 +210,6 @@ class HaloMass(Experiment):
         }
 
     def _methods(self) -> dict[str, list[Any]]:
-        """Return the embeddings to choose from, by method."""
         s, box = self.settings, [(0.0, LARGEST_VELOCITY), (0.0, APERTURE)]
 
         def js(k: int, factor: float, box: list[tuple[float, float]]) -> list[Any]:
@@ -284,13 +267,7 @@ def by_boosting(train: Clusters, test: Clusters, n_trees: int, seed: int) -> dic
     )
     predicted = {}
     for name, n in ((_BOOSTING, len(_QUANTILES)), (_BOTH, 2 * len(_QUANTILES))):
-        trees = HistGradientBoostingRegressor(
-            learning_rate=_RATE, max_iter=n_trees, random_state=seed
-        )
+        params = {"learning_rate": _RATE, "max_iter": n_trees, "random_state": seed}
+        trees = HistGradientBoostingRegressor(**params)
         predicted[name] = trees.fit(x[:, :n], train.log_mass).predict(new[:, :n])
     return predicted
-
-
-def _by_gram(train: Clusters, test: Clusters) -> Floats:
-    predicted, _ = GramPeer().predict(train.velocities, train.log_mass[:, None], test.velocities)
-    return predicted[:, 0]

@@ -21,19 +21,16 @@ from bagbasis.core.arrays import Floats
 from bagbasis.datasets import Digits
 from bagbasis.datasets.digits import MAX_INTENSITY, SIDE
 
-from ...terminal import Callback
-from ..data.cifar10 import CIFAR10
-from ..kit.experiment import Experiment, Measure, Params, Settings
+from ..data.cifar10 import cats_and_dogs
+from ..kit import Callback, Curves, Experiment, Measure, Params, Settings
 from ..kit.learning import GramPeer, Learner, describe_all, draw_from, geometries
-from ..kit.plots import Curves
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
 _Labelled = tuple[Bags, Floats]
+_OfSplit = Callable[[_Labelled, _Labelled], dict[str, Any]]
 
 
 class ImageClasses(Experiment):
-    """A point is a method on one kind of images, over all splits."""
-
     name = "images"
     title = "Classifying images by the distribution of their pixels"
     source = "001, §5.3"
@@ -70,11 +67,7 @@ class ImageClasses(Experiment):
         return listed
 
     def _over_splits(
-        self,
-        p: Params,
-        n_splits: int,
-        measure: Callable[[_Labelled, _Labelled], dict[str, Any]],
-        progress: Callback,
+        self, p: Params, n_splits: int, measure: _OfSplit, progress: Callback
     ) -> dict[str, Any]:
         """Measure accuracies and choices of each split, and medians of seconds."""
         measured = []
@@ -91,10 +84,9 @@ class ImageClasses(Experiment):
 
     def split_of(self, task: Settings, split: int) -> tuple[_Labelled, _Labelled]:
         """Training images in random order, and test images; only the digits' depend on the seed."""
-        seed, folder = 100 * self.seed + split, str(cifar_folder())
-        digits = task.images == "digits"
+        seed, is_digits = 100 * self.seed + split, task.images == "digits"
         train, test = (
-            draw_from(Digits(split=s, seed=seed) if digits else CIFAR10(folder=folder, split=s))
+            draw_from(Digits(split=s, seed=seed)) if is_digits else cats_and_dogs(cifar_folder(), s)
             for s in ("train", "test")
         )
         order = np.random.default_rng(seed).permutation(len(train[1]))
@@ -120,10 +112,9 @@ class ImageClasses(Experiment):
         return self._over_splits(p, task.n_splits, of_split, progress)
 
     def _by_gram(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Learn by KL, starting from the smallest number of training images.
+        """Learn by KL, from the smallest number of training images.
 
-        The estimate is for continuous densities. Neighbours at distance zero, such as pixels of two
-        images, tell it nothing, so points are spread over their pixels and grey levels.
+        Neighbours at distance zero tell the estimate nothing: points are spread over their cells.
         """
         task = self.tasks[p["images"]]
         n = task.n_train[0]
@@ -141,7 +132,6 @@ class ImageClasses(Experiment):
 
 
 def _methods(task: Settings) -> dict[str, list[Any]]:
-    """Return the embeddings to choose from, by method."""
     n_per_dim = {"n_per_dim": task.n_per_dim}
     return geometries(task.geometries, {}, n_per_dim, n_per_dim, 1024)
 
@@ -154,9 +144,6 @@ def _spread(bags: Bags, seed: int) -> Bags:
 
 
 def cifar_folder() -> Path:
-    """Return the folder in which the binary version of CIFAR-10 is expected.
-
-    It is in scikit-learn's data folder, which the environment variable SCIKIT_LEARN_DATA sets.
-    """
+    """Return the folder of the binary version of CIFAR-10, in scikit-learn's data folder."""
     home = os.environ.get("SCIKIT_LEARN_DATA", "~/scikit_learn_data")
     return Path(home).expanduser() / CIFAR_FOLDER

@@ -1,10 +1,9 @@
 """`IntervalCoverage`: how often labels lie in intervals, by the size and by the noise of bags.
 
-It is not in the papers. Intervals have a coverage on average over bags; here it is counted in
-fifths of new bags, from the fewest points to the most and from the least noise to the most. A bag
-does not tell its own noise for certain. So intervals of the distribution that bags and labels are
-drawn from are counted, too: between its quantiles, given the points of the bag. Among the noisiest
-bags they hold fewer labels than .9, and no intervals do better.
+It is not in the papers. Coverage is counted in fifths of new bags, by size and by noise. A bag does
+not tell its own noise for certain, so intervals of the distribution that bags and labels are drawn
+from are counted, too: between its quantiles, given the points of the bag. Among the noisiest bags
+they hold fewer labels than .9, and no intervals do better.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from scipy.special import ndtr
 from bagbasis import DoubleBasisRegressor
 from bagbasis.core.arrays import Bools, Floats, Integers
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Result, ResultTable
+from ..kit import Callback, Curves, Experiment, Measure, Params, Result, ResultTable
 from ..kit.frame import as_table, frame
-from ..kit.plots import Curves
 
 _COVERAGE = 0.9
 INTERVAL_FOLDS = 10
@@ -41,19 +38,11 @@ def _equal(rng: np.random.Generator, n: int) -> _Drawn:
     return [rng.normal(0, s, (50, 2)) for s in spreads], spreads, np.zeros(n)
 
 
-def _unequal_noise(rng: np.random.Generator, n: int) -> _Drawn:
-    return _waves(rng, np.full(n, 50))
-
-
 def _unequal_sizes(rng: np.random.Generator, n: int) -> _Drawn:
     """Draw logarithms of spreads, of few points or of many."""
     logs, sizes = rng.uniform(-1, 1, n), _log_uniform(rng, n)
     bags = [rng.normal(0, np.exp(s), (k, 2)) for s, k in zip(logs, sizes, strict=True)]
     return bags, logs, np.zeros(n)
-
-
-def _both(rng: np.random.Generator, n: int) -> _Drawn:
-    return _waves(rng, _log_uniform(rng, n))
 
 
 def _waves(rng: np.random.Generator, sizes: Integers) -> _Drawn:
@@ -86,23 +75,19 @@ def _log_uniform(rng: np.random.Generator, n: int) -> Integers:
 
 _SETS: Mapping[str, Callable[[np.random.Generator, int], _Drawn]] = {
     "equal": _equal,
-    "unequal noise": _unequal_noise,
+    "unequal noise": lambda rng, n: _waves(rng, np.full(n, 50)),
     "unequal sizes": _unequal_sizes,
-    "both": _both,
+    "both": lambda rng, n: _waves(rng, _log_uniform(rng, n)),
 }
 KNOWN = "unequal noise", "both"  # sets whose distribution of labels, given a bag, is known
 
 
 class IntervalCoverage(Experiment):
-    """A point is one draw of a set, with the default and its intervals."""
-
     name = "interval-coverage"
     title = "Coverage of prediction intervals by size and noise"
     pictures = (
-        Curves(
-            "coverage.png", ("by size", "by noise"), panels="data", by="n_train",
-            label="coverage of a fifth",
-        ),
+        Curves("coverage.png", ("by size", "by noise"), panels="data", by="n_train",
+               label="coverage of a fifth"),
     )  # fmt: skip
 
     def measures(self) -> list[Measure]:
@@ -117,9 +102,8 @@ class IntervalCoverage(Experiment):
         rng = self.rng(p["repeat"], p["n_train"], [*_SETS].index(p["data"]))
         bags, labels, _ = _SETS[p["data"]](rng, p["n_train"])
         new, truth, noise = _SETS[p["data"]](rng, p["n_test"])
-        model = (
-            DoubleBasisRegressor().fit(bags, labels).conformalize(bags, labels, cv=INTERVAL_FOLDS)
-        )
+        model = DoubleBasisRegressor().fit(bags, labels)
+        model = model.conformalize(bags, labels, cv=INTERVAL_FOLDS)
         low, high = model.predict_interval(new, coverage=_COVERAGE)
         inside = (low <= truth) & (truth <= high)
         sizes = np.array([len(bag) for bag in new])

@@ -21,10 +21,8 @@ from bagbasis.core.arrays import Floats
 from bagbasis.data.labelled.labelled import box_of_bags
 from bagbasis.datasets import Digits, GMMComponents
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Settings
+from ..kit import Callback, Curves, Experiment, GroupedBars, Measure, Params, Settings
 from ..kit.learning import ALPHAS, Learner, Model, constant_of, draw_from, random_feature_rows
-from ..kit.plots import Curves, GroupedBars
 
 _MEDIAN, _TUNED, _LEARNED = _METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the median that the second one is chosen from
@@ -46,8 +44,6 @@ class SpectrumProblem(NamedTuple):
 
 
 class LearnedSpectrum(Experiment):
-    """A point is one set of bags with all methods."""
-
     name = "learned-spectrum"
     title = "Frequencies that are learnt (BaNK)"
     source = "004, §6.4"
@@ -69,13 +65,12 @@ class LearnedSpectrum(Experiment):
         measured: dict[str, Any] = {"error": errors}
         if p["data"] == SYNTHETIC:
             kernels = {name: _kernel(model) for name, model in models.items()}
-            measured["kernel"] = {
-                n: _rms(kernel - _true_kernel(LAGS)) for n, kernel in kernels.items()
-            }
+            # 004, §6.4.1's: half its frequencies are N(0, ¼), half N(¾π, ¼)
+            truth = np.exp(-(LAGS**2) / 8) * (0.5 + 0.5 * np.cos(0.75 * np.pi * LAGS))
+            gaps = {name: kernel - truth for name, kernel in kernels.items()}
+            measured["kernel"] = {n: np.sqrt(np.mean(gap**2)) for n, gap in gaps.items()}
             if p["repeat"] == 0:
-                measured["drawn"] = {
-                    name: kernel.round(4).tolist() for name, kernel in kernels.items()
-                }
+                measured["drawn"] = {n: kernel.round(4).tolist() for n, kernel in kernels.items()}
         return measured
 
 
@@ -105,15 +100,6 @@ def _error(problem: SpectrumProblem, predicted: NDArray[Any]) -> float:
     if not problem.is_class:
         return float(np.mean((predicted - truth) ** 2) / np.mean((truth - y.mean()) ** 2))
     return float(np.mean(predicted != truth) / np.mean(truth != constant_of(y, True)))
-
-
-def _rms(values: Floats) -> float:
-    return float(np.sqrt(np.mean(values**2)))
-
-
-def _true_kernel(lags: Floats) -> Floats:
-    """Return 004, §6.4.1's: half its frequencies are N(0, ¼), half N(¾π, ¼)."""
-    return np.exp(-(lags**2) / 8) * (0.5 + 0.5 * np.cos(0.75 * np.pi * lags))
 
 
 def _kernel(model: Model) -> Floats:

@@ -1,9 +1,8 @@
 """`MarginalGeometries` and `Scenes`: one embedding per dimension of a bag, concatenated.
 
-The recipe of 001, §5.4 and Figure 5. Of `marginals` the bags are generated responses of 64 filters
-(`data.samples.Patches`), which depend on each other within a patch, or are independent with the
-same marginals. Of `scenes` filters are principal components of patches, of photographs' windows
-and of generated scenes.
+The recipe of 001, §5.4 and Figure 5. Of `marginals` the bags are generated responses of 64 filters,
+which depend on each other within a patch, or are independent with the same marginals. Of `scenes`
+filters are principal components of patches, of photographs' windows and of generated scenes.
 """
 
 from __future__ import annotations
@@ -23,13 +22,9 @@ from bagbasis import Bags, DoubleBasisClassifier, MomentsEmbedding
 from bagbasis.core.arrays import Floats, Integers
 from bagbasis.data.bags.bags import offsets_of
 
-from ...terminal import Callback
 from ..data.samples import Patches
-from ..kit.experiment import Experiment, Measure, Params
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 from ..kit.learning import Learner, describe, describe_all, geometries
-from ..kit.plots import GroupedBars
-
-_Labels = Integers
 
 WINDOW, PATCH = 32, 8  # pixels of an image's and of a patch's side
 _ROWS, COLUMNS = 2, 4  # places per photograph, of 213 × 160 pixels
@@ -44,11 +39,10 @@ N_FITTED = 10_000  # patches that filters are made from
 TENTH = np.log(9.0)  # the squashing gives this .9, and its negative .1
 
 
-def photographs(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, _Labels]:
+def photographs(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, Integers]:
     """Return windows of places in photographs, (n, WINDOW, WINDOW, 3), and the place of each.
 
-    Windows of part 0 are from the left half of a place, those of part 1 from its right half: they
-    share no pixel.
+    Part 0 is from the left half of a place, part 1 from its right half: they share no pixel.
     """
     rng, labels = np.random.default_rng([seed, part]), np.arange(n) % n_classes
     photos = load_photos()
@@ -61,7 +55,7 @@ def photographs(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, _
     return np.array([photos[i, y : y + WINDOW, x : x + WINDOW] for i, y, x in cut]), labels
 
 
-def textures(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, _Labels]:
+def textures(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, Integers]:
     """Return generated scenes, (n, WINDOW, WINDOW, 3), and the class of each.
 
     A class has shares of the textures, from which those of an image differ. Each of an image's
@@ -69,10 +63,8 @@ def textures(n: int, n_classes: int, part: int, seed: int) -> tuple[Floats, _Lab
     """
     world, rng = np.random.default_rng([seed, 2]), np.random.default_rng([seed, part])
     canvases = np.array([texture(world) for _ in range(TEXTURES)])
-    classes, labels = (
-        world.dirichlet(np.full(TEXTURES, EVENNESS), n_classes),
-        np.arange(n) % n_classes,
-    )
+    classes = world.dirichlet(np.full(TEXTURES, EVENNESS), n_classes)
+    labels = np.arange(n) % n_classes
     y, x = np.indices((WINDOW, WINDOW))
     images = np.empty((n, WINDOW, WINDOW, 3))
     for image, label in zip(images, labels, strict=True):
@@ -103,11 +95,7 @@ def texture(rng: np.random.Generator) -> Floats:
 class Filters:
     """Principal components of patches; their responses are squashed as in 001, footnote 3.
 
-    Attributes
-    ----------
-    components : PCA
-    high, low : float64, shape (n_filters,)
-        The 90th percentile of a filter's positive responses and minus the 10th of negative ones.
+    By the 90th percentile of a filter's positive responses and minus the 10th of negative ones.
     """
 
     components: PCA
@@ -117,8 +105,7 @@ class Filters:
     @classmethod
     def of(cls, images: Floats, n_filters: int, rng: np.random.Generator) -> Filters:
         """Return the filters of training images."""
-        per_image = -(-N_FITTED // len(images))
-        patches = patches_of(images, per_image, rng)
+        patches = patches_of(images, -(-N_FITTED // len(images)), rng)
         axes = PCA(n_filters, svd_solver="covariance_eigh").fit(patches)
         responses = axes.transform(patches).T
         high = [np.quantile(each[each > 0], 0.9) for each in responses]
@@ -143,32 +130,25 @@ def patches_of(images: Floats, n_points: int, rng: np.random.Generator) -> Float
 
 @cache
 def load_photos() -> Floats:
-    """Return the photographs, of numbers in [0, 1]."""
     return np.array(load_sample_images().images) / 255
 
 
-IMAGE_SOURCES: dict[str, Callable[[int, int, int, int], tuple[Floats, _Labels]]] = {
+IMAGE_SOURCES: dict[str, Callable[[int, int, int, int], tuple[Floats, Integers]]] = {
     "photographs": photographs,
     "textures": textures,
 }
-
-
 Labelled = tuple[Bags, Integers]
-
 FILTERS = {"independent": False, "dependent": True}
+_SHOWN = ("linear", "rbf")
 LINEAR_ALPHAS = 10.0 ** np.arange(-3.0, 2.5, 0.5)  # of embeddings of unit variance
 
 
 class MarginalGeometries(Experiment):
-    """A point is a method on one kind of images, over all repeats."""
-
     name = "marginals"
     title = "High-dimensional bags, one embedding per dimension"
     source = "001, §5.4"
     pictures = (
-        GroupedBars(
-            "marginals.png", ("linear", "rbf"), x="method", panels="filters", label="accuracy"
-        ),
+        GroupedBars("marginals.png", _SHOWN, x="method", panels="filters", label="accuracy"),
     )
     n_filters: ClassVar[int] = 64  # dimensions; the paper has 512
     axis: ClassVar[str] = "filters"  # the parameter that says which images
@@ -176,11 +156,7 @@ class MarginalGeometries(Experiment):
     images: ClassVar[Sequence[str]] = tuple(FILTERS)
 
     def methods(self) -> dict[str, list[Any]]:
-        """Return the embeddings to choose from, by method.
-
-        All but the mean map and the moments, which take all dimensions at once, are one embedding
-        per dimension.
-        """
+        """Return the embeddings to choose from, by method: most of them one per dimension."""
         box = [(0, 1)] * self.n_filters
         common, tv = {"marginals": 1, "box": box}, {"n_per_dim": 10, "grid": 40}
         methods = geometries(self.settings.geometries, common, {}, tv, 2048)
@@ -188,10 +164,8 @@ class MarginalGeometries(Experiment):
 
     def measures(self) -> list[Measure]:
         shared = {k: v for k, v in vars(self.settings).items() if k != "geometries"}
-        over: dict[str, list[Any]] = {
-            self.axis: list(self.images),
-            "method candidates": describe_all(self.methods()),
-        }
+        methods = describe_all(self.methods())
+        over: dict[str, list[Any]] = {self.axis: list(self.images), "method candidates": methods}
         return [Measure("", self._accuracies, self.shown + ", {method}", over, shared)]
 
     def _accuracies(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -210,7 +184,6 @@ class MarginalGeometries(Experiment):
         return values
 
     def draw_images(self, kind: str, repeat: int) -> tuple[Labelled, Labelled]:
-        """Return training and test images."""
         s, seed = self.settings, 100 * self.seed + repeat
         patches = Patches(
             n_classes=s.n_classes, n_filters=self.n_filters, n_points=s.n_points,
@@ -221,13 +194,9 @@ class MarginalGeometries(Experiment):
 
 
 class Scenes(MarginalGeometries):
-    """A point is a method on one kind of images, over all repeats."""
-
     name = "scenes"
     title = "Scenes by the patches of their images"
-    pictures = (
-        GroupedBars("scenes.png", ("linear", "rbf"), x="method", panels="images", label="accuracy"),
-    )
+    pictures = (GroupedBars("scenes.png", _SHOWN, x="method", panels="images", label="accuracy"),)
     n_filters = 24
     axis = "images"
     shown = "{images}"
@@ -248,11 +217,7 @@ class Scenes(MarginalGeometries):
 def linear_accuracy(
     candidates: Sequence[Any], train: Labelled, test: Labelled
 ) -> tuple[float, dict[str, Any]]:
-    """Return the accuracy of a linear classifier on the embedding, and which one was chosen.
-
-    The leave-one-out error of scikit-learn's `RidgeClassifierCV` chooses embedding and penalty,
-    on embeddings of unit variance in all.
-    """
+    """Return a linear classifier's accuracy on the embedding that leave-one-out errors choose."""
     best, accuracy, chosen = -np.inf, np.nan, None
     for candidate in candidates:
         embedding = clone(candidate).fit(train[0])
@@ -275,10 +240,8 @@ def _scenes(
     kind: str, seed: int, n_classes: int, n_train: int, n_test: int, n_points: int, n_filters: int
 ) -> tuple[Labelled, Labelled]:
     rng = np.random.default_rng([seed, 3])
-    parts = [
-        IMAGE_SOURCES[kind](n * n_classes, n_classes, part, seed)
-        for part, n in enumerate((n_train, n_test))
-    ]
+    draw, sizes = IMAGE_SOURCES[kind], (n_train, n_test)
+    parts = [draw(n * n_classes, n_classes, part, seed) for part, n in enumerate(sizes)]
     filters = Filters.of(parts[0][0], n_filters, rng)
     train, test = ((filters.bags(images, n_points, rng), labels) for images, labels in parts)
     return train, test

@@ -26,18 +26,8 @@ from bagbasis.datasets import Dirichlet, GMMComponents
 from bagbasis.datasets.base import RandomDataset
 from bagbasis.datasets.dirichlet import ALPHA_RANGE
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.kernel_kernel import (
-    N_QUERIES,
-    N_ROUNDS,
-    fit_double_basis,
-    fit_kernel_kernel,
-    measure_times,
-    smooth,
-)
+from ..kit import Callback, Curves, Experiment, Measure, Params, kernel_kernel as kk
 from ..kit.learning import draw_from, mean_squares
-from ..kit.plots import Curves
 from ..kit.timing import least_in_turn
 
 N_CATEGORIES = 3  # of Dirichlet distributions; the paper does not say how many
@@ -49,42 +39,29 @@ CRITERIA = ("aic", "bic")
 
 
 class OverSizes(Experiment):
-    """Two points per n: what learns, and the classical estimators.
-
-    Attributes
-    ----------
-    classical : str
-        The classical estimators in the labels of points.
-    classical_params : mapping
-        Parameters that decide their result, apart from the data.
-    """
+    """Two points per n: what learns, and the classical estimators."""
 
     classical: ClassVar[str]
     classical_params: ClassVar[Mapping[str, Any]]
 
     @abstractmethod
-    def dataset(self, n_points: int, seed: int) -> RandomDataset:
-        """Return the dataset of bags of so many points."""
+    def dataset(self, n_points: int, seed: int) -> RandomDataset: ...
 
     @abstractmethod
     def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return ``methods``: mse and se of each on the first test bags.
-
-        Those that are timed have ``seconds`` per query, "batch" and "single".
-        """
+        """Return mse and se of ``methods`` on the first test bags, and seconds of some."""
 
     def test_set(self, n_points: int) -> Any:  # noqa: ANN401 - of `dataset`
-        """Return the dataset of test bags."""
         return self.dataset(n_points, 2 * self.seed + 1)
 
     def measures(self) -> list[Measure]:
         over = self.picked("n_points")
         data = self.picked("n_test n_classical")
-        learned = {**self.picked("n_train candidates"), "n_queries": N_QUERIES}
+        learned = {**self.picked("n_train candidates"), "n_queries": kk.N_QUERIES}
         label, classical = f"{self.classical}, n {{n_points}}", self.classical_params
         return [
             Measure("learned", self._learned, "2BE and KK, n {n_points}", over,
-                    {**data, **learned, "n_rounds": N_ROUNDS}),
+                    {**data, **learned, "n_rounds": kk.N_ROUNDS}),
             Measure("classical", self.measure_classical, label, over, {**data, **classical}),
         ]  # fmt: skip
 
@@ -93,19 +70,19 @@ class OverSizes(Experiment):
         train = draw_from(self.dataset(p["n_points"], 2 * self.seed), s.n_train)
         bags, y = draw_from(self.test_set(p["n_points"]), s.n_test)
         few = train[0][:n_few], train[1][:n_few]
-        double = fit_double_basis(train, few, s.candidates, self.seed)
-        kernel = fit_kernel_kernel(train, few, s.candidates)
+        double = kk.fit_double_basis(train, few, s.candidates, self.seed)
+        kernel = kk.fit_kernel_kernel(train, few, s.candidates)
         predicted, first = double.model.predict(bags), slice(None, s.n_classical)
         constant = np.broadcast_to(train[1].mean(axis=0), y.shape)
         return {
             "methods": {
                 "2BE": mean_squares(predicted, y),
-                "KK": mean_squares(smooth(kernel.model, bags), y),
+                "KK": mean_squares(kk.smooth(kernel.model, bags), y),
                 "constant": mean_squares(constant, y),
             },
             "2be_first": mean_squares(predicted[first], y[first]),
             "choices": {"2BE": double.choice, "KK": kernel.choice},
-            "seconds": measure_times(double.model, kernel.model, train, bags),
+            "seconds": kk.measure_times(double.model, kernel.model, train, bags),
         }
 
 
@@ -129,24 +106,21 @@ class GMMOrder(OverSizes):
         fits, seconds = [], []
         with threadpool_limits(1):  # threads only cost time where matrices are this small
             for i in range(n_bags):
-                criteria, once = _timed(orders_by_criteria, bags[i], MAX_COMPONENTS, 0)
-                crossed, often = _timed(
-                    order_by_cross_validation, bags[i], MAX_COMPONENTS, _N_FOLDS, 0
-                )
+                sizes, folds = (bags[i], MAX_COMPONENTS), (_N_FOLDS, 0)
+                criteria, once = _timed(orders_by_criteria, *sizes, 0)
+                crossed, often = _timed(order_by_cross_validation, *sizes, *folds)
                 fits.append((criteria["aic"], criteria["bic"], crossed))
                 seconds.append((once, once, often))
                 progress(i + 1, n_bags)
-        orders, medians = np.array(fits, dtype=float).T, np.median(seconds, axis=0).tolist()
-        return {
-            "methods": {
-                name: {
-                    **mean_squares(predicted, y),
-                    "seconds": {"batch": took, "single": took},
-                    "mean": float(predicted.mean()),
-                }
-                for name, predicted, took in zip(("AIC", "BIC", "CV"), orders, medians, strict=True)
+        methods, medians = {}, np.median(seconds, axis=0).tolist()
+        columns = zip(("AIC", "BIC", "CV"), np.array(fits, dtype=float).T, medians, strict=True)
+        for name, predicted, took in columns:
+            methods[name] = {
+                **mean_squares(predicted, y),
+                "seconds": {"batch": took, "single": took},
+                "mean": float(predicted.mean()),
             }
-        }
+        return {"methods": methods}
 
 
 def _timed(call: Callable[..., Any], *args: object) -> tuple[Any, float]:
@@ -156,13 +130,7 @@ def _timed(call: Callable[..., Any], *args: object) -> tuple[Any, float]:
 
 
 def orders_by_criteria(points: ArrayLike, most: int, seed: int) -> dict[str, int]:
-    """Return the number of components, 1 … most, of least AIC ("aic") and of least BIC ("bic").
-
-    Parameters
-    ----------
-    points : array_like, shape (n, d)
-        More than ``most`` of them.
-    """
+    """Return the number of components, 1 … most, of least AIC ("aic") and of least BIC ("bic")."""
     x = np.asarray(points, dtype=np.float64)
     mixtures = [_mixture(x, k, seed) for k in range(1, most + 1)]
     return {name: 1 + int(np.argmin([getattr(m, name)(x) for m in mixtures])) for name in CRITERIA}
@@ -171,10 +139,7 @@ def orders_by_criteria(points: ArrayLike, most: int, seed: int) -> dict[str, int
 def order_by_cross_validation(points: ArrayLike, most: int, n_folds: int, seed: int) -> int:
     """Return the number of components, 1 … most, of largest likelihood of the points left out.
 
-    Parameters
-    ----------
-    points : array_like, shape (n, d)
-        At least ``n_folds``. Orders above the points that a fold leaves are not tried.
+    Orders above the points that a fold leaves are not tried.
     """
     x = np.asarray(points, dtype=np.float64)
     folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(x))
@@ -200,7 +165,7 @@ class DirichletParameters(OverSizes):
     source = "004, §3.5.3"
     pictures = (Curves("parameters.png", "methods.*.mse", x="n_points", log="xy"),)
     classical = "MLE"
-    classical_params: ClassVar = {"n_categories": N_CATEGORIES, "n_rounds": N_ROUNDS}
+    classical_params: ClassVar = {"n_categories": N_CATEGORIES, "n_rounds": kk.N_ROUNDS}
 
     def dataset(self, n_points: int, seed: int) -> Dirichlet:
         return Dirichlet(n_points=n_points, seed=seed, n_categories=N_CATEGORIES)
@@ -213,13 +178,13 @@ class DirichletParameters(OverSizes):
         proportions = np.concatenate([points for points, _, _ in blocks])[: n_bags * n]
         alpha = np.concatenate([targets for _, _, targets in blocks])[:n_bags]
         estimates = fit_dirichlets(proportions, offsets_of(np.full(n_bags, n)))
-        n_batch = min(N_QUERIES, n_bags)
+        n_batch = min(kk.N_QUERIES, n_bags)
         single, batch = (offsets_of(np.full(count, n)) for count in (1, n_batch))
         calls = {
             "batch": lambda: fit_dirichlets(proportions[: batch[-1]], batch),
             "single": lambda: fit_dirichlets(proportions[:n], single),
         }
-        seconds = least_in_turn(calls, N_ROUNDS)
+        seconds = least_in_turn(calls, kk.N_ROUNDS)
         seconds["batch"] /= n_batch
         progress(n_bags, n_bags)
         return {
@@ -231,19 +196,12 @@ class DirichletParameters(OverSizes):
 
 
 def fit_dirichlets(proportions: Floats, offsets: Integers) -> Floats:
-    """Return the alpha of largest likelihood of each bag, shape (n_bags, d).
+    """Return the alpha of largest likelihood of each bag, shape (n_bags, d), by Newton's method.
 
     Minka, Estimating a Dirichlet distribution (2000), as the peer of 004, §3.5.3: the Hessian is
     a diagonal and a matrix of rank one, so that a step takes O(d). The likelihood is concave; a
     step that leaves the positive alphas or lowers it is halved, and one that stays so, as where
     alpha is too large for the digits of the Hessian, ends it. Begins at the moments' estimate.
-
-    Parameters
-    ----------
-    proportions : float64, shape (n_points, d)
-        Positive, with sum 1 in each row.
-    offsets : int64, shape (n_bags + 1,)
-        Bag i has rows ``offsets[i]:offsets[i + 1]``, at least two of them.
     """
     n = np.diff(offsets)[:, None]
     mean_logs = np.add.reduceat(np.log(proportions), offsets[:-1]) / n

@@ -18,13 +18,10 @@ from sklearn.linear_model import RidgeCV
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis.core.arrays import Bools, Floats, Integers
 
-from ...terminal import Callback
 from ..data.samples import bags_by_owner
-from ..kit.experiment import Experiment, Measure, Params, Settings
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, Settings
 from ..kit.learning import Learner, Model
-from ..kit.plots import GroupedBars
 
-_Owners = Integers
 Lines = Mapping[float, float]
 """Intensities of lines, by energy; only their ratios matter."""
 
@@ -74,14 +71,8 @@ def background(n: int, rng: np.random.Generator) -> Bags:
 
 def inject(
     bags: Bags, source: str, strengths: Floats, rng: np.random.Generator
-) -> tuple[Bags, _Owners]:
-    """Return bags with a source's photons in addition to their own, and how many of these each has.
-
-    Parameters
-    ----------
-    strengths : float64, shape (n_bags,)
-        Expected numbers of photons that reach the sensor; it counts most of them.
-    """
+) -> tuple[Bags, Integers]:
+    """Return bags with photons of a source in addition, and how many of these each has."""
     n = len(bags)
     own = np.repeat(np.arange(n), bags.sizes)
     sent = np.repeat(np.arange(n), rng.poisson(strengths))
@@ -92,8 +83,8 @@ def inject(
 
 
 def _counted(
-    lines: Lines | None, owners: _Owners, astray: float, rng: np.random.Generator
-) -> tuple[Floats, _Owners]:
+    lines: Lines | None, owners: Integers, astray: float, rng: np.random.Generator
+) -> tuple[Floats, Integers]:
     """Return roots of the energies of those photons that are counted, (n, 1), and their owners."""
     energy = energies(lines, len(owners), astray, rng)
     counted = (energy >= _LOWEST) & (energy <= _HIGHEST)
@@ -147,8 +138,6 @@ _QUIET = 0.3  # share of the training seconds without a source, of those that le
 
 
 class Radiation(Experiment):
-    """A point is one source in one drive, looked for by each method."""
-
     name = "radiation"
     title = "Detecting sources of radiation"
     source = "000, §5.4"
@@ -226,7 +215,6 @@ class Detectors:
         }
 
     def _outside(self, bags: Bags) -> Bags:
-        """Return the photons at other energies than the source's."""
         keep = ~self.window[bins(bags)]
         return bags_by_owner(bags.points[keep], owners(bags)[keep], len(bags))
 
@@ -262,13 +250,11 @@ def choose_window(template: Floats, mean: Floats) -> Bools:
 
 
 def bins(bags: Bags) -> Integers:
-    """Return the bin of each photon."""
     at = (bags.points[:, 0] - ROOT_BOX[0]) / (ROOT_BOX[1] - ROOT_BOX[0]) * _N_BINS
     return np.minimum(at.astype(np.int64), _N_BINS - 1)
 
 
 def owners(bags: Bags) -> Integers:
-    """Return the bag of each point."""
     return np.repeat(np.arange(len(bags)), bags.sizes)
 
 
@@ -280,5 +266,4 @@ def spectra(bags: Bags) -> Floats:
 
 @lru_cache(maxsize=3)
 def _drive(seed: int, repeat: int, part: int, n: int) -> Bags:
-    """Return the seconds of a part of a drive: the same ones for all sources."""
     return background(n, np.random.default_rng([seed, repeat, part]))

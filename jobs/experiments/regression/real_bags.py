@@ -1,8 +1,8 @@
 """`RealBags`: the default and what `tune` finds, compared with forests and others, on real bags.
 
-It is not in the papers. The sets come inside packages, each with a recipe in `data.real`. Three of
-them are judged on alone: nothing of the library was chosen by what was seen on them. `verdicts`
-compares the default and `tune` with the best of five peers.
+It is not in the papers. The sets come inside packages (`data.real`). Three of them are judged on
+alone: nothing of the library was chosen by what was seen on them. `verdicts` compares the default
+and `tune` with the best of five peers.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ from bagbasis.models import Search, tune
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.tuning.leads import Losses, difference
 
-from ...terminal import Callback
 from ..data.real.recipe import LabelledSet
 from ..data.real.sets import HELD_BACK, RECIPES
-from ..kit.experiment import Experiment, Measure, Params, Result, ResultTable
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, Result, ResultTable
 from ..kit.frame import as_table, frame
 from ..kit.learning import constant_of
-from ..kit.plots import GroupedBars
 from .real_bags_peers import BEST_OF, PEERS, folds
 from .tasks_with_floors import JUDGED_ON, TUNED_ON
 
@@ -46,15 +44,11 @@ WITHIN = (1, 2, 3)  # standard errors behind the best peer
 
 
 class RealBags(Experiment):
-    """A point is a set with a method, all folds once."""
-
     name = "real-bags"
     title = "Real bags: what the obvious call gives"
     pictures = (
-        GroupedBars(
-            "losses.png", "losses", x="data", by="method", where={"use": JUDGED_ON},
-            label="mean loss",
-        ),
+        GroupedBars("losses.png", "losses", x="data", by="method", where={"use": JUDGED_ON},
+                    label="mean loss"),
     )  # fmt: skip
 
     def measures(self) -> list[Measure]:
@@ -76,18 +70,17 @@ class RealBags(Experiment):
         return verdicts(results)
 
     def _losses(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the losses of all bags, each by a model that has not seen its fold.
+        """Return wrong classes, or squared errors over the variance, of bags in folds not seen.
 
-        They are wrong classes, or squared errors over the variance of the labels; bags of a group
-        are taken together. A refusal of ours is kept as its text.
+        Bags of a group are taken together. A refusal of ours is kept as its text.
         """
         data = read_set(p["data"]).sample(p["most_bags"], self.rng(0))
         kind = RECIPES[p["data"]].kind
         seed = p["seed"] + p["repeat"]
         predicted = np.empty(len(data.bags))
         splits = folds(data, kind, p["n_folds"], seed)
-        row: dict[str, Any] = {"n_bags": len(data.bags), "n_dims": data.bags.n_dims}
-        row |= {"n_points": data.bags.n_points}
+        row: dict[str, Any] = {"n_bags": len(data.bags), "n_dims": data.bags.n_dims,
+                               "n_points": data.bags.n_points}  # fmt: skip
         begun, chosen = time.process_time(), []
         for i, (train, test) in enumerate(splits):
             url = self.out_dir / "stores" / f"{p['data'].replace(' ', '-')}-{seed}-{i}.zarr"
@@ -139,7 +132,6 @@ def _chosen(model: DoubleBasis) -> str | None:
 
 @lru_cache(maxsize=1)
 def read_set(name: str) -> LabelledSet:
-    """Read a set; the methods of one follow each other."""
     return RECIPES[name].read()
 
 

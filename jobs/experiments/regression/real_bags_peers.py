@@ -12,14 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn import ensemble
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
@@ -44,26 +37,14 @@ CONCEPT_WIDTHS = (0.1, 0.3, 1.0)  # over the median distance of points
 
 @dataclass(frozen=True)
 class Peer:
-    """A method that is not ours.
-
-    Attributes
-    ----------
-    predict : callable
-        Predictions for bags, from a training set, the bags, the kind of the labels, the number of
-        trees and a seed.
-    kinds : sequence of {"classification", "regression"}
-        Kinds of labels that it takes.
-    """
+    """A method that is not ours: predictions from a set, bags, a kind, trees and a seed."""
 
     predict: Callable[[LabelledSet, Bags, Kind, int, int], Floats]
     kinds: Sequence[Kind] = ("classification", "regression")
 
 
 def folds(labelled: LabelledSet, kind: Kind, n_folds: int, seed: int) -> Splits:
-    """Return training and test bags of each fold: groups are whole, classes have equal shares.
-
-    There are no more folds than groups.
-    """
+    """Return training and test bags of folds, no more than groups: whole groups, equal classes."""
     n = len(labelled.bags)
     if labelled.groups is not None:
         n_folds = min(n_folds, len(np.unique(labelled.groups)))
@@ -85,13 +66,11 @@ def _trees(
     """Forests, extremely randomised ones, or boosted trees, on summaries of bags."""
     is_class = kind == "classification"
     params: dict[str, Any] = {"n_estimators": n_trees}
+    if not is_class:
+        params["max_features"] = FEATURE_FRACTION
     if name == "boosted trees":
-        made: Any = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
         params = _BOOSTING
-    elif is_class:
-        made = FORESTS[name][0]
-    else:
-        made, params["max_features"] = FORESTS[name][1], FEATURE_FRACTION
+    made = getattr(ensemble, TREES[name] + ("Classifier" if is_class else "Regressor"))
     rows, model = MomentsAndExtremes(test.n_dims), made(**params, random_state=seed)
     return model.fit(rows.of(train.bags), train.labels).predict(rows.of(test))
 
@@ -134,12 +113,10 @@ def _nearest(scaler: StandardScaler, bags: Bags, concepts: Floats) -> Floats:
     return np.array([distances.min(axis=0) for distances in each])
 
 
-FORESTS: Mapping[str, tuple[Any, Any]] = {  # of classes, of numbers
-    "forest": (RandomForestClassifier, RandomForestRegressor),
-    "extra trees": (ExtraTreesClassifier, ExtraTreesRegressor),
-}
+TREES = {"forest": "RandomForest", "extra trees": "ExtraTrees",
+         "boosted trees": "HistGradientBoosting"}  # fmt: skip
 PEERS: Mapping[str, Peer] = {
-    **{name: Peer(partial(_trees, name)) for name in (*FORESTS, "boosted trees")},
+    **{name: Peer(partial(_trees, name)) for name in TREES},
     "mean pooling": Peer(partial(_linear, True)),
     "ridge on aggregates": Peer(partial(_linear, False)),
     "MILES": Peer(_miles, ("classification",)),

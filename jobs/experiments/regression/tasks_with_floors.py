@@ -10,17 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn import ensemble
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -29,29 +24,13 @@ from bagbasis import Bags, DoubleBasisClassifier, DoubleBasisRegressor
 from bagbasis.core.arrays import Floats
 from bagbasis.models.bag_summaries import MomentsAndExtremes
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import GroupedBars
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params
 
 _GRID = 240  # values of a parameter over which its posterior is summed
 
-_Draw = Callable[[np.random.Generator, int], "DrawnBags"]
 
-
-@dataclass(frozen=True, eq=False)
-class DrawnBags:
-    """Labelled bags, and what can be known of their labels.
-
-    Attributes
-    ----------
-    bags : list of arrays, shape (n_i, d)
-    labels : shape (n,)
-        Numbers, or the codes of classes.
-    best : shape (n,) or (n, n_classes)
-        The best possible predictions.
-    truth : shape (n,)
-        The labels that predictions are compared with, without outliers.
-    """
+class DrawnBags(NamedTuple):
+    """Labelled bags, the best possible predictions, and what these are compared with."""
 
     bags: list[Floats]
     labels: NDArray[Any]
@@ -61,31 +40,23 @@ class DrawnBags:
 
 @dataclass(frozen=True)
 class FloorTask:
-    """How to draw a task.
+    """How to draw a task; no default may be changed for what is seen on those judged on."""
 
-    Attributes
-    ----------
-    draw : callable
-        Labelled bags, from a generator and their number.
-    kind : {"regression", "classification"}
-    judged_on : bool
-        Whether no default may be changed for what is seen on it.
-    """
-
-    draw: _Draw
+    draw: Callable[[np.random.Generator, int], DrawnBags]
     kind: Literal["regression", "classification"] = "regression"
     judged_on: bool = False
+
+
+_DrawBag = Callable[[np.random.Generator], Floats]
 
 
 def _posterior(
     draw: Callable[[np.random.Generator, float], Floats],
     log_density: Callable[[Floats, Floats], Floats],
     ends: tuple[float, float],
-) -> _Draw:
-    """Return a task whose label is a parameter, uniform between its ends.
-
-    ``log_density`` has a row per point and a column per value of the parameter.
-    """
+    judged_on: bool = False,
+) -> FloorTask:
+    """Return a task whose label is a parameter, uniform between its ends."""
     low, high = ends
     grid = low + (high - low) * (np.arange(_GRID) + 0.5) / _GRID
 
@@ -99,12 +70,12 @@ def _posterior(
             best.append(weights @ grid / weights.sum())
         return DrawnBags(bags, labels, np.array(best), labels)
 
-    return drawn
+    return FloorTask(drawn, judged_on=judged_on)
 
 
 def _of_bag(
-    draw: Callable[[np.random.Generator], Floats], label: Callable[[Floats], float], noise: float
-) -> _Draw:
+    draw: _DrawBag, label: Callable[[Floats], float], noise: float, judged_on: bool = False
+) -> FloorTask:
     """Return a task whose label is a number of the bag, with normal noise."""
 
     def drawn(rng: np.random.Generator, n: int) -> DrawnBags:
@@ -113,7 +84,7 @@ def _of_bag(
         labels = best + rng.normal(0, noise, n)
         return DrawnBags(bags, labels, best, labels)
 
-    return drawn
+    return FloorTask(drawn, judged_on=judged_on)
 
 
 def _correlated(rng: np.random.Generator, r: float) -> Floats:
@@ -143,24 +114,22 @@ def _with_outliers(rng: np.random.Generator, n: int) -> DrawnBags:
     return DrawnBags(bags, spreads + 0.05 * rng.normal(size=n) + wild, best, spreads)
 
 
-def _classes(
-    draws: Sequence[Callable[[np.random.Generator], Floats]],
-    fractions: Sequence[float],
-    log_densities: Callable[[Floats], list[float]],
-) -> _Draw:
-    """Return a task of classes that are drawn by their shares; two bags at least of each."""
+def _classes(*classes: tuple[float, _DrawBag, Callable[[Floats], Floats]]) -> FloorTask:
+    """Return a task of classes: shares, draws and log densities. At least two bags are of each."""
+    fractions, draws, log_densities = zip(*classes, strict=True)
     shares = np.array(fractions)
 
     def drawn(rng: np.random.Generator, n: int) -> DrawnBags:
         codes = rng.choice(len(shares), n, p=shares)
         codes[: 2 * len(shares)] = np.repeat(np.arange(len(shares)), 2)
         bags = [draws[code](rng) for code in codes]
-        logs = np.array([log_densities(bag) for bag in bags]) + np.log(shares)
+        logs = np.array([[log(bag).sum() for log in log_densities] for bag in bags])
+        logs += np.log(shares)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         best = weights / weights.sum(axis=1, keepdims=True)
         return DrawnBags(bags, codes, best, codes)
 
-    return drawn
+    return FloorTask(drawn, "classification")
 
 
 def _ring(rng: np.random.Generator, share: float) -> Floats:
@@ -179,96 +148,70 @@ def _log_ring(points: Floats, shares: Floats) -> Floats:
     return np.asarray(np.log(shares * on[:, None] + (1 - shares) * off[:, None]))
 
 
-def _normal(location: float, spread: float) -> Callable[[np.random.Generator], Floats]:
-    return lambda rng: rng.normal(location, spread, (50, 2))
-
-
 FLOOR_TASKS: Mapping[str, FloorTask] = {
-    "spread": FloorTask(
-        _posterior(
-            lambda rng, s: rng.normal(0, s, (100, 2)),
-            lambda x, s: -0.5 * (x**2).sum(axis=1)[:, None] / s**2 - 2 * np.log(s),
-            (0.5, 3),
-        )
+    "spread": _posterior(
+        lambda rng, s: rng.normal(0, s, (100, 2)),
+        lambda x, s: -0.5 * (x**2).sum(axis=1)[:, None] / s**2 - 2 * np.log(s),
+        (0.5, 3),
     ),
-    "correlation of two of six": FloorTask(
-        _posterior(
-            _correlated,
-            lambda x, r: (
-                -0.5 * (x[:, 1:2] - r * x[:, :1]) ** 2 / (1 - r**2) - 0.5 * np.log(1 - r**2)
-            ),
-            (-0.9, 0.9),
-        )
+    "correlation of two of six": _posterior(
+        _correlated,
+        lambda x, r: -0.5 * (x[:, 1:2] - r * x[:, :1]) ** 2 / (1 - r**2) - 0.5 * np.log(1 - r**2),
+        (-0.9, 0.9),
     ),
     "one of ten": FloorTask(_one_of_ten),
-    "number of points": FloorTask(
-        _of_bag(
-            lambda rng: rng.normal(size=(int(np.exp(rng.uniform(np.log(10), np.log(500)))), 2)),
-            lambda bag: float(np.log(len(bag))),
-            0.1,
-        )
+    "number of points": _of_bag(
+        lambda rng: rng.normal(size=(int(np.exp(rng.uniform(np.log(10), np.log(500)))), 2)),
+        lambda bag: float(np.log(len(bag))),
+        0.1,
     ),
-    "sum": FloorTask(
-        _of_bag(
-            lambda rng: rng.gamma(3, rng.uniform(0.5, 1.5), (rng.integers(10, 100), 1)),
-            lambda bag: float(np.log(bag.sum())),
-            0.05,
-        )
+    "sum": _of_bag(
+        lambda rng: rng.gamma(3, rng.uniform(0.5, 1.5), (rng.integers(10, 100), 1)),
+        lambda bag: float(np.log(bag.sum())),
+        0.05,
     ),
-    "range": FloorTask(_of_bag(lambda rng: rng.gamma(2, 1, (100, 1)), np.ptp, 0.1)),
+    "range": _of_bag(lambda rng: rng.gamma(2, 1, (100, 1)), np.ptp, 0.1),
     "outliers among labels": FloorTask(_with_outliers),
-    "four families": FloorTask(
-        _classes(
-            [
-                lambda rng: rng.normal(size=(50, 1)),
-                lambda rng: rng.uniform(-(3**0.5), 3**0.5, (50, 1)),
-                lambda rng: rng.laplace(0, 0.5**0.5, (50, 1)),
-                lambda rng: rng.normal(rng.choice([-0.8, 0.8], (50, 1)), 0.6),
-            ],
-            [0.25] * 4,
-            lambda bag: [
-                float(stats.norm.logpdf(bag).sum()),
-                float(np.where(np.abs(bag) <= 3**0.5, -np.log(12**0.5), -1e3).sum()),
-                float(stats.laplace.logpdf(bag, 0, 0.5**0.5).sum()),
-                float(
-                    np.log(
-                        (stats.norm.pdf(bag, 0.8, 0.6) + stats.norm.pdf(bag, -0.8, 0.6)) / 2
-                    ).sum()
-                ),
-            ],
+    "four families": _classes(
+        (0.25, lambda rng: rng.normal(size=(50, 1)), stats.norm.logpdf),
+        (
+            0.25,
+            lambda rng: rng.uniform(-(3**0.5), 3**0.5, (50, 1)),
+            lambda x: np.where(np.abs(x) <= 3**0.5, -np.log(12**0.5), -1e3),
         ),
-        "classification",
+        (
+            0.25,
+            lambda rng: rng.laplace(0, 0.5**0.5, (50, 1)),
+            lambda x: stats.laplace.logpdf(x, 0, 0.5**0.5),
+        ),
+        (
+            0.25,
+            lambda rng: rng.normal(rng.choice([-0.8, 0.8], (50, 1)), 0.6),
+            lambda x: np.log(sum(stats.norm.pdf(x, m, 0.6) for m in (0.8, -0.8)) / 2),
+        ),
     ),
-    "rare class": FloorTask(
-        _classes(
-            [_normal(0, 1), _normal(0.3, 1.15)],
-            [0.95, 0.05],
-            lambda bag: [
-                float(stats.norm.logpdf(bag).sum()),
-                float(stats.norm.logpdf(bag, 0.3, 1.15).sum()),
-            ],
+    "rare class": _classes(
+        (0.95, lambda rng: rng.normal(0, 1, (50, 2)), stats.norm.logpdf),
+        (
+            0.05,
+            lambda rng: rng.normal(0.3, 1.15, (50, 2)),
+            lambda x: stats.norm.logpdf(x, 0.3, 1.15),
         ),
-        "classification",
     ),
-    "share on a ring": FloorTask(_posterior(_ring, _log_ring, (0, 1)), judged_on=True),
-    "shape of Weibull": FloorTask(
-        _posterior(
-            lambda rng, k: rng.weibull(k, (60, 1)),
-            lambda x, k: np.log(k) + (k - 1) * np.log(x) - x**k,
-            (0.6, 3),
-        ),
+    "share on a ring": _posterior(_ring, _log_ring, (0, 1), judged_on=True),
+    "shape of Weibull": _posterior(
+        lambda rng, k: rng.weibull(k, (60, 1)),
+        lambda x, k: np.log(k) + (k - 1) * np.log(x) - x**k,
+        (0.6, 3),
         judged_on=True,
     ),
-    "gap of neighbours": FloorTask(
-        _of_bag(
-            lambda rng: np.cumsum(rng.gamma(2, 1, (40, 1)), axis=0) / 40,
-            lambda bag: float(np.log(np.diff(np.sort(bag[:, 0])).max())),
-            0.1,
-        ),
+    "gap of neighbours": _of_bag(
+        lambda rng: np.cumsum(rng.gamma(2, 1, (40, 1)), axis=0) / 40,
+        lambda bag: float(np.log(np.diff(np.sort(bag[:, 0])).max())),
+        0.1,
         judged_on=True,
     ),
 }
-
 
 JUDGED_ON, TUNED_ON = "judged on", "tuned on"
 _MIN_PROBABILITY = 1e-6  # in the log loss of every method
@@ -278,8 +221,6 @@ _N_FOLDS = 3  # of the logistic regression
 
 
 class TasksWithFloors(Experiment):
-    """A point is one draw of a task with all methods."""
-
     name = "tasks-with-floors"
     title = "Tasks with known floors"
     pictures = (
@@ -289,7 +230,10 @@ class TasksWithFloors(Experiment):
     def measures(self) -> list[Measure]:
         s = self.settings
         over: dict[str, Sequence[Any]] = {
-            "task use": [(name, _use_of(FLOOR_TASKS[name])) for name in s.tasks or FLOOR_TASKS],
+            "task use": [
+                (name, JUDGED_ON if FLOOR_TASKS[name].judged_on else TUNED_ON)
+                for name in s.tasks or FLOOR_TASKS
+            ],
             "n_train": s.n_train,
             "repeat": range(s.n_repeats),
         }
@@ -297,24 +241,20 @@ class TasksWithFloors(Experiment):
         return [Measure("", self._errors, "{task} {n_train} {repeat}", over, fixed)]
 
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return root mean squared errors, or log losses, on new bags: absolute and over the floor.
-
-        ``default / best`` compares with the better of forest and ridge.
-        """
+        """Return root mean squares or log losses on new bags, absolute and over the floor."""
         task = FLOOR_TASKS[p["task"]]
         rng = self.rng(p["repeat"], p["n_train"], *p["task"].encode())
         train, test = task.draw(rng, p["n_train"]), task.draw(rng, p["n_test"])
         known, new = Bags.from_list(train.bags), Bags.from_list(test.bags)
-        model = DoubleBasisRegressor() if _is_number(task) else DoubleBasisClassifier()
+        is_class = task.kind == "classification"
+        model = DoubleBasisClassifier() if is_class else DoubleBasisRegressor()
         model.fit(known, train.labels)
-        predicted = _predictions(model, new)
-        error = _error_of(task, test.truth)
-        errors = {"default": error(predicted)}
+        errors = {"default": _error(_predictions(model, new), test.truth)}
         rows = MomentsAndExtremes(known.n_dims)
-        for name, peer in _peers(task, p["n_trees"], p["seed"]).items():
+        for name, peer in _peers(is_class, p["n_trees"], p["seed"]).items():
             peer.fit(rows.of(known), train.labels)
-            errors[name] = error(_predictions(peer, rows.of(new)))
-        floor = error(test.best)
+            errors[name] = _error(_predictions(peer, rows.of(new)), test.truth)
+        floor = _error(test.best, test.truth)
         return {
             "floor": floor,
             "error": errors,
@@ -324,43 +264,28 @@ class TasksWithFloors(Experiment):
         }
 
 
-def _use_of(task: FloorTask) -> str:
-    return JUDGED_ON if task.judged_on else TUNED_ON
-
-
-def _is_number(task: FloorTask) -> bool:
-    return task.kind == "regression"
-
-
 def _predictions(model: Any, X: Any) -> Floats:  # noqa: ANN401 - of scikit-learn or ours
-    """Return probabilities of classes, numbers otherwise."""
     predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
     return np.asarray(predict(X))
 
 
-def _error_of(task: FloorTask, truth: Floats) -> Any:  # noqa: ANN401 - a function of predictions
-    def squared(predicted: Floats) -> float:
+def _error(predicted: Floats, truth: NDArray[Any]) -> float:
+    """Return the root mean squared error, or the log loss of probabilities."""
+    if predicted.ndim == 1:
         return float(np.sqrt(np.mean((predicted - truth) ** 2)))
-
-    def logarithmic(predicted: Floats) -> float:
-        of_true = predicted[np.arange(len(truth)), truth.astype(int)]
-        return float(-np.log(of_true.clip(_MIN_PROBABILITY, 1)).mean())
-
-    return squared if _is_number(task) else logarithmic
+    of_true = predicted[np.arange(len(truth)), truth.astype(int)]
+    return float(-np.log(of_true.clip(_MIN_PROBABILITY, 1)).mean())
 
 
-def _peers(task: FloorTask, n_trees: int, seed: int) -> dict[str, Any]:
+def _peers(is_class: bool, n_trees: int, seed: int) -> dict[str, Any]:
     """Return the other methods, not fitted: on means, covariances, extremes and log n of bags."""
     trees = {"min_samples_leaf": MIN_LEAF, "random_state": seed}
-    if _is_number(task):
-        return {
-            "forest": RandomForestRegressor(n_trees, max_features=0.5, **trees),
-            "extra trees": ExtraTreesRegressor(n_trees, **trees),
-            "ridge": make_pipeline(StandardScaler(), RidgeCV(_PENALTIES)),
-        }
-    logistic = LogisticRegressionCV(Cs=8, cv=_N_FOLDS, max_iter=500)
-    return {
-        "forest": RandomForestClassifier(n_trees, **trees),
-        "extra trees": ExtraTreesClassifier(n_trees, **trees),
-        "ridge": make_pipeline(StandardScaler(), logistic),
-    }
+    if is_class:
+        forest: Any = ensemble.RandomForestClassifier(n_trees, **trees)
+        extra: Any = ensemble.ExtraTreesClassifier(n_trees, **trees)
+        linear: Any = LogisticRegressionCV(Cs=8, cv=_N_FOLDS, max_iter=500)
+    else:
+        forest = ensemble.RandomForestRegressor(n_trees, max_features=0.5, **trees)
+        extra, linear = ensemble.ExtraTreesRegressor(n_trees, **trees), RidgeCV(_PENALTIES)
+    ridge = make_pipeline(StandardScaler(), linear)
+    return {"forest": forest, "extra trees": extra, "ridge": ridge}

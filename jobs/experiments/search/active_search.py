@@ -18,9 +18,7 @@ from bagbasis import DoubleBasisClassifier, MomentsEmbedding, RandomFourierFeatu
 from bagbasis.core.arrays import Floats, Integers
 from bagbasis.search import BagRegions, Field, PatternSearch, ProbitRegions, RegionClassifier
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
-from ..kit.plots import Curves
+from ..kit import Callback, Curves, Experiment, Measure, Params
 
 _NOISE = 0.01  # variance of an observation's error
 STEEPNESS = 20.0  # c of Φ(c · mean + b)
@@ -35,19 +33,10 @@ CURL = 1.0  # the level of |curl|; a vortex of strength 1 has 2 at its centre
 
 @dataclass(frozen=True)
 class Pattern:
-    """A field to search.
+    """A field to search before any observation, and what is there.
 
-    Attributes
-    ----------
-    field : Field
-        Before any observation.
-    truth : float64, shape (n_places, n_components)
-    classifier : RegionClassifier
-    scalar : callable
-        The mean and variance, each (n_places,), of what level sets are sought of.
-    levels : tuple of float
-    is_exact : bool
-        Whether rewards have closed forms, so that all places are compared.
+    Level sets are of the mean and variance that ``scalar`` returns; rewards that are exact have
+    closed forms, so that all places are compared.
     """
 
     field: Field
@@ -58,7 +47,6 @@ class Pattern:
     is_exact: bool
 
     def measure(self, place: int, rng: np.random.Generator) -> Floats:
-        """Return the truth at a place, with noise."""
         noise = _NOISE**0.5 * rng.standard_normal(self.truth.shape[1])
         return self.truth[place] + noise
 
@@ -69,13 +57,10 @@ PatternProblem = Callable[[int, int, int, int, np.random.Generator], Pattern]
 
 def _grid(side: int) -> Floats:
     """Return the places of a square, one apart, shape (side², 2)."""
-    return np.stack(np.meshgrid(*[np.arange(side, dtype=float)] * 2, indexing="ij"), 2).reshape(
-        -1, 2
-    )
+    return np.indices((side, side), dtype=float).reshape(2, -1).T.copy()
 
 
 def windows(side: int, window: int, stride: int) -> list[Integers]:
-    """Return the places of square windows within a square."""
     at = np.arange(side * side).reshape(side, side)
     starts = range(0, side - window + 1, stride)
     return [at[i : i + window, j : j + window].ravel() for i in starts for j in starts]
@@ -87,9 +72,8 @@ def plumes(side: int, window: int, stride: int, n_train: int, rng: np.random.Gen
     field = Field(places, RBF(0.5 * window), noise=_NOISE)
     truth = field.draw(1, seed=rng)[0]
     level = float(np.quantile([truth[region].mean() for region in regions], RARE))
-    highest = ProbitRegions.of_means(
-        regions, n_places=len(places), scale=STEEPNESS, offset=-STEEPNESS * level
-    )
+    steep = {"scale": STEEPNESS, "offset": -STEEPNESS * level}
+    highest = ProbitRegions.of_means(regions, n_places=len(places), **steep)
     return Pattern(field, truth, highest, lambda f: (f.mean[:, 0], f.variance), (level,), True)
 
 
@@ -98,17 +82,15 @@ def vortices(
 ) -> Pattern:
     """Return a flow, and windows that a classifier of flows in windows says hold a vortex.
 
-    The kernel's parameters are those of largest likelihood at some places of another flow.
+    The kernel's parameters are of largest likelihood at some places of another flow.
     """
     places = _grid(side)
     seen = rng.choice(len(places), min(_N_LEARNT, len(places)), replace=False)
     learnt = GaussianProcessRegressor(ConstantKernel(1.0) * RBF(0.3 * window), alpha=_NOISE)
     learnt.fit(places[seen], flow(places, window, rng)[seen])
     field = Field(places, learnt.kernel_, noise=_NOISE, n_components=2)
-    model = learn(window, n_train, rng)
-    classifier = BagRegions(
-        model, windows(side, window, stride), label="vortex", coordinates=places
-    )
+    model, regions = learn(window, n_train, rng), windows(side, window, stride)
+    classifier = BagRegions(model, regions, label="vortex", coordinates=places)
     every = np.arange(len(classifier.regions))
     truth = flow(places, window, rng)
     while (classifier.salience(truth[None], every) > THRESHOLD).sum() < MIN_WINDOWS:
@@ -172,20 +154,13 @@ def _strength(rng: np.random.Generator) -> float:
 PROBLEMS: dict[str, PatternProblem] = {"plumes": plumes, "vortices": vortices}
 
 
-_OURS, LEVELS, UNCERTAIN, RANDOM = _METHODS = (
-    "expected reward",
-    "level sets",
-    "uncertainty",
-    "random",
-)
+_METHODS = ("expected reward", "level sets", "uncertainty", "random")
 BETA, EPSILON = 6.25, 0.1  # of level sets, as the paper has them
 _N_DRAWS = 60  # draws of f, for the chances by which windows are flagged
 EACH = 5  # queries after which they are
 
 
 class ActiveSearch(Experiment):
-    """A point is one field, searched by each method."""
-
     name = "active-search"
     title = "Active search for patterns"
     source = "000, ch. 7"
@@ -214,22 +189,18 @@ class ActiveSearch(Experiment):
     def _search(
         self, method: str, pattern: Pattern, field: Field, rng: np.random.Generator
     ) -> FieldSearch | PatternSearch:
-        if method == _OURS:
-            n = None if pattern.is_exact else self.settings.n_candidates
-            return PatternSearch(
-                field,
-                pattern.classifier,
-                threshold=THRESHOLD,
-                n_candidates=n,
-                n_draws=_N_DRAWS,
-                seed=self.seed,
-            )
         scores: dict[str, _Score] = {
-            LEVELS: LevelSets(pattern),
-            UNCERTAIN: lambda field: field.variance,
-            RANDOM: lambda field: rng.random(field.n_places),
+            "level sets": LevelSets(pattern),
+            "uncertainty": lambda field: field.variance,
+            "random": lambda field: rng.random(field.n_places),
         }
-        return FieldSearch(field, scores[method])
+        if method in scores:
+            return FieldSearch(field, scores[method])
+        n = None if pattern.is_exact else self.settings.n_candidates
+        return PatternSearch(
+            field, pattern.classifier, threshold=THRESHOLD, n_candidates=n, n_draws=_N_DRAWS,
+            seed=self.seed,
+        )  # fmt: skip
 
 
 _Score = Callable[[Field], Floats]
@@ -243,11 +214,9 @@ class FieldSearch:
         self.field, self._score = field, score
 
     def suggest(self) -> int:
-        """Return the place to observe next."""
         return int(self._score(self.field).argmax())
 
     def observe(self, place: int, values: Floats) -> None:
-        """Take what was observed."""
         self.field = self.field.observe(place, values)
 
 
@@ -255,8 +224,7 @@ class LevelSets:
     """Gotovos et al. (2013): the place whose side of a level is least certain.
 
     If the level may have either sign, the less certain of the two counts. No place is asked twice:
-    a second time tells little of f and nothing of its curl, and the same place might stay the least
-    certain for ever.
+    it tells little of f and nothing of its curl, and might stay the least certain for ever.
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -269,9 +237,8 @@ class LevelSets:
         reach = (BETA * variance) ** 0.5
         self._low = np.maximum(self._low, mean - reach)
         self._high = np.minimum(self._high, mean + reach)
-        ambiguity = np.max(
-            [np.minimum(self._high - h, h - self._low) for h in self._pattern.levels], axis=0
-        )
+        shorter = [np.minimum(self._high - h, h - self._low) for h in self._pattern.levels]
+        ambiguity = np.max(shorter, axis=0)
         score = ambiguity if ambiguity.max() > EPSILON else field.variance.copy()
         score[[observation.place for observation in field.observations]] = -np.inf
         return np.asarray(score)

@@ -6,7 +6,6 @@ called Falkon 2017; the authors' package is not on PyPI.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -29,16 +28,7 @@ CONVERGED = 1e-14  # relative residual: rounding
 
 @dataclass(frozen=True)
 class FalkonModel:
-    """Kernel functions of centres.
-
-    Attributes
-    ----------
-    centres : float32 or float64, shape (M, s)
-    coef : float64, shape (M,)
-    intercept : float
-    gamma : float
-        Coefficient γ of the kernel 1 + exp(−γ‖a − b‖²).
-    """
+    """Kernel functions of centres, 1 + exp(−γ‖a − b‖²)."""
 
     centres: NDArray[Any]
     coef: Floats
@@ -46,36 +36,19 @@ class FalkonModel:
     gamma: float
 
     def predict(self, X: NDArray[Any]) -> Floats:
-        """Predictions, shape (n,), for rows of shape (n, s)."""
-        parts = range(0, len(X), FALKON_ROWS)
-        values = [
-            falkon_kernel(X[i : i + FALKON_ROWS], self.centres, self.gamma) @ self.coef
-            for i in parts
-        ]
+        parts = (X[i : i + FALKON_ROWS] for i in range(0, len(X), FALKON_ROWS))
+        values = [falkon_kernel(part, self.centres, self.gamma) @ self.coef for part in parts]
         return np.concatenate(values) + self.intercept
 
 
 def fit_falkon(
-    X: NDArray[Any],
-    y: Floats,
-    n_centres: int,
-    gamma: float,
-    alpha: float,
-    n_iterations: int,
+    X: NDArray[Any], y: Floats, n_centres: int, gamma: float, alpha: float, n_iterations: int,
     seed: int,
-) -> FalkonModel:
+) -> FalkonModel:  # fmt: skip
     """Minimise ‖y − f‖² + α‖f‖² over combinations f of M centres' kernels (Falkon 2017, Alg. 1).
 
-    Parameters
-    ----------
-    X : float32 or float64, shape (n, s)
-        Kernel values are computed in its dtype, the preconditioner in double.
-    y : float64, shape (n,)
-        Its mean becomes the intercept.
-    alpha : float
-        λ n of the algorithm: in the units of `KernelRidge`.
-    seed : int
-        Seed for drawing the centres, which are rows of X.
+    Kernel values are computed in the dtype of X, the preconditioner in double; α is λ n of the
+    algorithm, in the units of `KernelRidge`. The mean of y becomes the intercept.
     """
     n = len(X)
     mean = float(y.mean())
@@ -124,9 +97,7 @@ class NormalProducts:
     """
 
     def __init__(self, X: NDArray[Any], centres: NDArray[Any], gamma: float) -> None:
-        self._block: Callable[[int], NDArray[Any]] = lambda i: falkon_kernel(
-            X[i : i + FALKON_ROWS], centres, gamma
-        )
+        self._X, self._centres, self._gamma = X, centres, gamma
         self._starts = range(0, len(X), FALKON_ROWS)
         self._keeps = len(X) * len(centres) * X.itemsize <= KEPT_BYTES
         self._kept: dict[int, NDArray[Any]] = {}
@@ -141,12 +112,7 @@ class NormalProducts:
         self._limits.restore_original_limits()
 
     def __call__(self, u: Floats | None, v: Floats | None) -> Floats:
-        """float64, shape (M,); None stands for zeros.
-
-        Parameters
-        ----------
-        u, v : float64, shapes (M,) and (n,)
-        """
+        """Return the products, shape (M,); None stands for zeros."""
 
         def part(start: int) -> Floats:
             values = self._values(start)
@@ -162,7 +128,7 @@ class NormalProducts:
     def _values(self, start: int) -> NDArray[Any]:
         if start in self._kept:
             return self._kept[start]
-        values = self._block(start)
+        values = falkon_kernel(self._X[start : start + FALKON_ROWS], self._centres, self._gamma)
         if self._keeps:
             self._kept[start] = values
         return values

@@ -13,8 +13,7 @@ from typing import Any
 
 from bagbasis.core.errors import ConfigError
 
-from ..kit.experiment import Experiment, Measure
-from ..kit.plots import Curves, GroupedBars
+from ..kit import Curves, Experiment, GroupedBars, Measure
 from .peers_measures import measure_mmd, measure_projection, measure_transport
 from .peers_regression import BASIS_PEERS, KERNELS, measure_regression
 
@@ -22,14 +21,6 @@ EXTRA = {"finufft": "finufft", "hyppo": "hyppo", "POT": "pot"}  # packages of th
 
 
 class Peers(Experiment):
-    """Times and errors of the same tasks in this package and in others.
-
-    Raises
-    ------
-    ConfigError
-        A package of the peers is not installed.
-    """
-
     name = "peers"
     title = "Compared with other packages that do the same work"
     pictures = (
@@ -49,16 +40,10 @@ class Peers(Experiment):
         s, seed = self.settings, self.seed
         fits = {"D": s.n_features, "n_test": s.n_test}
         label = "regression N {n_train}, {peer}"
-        kernels = [
-            (n, rounds, peer)
-            for n, rounds in s.n_train.items()
-            for peer in KERNELS
-            if peer != "KernelRidge" or n <= s.largest_kernel
-        ]
-        projections = [
-            (n, d, n_per_dim, max(1, s.points_of_projection // n))
-            for n, d, n_per_dim in s.projections
-        ]
+        kernels = [(n, rounds, peer) for n, rounds in s.n_train.items() for peer in KERNELS
+                   if peer != "KernelRidge" or n <= s.largest_kernel]  # fmt: skip
+        projections = [(*sizes, max(1, s.points_of_projection // sizes[0]))
+                       for sizes in s.projections]  # fmt: skip
         regression = partial(measure_regression, seed=seed, out_dir=self.out_dir)
         return [
             Measure("regression", regression, label,
@@ -80,16 +65,9 @@ class Peers(Experiment):
 
 
 def peer_versions() -> dict[str, str]:
-    """Return the versions of the packages that only this experiment needs.
-
-    Raises
-    ------
-    ConfigError
-        One is not installed.
-    """
+    """Return the versions of the packages that only this experiment needs; ConfigError without."""
     try:
         return {name: version(package) for name, package in EXTRA.items()}
     except PackageNotFoundError as error:
-        raise ConfigError(
-            f"peers needs pip install 'bagbasis[peers]' (there is no {error.name})"
-        ) from error
+        how = f"peers needs pip install 'bagbasis[peers]' (there is no {error.name})"
+        raise ConfigError(how) from error

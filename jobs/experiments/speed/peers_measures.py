@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -18,10 +19,9 @@ from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbeddi
 from bagbasis.core.arrays import Floats
 from bagbasis.datasets import GMMComponents
 
-from ...terminal import Callback
 from ..data.samples import blobs
 from ..hypotheses.fastmmd import compare_statistics
-from ..kit.experiment import Params
+from ..kit import Callback, Params
 from ..kit.learning import GramPeer, Learner, draw_from, errors
 from ..kit.timing import in_turn, one_thread, timed_in_turn
 from ..regression.gmm_components import DATASET_BOX
@@ -66,12 +66,9 @@ def finufft_coefficients(bags: Bags, n_per_dim: int, setting: str) -> _Array:
 
 
 def fold(spectra: _Array, n_per_dim: int) -> _Array:
-    """Return sums of orthonormal cosines' products, shape (n_bags, n_per_dim^d), from Fourier sums.
+    """Return sums of orthonormal cosines' products, (n_bags, n_per_dim^d), from Fourier sums.
 
-    Parameters
-    ----------
-    spectra : complex64, shape (n_bags, 2 n_per_dim − 1, …)
-        Wave numbers from 1 − n_per_dim in each dimension.
+    Wave numbers are from 1 − n_per_dim in each dimension.
     """
     values = spectra.real
     middle = n_per_dim - 1
@@ -130,12 +127,9 @@ def _size(bags: Bags, n_per_dim: int, n_rounds: int) -> dict[str, Any]:
 
 def _quicker(bags: Bags, n_per_dim: int) -> str:
     """Return finufft's better setting for these bags, which it does not always choose by itself."""
-
-    def call(setting: str) -> Callable[[], _Array]:
-        return lambda: finufft_coefficients(bags, n_per_dim, setting)
-
-    seconds = timed_in_turn({setting: call(setting) for setting in SETTINGS}, 1)
-    return min(seconds, key=lambda setting: seconds[setting])
+    calls = {each: partial(finufft_coefficients, bags, n_per_dim, each) for each in SETTINGS}
+    seconds = timed_in_turn(calls, 1)
+    return min(seconds, key=seconds.__getitem__)
 
 
 def hyppo_statistic(X: Floats, Y: Floats) -> float:
@@ -167,11 +161,10 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
     n = params["n_points"]
     rng = np.random.default_rng([seed, n])
     X, Y = blobs(rng, n, 1.0), blobs(rng, n, _RATIO)
+    fourier = X, Y, "fourier", _SIGMA, params["L"], seed
     calls: dict[str, Callable[[], float]] = {
         "all pairs": lambda: compare_statistics(X, Y, "mmd_b", _SIGMA).statistic,
-        "random features": lambda: compare_statistics(
-            X, Y, "fourier", _SIGMA, params["L"], seed
-        ).details["biased"],
+        "random features": lambda: compare_statistics(*fourier).details["biased"],
         "hyppo": lambda: hyppo_statistic(X, Y),
     }
     with one_thread():
@@ -182,22 +175,18 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
         truth = rounds.last["all pairs"]
         theirs = mmd_of_statistic(rounds.last["hyppo"], X, Y)
     progress(2, 2)
-    return {
-        "mmd": truth,
-        "statistic": rounds.last["hyppo"],
-        **{
-            name: {
-                **rounds.compared(name, "hyppo"),
-                "quality": abs(rounds.last[name] - truth) / truth,
-                "peer_quality": abs(theirs - truth) / truth,
-            }
-            for name in ("all pairs", "random features")
-        },
-    }
+    compared = {"mmd": truth, "statistic": rounds.last["hyppo"]}
+    for name in ("all pairs", "random features"):
+        compared[name] = {
+            **rounds.compared(name, "hyppo"),
+            "quality": abs(rounds.last[name] - truth) / truth,
+            "peer_quality": abs(theirs - truth) / truth,
+        }
+    return compared
 
 
 class _Predictions(NamedTuple):
-    """Predictions for test bags, and seconds per pair; None where pairs are not compared."""
+    """Predictions for test bags, and seconds per pair, if pairs are timed alone."""
 
     values: Floats
     seconds_a_pair: float | None = None
@@ -250,24 +239,19 @@ def by_embedding(
     return _Predictions(model.predict(test))
 
 
-def by_kl(train: _Labelled, test: Bags) -> _Predictions:
-    """Our full matrix of k-NN divergences, whose pairs are not timed alone."""
-    values, _ = GramPeer().predict(train[0], train[1][:, None], test)
-    return _Predictions(values[:, 0])
-
-
 def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str, Any]:
     """Time choosing, fitting and predicting on one thread, in turn, and measure RMSE."""
     n_train, n_test, D = params["n_train"], params["n_test"], params["D"]
     dataset = GMMComponents(n_points=params["n_points"], seed=2 * seed + 1)
     bags, y = draw_from(dataset, n_train + n_test)
     train, test = (bags[:n_train], y[:n_train]), bags[n_train:]
+    columns = train[0], train[1][:, None]
     js = [HDDEmbedding("js", bandwidth=h, box=DATASET_BOX) for h in (0.03, 0.05)]
     projections = [ProjectionEmbedding(n_per_dim=k, box=DATASET_BOX) for k in (6, 8, 10)]
     calls: dict[str, Callable[[], _Predictions]] = {
         "JS embedding": lambda: by_embedding(train, test, js, D, seed),
         "projection": lambda: by_embedding(train, test, projections, D, seed),
-        "KL matrix": lambda: by_kl(train, test),
+        "KL matrix": lambda: _Predictions(GramPeer().predict(*columns, test)[0][:, 0]),
         "sliced Wasserstein": lambda: by_transport(train, test, sliced_distance(seed)),
         "Wasserstein (emd2)": lambda: by_transport(train, test, transport_distance()),
     }

@@ -37,8 +37,7 @@ from bagbasis import (
 )
 from bagbasis.datasets import generate, make_dataset
 
-from ...terminal import Callback
-from ..kit.experiment import Params
+from ..kit import Callback, Params
 from ..kit.learning import draw_from, errors
 from ..kit.timing import in_turn
 from .falkon import fit_falkon
@@ -56,13 +55,7 @@ Predict = Callable[[_Array], _Array]  # of embeddings, shape (n, s)
 
 
 def bag_features(points: _Array, n_per_dim: int = _FUNCTIONS) -> _Array:
-    """Cosine coefficients of bags of one size in [0, 1]^d, n_per_dim^d functions, in numpy.
-
-    Parameters
-    ----------
-    points : float32 or float64, shape (n, d) or (n_bags, n, d)
-        One bag, or several.
-    """
+    """Cosine coefficients of one bag (n, d), or of several of one size, in [0, 1]^d, in numpy."""
     k = (np.pi * np.arange(n_per_dim)).astype(points.dtype)
     scale = np.where(np.arange(n_per_dim) == 0, 1.0, np.sqrt(2.0)).astype(points.dtype)
     *first, last = (np.cos(points[..., j, None] * k) * scale for j in range(points.shape[-1]))
@@ -75,10 +68,7 @@ def bag_features(points: _Array, n_per_dim: int = _FUNCTIONS) -> _Array:
 
 
 def read_features(url: str, start: int, stop: int) -> _Array:
-    """Features of bags start … stop − 1 of a store whose box is [−10, 10]², float32.
-
-    Bags of one size are projected at once, ragged ones one after the other.
-    """
+    """Features of bags start … stop − 1 of a store whose box is [−10, 10]², float32."""
     group: Any = zarr.open_group(url, mode="r")
     offsets = group["offsets"][start : stop + 1]
     points = (group["points"][offsets[0] : offsets[-1]] + np.float32(10)) / np.float32(20)
@@ -90,19 +80,16 @@ def read_features(url: str, start: int, stop: int) -> _Array:
 
 
 def read_targets(url: str, n_bags: int) -> _Array:
-    """Return the first target of the first bags of a store, shape (n_bags,)."""
     group: Any = zarr.open_group(url, mode="r")
     return group["targets"][:n_bags, 0]
 
 
 def fit_sklearn(url: str, n_bags: int, sampler: TransformerMixin, alpha: float) -> Pipeline:
     """Fit features, then random features (a transformer) and Ridge in memory, all in float32."""
-    targets = read_targets(url, n_bags)
-    parts = range(0, n_bags, _BAGS_PER_BLOCK)
-    embeddings = np.concatenate(
-        [read_features(url, a, min(n_bags, a + _BAGS_PER_BLOCK)) for a in parts]
-    )
-    return make_pipeline(sampler, Ridge(alpha=alpha)).fit(embeddings, targets.astype(np.float32))
+    step, targets = _BAGS_PER_BLOCK, read_targets(url, n_bags)
+    blocks = [read_features(url, a, min(n_bags, a + step)) for a in range(0, n_bags, step)]
+    model = make_pipeline(sampler, Ridge(alpha=alpha))
+    return model.fit(np.concatenate(blocks), targets.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -115,7 +102,6 @@ class FourierRidge:
     intercept: float
 
     def predict(self, embeddings: _Array) -> _Array:
-        """Predictions, shape (n,), for embeddings of shape (n, s)."""
         return fourier(embeddings, self.frequencies, self.phases) @ self.coef + self.intercept
 
 
@@ -135,27 +121,21 @@ def fit_dask(
 
     With an intercept, as all others have it: products are centred. Only the solve is in double.
     """
-    rng = np.random.default_rng(0)
-    frequencies = rng.normal(scale=np.sqrt(2 * gamma), size=(_FUNCTIONS**2, n_features))
-    frequencies = frequencies.astype(np.float32)
+    rng, s, step = np.random.default_rng(0), _FUNCTIONS**2, _BAGS_PER_BLOCK // 2
+    frequencies = rng.normal(scale=np.sqrt(2 * gamma), size=(s, n_features)).astype(np.float32)
     phases = rng.uniform(0, 2 * np.pi, n_features).astype(np.float32)
-    step = _BAGS_PER_BLOCK // 2
-    blocks = [
-        da.from_delayed(
-            dask.delayed(read_features)(url, a, min(n_bags, a + step)),
-            shape=(min(n_bags, a + step) - a, _FUNCTIONS**2),
-            dtype=np.float32,
-        )
-        for a in range(0, n_bags, step)
-    ]
+    blocks = []
+    for a in range(0, n_bags, step):
+        b = min(n_bags, a + step)
+        block = dask.delayed(read_features)(url, a, b)
+        blocks.append(da.from_delayed(block, shape=(b - a, s), dtype=np.float32))
     embeddings = da.concatenate(blocks)
     z = embeddings.map_blocks(
         fourier, frequencies, phases, chunks=(embeddings.chunks[0], (n_features,)), dtype=np.float32
     )
     targets = read_targets(url, n_bags)
     y = da.from_array((targets - targets.mean()).astype(np.float32), chunks=step)
-    sums = [z.T @ z, z.T @ y, z.mean(axis=0)]
-    merged = client.gather(client.compute(sums))
+    merged = client.gather(client.compute([z.T @ z, z.T @ y, z.mean(axis=0)]))
     gram, cross, mean = (np.asarray(each, dtype=np.float64) for each in merged)
     gram -= n_bags * np.outer(mean, mean)
     coef = np.linalg.solve(gram + alpha * np.eye(n_features), cross)
@@ -169,21 +149,18 @@ def fit_ours(store: BagStore, n_features: int, alpha: float, seed: int) -> Doubl
 
 
 def _with_sampler(kind: type[Any]) -> Callable[..., Predict]:
-    def fit(store: BagStore, D: int, alpha: float, seed: int, client: Client | None) -> Predict:
+    def fit(store: BagStore, D: int, alpha: float, seed: int, client: None) -> Predict:
         sampler = kind(gamma=GAMMA, n_components=D, random_state=seed)
         return fit_sklearn(store.url, store.n_bags, sampler, alpha).predict
 
     return fit
 
 
-def _with_dask(store: BagStore, D: int, alpha: float, seed: int, client: Client | None) -> Predict:
-    assert client is not None
+def _with_dask(store: BagStore, D: int, alpha: float, seed: int, client: Client) -> Predict:
     return fit_dask(client, store.url, store.n_bags, D, GAMMA, alpha).predict
 
 
-def _with_kernel_ridge(
-    store: BagStore, D: int, alpha: float, seed: int, client: Client | None
-) -> Predict:
+def _with_kernel_ridge(store: BagStore, D: int, alpha: float, seed: int, client: None) -> Predict:
     embeddings, y = _in_memory(store)
     embeddings = embeddings.astype(np.float64)
     centre = KernelCenterer()
@@ -197,31 +174,27 @@ def _with_kernel_ridge(
     return predict
 
 
-def _with_falkon(
-    store: BagStore, D: int, alpha: float, seed: int, client: Client | None
-) -> Predict:
+def _with_falkon(store: BagStore, D: int, alpha: float, seed: int, client: None) -> Predict:
     embeddings, y = _in_memory(store)
     model = fit_falkon(embeddings, y, D, GAMMA, alpha, ITERATIONS, seed)
     return lambda rows: model.predict(rows.astype(np.float32))
 
 
 def _in_memory(store: BagStore) -> tuple[_Array, _Array]:
-    """Our embeddings of all bags, float32, and their targets."""
     embeddings = np.asarray(features(store, ProjectionEmbedding()).compute(scheduler="threads"))
     return embeddings, read_targets(store.url, store.n_bags)
 
 
+# Peers that read and project by themselves, and those that begin with our projection.
 BASIS_PEERS: dict[str, Callable[..., Predict]] = {
     "RBFSampler + Ridge": _with_sampler(RBFSampler),
     "Nystroem + Ridge": _with_sampler(Nystroem),
     "dask.array": _with_dask,
 }
-"""Peers that read and project by themselves."""
 KERNELS: dict[str, Callable[..., Predict]] = {
     "KernelRidge": _with_kernel_ridge,
     "FALKON": _with_falkon,
 }
-"""Peers that begin with our projection."""
 
 
 def gap_error(ours: _Array, peer: _Array, y: _Array) -> float:
@@ -240,9 +213,8 @@ def measure_regression(
     store = generate(dataset, out_dir / f"bags-{n_bags}.zarr", n_bags=n_bags)
     unseen = make_dataset("gmm_components", seed=2 * seed + 1, n_points=_N_POINTS)
     test, y = draw_from(unseen, params["n_test"])
-    rows = bag_features(
-        (test.points.astype(np.float64).reshape(len(test), _N_POINTS, -1) + 10) / 20
-    )
+    points = test.points.astype(np.float64).reshape(len(test), _N_POINTS, -1)
+    rows = bag_features((points + 10) / 20)
     alpha, fit_peer = ALPHA_PER_BAG * n_bags, {**BASIS_PEERS, **KERNELS}[params["peer"]]
     workers = params["peer"] == "dask.array"
     few = generate(dataset, out_dir / "bags-few.zarr", n_bags=N_FEW)

@@ -46,10 +46,8 @@ from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import solve, solve_gcv
 from bagbasis.models.ridge.sums import StatisticsBuilder
 
-from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params
+from ..kit import Callback, Curves, Experiment, Measure, Params
 from ..kit.machine import peak_memory
-from ..kit.plots import Curves
 from .simulated_cluster import Sleep, simulated_cluster
 
 PENALTY_PER_BAG = 1e-3  # any will do: a solve with one penalty takes the same time
@@ -59,11 +57,7 @@ WARM_UP_BAGS = 64  # of fits that are not timed: what is compiled or loaded is n
 
 @dataclass(frozen=True, order=True)
 class Size:
-    """Size of a fit.
-
-    N bags, D random features, n points per bag, d dimensions, and s functions of the first basis:
-    a d-th power, for the index set is a tensor product.
-    """
+    """N bags of n points in d dimensions, D random features, and s functions, a d-th power."""
 
     N: int
     D: int
@@ -73,7 +67,6 @@ class Size:
 
     @classmethod
     def of(cls, params: Params) -> Size:
-        """Return the size among a point's parameters."""
         return cls(**{size.name: params[size.name] for size in fields(cls)})
 
     @property
@@ -84,13 +77,10 @@ class Size:
         return root
 
     def features(self) -> FeatureMap:
-        """Return both bases, resolved without data."""
         box = [(0.0, 1.0)] * self.d
         first = ProjectionEmbedding(n_per_dim=self.n_per_dim, box=box).fit([np.zeros((1, self.d))])
-        second = Fourier(n_features=self.D, scale=1.0).resolve(
-            self.s, lambda _: np.zeros((1, self.s))
-        )
-        return FeatureMap(first.spec_, second)
+        second = Fourier(n_features=self.D, scale=1.0)
+        return FeatureMap(first.spec_, second.resolve(self.s, lambda _: np.zeros((1, self.s))))
 
     def model_seconds(self) -> float:
         """Return seconds of the pass over the bags, by the model that cuts fits into tasks."""
@@ -148,9 +138,8 @@ def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
     """CPU seconds of solving with one penalty, and with all of a grid (``gcv``), on one core."""
     rng, n_features, n_rounds = np.random.default_rng(seed), p["D"], p["n_rounds"]
     builder = StatisticsBuilder(n_features, 1)
-    builder.add(
-        rng.random((2 * n_features, n_features), np.float32), rng.random((2 * n_features, 1))
-    )
+    n_bags = 2 * n_features
+    builder.add(rng.random((n_bags, n_features), np.float32), rng.random((n_bags, 1)))
     statistics = builder.finish()
     with use_cores(1), kernel_threads():
         seconds = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
@@ -161,10 +150,7 @@ def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
 
 
 def peak_bytes(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, int]:
-    """Return the most bytes of arrays alive at a time in a fit, beyond those before it.
-
-    Least and largest over fits, which differ by when chunks are decoded.
-    """
+    """Return the most bytes of arrays alive at a time in a fit, the least and largest over fits."""
     size = Size.of(p)
     few = replace(size, N=WARM_UP_BAGS)
     with use_cores(1), random_store(few, seed, parent) as store:
@@ -184,8 +170,7 @@ def peak_bytes(p: Params, progress: Callback, seed: int, parent: Path) -> dict[s
 def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
     """How a fit of that size is cut, without data, and what of its graph goes to a scheduler.
 
-    Bytes are those of the pickled nodes; ``shared`` are those of the one that all tasks share and
-    a worker gets once.
+    Bytes are of the pickled nodes; ``shared`` are of the one that a worker gets once.
     """
     size = Size.of(p)
     parent.mkdir(parents=True, exist_ok=True)
@@ -213,11 +198,8 @@ def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
 
 
 def fit_on_workers(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, Any]:
-    """Measure the least wall and CPU seconds of a fit on local workers of one core, and memory.
-
-    ``coefficients`` are digests of the models', as many as there are different bits.
-    """
-    size = Size.of(p)
+    """Measure a fit on local workers of one core: seconds, memory, digests of coefficients."""
+    size, rounds = Size.of(p), []
     few = replace(size, N=WARM_UP_BAGS)
     with (
         random_store(few, seed, parent) as warm_up,
@@ -226,7 +208,11 @@ def fit_on_workers(p: Params, progress: Callback, seed: int, parent: Path) -> di
     ):
         pids = client.run(_warm_up, warm_up, few).values()
         workers = [psutil.Process(pid) for pid in pids]
-        rounds = [_one_fit(store, size, workers) for _ in range(p["n_rounds"])]
+        for _ in range(p["n_rounds"]):
+            begun, used = time.perf_counter(), cpu_of(*workers)
+            model = fit(store, size)
+            spent = time.perf_counter() - begun, cpu_of(*workers) - used
+            rounds.append((*spent, hashlib.sha256(model.coef_.tobytes()).hexdigest()[:12]))
         peaks = client.run(peak_memory)
     wall, cpu, digests = zip(*rounds, strict=True)
     return {
@@ -243,15 +229,6 @@ def _warm_up(store: BagStore, size: Size) -> int:
     return psutil.Process().pid
 
 
-def _one_fit(
-    store: BagStore, size: Size, workers: Sequence[psutil.Process]
-) -> tuple[float, float, str]:
-    begun, used = time.perf_counter(), cpu_of(*workers)
-    model = fit(store, size)
-    wall, used = time.perf_counter() - begun, cpu_of(*workers) - used
-    return wall, used, hashlib.sha256(model.coef_.tobytes()).hexdigest()[:12]
-
-
 def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
     """Measure a scheduler's CPU and memory while a fit's graph runs on simulated workers.
 
@@ -264,13 +241,8 @@ def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
         time.sleep(idle_seconds)
         idle = (cpu_of(scheduler) - before) / idle_seconds
         used, begun = cpu_of(scheduler), time.perf_counter()
-        merged = map_reduce(
-            Sleep(p["task_seconds"]),
-            range(n_tasks),
-            operator.add,
-            sizes=[100] * n_tasks,
-            progress=progress,
-        )
+        task, sizes = Sleep(p["task_seconds"]), [100] * n_tasks
+        merged = map_reduce(task, range(n_tasks), operator.add, sizes=sizes, progress=progress)
         wall = time.perf_counter() - begun
         load = {
             "wall": wall,
@@ -284,7 +256,6 @@ def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
 
 
 def cpu_of(*processes: psutil.Process) -> float:
-    """CPU seconds until now."""
     times = [process.cpu_times() for process in processes]
     return sum(each.user + each.system for each in times)
 
@@ -295,8 +266,6 @@ _SIZE = "N {N} D {D} n {n} d {d} s {s}"
 
 
 class Scaling(Experiment):
-    """Time and memory of one fit, over each of the sizes it depends on."""
-
     name = "scaling"
     title = "How a fit scales"
     pictures = (
@@ -311,15 +280,11 @@ class Scaling(Experiment):
         middle, largest = Size(**s.middle), Size(**s.memory)
         sizes = {replace(middle, **{k: v}) for k, values in s.ladders.items() for v in values}
         few = replace(middle, n=MEMORY_POINTS)
-        memory = {
-            "N": [replace(largest, N=N) for N in s.memory_bags],
-            # more bags than features: of fewer a fit keeps the rows, and makes no sums
-            "D": [replace(few, N=D + 1, D=D) for D in s.memory_features],
-            **{
-                name: [replace(middle, **{name: v}) for v in s.ladders[name]]
-                for name in MEMORY_OVER
-            },
-        }
+        memory = {"N": [replace(largest, N=N) for N in s.memory_bags]}
+        # more bags than features: of fewer a fit keeps the rows, and makes no sums
+        memory["D"] = [replace(few, N=D + 1, D=D) for D in s.memory_features]
+        for name in MEMORY_OVER:
+            memory[name] = [replace(middle, **{name: v}) for v in s.ladders[name]]
         peaks, rounds = partial(peak_bytes, seed=seed, parent=parent), {"n_rounds": s.memory_rounds}
         solves = [(D, D in s.gcv) for D in s.ladders["D"]]
         graphs = [replace(middle, N=N, D=D) for D in s.graph_features for N in s.graph_bags]

@@ -47,13 +47,7 @@ _QUIET = {  # what each worker does for itself, which would only take the cores
 
 @dataclass(frozen=True)
 class Sleep:
-    """Instead of the pass over a range of bags: the same calls and events, and no work.
-
-    Attributes
-    ----------
-    seconds : float
-        That a task takes.
-    """
+    """Instead of the pass over a range of bags: the same calls and events, and no work."""
 
     seconds: float
 
@@ -70,11 +64,6 @@ def simulated_cluster(n_workers: int) -> Iterator[tuple[psutil.Process, int]]:
     """Return the scheduler, to which a client is connected, and its bytes before the workers came.
 
     All processes end with the block.
-
-    Raises
-    ------
-    ClusterError
-        A process ended before its part was there.
     """
     security = Security.temporary()  # every account of the machine can reach its loopback
     with ExitStack() as stack:
@@ -83,11 +72,8 @@ def simulated_cluster(n_workers: int) -> Iterator[tuple[psutil.Process, int]]:
         process = psutil.Process(scheduler.pid)
         bare = process.memory_info().rss
         parts = [len(part) for part in np.array_split(np.arange(n_workers), PROCESSES)]
-        shares = [
-            stack.enter_context(_process(security, "workers", address, str(part)))
-            for part in parts
-            if part
-        ]
+        command = security, "workers", address
+        shares = [stack.enter_context(_process(*command, str(part))) for part in parts if part]
         for share in shares:
             _first_line(share)
         stack.enter_context(Client(address, security=security))
@@ -97,13 +83,9 @@ def simulated_cluster(n_workers: int) -> Iterator[tuple[psutil.Process, int]]:
 @contextmanager
 def _process(security: Security, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Start one part as a process that ends when its standard input does: with the block or us."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", __name__, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **_as_environment(security)},
-    )
+    command, pipe = [sys.executable, "-m", __name__, *arguments], subprocess.PIPE
+    env = {**os.environ, **_as_environment(security)}
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=env)
     try:
         yield process
     finally:
@@ -141,13 +123,8 @@ async def _workers(address: str, n_workers: int) -> None:
     threads: Any = import_module("bagbasis.execution.worker_threads")
     threads.TURN = nullcontext()  # each stands for a process, which would run a task of its own
     with dask.config.set(_QUIET), tempfile.TemporaryDirectory() as folder:
-        options: dict[str, Any] = {
-            "host": LOOPBACK,
-            "nthreads": 1,
-            "memory_limit": 0,
-            "dashboard": False,
-            "local_directory": folder,
-        }
+        options: dict[str, Any] = {"host": LOOPBACK, "nthreads": 1, "memory_limit": 0,
+                                   "dashboard": False, "local_directory": folder}  # fmt: skip
         workers = [Worker(address, **options) for _ in range(n_workers)]
         for start in range(0, n_workers, AT_A_TIME):
             await asyncio.gather(*workers[start : start + AT_A_TIME])
@@ -160,7 +137,6 @@ async def _until_input_ends(ready: str) -> None:
 
 
 def main(part: str, *arguments: str) -> None:
-    """Be the scheduler, or a number of workers of one at an address."""
     logging.getLogger("distributed").setLevel(logging.ERROR)
     with closed_http(False):
         if part == "scheduler":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bagbasis.jobs.experiments.kit.experiment import Point, Result
+from bagbasis.jobs.experiments.kit import Point, Result
 from bagbasis.jobs.experiments.registered import experiment_type
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from sklearn import ensemble
 
 from bagbasis import (
     HDDEmbedding,
@@ -16,12 +17,7 @@ from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit.runner import read_report, run_experiment
 from bagbasis.jobs.experiments.networks import recurrent
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
-from bagbasis.jobs.experiments.regression import (
-    embeddings,
-    interval_coverage,
-    real_bags,
-    real_bags_peers,
-)
+from bagbasis.jobs.experiments.regression import embeddings, interval_coverage, real_bags
 from bagbasis.jobs.files import plain
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.models import Search
@@ -162,8 +158,7 @@ def light(monkeypatch):
     monkeypatch.setattr(recurrent, "UNITS", ("sru",))
     monkeypatch.setattr(embeddings, "DATA", {name: embeddings.DATA[name] for name in few})
     for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
-        for module in (embeddings, real_bags_peers):
-            monkeypatch.setattr(module, name, of_five_rounds(getattr(module, name)))
+        monkeypatch.setattr(ensemble, name, of_five_rounds(getattr(ensemble, name)))
 
 
 def of_five_rounds(boosting):

@@ -24,24 +24,8 @@ K_RANGE = (1e-5, 1e2)  # h/Mpc; beyond it nothing adds to σ8
 class Cosmology:
     """A flat universe of matter and Λ; lengths are comoving, in Mpc/h, k in h/Mpc.
 
-    The defaults are Planck's 2018 values, rounded.
-
-    Parameters
-    ----------
-    omega_m, omega_b : float in (0, 1)
-        Density of all matter and of baryons today, in units of the critical one;
-        omega_b < omega_m.
-    h : float
-        H0 / (100 km/s/Mpc).
-    n_s : float
-        Spectral index of the primordial fluctuations.
-    sigma8 : float
-        Linear rms contrast of spheres of 8 Mpc/h today.
-
-    Raises
-    ------
-    ParameterError
-        A value out of its range; names it.
+    Densities are in units of today's critical one, ``sigma8`` is the linear rms contrast of spheres
+    of 8 Mpc/h today. The defaults are Planck's 2018 values, rounded.
     """
 
     omega_m: float = 0.31
@@ -114,14 +98,8 @@ def solve_growth(cosmology: Cosmology) -> Growth:
         matter /= matter + 1 - cosmology.omega_m
         d1, d2, rate1, rate2 = y
         drag = 2 - 1.5 * matter
-        return np.array(
-            [
-                rate1,
-                rate2,
-                1.5 * matter * d1 - drag * rate1,
-                1.5 * matter * (d2 - d1**2) - drag * rate2,
-            ]
-        )
+        pull1, pull2 = 1.5 * matter * d1, 1.5 * matter * (d2 - d1**2)
+        return np.array([rate1, rate2, pull1 - drag * rate1, pull2 - drag * rate2])
 
     a = A_EARLY
     start = [a, -3 / 7 * a**2, a, -6 / 7 * a**2]

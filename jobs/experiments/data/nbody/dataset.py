@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bagbasis import Bags, Responses
 from bagbasis.core import Integer, None_, Real
+from bagbasis.core.arrays import Floats
 from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.bags.bags import concatenate, offsets_of
 from bagbasis.datasets import register_dataset
@@ -30,61 +31,31 @@ class NBody(ResponseDataset):
 
     Oliva 2018, 3.5.4, on simulations of our own. A box is one Gaussian random field, evolved
     twice with the same particles: by second order Lagrangian perturbation theory in one step, and
-    by a particle-mesh leapfrog that starts from 2LPT at ``initial_redshift``. The box is cut into
-    n_cubes³ cubes (by default of 16 Mpc/h a side, with 512 particles on average); a bag holds
-    the particles which 2LPT puts into a cube, its response those which the leapfrog puts into the
-    same cube, both with the cube as unit cube. The bags of a box are consecutive, the cubes' last
-    axis fastest, so that whole boxes can be held out. Box b depends on the seed and b alone, not
-    on how many boxes there are.
-
-    The targets are ``box``, the number b of the box, and ``log_count_ratio``, the logarithm of
-    the response's number of particles over the bag's. A cube with fewer than ``min_points``
-    particles in either simulation has no response, and NaN as ratio.
-
-    Parameters
-    ----------
-    n_boxes
-    n_particles
-        Particles along a side of the box, even.
-    n_cubes
-        Cubes along a side of the box, at most n_particles / 4.
-    box_size
-        Side of the box, Mpc/h.
-    mesh_factor
-        Mesh cells along a side for each particle along a side, at least 2.
-    n_steps
-        Steps of the leapfrog, equal in the scale factor. With 20, 40 and 80 the final power
-        spectrum is within 1.3, 0.3 and 0.1 % of that with 160.
-    redshift
-        Redshift at which both simulations end.
-    initial_redshift
-        Redshift at which the leapfrog begins.
-    sharp_redshift
-        From here on waves down to half the lattice's least wavelength exert forces, on a mesh of
-        mesh_factor + 1 cells for each particle along a side. At 1.33 the lattice is gone; 2LPT
-        then explains less, for the leapfrog's halos are denser.
-    min_points
-    n_views
-        Times a box is cut. Each view after the first shifts the periodic box by up to a cube and
-        turns or mirrors it by one of the 48 symmetries of the cube, both drawn at random: more
-        pairs of the same statistics from the same simulation, though not independent ones.
-    omega_m, omega_b, h, n_s, sigma8
-        See `Cosmology`.
-    seed
+    by a particle-mesh leapfrog from ``initial_redshift`` on. It is cut into n_cubes³ cubes, by
+    default of 16 Mpc/h a side, with 512 particles on average; each is a unit cube, with those that
+    2LPT puts there as a bag and those of the leapfrog as its response. Box b depends on the seed
+    and b alone. Targets are ``box``, the number b, and ``log_count_ratio``, of the response's
+    particles over the bag's. A cube with fewer than ``min_points`` in either has no response.
     """
 
     name: ClassVar[str] = "nbody"
 
     n_boxes: int = 4
-    n_particles: int = 64
-    n_cubes: int = 8
-    box_size: float = 128.0
-    mesh_factor: int = 2
+    n_particles: int = 64  # along a side of the box, even
+    n_cubes: int = 8  # along a side of the box
+    box_size: float = 128.0  # Mpc/h
+    mesh_factor: int = 2  # mesh cells along a side for each particle
+    # equal in the scale factor: with 20, 40 and 80 the final power spectrum is within 1.3, 0.3 and
+    # 0.1 % of that with 160
     n_steps: int = 20
-    redshift: float = 0.0
+    redshift: float = 0.0  # at which both simulations end
     initial_redshift: float = 19.0
+    # From here on waves down to half the lattice's least wavelength exert forces, on a mesh of one
+    # more cell per particle. At 1.33 the lattice is gone; 2LPT explains less of denser halos.
     sharp_redshift: float | None = None
     min_points: int = 10
+    # Each after the first shifts the periodic box by up to a cube and turns or mirrors it, at
+    # random: more pairs of the same statistics from one simulation, though not independent ones.
     n_views: int = 1
     omega_m: float = Cosmology.omega_m
     omega_b: float = Cosmology.omega_b
@@ -94,15 +65,12 @@ class NBody(ResponseDataset):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        Integer(1).check("n_boxes", self.n_boxes)
-        Integer(LATTICE_CELLS).check("n_particles", self.n_particles)
+        least = {"n_boxes": 1, "n_particles": LATTICE_CELLS, "mesh_factor": 2}
+        for name, at_least in {**least, "n_steps": 1, "min_points": 1, "n_views": 1}.items():
+            Integer(at_least).check(name, getattr(self, name))
         if self.n_particles % 2:
             raise ParameterError(f"n_particles is {self.n_particles}; expected an even number")
         Integer(1, self.n_particles // LATTICE_CELLS).check("n_cubes", self.n_cubes)
-        Integer(2).check("mesh_factor", self.mesh_factor)
-        Integer(1).check("n_steps", self.n_steps)
-        Integer(1).check("min_points", self.min_points)
-        Integer(1).check("n_views", self.n_views)
         Real(gt=0).check("box_size", self.box_size)
         Real(gt=0).check("initial_redshift", self.initial_redshift)
         if self.redshift != 0:
@@ -140,11 +108,8 @@ class NBody(ResponseDataset):
         """Cubes in the views of a box: a block is a box."""
         return self.n_views * self.n_cubes**3
 
-    def simulate(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return final positions of a box's particles by 2LPT and by the leapfrog.
-
-        In Mpc/h, in [0, box_size)³, both of shape (n_particles³, 3) and in the same order.
-        """
+    def simulate(self, index: int) -> tuple[Floats, Floats]:
+        """Return final positions in Mpc/h by 2LPT and by the leapfrog, shapes (n_particles³, 3)."""
         n, size, growth = self.n_particles, self.box_size, self.cosmology.growth
         begin, end = 1 / (1 + self.initial_redshift), 1 / (1 + self.redshift)
         with kernel_threads():
@@ -164,21 +129,13 @@ class NBody(ResponseDataset):
         return by_theory, positions
 
     def response_block(self, index: int) -> ResponseBlock:
-        """Return the cubes of a box.
-
-        Raises
-        ------
-        DataError
-            2LPT leaves a cube without any particle: there is no bag.
-        """
+        """Return the cubes of a box; DataError where 2LPT leaves a cube without any particle."""
         simulations = self.simulate(index)
         views = [self._view(simulations, index, view) for view in range(self.n_views)]
         bags, targets, responses = zip(*views, strict=True)
         return ResponseBlock(concatenate(bags), np.concatenate(targets), concatenate(responses))
 
-    def _view(
-        self, simulations: tuple[NDArray[np.float64], ...], index: int, view: int
-    ) -> ResponseBlock:
+    def _view(self, simulations: tuple[Floats, ...], index: int, view: int) -> ResponseBlock:
         by_theory, by_gravity = (
             cut(self.seen(positions, index, view), self.box_size, self.n_cubes)
             for positions in simulations
@@ -199,7 +156,7 @@ class NBody(ResponseDataset):
             Responses(by_gravity[0][np.repeat(labelled, answers)], offsets_of(lengths)),
         )
 
-    def seen(self, positions: NDArray[np.float64], index: int, view: int) -> NDArray[np.float64]:
+    def seen(self, positions: Floats, index: int, view: int) -> Floats:
         """Return the box turned or mirrored, and shifted, as a view has it; the first: as it is."""
         if view == 0:
             return positions
@@ -215,20 +172,9 @@ class NBody(ResponseDataset):
 def cut(
     positions: NDArray[np.float64], box_size: float, n_cubes: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the particles of each of n_cubes³ cubes, with the cube as unit cube.
+    """Return the particles of each of n_cubes³ cubes, with the cube as unit cube, and offsets.
 
-    Parameters
-    ----------
-    positions : shape (n, 3)
-        In [0, box_size).
-
-    Returns
-    -------
-    points : float32, shape (n, 3)
-        In [0, 1]: relative to the cube's corner, in units of its side. Cube after cube, the last
-        axis fastest; within a cube in the order of the positions.
-    offsets : int64, shape (n_cubes³ + 1,)
-        Cube i has rows ``offsets[i]:offsets[i + 1]``, perhaps none.
+    The last axis is the fastest; particles within a cube are in the order of the positions.
     """
     scaled = positions * (n_cubes / box_size)
     corners = np.minimum(scaled.astype(np.int64), n_cubes - 1)

@@ -18,21 +18,14 @@ Modes = NDArray[np.complex128]
 
 
 class Displacements(NamedTuple):
-    """Fields of displacement today, by linear growth; Mpc/h, float64, shape (n³, 3).
-
-    ``first`` is Zel'dovich's ψ1 and ``second`` ψ2; row i belongs to the particle at row i of
-    `lattice`.
-    """
+    """Zel'dovich's displacements today, and of second order; Mpc/h, (n³, 3), as in `lattice`."""
 
     first: Floats
     second: Floats
 
 
 def wavenumbers(n: int, box_size: float) -> tuple[Floats, Floats]:
-    """Return k in h/Mpc along an axis of n cells, and along the halved last one.
-
-    Arrays of shapes (n,) and (n // 2 + 1,).
-    """
+    """Return k in h/Mpc along an axis of n cells, and along the halved last one."""
     spacing = box_size / n
     return 2 * np.pi * fft.fftfreq(n, spacing), 2 * np.pi * fft.rfftfreq(n, spacing)
 
@@ -42,18 +35,7 @@ def linear_density(
 ) -> Modes:
     """Fourier modes of a Gaussian density contrast on n³ cells, from white noise of the cells.
 
-    Parameters
-    ----------
-    n : int
-        Even.
-    power : callable
-        P(k) in (Mpc/h)³ for k > 0 in h/Mpc.
-
-    Returns
-    -------
-    complex128, shape (n, n, n // 2 + 1)
-        As `scipy.fft.rfftn` has them; the mean is zero, and so are the modes at the Nyquist
-        wavenumber, which have no gradient.
+    n is even. The mean and the modes at the Nyquist wavenumber, which have no gradient, are zero.
     """
     modes: Modes = fft.rfftn(rng.standard_normal((n, n, n)), workers=worker_cores())
     full, half = wavenumbers(n, box_size)
@@ -74,10 +56,6 @@ def displacements(density: Modes, box_size: float) -> Displacements:
     """Zel'dovich and second order displacements of a linear density contrast.
 
     ψ1 = -∇φ, ∇²φ = δ, and ψ2 = ∇χ, ∇²χ = Σ_{i<j} φ,ii φ,jj - φ,ij² (Bouchet et al. 1995).
-
-    Parameters
-    ----------
-    density : as `linear_density` returns it
     """
     n = len(density)
     full, half = wavenumbers(n, box_size)

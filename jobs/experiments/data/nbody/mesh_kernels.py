@@ -26,18 +26,9 @@ def _cell(x, inverse, n):
 
 @kernel()
 def deposit(begin, end, positions, inverse, mesh):
-    """Write the mass of unit particles in each cell of a slab.
+    """Write the mass of unit particles in [0, L)³ in the planes ``begin`` to ``end`` of a mesh.
 
-    Parameters
-    ----------
-    begin, end : int
-        The planes of the mesh that are filled.
-    positions : float64, shape (n_points, 3)
-        In [0, L), L the mesh's side.
-    inverse : float
-        Cells a unit of length.
-    mesh : shape (n, n, n), written
-        Cell (i, j, k) has its centre at (i + ½, j + ½, k + ½) / inverse.
+    Cell (i, j, k) has its centre at (i + ½, j + ½, k + ½) / inverse.
     """
     n = mesh.shape[0]
     mesh[begin:end] = 0
@@ -64,15 +55,7 @@ def deposit(begin, end, positions, inverse, mesh):
 
 @kernel()
 def add_interpolated(begin, end, positions, inverse, mesh, factor, out):
-    """out[p] += factor · (the mesh at particle p), with the window of `deposit`.
-
-    Parameters
-    ----------
-    begin, end : int
-        The particles.
-    positions, inverse, mesh : as in `deposit`
-    out : shape (n_points,)
-    """
+    """out[p] += factor · (the mesh at particle p), with the window of `deposit`."""
     n = mesh.shape[0]
     for p in range(begin, end):
         i0, i1, s = _cell(positions[p, 0], inverse, n)
@@ -91,17 +74,7 @@ def add_interpolated(begin, end, positions, inverse, mesh, factor, out):
 def attraction(begin, end, modes, full, half, factors, half_factors, axis, out):
     """Modes of one component of -∇∇⁻²δ: i k_axis / k² times the modes of δ.
 
-    Parameters
-    ----------
-    begin, end : int
-        Planes of the first axis.
-    modes : complex, shape (n, n, n // 2 + 1)
-    full, half : float64, shape (n,) and (n // 2 + 1,)
-        Wavenumbers of an axis and of the halved last axis.
-    factors, half_factors : float64, as ``full`` and ``half``
-        Every mode is multiplied by those of its three wavenumbers too.
-    axis : 0, 1 or 2
-    out : like modes, written
+    Every mode is also multiplied by the factors of its three wavenumbers.
     """
     n, m = modes.shape[0], modes.shape[2]
     for i in range(begin, end):

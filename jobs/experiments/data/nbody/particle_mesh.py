@@ -22,7 +22,7 @@ SECONDS_PER_PARTICLE = 2e-8
 
 @dataclass(frozen=True)
 class ParticleMesh:
-    """Gravity in a periodic cube of n_mesh³ cells.
+    """Gravity in a periodic cube of n_mesh³ cells on fewer particles, n_particles³.
 
     Cloud-in-cell on the way in and on the way out, both windows divided out again; the exact
     Green's function and gradient in Fourier space. Modes beyond the Nyquist wavenumber of the
@@ -30,13 +30,6 @@ class ParticleMesh:
     longer waves. Without this, the power of these grows by tens of percent too much between
     redshifts 49 and 19; a mesh as coarse as the particles has the images inside. Once particles
     have left the lattice they may be given as more of them than there are: forces are sharper.
-
-    Parameters
-    ----------
-    n_mesh, n_particles : int
-        Cells and particles per side, n_mesh > n_particles; both even.
-    box_size : float
-        Mpc/h.
     """
 
     n_mesh: int
@@ -47,22 +40,14 @@ class ParticleMesh:
         """Return the particles in each cell, shape (n_mesh, n_mesh, n_mesh)."""
         mesh = np.empty((self.n_mesh,) * 3, dtype=np.float32)
         # each slab reads all positions: as many as threads, and the cells sum the same
-        slabs = (
-            np.linspace(0, self.n_mesh, min(worker_cores(), self.n_mesh) + 1).astype(int).tolist()
-        )
-        run_kernel(deposit, slabs, positions, self._inverse, mesh)
+        slabs = np.linspace(0, self.n_mesh, min(worker_cores(), self.n_mesh) + 1).astype(int)
+        run_kernel(deposit, slabs.tolist(), positions, self._inverse, mesh)
         return mesh
 
     def kick(self, positions: Floats, momenta: Floats, factor: float) -> None:
         """Add factor · F to the momenta, in place, with the force F = -∇∇⁻²δ in Mpc/h.
 
         As long as growth is linear, F is the displacement D1 ψ1.
-
-        Parameters
-        ----------
-        positions : float64, shape (n_particles³, 3)
-            In [0, box_size).
-        momenta : float64, same shape
         """
         workers = worker_cores()
         modes = fft.rfftn(self.density(positions), workers=workers)
@@ -80,7 +65,6 @@ class ParticleMesh:
             run_kernel(add_interpolated, edges, positions, self._inverse, force, factor, momentum)
 
     def _factors(self, k: Floats) -> Floats:
-        """Return what a mode is multiplied with for its wavenumber along one axis."""
         cycles = k * self.box_size / (2 * np.pi)
         window = np.sinc(cycles / self.n_mesh) ** 2
         return np.where(np.abs(cycles.round()) < self.n_particles / 2, window**-2, 0)
@@ -103,17 +87,7 @@ def leapfrog(
     Kicks and drifts are such that the linear growing mode comes out exactly whatever the steps
     (FastPM, Feng et al. 2016): with x = D1 ψ and p = G ψ, G = a³E dD1/da, a drift over
     [a0, a1] is p · ΔD1 / G(mid), and a kick over [a0, a1] is F · ΔG / D1(where F is taken).
-
-    Parameters
-    ----------
-    positions : float64, shape (n, 3)
-        In [0, box_size)³, in Mpc/h.
-    momenta : float64, shape (n, 3)
-        a² dx/dt, times in units of 1/H0.
-    scale_factors : float64, shape (n_steps + 1,)
-        Increasing.
-    late : (float, ParticleMesh), optional
-        A scale factor, and the mesh of the forces from there on.
+    ``late`` has a scale factor, and the mesh of the forces from there on.
     """
     middles = (scale_factors[1:] + scale_factors[:-1]) / 2
     displacement = growth.factors(scale_factors)[0]

@@ -21,16 +21,7 @@ Kind = Literal["classification", "regression"]
 
 @dataclass(frozen=True, eq=False)
 class LabelledSet:
-    """Bags with a label and a group each.
-
-    Attributes
-    ----------
-    bags : Bags
-    labels : float64, shape (n_bags,)
-        Classes are 0, 1, ….
-    groups : int64, shape (n_bags,), or None
-        Bags of equal numbers are not independent; None: all are.
-    """
+    """Bags with labels; bags of equal groups are not independent, without groups all are."""
 
     bags: Bags
     labels: Floats
@@ -38,7 +29,6 @@ class LabelledSet:
 
     @property
     def units(self) -> Integers:
-        """The groups, or the places of bags where all are independent."""
         return np.arange(len(self.labels)) if self.groups is None else self.groups
 
     def __getitem__(self, places: Any) -> LabelledSet:  # noqa: ANN401 - what indexes arrays
@@ -55,10 +45,7 @@ class LabelledSet:
 
 
 class Recipe(NamedTuple):
-    """How a set is read, and the kind of its labels.
-
-    The note of `real-bags` says of each set who collected it, and its licence.
-    """
+    """How a set is read, and the kind of its labels; the note of `real-bags` has its licence."""
 
     read: Callable[[], LabelledSet]
     kind: Kind
@@ -74,22 +61,7 @@ def bags_of_rows(table: pd.DataFrame, bag: str, points: list[str], label: str) -
 
 
 def packaged_file(package: str, path: str, command: str = "") -> Path:
-    """Return a file of an installed package; nothing of the package is imported.
-
-    Parameters
-    ----------
-    package : str
-        The name of the distribution.
-    path : str
-        Below site-packages.
-    command : str
-        Command that installs the package. Default: the extra ``experiments``.
-
-    Raises
-    ------
-    DataError
-        The package is not installed, or has no such file.
-    """
+    """Return a file below site-packages, without an import of its package; DataError without it."""
     how = command or 'pip install "bagbasis[experiments]"'
     try:
         file = Path(str(distribution(package).locate_file(path)))

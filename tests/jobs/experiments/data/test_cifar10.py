@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.data.cifar10 import CIFAR10, CIFAR_CLASSES, FILES
+from bagbasis import DataError
+from bagbasis.jobs.experiments.data.cifar10 import FILES, cats_and_dogs
 
 IMAGES_A_FILE = 60
 
@@ -31,16 +32,13 @@ def folder(tmp_path: Path) -> Path:
 def test_every_image_can_be_drawn_from_its_bag(folder: Path) -> None:
     """Both halves of a bag give the grey image back, the second one mirrored; labels are CIFAR's,
     in the order of the files."""
-    dataset = CIFAR10(folder=str(folder))
-    blocks = [dataset.block(i) for i in range(-(-dataset.n_bags // dataset.block_bags))]
-    points = np.concatenate([bags.points for bags, _ in blocks]).reshape(-1, 2, 1024, 3)
-    labels = np.concatenate([targets[:, 0] for _, targets in blocks])
+    bags, labels = cats_and_dogs(folder, "train")
+    points = bags.points.reshape(-1, 2, 1024, 3)
     files = [np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in FILES["train"]]
     records = np.concatenate(files)
     records = records[(records[:, 0] == 3) | (records[:, 0] == 5)]
-    assert len(points) == dataset.n_bags == 60
+    assert len(bags) == len(points) == 60
     np.testing.assert_array_equal(labels, records[:, 0])
-    assert {CIFAR_CLASSES[int(label)] for label in labels} == {"cat", "dog"}
     grey = records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1) @ [0.299, 0.587, 0.114]
     for half, expected in ((0, grey), (1, grey[:, :, ::-1])):
         column, row = (points[:, half, :, j] * 32 - 0.5 for j in (0, 1))
@@ -50,8 +48,14 @@ def test_every_image_can_be_drawn_from_its_bag(folder: Path) -> None:
         np.testing.assert_allclose(drawn * 255, expected, atol=1e-3)
 
 
-def test_blocks_hold_all_images(folder: Path) -> None:
-    """More images than a block holds come in several, and nothing lies behind them."""
-    everything = CIFAR10(folder=str(folder), classes=CIFAR_CLASSES)
-    assert everything.n_bags == 300
-    assert [len(everything.block(i)[0]) for i in range(3)] == [256, 44, 0]
+def test_other_files_are_refused(folder: Path) -> None:
+    """A file that is cut off, has an unknown label, or is not there."""
+    path = folder / "test_batch.bin"
+    records = np.fromfile(path, np.uint8)
+    for values in (records[:-1], np.full(3073, 10, np.uint8)):
+        values.tofile(path)
+        with pytest.raises(DataError, match="is not a file"):
+            cats_and_dogs(folder, "test")
+    path.unlink()
+    with pytest.raises(DataError, match="cannot be read"):
+        cats_and_dogs(folder, "test")

@@ -10,11 +10,17 @@ import pytest
 
 import bagbasis.jobs.commands.experiment
 from bagbasis import StoreError
-from bagbasis.jobs.experiments.kit import experiment as kit_experiment
-from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point
+from bagbasis.jobs.experiments.kit import (
+    Curves,
+    Experiment,
+    GroupedBars,
+    Images,
+    Measure,
+    Point,
+    experiment as kit_experiment,
+)
 from bagbasis.jobs.experiments.kit.frame import frame, select, summary
 from bagbasis.jobs.experiments.kit.machine import machine, versions
-from bagbasis.jobs.experiments.kit.plots import Curves, GroupedBars, Images
 from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
 from bagbasis.jobs.experiments.kit.timing import in_turn, timed_in_turn
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
