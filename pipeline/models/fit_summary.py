@@ -103,9 +103,8 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
     choice = report.get("choice")
     if choice is None or not choice["tried"]:
         return {}
-    best, others = _chosen(report), choice["tried"][1:]
-    means = [candidate for candidate in others if candidate["name"] == LINEAR_IN_MEANS]
-    rivals = "".join(f"; {LINEAR_IN_MEANS}: {_relative_error(rival)}" for rival in means)
+    best, means = chosen_of(report), linear_of(report)
+    rivals = f"; {LINEAR_IN_MEANS}: {_relative_error(means)}" if means else ""
     worries = {"warning": worry} if (worry := _no_better(best)) else {}
     return {
         "error": f"{times_constant(_relative_error(best))}{rivals}",
@@ -124,14 +123,20 @@ def error_in_words(report: Mapping[str, Any]) -> str | None:
     """Return the error of the chosen embedding by folds; None without a choice."""
     if not report.get("choice", {}).get("tried"):
         return None
-    error = _relative_error(_chosen(report))
+    error = _relative_error(chosen_of(report))
     return f"{BY_FOLDS.removesuffix(RELATIVE)} {times_constant(error)}"
 
 
-def _chosen(report: Mapping[str, Any]) -> Mapping[str, Any]:
+def chosen_of(report: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the chosen candidate with its error corrected for being the least of several."""
     best = report["choice"]["tried"][0]
     return {**best, "error": best["error"] + optimism_of(report)}
+
+
+def linear_of(report: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the candidate that is linear in means; None if it was not tried, or was chosen."""
+    others = report["choice"]["tried"][1:]
+    return next((judged for judged in others if judged["name"] == LINEAR_IN_MEANS), None)
 
 
 def _relative_error(candidate: Mapping[str, Any]) -> str:

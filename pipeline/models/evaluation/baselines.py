@@ -22,6 +22,7 @@ from ...execution.progress import Progress
 from ..bag_summaries import Summaries
 from ..base import DoubleBasis
 from ..errors import Errors
+from ..fit_summary import chosen_of, linear_of
 from ..fitted_model import (
     FittedEstimator,
     JudgedModel,
@@ -158,17 +159,23 @@ def judge_labelled(
     is_of_classes = isinstance(fitted.outcome, Classes)
     what = "error of the classes' probabilities" if is_of_classes else "error"
     kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
-    relative = score / constant + optimism_of(fitted.report)
+    n_fitted = fitted.report["n_bags_fitted"]
+    relative, means = score / constant + optimism_of(fitted.report), ridge.score / constant
+    choice, by_folds = fitted.report.get("choice", {}), model.alpha != "validation"
+    if by_folds and "errors" not in heads and choice.get("n_bags") == n_fitted and choice["tried"]:
+        # of the same bags and folds: what `summary` shows
+        relative = chosen_of(fitted.report)["error"]
+        linear = linear_of(fitted.report)
+        means = means if linear is None else linear["error"]
     comparison = {
-        "n": fitted.report["n_bags_fitted"],
+        "n": n_fitted,
         "measure": f"{what} by {kind}{RELATIVE}",
         "error": relative**0.5,
         "constant_error": 1.0,
-        "means_error": (ridge.score / constant) ** 0.5,
+        "means_error": means**0.5,
     }
-    tried = fitted.report.get("choice", {}).get("tried")
-    if tried and model.alpha != "validation":  # by the same folds
-        spread = root_spread(comparison["error"], tried[0]["standard_error"])
+    if by_folds and choice.get("tried"):  # by the same folds
+        spread = root_spread(comparison["error"], choice["tried"][0]["standard_error"])
         comparison |= {} if spread is None else {"standard_error": spread}
     return comparison, []
 
