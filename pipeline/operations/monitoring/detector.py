@@ -21,7 +21,7 @@ from ...core import (
 )
 from ...core.arrays import Floats
 from ...core.digits import rounded
-from ...core.errors import DataError, ModelError
+from ...core.errors import DataError, ModelError, warn
 from ...core.moved import today_names
 from ...core.sklearn_bases import BaseEstimator
 from ...data.bags.html import html_table
@@ -37,7 +37,7 @@ from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
 from .drift import conclusion
 from .random_buckets import RandomBuckets
 from .reference import Reference, read_reference, write_reference
-from .watched import StoredBags, Watched, WatchedRows, WatchedSource
+from .watched import ROWS_PER_READ, StoredBags, Watched, WatchedRows, WatchedSource
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -260,7 +260,7 @@ class DriftDetector(BaseEstimator):
         ----------
         new : as in `fit`
             New data, at least two rows or bags. A DataFrame needs the columns of the reference, in
-            any order.
+            any order. A warning names a column that was constant in the reference, and is not now.
 
         Returns
         -------
@@ -277,6 +277,8 @@ class DriftDetector(BaseEstimator):
         started, reference = perf_counter(), self._fitted()
         with kernel_threads():
             source = reference.watched.read(new, "new")
+            if isinstance(source, WatchedRows) and reference.watched.kind == "points":
+                _warn_of_constants(reference, source)
             sums, details = self._unit_sums(reference, source)
             if source.n_left_out:
                 details["bags_left_out_of_new"] = source.n_left_out
@@ -415,3 +417,26 @@ class DriftDetector(BaseEstimator):
         if reference is None:
             raise ModelError("the detector is not fitted; call fit(reference) first")
         return reference
+
+
+def _warn_of_constants(reference: Reference, new: WatchedRows) -> None:
+    """Warn of a column that is one value in the reference's rows, and another in new rows.
+
+    Such a column has no spread to be divided by, so that it depends on its unit of measurement
+    whether the test detects the change.
+    """
+    places = np.flatnonzero((reference.rows == reference.rows[0]).all(axis=0))
+    unit, values = reference.unit[places], reference.rows[0, places]
+    changed = np.zeros(len(places), dtype=np.int64)
+    for start in range(0, len(new) if len(places) else 0, ROWS_PER_READ):
+        block = new.block(slice(start, start + ROWS_PER_READ))[:, places]
+        changed += (block / unit != values).sum(axis=0)
+    if changed.any():
+        at = int(changed.argmax())
+        names = reference.watched.columns
+        name = repr(names[places[at]]) if names else str(places[at])
+        warn(
+            f"column {name} is {values[at] * unit[at]:g} in all rows of the reference, and another "
+            f"value in {changed[at]:,} of {len(new):,} new rows; the test may not detect this, "
+            "because a constant column has no spread: fit to a reference in which it differs"
+        )

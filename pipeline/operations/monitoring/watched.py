@@ -23,7 +23,7 @@ from ...hypotheses.samples.samples import as_sample_points, is_bags, resolve_emb
 from ...hypotheses.samples.thinning import as_bag_set, in_same_order
 from .random_buckets import RandomBuckets
 
-_ROWS_PER_READ = 8192  # converted at a time: 2 MiB of 32 columns
+ROWS_PER_READ = 8192  # converted at a time: 2 MiB of 32 columns
 BAGS_IN_MEMORY = 2**16  # bags whose embeddings are held: 134 MB of 256 numbers each
 
 
@@ -66,8 +66,8 @@ class WatchedRows:
         """Return the sums of features over buckets, (K, count + 1, 2 R), and the rows of each."""
         out = np.zeros((len(scales.kernels), assignment.count + 1, 2 * scales.n_frequencies))
         sizes = np.zeros(assignment.count + 1)
-        for start in range(0, len(self), _ROWS_PER_READ):
-            stop = min(start + _ROWS_PER_READ, len(self))
+        for start in range(0, len(self), ROWS_PER_READ):
+            stop = min(start + ROWS_PER_READ, len(self))
             buckets = assignment.buckets(np.arange(start, stop))
             scales.add(self.block(slice(start, stop)) / unit, buckets, out)
             sizes += np.bincount(buckets, minlength=assignment.count + 1)

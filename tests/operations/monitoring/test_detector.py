@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import warnings
 from pathlib import Path
 
 import astropy.units
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagbasisError, BagStore, ModelError, MomentsEmbedding
+from bagbasis import BagbasisError, BagbasisWarning, BagStore, ModelError, MomentsEmbedding
 from bagbasis.models.fitting.partials import read_arrays, write_arrays
 from bagbasis.operations import DriftDetector
 from bagbasis.operations.monitoring import detector, watched
@@ -314,3 +315,19 @@ def test_a_series_is_one_coordinate():
     series, array = pd.Series(rows), rows[:, None]
     p_value = DriftDetector().fit(array[:60]).test(array[60:]).p_value
     assert DriftDetector().fit(series[:60]).test(series[60:]).p_value == p_value
+
+
+def test_a_constant_column_that_changes_is_warned_of():
+    """By its name and in any order; its change of 1e-6 is none that the test sees."""
+    rng = np.random.default_rng(0)
+    old, new = (pd.DataFrame(rng.standard_normal((60, 2)), columns=["a", "b"]) for _ in range(2))
+    old["b"], new["b"] = 7.0, 7.0 + 1e-6
+    detector = DriftDetector(n_permutations=99).fit(old)
+    with pytest.warns(BagbasisWarning, match=r"column 'b' is 7 in all rows .* in 60 of 60 new"):
+        assert not detector.predict(new[["b", "a"]]).is_drift
+    with pytest.warns(BagbasisWarning, match=r"column 1 is 7 .* in 60 of 60 new"):
+        DriftDetector(n_permutations=99).fit(old.to_numpy()).predict(new.to_numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        detector.predict(new.assign(b=7.0))
+        DriftDetector(n_permutations=99).fit(new.assign(b=new["a"])).predict(new)
