@@ -34,7 +34,7 @@ COMPONENTS = [
     *hypotheses.INDEPENDENCE.own.values(),
     *hypotheses.FIT.own.values(),
     *registry.FORMATS.own.values(),
-    *datasets.DATASETS.own.values(),
+    *(kind for kind in datasets.DATASETS.own.values() if ".experiments." not in kind.__module__),
     bagbasis.DoubleBasisRegressor,
     bagbasis.DoubleBasisClassifier,
     bagbasis.TripleBasisRegressor,
