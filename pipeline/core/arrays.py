@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,19 @@ def missing_in(values: NDArray[Any]) -> Bools:
     elif kind == "O":
         missing = np.reshape([is_missing(value) for value in values.flat], values.shape)
     return missing
+
+
+def first_not_a_number(array: NDArray[Any], row: str, column: str) -> str:
+    """Return the first value of an array of objects that is not a number, with its place.
+
+    It is text in brackets for the end of a message, in which ``row`` and ``column`` name the axes;
+    empty if all are numbers.
+    """
+    for place, value in np.ndenumerate(array) if array.dtype.kind == "O" and array.ndim else ():
+        if not isinstance(value, Number):
+            at = f", {column} {place[1]}" if array.ndim > 1 and array.shape[1] > 1 else ""
+            return f" ({row} {place[0]}{at}: {shown(value)})"
+    return ""
 
 
 def by_precision(array: NDArray[Any]) -> EitherPrecision:

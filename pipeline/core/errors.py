@@ -430,6 +430,18 @@ def one_warning_each() -> Iterator[None]:
     if _gathered.get() is not None:
         yield
         return
+    messages: list[str] = []
+    try:
+        with gathering_warnings(messages):
+            yield
+    finally:
+        for message in messages:
+            warn(message)
+
+
+@contextmanager
+def gathering_warnings(messages: list[str]) -> Iterator[None]:
+    """Add the warnings of a block to ``messages`` at its end, one of each kind; issue none."""
     gathered: dict[object, list[str]] = {}
     token = _gathered.set(gathered)
     try:
@@ -438,7 +450,8 @@ def one_warning_each() -> Iterator[None]:
         _gathered.reset(token)
         for first, *others in gathered.values():
             n = len(others)
-            warn(f"{first} (and {n} more such {plural('warning', n)})" if others else first)
+            rest = f" (and {n} more such {plural('warning', n)})" if others else ""
+            messages.append(f"{first}{rest}")
 
 
 def warn_caller(warning: Warning) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import DoubleBasisRegressor, ModelError, MomentsEmbedding
+from bagbasis import BagbasisWarning, DoubleBasisRegressor, ModelError, MomentsEmbedding
 from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.requests import response
 from tests.jobs.serving import Served, answer_request
@@ -49,6 +49,20 @@ def test_columns_are_put_in_the_models_order(ask, served, key):
     as_fitted = ask(served, **{key: bags})
     assert ask(served, columns=["pulse", "pressure"], **{key: bags}) == as_fitted
     assert ask(served, **{key: turned}, columns=["pressure", "pulse"]) == as_fitted
+
+
+def test_an_answer_has_the_warnings_of_a_prediction(ask, served):
+    """Bags that `predict` warns of are told to the client, who does not read the server's log."""
+    bag = (1e6 * BAGS[0]).tolist()
+    with pytest.warns(BagbasisWarning, match="9 of 9 points outside the box"):
+        prediction = served.model.predict([np.array(bag)])
+    answer = ask(served, bags=[BAGS[0].tolist(), bag])
+    assert [list(answer), answer["predictions"][1]] == [
+        ["model", "predictions", "warnings"],
+        *prediction,
+    ]
+    assert "bag 1: 9 of 9" in answer["warnings"][0]
+    assert "warnings" not in ask(served, bag=BAGS[1].tolist())
 
 
 def test_other_columns_are_refused(ask, served):

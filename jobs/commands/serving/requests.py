@@ -11,8 +11,9 @@ import numpy as np
 
 from bagbasis import Bags
 from bagbasis.core.compiling import compiling_at_once
-from bagbasis.core.errors import BagbasisError, shown
+from bagbasis.core.errors import BagbasisError, gathering_warnings, shown
 from bagbasis.data.bags.coordinates import checked_names
+from bagbasis.models.predictions.outside import warning_of_outside
 
 from ...files import plain
 
@@ -78,7 +79,10 @@ def answer_request(
         The answer would hold more than `max_values` numbers.
     """
     text = body.decode(json.detect_encoding(body))
-    asked = _DECODER.decode(text)
+    try:
+        asked = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the body is not JSON: {error}") from None
     names = asked.pop(BODY_COLUMNS, None) if isinstance(asked, dict) else None
     if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
         raise ValueError(f"the body is {shown(asked)}; expected {EXPECTED}")
@@ -98,6 +102,8 @@ def answer_request(
 def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict[str, Any]:
     """Return the answer to bags whose coordinates have these names, or None.
 
+    It has "warnings" where there are any, as of bags with many points outside the box.
+
     Raises
     ------
     ValueError
@@ -111,7 +117,9 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
             f"the answer to {len(bags):,} bags would hold {len(bags) * served.n_values:,} numbers; "
             f"send at most {max(1, _MAX_VALUES // served.n_values):,} bags at a time"
         )
-    with np.errstate(all="ignore"):  # what overflows is refused below
+    warnings: list[str] = []
+    # what overflows is refused below
+    with np.errstate(all="ignore"), gathering_warnings(warnings), warning_of_outside(bags):
         arrays: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
     for key in ("predictions", "probabilities"):
         values = np.asarray(arrays.get(key, 0))
@@ -124,7 +132,7 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
     rows = {key: array[0] if is_single else array for key, array in arrays.items()}
     if is_single:
         rows["prediction"] = rows.pop("predictions")
-    return {"model": served.name, **plain(rows)}
+    return {"model": served.name, **plain(rows), **({"warnings": warnings} if warnings else {})}
 
 
 def warm(model: JobModel) -> int:

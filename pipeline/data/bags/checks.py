@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Integers, as_array
+from ...core.arrays import Integers, as_array, first_not_a_number
 from ...core.errors import DataError, shown
 from .frames import numbers_of_frame
 from .precision import check_array_apart
 
+_TABLES = "give pandas.DataFrame(bag), whose columns are the coordinates"
 _ROWS = (np.ndarray, list, tuple)  # rows of an array of objects
 
 IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
@@ -81,7 +82,8 @@ def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
     if bag.ndim == 1:
         bag = bag[:, None]
     if bag.ndim != 2 or bag.shape[1] == 0:
-        raise DataError(f"{name} has shape {bag.shape}; expected (n_points, n_dims)")
+        hint = f"; {_TABLES}" if isinstance(array, Mapping) else ""
+        raise DataError(f"{name} has shape {bag.shape}; expected (n_points, n_dims){hint}")
     if len(bag) == 0 and not empty:
         raise DataError(f"{name} is empty; a bag needs at least one point, so leave it out")
     return bag.astype(_float_dtype(bag, name), copy=False)
@@ -91,12 +93,12 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
     if array.dtype in (np.float32, np.float64):
         return array.dtype
     if array.dtype.names:
-        raise DataError(
-            f"{name} has the fields {shown(list(array.dtype.names))}; give pandas.DataFrame(bag), "
-            "whose columns are the coordinates"
-        )
+        raise DataError(f"{name} has the fields {shown(list(array.dtype.names))}; {_TABLES}")
     if array.dtype.kind not in "biuf":
-        raise DataError(f"{name} has dtype {array.dtype}; expected real numbers")
+        first = first_not_a_number(array, "row", "coordinate")
+        is_of_records = array.dtype.kind == "O" and isinstance(array.flat[0], Mapping)
+        hint = f"; {_TABLES}" if is_of_records else ""
+        raise DataError(f"{name} has dtype {array.dtype}; expected real numbers{first}{hint}")
     return np.dtype(np.float64)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral, Number
+from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Floats, as_array, has_texts, is_missing
+from ...core.arrays import Floats, as_array, first_not_a_number, has_texts, is_missing
 from ...core.errors import DataError, shown, warn
 from ..bags.alignment import has_index, in_order_of, indexed, with_id_columns_as_index
 from ..bags.ids import EXACT, BagIds, alike, folded
@@ -177,16 +177,9 @@ def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers")
                 return array.astype(np.float64)
         except (TypeError, ValueError):
             pass
-    raise DataError(f"{what} has dtype {array.dtype}; {advice}{_first_other(array)}")
-
-
-def _first_other(array: NDArray[Any]) -> str:
-    """Return the first label of an array of objects that is not a number, with its place."""
-    for place, label in np.ndenumerate(array) if array.dtype.kind == "O" and array.ndim else ():
-        if not isinstance(label, Number):
-            column = f", column {place[1]}" if array.ndim > 1 else ""
-            return f" (bag {place[0]}{column}: {shown(label)})"
-    return ""
+    raise DataError(
+        f"{what} has dtype {array.dtype}; {advice}{first_not_a_number(array, 'bag', 'column')}"
+    )
 
 
 def warn_of_blank(labels: NDArray[Any], what: str, classes: Sequence[str] = ()) -> None:
