@@ -100,9 +100,10 @@ def read_sample(problem: Problem) -> LabelledSample:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
     joined, encoded = concatenate(bags), np.concatenate(labels)
     joined = Bags.trusted(joined.points, joined.offsets)  # without ids and names
-    order = order_by_content(joined.means)
+    means = joined.means
+    order = order_by_content(means)
     joined, encoded, at = take_rows(joined, order), encoded[order], np.concatenate(index)[order]
-    copies = copies_among(joined.sizes, joined.means, encoded)
+    copies = copies_among(joined.sizes, means[order], encoded)
     rows, grouped = fold_rows(problem, at, encoded, copies)
     named = Bags.trusted(joined.points, joined.offsets, names=source.coordinate_names)
     return LabelledSample(named, rows.of_components(), grouped, len(places), at)
