@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import xxhash
 
-from ..core.arrays import Floats
+from ..core.arrays import Floats, Integers
 from ..core.constraints import brief
 from ..core.errors import ModelError, ParameterError, shown
 from ..data.bags.bags import Bags
@@ -294,9 +294,10 @@ def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[
 def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     """Whether the model was fitted to these data: to this store, or to bags with these points.
 
-    A copy of the store is known by its checksums, also after bags were appended to it if it has no
-    other changes and at most `MAX_POINTS_COMPARED` points were fitted. False for bags in memory if
-    an earlier version fitted the model without a holdout, or a later one has another hash.
+    A copy of the store is known by its checksums. A copy to which bags were appended, or whose
+    coordinates have another order, is known if it has no other changes and at most
+    `MAX_POINTS_COMPARED` points were fitted. False for bags in memory if an earlier version fitted
+    the model without a holdout, or a later one has another hash.
     """
     digest = model.report.get(DIGEST)
     if data.url is not None:
@@ -304,7 +305,7 @@ def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
         if is_same_place(data.url, model.report.get("data_url")):
             return True
         return digest is not None and (
-            digest == _digest_of_store(store) or _begins_with_fitted(store, digest)
+            digest == _digest_of_store(store) or _begins_with_fitted(store, model.report)
         )
     if digest is None or not isinstance(data, LabelledBags) or not isinstance(data.data, Bags):
         return False
@@ -335,25 +336,46 @@ def _digest_of_store(store: BagStore) -> dict[str, Any] | None:
 
 
 def _digest_of_rows(
-    store: BagStore, crcs: Sequence[int | None], n_bags: int, n_points: int
+    store: BagStore,
+    crcs: Sequence[int | None],
+    n_bags: int,
+    n_points: int,
+    order: Integers | None = None,
 ) -> dict[str, Any]:
-    """Return counts of a store's first bags, and a hash of the checksums of their rows."""
+    """Return counts of a store's first bags, and a hash of the checksums of their rows.
+
+    ``order`` are the positions of the coordinates whose checksum is given; None: all in order.
+    """
     scale = store.box.bounds if store.meta.fractions else None  # the points are fractions of it
+    if scale is not None and order is not None:
+        scale = [scale[j] for j in order.tolist()]
     text = json.dumps([*crcs, store.n_dims, scale])
     digest = xxhash.xxh3_128(text.encode()).hexdigest()
     return {"n_bags": n_bags, "n_points": n_points, STORED: digest}
 
 
-def _begins_with_fitted(store: BagStore, digest: Mapping[str, Any]) -> bool:
-    """Whether the first bags of a store are those of a digest: a copy to which bags were added."""
+def _begins_with_fitted(store: BagStore, report: Mapping[str, Any]) -> bool:
+    """Whether the first bags of a store are the fitted ones.
+
+    Bags were then added to a copy, or its coordinates have another order.
+    """
+    digest, names, fitted = report[DIGEST], store.coordinate_names, names_fitted(report)
     n_bags, n_points = digest["n_bags"], digest["n_points"]
-    if STORED not in digest or not n_bags < store.n_bags or store.meta.n_changes:
+    if STORED not in digest or n_bags > store.n_bags or store.meta.n_changes:
+        return False
+    if names and fitted and {*names} != {*fitted}:
+        return False
+    order = order_of(names, fitted, store.url, MODEL_FITTED_ON, ModelError)
+    if order is None and n_bags == store.n_bags:
         return False
     end = OFFSETS.leading + n_bags
     if n_points > MAX_POINTS_COMPARED or store.read_stored(OFFSETS, end - 1, end)[0] != n_points:
         return False
-    crcs = [checksum_of_first(store, array, n) for array, n in ((OFFSETS, end), (POINTS, n_points))]
-    return _digest_of_rows(store, crcs, n_bags, n_points) == digest
+    crcs = [
+        checksum_of_first(store, OFFSETS, end),
+        checksum_of_first(store, POINTS, n_points, order),
+    ]
+    return _digest_of_rows(store, crcs, n_bags, n_points, order) == digest
 
 
 def digest_of_bags(bags: LabelledBags, algorithm: str = HASH) -> str:

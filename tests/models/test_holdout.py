@@ -6,6 +6,7 @@ import datetime
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bagbasis import (
@@ -22,6 +23,7 @@ from bagbasis import (
     merge_stores,
 )
 from bagbasis.data.labelled.holdout import Holdout
+from bagbasis.ingest import ingest_frame
 from bagbasis.models import Search, judge_fit, tune
 from tests.oracles.labelled import LabelledBags, labelled_bags
 from tests.oracles.planned import planned, posed
@@ -227,6 +229,26 @@ def test_a_copy_of_the_store_is_judged_as_the_store(store, tmp_path, monkeypatch
         evaluate(whole, grown)
     monkeypatch.setattr("bagbasis.models.fitted_model.MAX_POINTS_COMPARED", 1)
     assert evaluate(model, grown).subset == "all"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint16"])
+def test_a_store_with_the_coordinates_in_another_order_is_a_copy(tmp_path, dtype):
+    """Whether or not bags were added to it; other points are not a copy."""
+
+    points = np.concatenate([bag.clip(-4, 4) for bag in BAGS[:61]])
+    bag = np.repeat(np.arange(61), [len(bag) for bag in BAGS[:61]])
+    frame = pd.DataFrame({"id": bag, "a": points[:, 0], "b": points[:, 1], "y": Y[bag]})
+
+    def made(name, names, change=0.0, n=60):
+        box = [{"a": (-4.0, 4.0), "b": (-5.0, 5.0)}[column] for column in names]
+        rows = frame.assign(a=frame.a + change * (bag == 59))[bag < n]
+        options = {"coordinates": [*names], "targets": ["y"], "box": box, "dtype": dtype}
+        return ingest_frame(rows, tmp_path / name, id_column="id", **options)
+
+    model = small(0.01).fit(made("s", "ab"), holdout=0.25)
+    assert evaluate(model, made("copy", "ba")).subset == "holdout"
+    assert evaluate(model, made("grown", "ba", n=61)).subset == "holdout"
+    assert evaluate(model, made("other", "ba", change=0.1)).subset == "all"
 
 
 def test_a_store_of_other_points_in_bags_of_the_same_sizes_is_no_copy(store, tmp_path):

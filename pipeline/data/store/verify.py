@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...core.annotations import Progress
+from ...core.arrays import Integers
 from ...core.errors import StoreError
 from ..bags.ids import comparable
 from ..bags.packed_points import PACKED, decode
@@ -58,12 +59,17 @@ def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
     rows.check()
 
 
-def checksum_of_first(store: Snapshot, array: StoreArray, n_rows: int) -> int:
-    """Return the checksum of the first rows of an array, which are read object by object."""
+def checksum_of_first(
+    store: Snapshot, array: StoreArray, n_rows: int, columns: Integers | None = None
+) -> int:
+    """Return the checksum of the first rows of an array, which are read object by object.
+
+    ``columns`` are the positions of the columns of the rows; None: all in order.
+    """
     checksum, step = 0, shard_rows(store.array(array))
     for start in range(0, n_rows, step):
         rows = store.read_stored(array, start, min(n_rows, start + step))
-        checksum = checksum_of_rows(rows, checksum)
+        checksum = checksum_of_rows(rows if columns is None else rows[:, columns], checksum)
     return checksum
 
 
