@@ -47,9 +47,28 @@ def test_numbers_in_memory_are_no_classes(kind):
         classifier().fit(BAGS, y)
     with pytest.raises(DataError, match=r"12 distinct values that are not all whole.*or text"):
         classifier().fit(BAGS[:12], Y[:12].astype(kind))
-    texts = [f"{value:.3f}" for value in Y[:12]]
-    assert len(classifier().fit(BAGS[:12], texts).classes_) == len(set(texts))
     assert classifier().fit(BAGS, CODES.astype(kind)).classes_.tolist() == [0, 1, 2]
+
+
+def test_fewer_than_two_bags_per_class_are_warned_of(tmp_path, warned):
+    """As amounts with a unit, dates and ids have; two bags per class are not warned about."""
+    texts = [f"{value:.3f} kg" for value in Y[:12]]
+    few = r"y has 12 classes in 12 labelled bags, such as '.* kg'.*DoubleBasisRegressor"
+    with pytest.warns(BagbasisWarning, match=few):
+        model = classifier().fit(BAGS[:12], texts)
+    assert len(model.classes_) == len(set(texts))
+    store = stored(
+        tmp_path / "s.zarr",
+        BAGS[:12],
+        {"mass": texts},
+        ["mass"],
+        class_names={"mass": sorted(texts)},
+    )
+    with pytest.warns(BagbasisWarning, match=few.replace("y has", "'mass' has")):
+        classifier().fit(store)
+    classifier().fit(BAGS[:12], [None, None, *texts[:5], *texts[:5]])
+    classifier().fit(BAGS[:4], list("abcd"))
+    assert not warned.text
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.0, "gcv", "validation"])

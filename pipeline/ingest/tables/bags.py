@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 from ...data.bags.bags import AnyRagged, Bags, offsets_of
+from ...data.bags.ids import folded
 from ...data.bags.responses import Responses
 from .surveys import CheckedTable
 from .values import MEDIAN, Columns
@@ -95,10 +96,15 @@ class SortedRows:
 
 @dataclass
 class UnknownIds:
-    """Treatment of ids of the other tables that no point has, and the number of ids left out."""
+    """Treatment of ids of the other tables that no point has, and the number of ids left out.
+
+    ``alike`` is the first id left out that differs from an id of the points only in how it is
+    written, and that id.
+    """
 
     are_skipped: bool = False
     count: int = 0
+    alike: tuple[str, str] | None = None
 
 
 def join_tables(
@@ -255,14 +261,34 @@ def _positions(
     if is_unknown.any() and not unknown.are_skipped:
         at = int(np.argmax(is_unknown))
         place = table.place_of(rows["row"][at].as_py())
+        pair = _alike(ids[at : at + 1], bags.ids)
+        remedy = "remove the row, add the bag's points, or set unknown_ids to skip"
+        if pair:
+            remedy = (
+                f"the points have {pair[1]!r}: write both alike if they are one bag, or {remedy}"
+            )
         raise DataError(
             f"{place}: id {_plain(ids[at])!r} of the {what} table is unknown: no point has it; "
-            "remove the row, add the bag's points, or set unknown_ids to skip"
+            f"{remedy}"
         )
     if not is_unknown.any():
         return rows, positions
     unknown.count += len(np.unique(ids[is_unknown]))
+    unknown.alike = unknown.alike or _alike(ids[is_unknown], bags.ids)
     return rows.filter(pa.array(~is_unknown)), positions[~is_unknown]
+
+
+def _alike(unknown: NDArray[Any], known: NDArray[Any]) -> tuple[str, str] | None:
+    """Return the first unknown id that is written unlike a known one, and the known id.
+
+    None for numbers, and where the bags of one batch have no such id.
+    Blanks, case, the code of letters and the zeros of a number count as ways of writing.
+    """
+    if known.dtype.kind != "O":
+        return None
+    by_fold = {folded(name).casefold(): name for name in known.tolist()}
+    pairs = ((name, by_fold.get(folded(name).casefold())) for name in unknown.tolist())
+    return next(((name, other) for name, other in pairs if other is not None), None)
 
 
 def _plain(value: object) -> object:

@@ -184,6 +184,12 @@ class TablePasses:
                     session.write(batch.bags, targets, batch.ids, responses=batch.responses)
                 progress(done, self._thirds.total)
             tally.ids_without_points += unknown.count
+            if unknown.alike:
+                logger.warning(
+                    "id %r was skipped, as no point has it, but the points have %r: write both "
+                    "alike if they are one bag",
+                    *unknown.alike,
+                )
 
     def _leave_out(
         self, batch: JoinedRows, session: AppendSession, skip_known: bool, tally: Tally

@@ -40,6 +40,7 @@ from .training_labels import (
     distinct_labels,
     n_targets_of,
     refuse_numbers,
+    warn_of_many_classes,
 )
 
 if TYPE_CHECKING:
@@ -104,13 +105,15 @@ class Classes(Outcome):
             assert isinstance(source.labels, Targets)
             source = replace(source, labels=replace(source.labels, names=own))
         source = take_range(source, bags)
-        codes = distinct_labels(source)
+        codes, n_labelled = distinct_labels(source)
         refuse_numbers(source, codes)
         classes = codes == 1 if has_booleans else as_integers(codes) if names is None else names
         stored = source.class_names.get(source.target_names[0]) if source.target_names else None
         named = () if stored is None else tuple(stored[int(code)] for code in codes)
         texts = tuple(map(str, names)) if names is not None else named
-        warn_of_alike_names(texts, repr(source.target_names[0]) if named else "y")
+        what = repr(source.target_names[0]) if named else "y"
+        warn_of_alike_names(texts, what)
+        warn_of_many_classes(named or classes.tolist(), n_labelled, what)
         return source, cls(tuple(classes.tolist()), source.target_names, named)
 
     @override

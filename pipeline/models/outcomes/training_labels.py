@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Floats, is_missing
-from ...core.errors import DataError
+from ...core.errors import DataError, shown, warn
 from ...data.bags.ids import EXACT
 from ...data.labelled.inputs import check_numbers
 from ...data.labelled.labelled import LabelledBags
@@ -16,6 +17,7 @@ from ...data.labelled.labels import Targets
 from ...data.store.targets import check_integers, warn_of_blank
 
 MAX_CLASSES = 10_000  # more distinct labels are treated as real numbers
+_FEW_CLASSES = 4  # up to as many classes, bags with a class of their own are not warned about
 _MAX_NUMBERS = 20  # more distinct whole numbers of a store are not classes, unless it names them
 
 
@@ -112,16 +114,37 @@ def _numeric(labels: NDArray[Any]) -> Floats:
         ) from error
 
 
-def distinct_labels(source: LabelledBags) -> Floats:
-    """Return the distinct labels, sorted."""
-    distinct = np.empty(0)
+def distinct_labels(source: LabelledBags) -> tuple[Floats, int]:
+    """Return the distinct labels, sorted, and the number of labelled bags."""
+    distinct, n_bags = np.empty(0), 0
     for _, _, labels in source.label_blocks():
+        n_bags += len(labels)
         distinct = np.union1d(distinct, labels.astype(np.float64)[:, 0])
         if len(distinct) > MAX_CLASSES:
             raise DataError(f"more than {MAX_CLASSES} classes: is the target a real number?")
     if len(distinct) < 2:
         raise DataError(f"a classifier needs two classes, the labels have {len(distinct)}")
-    return distinct
+    return distinct, n_bags
+
+
+def warn_of_many_classes(names: Sequence[Any], n_bags: int, what: str) -> None:
+    """Warn about labels with fewer than two bags per class, as ids, amounts and dates have.
+
+    Parameters
+    ----------
+    names : sequence
+        Classes.
+    n_bags : int
+        Number of labelled bags.
+    what : str
+        Name of the labels in the warning.
+    """
+    if len(names) > _FEW_CLASSES and n_bags < 2 * len(names):
+        warn(
+            f"{what} has {len(names)} classes in {n_bags} labelled bags, such as "
+            f"{shown(names[0])}: fewer than two bags per class are too few to learn from; if the "
+            "labels are amounts or dates, write them as numbers and use DoubleBasisRegressor"
+        )
 
 
 def as_integers(codes: Floats) -> NDArray[Any]:

@@ -225,6 +225,28 @@ def test_ids_that_no_point_has_are_skipped(table, place, caplog):
     assert values[:, 0].tolist() == [1, 2, 4]
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("7", "007"), ("1.0", "1"), ("a", "A "), ("b", "b"), ("x", "y")]
+)
+def test_an_unknown_id_names_the_id_that_is_written_alike(place, caplog, ours, theirs):
+    """Labels are not lost in silence where two tables write one id in two ways."""
+    points = pd.DataFrame({"id": ["0x", ours, "zz"], "a": [1.0, 2.0, 3.0], "b": [1.0, 3.0, 2.0]})
+    labels = pd.DataFrame({"id": ["0x", theirs], "y": [1.0, 2.0]})
+    options = {"id_column": "id", "coordinates": ["a", "b"], "targets": ["y"]}
+    if ours == theirs:
+        ingest_frame(points, place, target_table=labels, **options)
+        assert "alike" not in caplog.text
+        return
+    pair = rf"no point has it; the points have {ours!r}: write both alike"
+    with pytest.raises(DataError) as refused:
+        ingest_frame(points, place, target_table=labels, **options)
+    with caplog.at_level(logging.WARNING):
+        ingest_frame(points, place, target_table=labels, unknown_ids="skip", **options)
+    are_alike = (ours, theirs) != ("x", "y")
+    assert (pair in str(refused.value)) == are_alike
+    assert (f"id {theirs!r} was skipped" in caplog.text) == are_alike
+
+
 @pytest.mark.long
 def test_ids_of_bags_are_not_repeated_where_others_are_skipped(place):
     """All other ids may be unknown; a tally counts them."""
