@@ -7,6 +7,7 @@ other files decide.
 from __future__ import annotations
 
 import logging
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,9 @@ logger = logging.getLogger(__name__)
 COORDINATES_PER_SURVEY = 1_024  # coordinates that one query surveys
 N_HASHED = 8  # coordinates by whose values rows of wider tables are sampled
 SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a shuffle are made
+# a number with a sign, a comparison or a unit, which is the group
+_AMOUNT = re.compile(r"[<>≤≥~≈]?\s*[-+−]?\s*\d+(?:[.,]\d+)?\s*([^\W\d_][^\d\s]*|)")
+_FEW_CLASSES = 4  # up to as many amounts, such as 6 h and 24 h, are taken for classes
 _MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
 SortedLabels = dict[str, set[str]]  # the texts of each target
@@ -356,6 +360,14 @@ def sort_labels(name: str, parts: Iterable[set[str]], types: Mapping[str, str]) 
             f"target {name!r} is text such as {min(labels)!r}, which looks like a number; if it is "
             "one, write it without signs, or name decimal_separator or thousands in read; if it is "
             f"a class, set target_types: {{{name}: class}}"
+        )
+    units = {match[1] if (match := _AMOUNT.fullmatch(label)) else None for label in labels}
+    if len(labels) > _FEW_CLASSES and name not in types and len(units) == 1 and None not in units:
+        logger.warning(
+            "target %r is text such as %r, which looks like an amount, and is read as %d classes; "
+            "if it is a number, write it without its unit and signs, or set target_types: "
+            "{%s: class} if it is a class",
+            *(name, min(labels), len(labels), name),
         )
     if len(labels) > _MAX_CLASSES:
         raise DataError(

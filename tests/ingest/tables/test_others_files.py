@@ -259,6 +259,35 @@ def test_the_line_of_the_separator_that_excel_writes(line, delim, message, tmp_p
     assert ingest_tables(path, tmp_path / "s", read=read, **arguments).n_bags == 2
 
 
+AMOUNTS = {
+    "{} kg": True,
+    "<{}": True,
+    "\N{MINUS SIGN}{}": True,
+    "1.{}mg": True,
+    "{0} {0}": False,
+    "v{}": False,
+}
+
+
+@pytest.mark.parametrize(("text", "is_amount"), AMOUNTS.items(), ids=AMOUNTS)
+def test_amounts_that_are_read_as_classes_are_warned_of(text, is_amount, tmp_path, caplog):
+    """Unless they are declared, few, or of several units."""
+    path = tmp_path / "t.csv"
+    rows = [f"{i},{i * i},{text.format(i)}" for i in range(1, 7)]
+    arguments = {"id_column": "p", "coordinates": ["x"], "targets": ["m"], "overwrite": True}
+
+    def warns(*lines, **options):
+        caplog.clear()
+        path.write_text("\n".join(["p,x,m", *lines]), encoding="utf-8")
+        ingest_tables(path, tmp_path / "s", **arguments, **options)
+        return "looks like an amount, and is read as 6 classes" in caplog.text
+
+    assert warns(*rows) == is_amount
+    assert not warns(*rows, target_types={"m": "class"})
+    assert not warns(*rows[:4])
+    assert not warns(*rows[:5], "6,36,unknown")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("value", ["007", "00"])
 def test_numerals_that_begin_with_zeros_are_told_of(value, tmp_path, caplog):
