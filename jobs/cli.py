@@ -36,7 +36,7 @@ from .shell import (
     packaged_config,
 )
 
-YAML = (".yaml", ".yml")
+YAML = (".yaml", ".yml", ".json")  # JSON is YAML, too
 HELP_ALL = "bagbasis.help_all"
 _Rows = list[tuple[str, str]]
 DEBUG = "Show tracebacks and the library's log."

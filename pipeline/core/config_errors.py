@@ -110,9 +110,8 @@ def _missing_keys(schema: Schema, error: ValidationError) -> dict[str, str]:
         if detail["type"] == "missing":
             keys, node, _ = _locate(schema, detail["loc"])
             key = ".".join(keys)
-            missing[key] = repr(key) + (
-                f" ({node['description']})" if "description" in node else ""
-            )
+            words = node.get("description", "").replace("``", "")  # marks of code in docstrings
+            missing[key] = repr(key) + (f" ({words})" if words else "")
     return missing
 
 

@@ -301,10 +301,15 @@ def test_interrupts_are_put_back():
     assert signal.set_wakeup_fd(-1) == -1
 
 
-def test_local_directory_is_not_taken_for_a_config(tmp_path, monkeypatch):
-    """A dataset's name, a URL and a YAML file are told apart by their ending."""
+@pytest.mark.parametrize("ending", ["yml", "json"])
+def test_local_directory_is_not_taken_for_a_config(tmp_path, monkeypatch, ending):
+    """A dataset's name, a URL and a config of YAML or JSON are told apart by their ending."""
     monkeypatch.chdir(tmp_path)
-    Path("job.yml").write_text("dataset: digits\nurl: digits.zarr\nn_bags: 12\n")
-    done("generate", "job.yml")
+    job = f"job.{ending}"
+    Path(job).write_text('{"dataset": "digits", "url": "digits.zarr", "n_bags": 12}')
+    done("generate", job)
+    Path(job).write_text("{}")
+    assert f"{job}: missing keys 'data_url' (" in refused(2, "fit", job)
+    assert "``" not in refused(2, "ingest", job)
     assert "12" in done("info", "digits.zarr")
     done("verify", "digits.zarr")

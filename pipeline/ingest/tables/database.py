@@ -15,7 +15,7 @@ from ...core.errors import DataError, StoreError, refuse_exhaustion
 from ...execution.memory import available_memory
 from ...execution.worker_threads import worker_cores
 from .bytes import DuckFiles
-from .reading import OTHER_ENCODING
+from .reading import MIXED_LINE_ENDS, OTHER_ENCODING
 from .values import LOCKED
 
 QueryReport = Callable[[float], None]  # the fraction of a query that is done
@@ -113,6 +113,8 @@ class Database:
             # DuckDB's message about a damaged Parquet file lacks the name of the file
             paths = re.findall(rf"{DuckFiles.protocol}://[^\s']+", f"{error} {query}")
             hint = OTHER_ENCODING if "not utf-8" in str(error) else ""
+            if "state machine" in str(error):  # what DuckDB says of them
+                hint = MIXED_LINE_ENDS
             file = DuckFiles.url_of(paths[0])
             raise DataError(f"{file}: cannot be read ({reason}){hint}") from error
 

@@ -17,6 +17,9 @@ from ...core.errors import ParameterError, closest
 DELIMITERS = (",", ";", "\t", "|")  # the first by which the header has most of the columns
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 OTHER_ENCODING = "; give its encoding: read: {encoding: latin-1}, or utf-16"
+MIXED_LINE_ENDS = (
+    "; if lines end in two ways, as \\n and \\r\\n, end all alike, as dos2unix and unix2dos do"
+)
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\x28\xb5\x2f\xfd")  # gzip, zip, bzip2, zstd
 UNPACK = "; it is compressed: unpack it, or give a file of gzip the ending .csv.gz"
 # Unquoted cells of CSV that have no value.

@@ -170,6 +170,10 @@ def no_column(file: str, name: str, names: Sequence[str], where: str = "") -> Da
         return DataError(f"{file}: the file has no columns, not even a header; leave it out")
     hint = closest(name, names)
     others = "" if hint else OF_ALL_FILES
+    if names[0].lstrip()[:1] in ("#", "%"):
+        others += (
+            f"; if its first lines are comments, set read: {{comment: '{names[0].lstrip()[0]}'}}"
+        )
     return DataError(f"{file}: no column {name!r}{hint}{where}; there are {list(names)}{others}")
 
 

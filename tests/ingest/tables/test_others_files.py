@@ -259,6 +259,24 @@ def test_the_line_of_the_separator_that_excel_writes(line, delim, message, tmp_p
     assert ingest_tables(path, tmp_path / "s", read=read, **arguments).n_bags == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "read"),
+    [
+        ("# of 2026\np,x\n1,2\n# moved\n2,3\n", r"set read: \{comment: '#'\}", {"comment": "#"}),
+        ("p,x\r\n1,2\r\n2,3\n3,4\n", "lines end in two ways", None),
+    ],
+)
+def test_comments_and_mixed_line_ends_are_named(text, message, read, tmp_path):
+    """The message says how the file can be read."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    arguments = {"id_column": "p", "coordinates": ["x"]}
+    with pytest.raises(DataError, match=message):
+        ingest_tables(path, tmp_path / "s", **arguments)
+    path.write_bytes(text.replace("\r", "").encode())
+    ingest_tables(path, tmp_path / "s", read=read, **arguments)
+
+
 AMOUNTS = {
     "{} kg": True,
     "<{}": True,
