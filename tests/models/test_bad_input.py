@@ -239,3 +239,14 @@ def test_features_of_mismatched_parts(store, tmp_path):
     second = RandomFourierFeatures(n_features=8).fit(np.random.default_rng(0).random((9, 5)))
     with pytest.raises(DataError, match="9 coefficients, the random features were fitted for 5"):
         features(store, embedding, second)
+
+
+def test_pairs_of_an_event_and_a_time_are_not_two_targets():
+    """As a structured array is refused; an array with a column per target is fitted."""
+    pairs = [(bool(time > 0), float(time)) for time in Y]
+    with pytest.raises(DataError, match="a flag next to numbers; give the numbers alone"):
+        small().fit(BAGS, pairs)
+    records = np.array(pairs, dtype=[("event", bool), ("time", float)])
+    with pytest.raises(DataError, match="y has the fields"):
+        small().fit(BAGS, records)
+    assert small().fit(BAGS, np.array(pairs, dtype=float)).predict(BAGS).shape == (30, 2)

@@ -127,8 +127,17 @@ def as_targets(y: LabelsLike) -> NDArray[Any]:
     Raises
     ------
     DataError
-        If responses are given instead of targets, or lists do not form an array.
+        If responses are given instead of targets, lists do not form an array, or tuples hold a flag
+        next to numbers.
     """
+    first = y[0] if isinstance(y, (list, tuple)) and len(y) else None
+    flags = {isinstance(value, (bool, np.bool_)) for value in first} if type(first) is tuple else ()
+    if len(flags) > 1:  # records of survival times, which would be fitted as two targets
+        raise DataError(
+            f"y has rows such as {shown(first)}, a flag next to numbers; give the numbers alone, "
+            "and leave out bags whose time to an event is censored, or give an array of numbers "
+            "with one column per target"
+        )
     try:
         if not isinstance(y, Ragged):
             values = as_array("y", y)  # type: ignore[arg-type]  # refuses others

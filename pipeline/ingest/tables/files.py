@@ -59,6 +59,7 @@ FLOATS = ("halffloat", "float", "double")
 _NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
 UUID = "extension<arrow.uuid>"
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # of durations
+_MOMENTS = ("date", "time", "duration")  # beginnings of Arrow's names of times and durations
 TEXTS = ("string", "large_string", "string_view")
 
 
@@ -448,25 +449,37 @@ def _check_types(file: TableFile, columns: Columns) -> None:
             raise DataError(f"{file.url}: {what}")
         if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED, UUID) or _is_key(types[name])):
             what = f"id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
-            raise DataError(f"{file.url}: {what}")
+            raise DataError(f"{file.url}: {what}; write it as int64 or text")
     for column in columns.coordinates:
         kind = "" if column.sql else types[column.text]
         if kind and not (is_number(kind) or is_time(kind) or kind in ("bool", UNTYPED)):
             what = f"coordinate column {column.text!r} is {kind}, not numbers"
-            is_clock = kind.startswith(("time32", "time64"))
-            number = f"epoch({column.text})" if is_clock else f"CAST({column.text} AS DOUBLE)"
-            if kind.startswith("duration"):  # DuckDB reads whole units
-                number += f" / {_PER_SECOND[kind[9:-1]]}"  # seconds
-            how = f"{{{column.text!r}: '{number}'}}"
-            advice = "write an expression that makes numbers of it, such as coordinates="
-            raise DataError(f"{file.url}: {what}; {advice}{how}")
+            raise DataError(f"{file.url}: {what}; {_as_number('coordinates', column.text, kind)}")
     for column in columns.targets:
         listed = [name for name in column.inputs if name in file.lists]
         kind = "list" if listed else "" if column.sql else types[column.text]
         if kind and not (is_number(kind) or kind in (*TEXTS, UNTYPED, "bool", "null")):
             name = listed[0] if listed else column.text
             what = f"target column {name!r} is {kind}, neither numbers nor text"
-            raise DataError(f"{file.url}: {what}")
+            how = (
+                "" if listed or not kind.startswith(_MOMENTS) else _as_number("targets", name, kind)
+            )
+            raise DataError(f"{file.url}: {what}{how and '; '}{how}")
+
+
+def _as_number(parameter: str, name: str, kind: str) -> str:
+    """Return the advice on how to make numbers of a column that has none."""
+    number = f"CAST({name} AS DOUBLE)"
+    if kind.startswith("duration"):  # DuckDB reads whole units
+        number += f" / {_PER_SECOND[kind[9:-1]]}"  # seconds
+    elif kind.startswith(("time32", "time64")):
+        number = f"epoch({name})"
+    elif is_time(kind):
+        number = f"epoch({name}) / 86400"  # days since 1970-01-01
+    return (
+        "write an expression that makes numbers of it, such as "
+        f"{parameter}={{{name!r}: '{number}'}}"
+    )
 
 
 def is_binary(type_name: str) -> bool:

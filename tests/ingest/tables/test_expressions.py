@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import cycle
 
 import numpy as np
@@ -79,6 +80,23 @@ def test_a_mapping_names_all(tmp_path):
     assert store.meta.source["coordinates"] == ["a", "twice", "x"]
     with pytest.raises(ParameterError, match=r"coordinates are \['a'\]; .* has \['a', 'twice'"):
         ingest_frame(frame, store.url, mode="append", id_column="b", coordinates={"a": "x"})
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.date32(), pa.timestamp("us"), pa.duration("ms"), pa.time64("us")], ids=str
+)
+def test_times_as_targets_are_refused_with_an_expression_that_works(kind, tmp_path):
+    """Days for dates, seconds for durations and times of a day."""
+    days = pa.array([1, 2], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    table = pa.table({"b": ["p", "q"], "x": [1.0, 2.0], "t": days})
+    arguments = {"id_column": "b", "coordinates": ["x"]}
+    with pytest.raises(DataError, match="neither numbers nor text; write an expr") as refused:
+        ingest_frame(table, tmp_path / "s.zarr", targets=["t"], **arguments)
+    [how] = re.findall(r"targets=\{'t': '(.*)'\}", str(refused.value))
+    store = ingest_frame(table, tmp_path / "s.zarr", targets={"t": how}, **arguments)
+    first, second = store.targets()[:, 0].tolist()
+    assert second == pytest.approx(2 * first)
+    assert first > 0
 
 
 @pytest.mark.long
