@@ -375,7 +375,7 @@ def _begins_with_fitted(store: BagStore, report: Mapping[str, Any]) -> bool:
         checksum_of_first(store, OFFSETS, end),
         checksum_of_first(store, POINTS, n_points, order),
     ]
-    return _digest_of_rows(store, crcs, n_bags, n_points, order) == digest
+    return bool(_digest_of_rows(store, crcs, n_bags, n_points, order) == digest)
 
 
 def digest_of_bags(bags: LabelledBags, algorithm: str = HASH) -> str:
