@@ -152,7 +152,8 @@ class TableIngest(StoreSettings):
         which are class labels and stored as their index in the sorted labels. A missing value
         leaves the bag without a label. In the table of points, a target must be equal in all rows
         of a bag, unless ``target_rules`` names a rule for it. Text in a column of mostly numbers is
-        refused, and so are texts that all look like numbers, such as "4,5" or "12 %".
+        refused, and so are texts that all look like numbers, such as "4,5" or "12 %". A warning
+        names amounts with a unit, such as "63 kg", that become more than four classes.
     target_rules : mapping from target to {"mean", "any", "last", "count"}
         Rule that combines the values of a target that vary within a bag: "mean"; "any", which is 1
         if any value is not 0; "last", the last value; or "count", the number of values. Rows
@@ -196,7 +197,9 @@ class TableIngest(StoreSettings):
         "skip" keeps the stored bag and counts the new bag.
     unknown_ids
         How to treat an id of the target table or of the responses that no point has: "refuse"
-        raises an error, "skip" leaves out the rows with this id and counts the id.
+        raises an error, "skip" leaves out the rows with this id and counts the id. An id that is
+        written unlike the id of a bag, such as 007 for 7, is named, unless the table is so large
+        that its bags are read in parts.
     progress : callable
         Function that is called with the number of points done and the number of all points. Both
         numbers include the points of responses. A point counts a third each when it is checked,
