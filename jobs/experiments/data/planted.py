@@ -9,7 +9,6 @@ import numpy as np
 from scipy.ndimage import gaussian_filter, map_coordinates
 
 from bagbasis.core.arrays import Floats
-from bagbasis.hypotheses import Registration
 
 PLANTED = 3  # coordinates the target depends on
 _NOISE = 0.3  # standard deviation added to the target's three terms
@@ -40,8 +39,7 @@ def mixed_sources(sizes: Sequence[int], n: int, *, seed: int) -> tuple[Floats, F
     """Return mixtures (n, d) of groups of sources, and the mixing matrix (d, d).
 
     A group is a direction drawn evenly, times a heavy-tailed length that its coordinates share:
-    uncorrelated and dependent (spherical, as in the sufficient conditions of Szabó et al. 2012). A
-    group of one is Laplacian.
+    uncorrelated and dependent. A group of one is Laplacian.
     """
     rng = np.random.default_rng(seed)
     sources = [
@@ -55,10 +53,7 @@ def mixed_sources(sizes: Sequence[int], n: int, *, seed: int) -> tuple[Floats, F
 
 
 def amari(product: Floats, sizes: Sequence[int]) -> float:
-    """Return the Amari index of W A by groups: 0 where each group found is one of the sources'.
-
-    Largest of the norms of blocks; from 0 to 1.
-    """
+    """Return the Amari index of W A, 0 to 1: 0 where each group found is one of the sources'."""
     ends = np.cumsum(sizes)
     cuts = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]
     norms = np.array([[np.linalg.norm(product[r, c]) for c in cuts] for r in cuts])
@@ -91,18 +86,13 @@ def warped_pair(
     """
     rng = np.random.default_rng(seed)
     whole = wave_image(size + 2 * _MARGIN, seed)
-    truth = Registration(
-        shift=tuple(rng.uniform(-5, 5, 2).tolist()),
-        angle=float(rng.uniform(-12, 12)),
-        scale=float(rng.uniform(0.92, 1.08)),
-        dependence=0.0,
-        measure="",
-    )
+    shift, angle, scale = rng.uniform(-5, 5, 2), rng.uniform(-12, 12), rng.uniform(0.92, 1.08)
+    cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
     fixed = whole[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
     # the reference's pixel x is seen at x'; so the image has at x' what the reference has at x
-    back = np.linalg.inv(_matrix(truth))
+    back = np.linalg.inv(scale * np.array([[cos, -sin], [sin, cos]]))
     centre = (size - 1) / 2
-    pixels = np.indices((size, size)).reshape(2, -1) - centre - np.array(truth.shift)[:, None]
+    pixels = np.indices((size, size)).reshape(2, -1) - centre - shift[:, None]
     places = back @ pixels + centre + _MARGIN
     moving = map_coordinates(whole, places, order=3).reshape(size, size)
     if not same_intensities:
@@ -110,11 +100,4 @@ def warped_pair(
     for image in (fixed := fixed.copy(), moving):
         wild = rng.random(image.shape) < outliers
         image[wild] = rng.uniform(image.min(), image.max(), int(wild.sum()))
-    return fixed, moving, {"shift": truth.shift, "angle": truth.angle, "scale": truth.scale}
-
-
-def _matrix(motion: Registration) -> Floats:
-    angle = np.deg2rad(motion.angle)
-    return motion.scale * np.array(
-        [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-    )
+    return fixed, moving, {"shift": shift, "angle": angle, "scale": scale}

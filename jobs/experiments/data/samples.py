@@ -111,8 +111,8 @@ def truncated_mixtures(
 def blobs(rng: np.random.Generator, n: int, ratio: float) -> Floats:
     """Draw n points of 5 × 5 Gaussians, shape (n, 2) (002, §4.1).
 
-    Variances are 1 and the correlation (ε − 1) / (ε + 1), so that the eigenvalues of the covariance
-    have the ratio ε; 1 is round. The paper prints neither the spacing nor the direction.
+    Variances are 1, and eigenvalues of the covariance have the ratio ε; 1 is round. The paper
+    prints neither the spacing nor the direction.
     """
     correlation = (ratio - 1) / (ratio + 1)
     centres = SPACING * rng.integers(0, 5, size=(n, 2))

@@ -1,14 +1,12 @@
 """`ScoreMatching`: densities exp f from features compared with the closed form, and tests of fit.
 
-003 has the family and the idea of fitting; Sriperumbudur et al. 2017 the closed form on a matrix
-of derivatives of the kernel at all pairs of points, n d × n d, which is computed here as the peer.
+003 has the family; the peer is Sriperumbudur et al. 2017, with all n d × n d derivatives.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,8 @@ from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import fit_test
 
-from ..kit import Callback, Curves, Experiment, Measure, Params
+from ..kit import Callback, Curves, Experiment, Measure, Params, counted
+from ..kit.timing import timed
 
 _APART = 1.5  # half the distance of the modes per coordinate, in their standard deviation
 _ALPHA, _WIDTH = 0.03, 1.0  # of features and closed form, where they are compared
@@ -54,7 +53,7 @@ class ScoreMatching(Experiment):
         seconds: dict[str, list[float]] = defaultdict(list)
         curve: dict[str, Any] = {}
         with use_cores(1):
-            for i in range(p["n_repeats"]):
+            for i in counted(range(p["n_repeats"]), progress):
                 x = two_modes(p["n"], p["d"], self.rng(i, p["n"], p["d"]))
                 fresh = two_modes(p["n_held_out"], p["d"], self.rng(i, 0, p["d"], 1))
                 same: dict[str, Any] = {"bandwidth": _WIDTH, "alpha": _ALPHA}
@@ -64,19 +63,16 @@ class ScoreMatching(Experiment):
                 }
                 scores = {"normal distribution": normal_score(x)(fresh)}
                 for name, model in fits.items():
-                    started = perf_counter()
-                    model.fit(x)
-                    seconds[name].append(perf_counter() - started)
+                    seconds[name].append(timed(model.fit, x)[1])
                     scores[name] = model.log_density_gradient(fresh)
-                started = perf_counter()
-                scores["closed form"] = closed_form_score(x, _WIDTH, _ALPHA)(fresh)
-                seconds["closed form"].append(perf_counter() - started)
+                score, fitting = timed(closed_form_score, x, _WIDTH, _ALPHA)
+                scores["closed form"], scoring = timed(score, fresh)
+                seconds["closed form"].append(fitting + scoring)
                 for name, score in scores.items():
                     gap = ((score - true_score(fresh)) ** 2).sum(axis=1).mean()
                     gaps[name].append(float(gap))
                 if i == 0 and p["d"] == 1:
                     curve = density_curve(fits["features, chosen"])
-                progress(i + 1, p["n_repeats"])
         return {
             "divergence": {name: float(np.mean(values)) for name, values in gaps.items()},
             "ratio": [a / b for a, b in zip(gaps["features"], gaps["closed form"], strict=True)],
@@ -92,13 +88,12 @@ class ScoreMatching(Experiment):
             model = ExponentialFamilyDensity(p["n_features"]).fit(x)
             drawn = model.sample(n * p["n_tests"], n_steps=50, seed=self.seed)
             mean, root = x.mean(axis=0), np.linalg.cholesky(np.atleast_2d(np.cov(x.T)))
-            for i in range(p["n_tests"]):
+            for i in counted(range(p["n_tests"]), progress):
                 own = drawn[i * n : (i + 1) * n]
                 normal = mean + self.rng(i, 3).standard_normal(own.shape) @ root.T
                 options: dict[str, Any] = {"statistic": p["test"], "n_draws": 199, "seed": i}
                 rejected += fit_test(own, model, **options).p_value <= _LEVEL
                 noticed += fit_test(normal, model, **options).p_value <= _LEVEL
-                progress(i + 1, p["n_tests"])
         return {"level": rejected / p["n_tests"], "power": noticed / p["n_tests"]}
 
 

@@ -1,7 +1,6 @@
 """`SyntheticMappings`: a known function of densities, by 2BE and by the Kernel-Kernel estimator.
 
-004, §3.5.1 and Figure 3.17: error and time per query over the number N of training bags, whose
-number of points grows as N^(3/5).
+004, §3.5.1 and Figure 3.17: error and time per query over N training bags of ∝ N^(3/5) points.
 """
 
 from __future__ import annotations
@@ -77,9 +76,11 @@ class SyntheticMappings(Experiment):
         return cast(DoubleBasisRegressor, load_model(url))
 
     def _fit(self, n_train: int) -> tuple[DoubleBasisRegressor, dict[str, Any]]:
-        fitted = kk.fit_double_basis(*self._training(n_train), self.settings.candidates, self.seed)
-        fitted.model.save(self._model_url(n_train), overwrite=True)
-        return fitted.model, fitted.choice
+        model, choice = kk.fit_double_basis(
+            *self._training(n_train), self.settings.candidates, self.seed
+        )
+        model.save(self._model_url(n_train), overwrite=True)
+        return model, choice
 
     def _test(self, n_train: int) -> tuple[Any, Floats]:
         return test_bags(self._store(n_train, "test").url, self.settings.n_test)
@@ -105,14 +106,14 @@ class SyntheticMappings(Experiment):
 
     def _kernel_kernel(self, p: Params, progress: Callback) -> dict[str, Any]:
         s, training = self.settings, self._training(p["n_train"])
-        fitted = kk.fit_kernel_kernel(*training, s.candidates)
+        smoother, choice = kk.fit_kernel_kernel(*training, s.candidates)
         n, model = self._n_smoothed(p["n_train"]), self._model(p["n_train"])
         bags, y = self._test(p["n_train"])
         return {
-            **mean_squares(kk.smooth(fitted.model, bags[:n]), y[:n]),
+            **mean_squares(kk.smooth(smoother, bags[:n]), y[:n]),
             "n": n,
-            "choice": fitted.choice,
-            "seconds": kk.measure_times(model, fitted.model, training[0], bags),
+            "choice": choice,
+            "seconds": kk.measure_times(model, smoother, training[0], bags),
         }
 
     def _times_of_few(self, p: Params, progress: Callback) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """`DependenceObjectives`: planted coordinates, subspaces and motions, found by dependence (003).
 
-003 names the three uses of a dependence measure, and prints a picture of each and no number; here
-the truth is planted, so that it can be said how often it is found.
+003 prints no numbers; here the truth is planted, so that it can be said how often it is found.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from bagbasis.hypotheses import (
 )
 
 from ..data.planted import PLANTED, amari, mixed_sources, planted_rows, warped_pair
-from ..kit import Callback, Curves, Experiment, GroupedBars, Images, Measure, Params
+from ..kit import Callback, Curves, Experiment, GroupedBars, Images, Measure, Params, counted
 
 _CRITERIA = ("mrmr", "hsic_lasso", "permutation")
 LEAST_SQUARES = "derivative norms"  # of a kernel ridge regression, in addition to the criteria
@@ -56,7 +55,7 @@ class DependenceObjectives(Experiment):
         counts = dict.fromkeys((*_CRITERIA, LEAST_SQUARES), 0)
         stability = []
         with use_cores(1):
-            for draw in range(p["n_draws"]):
+            for draw in counted(range(p["n_draws"]), progress):
                 sizes, seed = (p["n"], p["n_dims"]), self.seed + draw
                 x, y, planted = planted_rows(*sizes, seed=seed, copies=p["copies"])
                 for criterion in _CRITERIA:
@@ -67,7 +66,6 @@ class DependenceObjectives(Experiment):
                 rows = Bags(x, np.arange(len(x) + 1))
                 steep = derivative_norms(KernelRidge(x, y), rows, n_draws=1)
                 counts[LEAST_SQUARES] += set(steep.selected(PLANTED).tolist()) == set(planted)
-                progress(draw + 1, p["n_draws"])
         shares = {name: count / p["n_draws"] for name, count in counts.items()}
         return {"share": shares, "stability": float(np.mean(stability))}
 
@@ -75,14 +73,13 @@ class DependenceObjectives(Experiment):
         """Return the Amari index of each mixture, with given sizes and with sizes found."""
         known, free, last = [], [], None
         with use_cores(1):
-            for draw in range(p["n_mixtures"]):
+            for draw in counted(range(p["n_mixtures"]), progress):
                 x, mixing = mixed_sources(p["sizes"], p["n"], seed=self.seed + draw)
                 model = IndependentSubspaces(p["sizes"]).fit(x)
                 known.append(amari(model.unmixing_ @ mixing, p["sizes"]))
                 sizes = IndependentSubspaces().fit(x).subspaces_
                 free.append([len(group) for group in sizes] == sorted(p["sizes"], reverse=True))
                 last = np.abs(model.unmixing_ @ mixing)
-                progress(draw + 1, p["n_mixtures"])
         assert last is not None
         return {
             "amari": known,
@@ -94,7 +91,7 @@ class DependenceObjectives(Experiment):
         """Return how far each registration is off, and the images of the first."""
         errors, first = [], {}
         with use_cores(1):
-            for draw in range(p["n_pairs"]):
+            for draw in counted(range(p["n_pairs"]), progress):
                 fixed, moving, truth = warped_pair(PIXELS, p["outliers"], seed=self.seed + draw)
                 registration = register_images(fixed, moving, measure=p["measured_by"])
                 shift = np.abs(np.array(registration.shift) - truth["shift"]).max()
@@ -105,7 +102,6 @@ class DependenceObjectives(Experiment):
                     images = {"reference": fixed, "image": moving, "brought back": back}
                     first = {k: np.nan_to_num(v, nan=-1)[::2, ::2].round(2).tolist()
                              for k, v in images.items()}  # fmt: skip
-                progress(draw + 1, p["n_pairs"])
         return {"errors": errors, "images": first}
 
 

@@ -1,8 +1,7 @@
 """`FastMMD`: MMD² from random features and Fastfood compared with all pairs, few pairs and blocks.
 
-002, §4, Figures 5 to 8 and Table 1: errors over the number L of frequencies, spreads over
-bandwidths, times over the number of points N and of dimensions d, tests over L, over how much the
-two densities differ and with every null, and vectors of the shape of an image collection's.
+002, §4, Figures 5 to 8 and Table 1: errors, spreads over bandwidths, times, tests with every null,
+and vectors of the shape of an image collection's.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from bagbasis.hypotheses import TWO_SAMPLE, HypothesisResult, two_sample_test
 from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 
 from ..data.samples import blobs, histograms, ring, uniform
-from ..kit import Callback, Curves, Experiment, Measure, Params
+from ..kit import Callback, Curves, Experiment, Measure, Params, counted
 from ..kit.rates import shares
 from ..kit.timing import one_thread, timed_in_turn, timed_once
 
@@ -78,11 +77,10 @@ class FastMMD(Experiment):
         with one_thread():
             exact = [compare_statistics(X, Y, name).statistic for name in ("mmd_b", "mmd_u")]
             estimates = []
-            for i in range(p["n_trials"]):
+            for i in counted(range(p["n_trials"]), progress):
                 options = {"L": p["L"], "seed": self.seed + i}
                 both = [compare_statistics(X, Y, name, **options) for name in _FAST]
                 estimates.append([[r.details["biased"], r.statistic] for r in both])
-                progress(i + 1, p["n_trials"])
         errors = np.abs(np.array(estimates) - exact).mean(axis=0) / exact
         rows = {"exact": exact, **dict(zip(_FAST, errors, strict=True))}
         return {name: {"biased": b, "unbiased": u} for name, (b, u) in rows.items()}
@@ -101,11 +99,10 @@ class FastMMD(Experiment):
     ) -> dict[str, tuple[float, float]]:
         """Return mean and deviation of each MMD² that is drawn, of frequencies or of orders."""
         rng, values = self.rng(3, 1), np.empty((n, len(_FEW)))
-        for i in range(n):
+        for i in counted(range(n), progress):
             P, Q = rng.permutation(X), rng.permutation(Y)
             seed = int(rng.integers(2**32))
             values[i] = [compare_statistics(P, Q, name, sigma, L, seed).statistic for name in _FEW]
-            progress(i + 1, n)
         spread = zip(_FEW, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True)
         return {name: (float(mean), float(deviation)) for name, mean, deviation in spread}
 

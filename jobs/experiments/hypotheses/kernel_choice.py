@@ -1,7 +1,6 @@
-"""`KernelChoice`: the power of a test over its bandwidth, and of bandwidths that criteria choose.
+"""`KernelChoice`: the power over the bandwidth, and of bandwidths that criteria choose (000, §6.4).
 
-000, §6.4. The problems are: another variance (N(0, I) and N(0, I + e₁e₁ᵀ) in R²), blobs, and no
-difference.
+Problems: N(0, I) and N(0, I + e₁e₁ᵀ) in R², blobs, and no difference.
 """
 
 from __future__ import annotations

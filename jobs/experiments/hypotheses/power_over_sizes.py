@@ -1,9 +1,8 @@
 """`Independence`, `GoodnessOfFit`: what several tests find, over the size of the sample (003).
 
-There are three kinds of dependence: local with many peaks (a sinusoid), in a sign that no pair of
-coordinates shows, and spread out (a correlation). Points that do not fit have another variance, or
-are of a Laplace distribution with the same moments, or of a mixture whose components are apart
-(Jitkrittum et al. 2017). One more problem of each has nothing to find.
+Dependence is local (a sinusoid), in a sign that no pair of coordinates shows, or spread out. Points
+that do not fit have another variance, or are of a Laplace distribution with the same moments, or of
+a mixture (Jitkrittum et al. 2017). One more problem of each has nothing to find.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """`Traps`: what tests of bags find where there is nothing, if the bag is not the unit (003).
 
-Points of one bag are alike: a test that pools them takes that for a difference. Points that are
-pooled have one distribution only, so that what differs between bags is not seen; embeddings of
-single bags see it, and the bags' sizes as well, unless bags are thinned to one size.
+Points of one bag are alike, which a test that pools them takes for a difference; embeddings of
+single bags see the bags' sizes, unless bags are thinned to one size.
 """
 
 from __future__ import annotations

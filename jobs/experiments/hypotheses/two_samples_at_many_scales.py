@@ -1,9 +1,8 @@
 """`TwoSamplesAtManyScales`: fine differences of wide samples, against the powers printed for FUSE.
 
-The problems and the printed powers are those of Biggs, Schrab and Gretton (2023): mixtures of four
-Gaussians, and uniform distributions with a perturbation. What people get who give no option,
-``two_sample_test(a, b)``, is tested on more data sets than the other statistics, and of the
-perturbed distribution of the plane also on the very data sets that the printed powers are of.
+Problems and powers are those of Biggs, Schrab and Gretton (2023). ``two_sample_test(a, b)`` without
+an option is tested on more data sets than the other statistics, and of the perturbed distribution
+of the plane also on the very data sets that the printed powers are of.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`JSGram`: how well the embeddings approximate the kernel exp(−d² / 2σ²) of the true densities.
 
-001, §5.1, Appendix A, Figure 6 and Table 2 have the Jensen-Shannon divergence; here the other
-distances are added. 2σ² is twice the median of the true d².
+001, §5.1, Appendix A, Figure 6 and Table 2, and other distances. 2σ² is twice the median true d².
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from bagbasis.core.arrays import Floats
 from bagbasis.densities import estimate_densities
 
 from ..data.samples import truncated_mixtures
-from ..kit import Callback, Experiment, GroupedBars, Measure, Params
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, counted
 
 _DISTANCES = ("js", "hellinger", "tv", "chi2")
 _FLOOR = 1e-3  # of densities whose logarithm is taken; the uniform density is 1
@@ -36,10 +35,9 @@ class JSGram(Experiment):
 
     def _agreements(self, p: Params, progress: Callback) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        for done, distance in enumerate(_DISTANCES, 1):
+        for distance in counted(_DISTANCES, progress):
             true, estimates = self.kernels(distance, p["data_seed"])
             values[distance] = {name: agreement(true, each) for name, each in estimates.items()}
-            progress(done, len(_DISTANCES))
         return values
 
     def kernels(self, distance: str, data_seed: int) -> tuple[Floats, dict[str, Floats]]:

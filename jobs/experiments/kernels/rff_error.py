@@ -1,8 +1,7 @@
 """`FeatureError`: the errors of paired and of phase features of a Gaussian kernel on an interval.
 
 000, §3.5 and Figures 3.3 to 3.5. Errors f(x, y) = z(x)ᵀz(y) − k(x, y), σ = 1, over all pairs of
-evenly spaced points. Paired features, [sin ωx, cos ωx], are `RandomFourierFeatures`; phase
-features, √2 cos(ωx + b), are scikit-learn's `RBFSampler`.
+evenly spaced points. Paired features are [sin ωx, cos ωx], phase features √2 cos(ωx + b).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from bagbasis import RandomFourierFeatures
 from bagbasis.core.arrays import Floats
 
-from ..kit import Callback, Curves, Experiment, Measure, Params
+from ..kit import Callback, Curves, Experiment, Measure, Params, counted
 
 _N_POINTS, _WIDEST = 1_000, 5.0  # evenly spaced on [−5, 5], as in 000
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
@@ -46,10 +45,9 @@ class FeatureError(Experiment):
         errors = {"paired": paired_errors, "phase": phase_errors}
         by_form: dict[str, list[FeatureErrors]] = {form: [] for form in FORMS}
         with threadpool_limits(1):  # of products of so few rows more threads wait for each other
-            for done, seed in enumerate(seeds.tolist(), 1):
+            for seed in counted(seeds.tolist(), progress):
                 for form in FORMS:
                     by_form[form].append(errors[form](n_features, seed))
-                progress(done, n_repeats)
         return {form: _summary(by_form[form]) for form in FORMS}
 
 

@@ -9,6 +9,7 @@ from .experiment import (
     Result,
     ResultTable,
     Settings,
+    counted,
     short_name,
 )
 from .plots import Curves, GroupedBars, Images, Picture
@@ -26,5 +27,6 @@ __all__ = [
     "Result",
     "ResultTable",
     "Settings",
+    "counted",
     "short_name",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ...files import plain
 from ...terminal import Callback
 from .plots import Picture
 
+_Item = TypeVar("_Item")
 Params = Mapping[str, Any]
 Settings = SimpleNamespace
 """The sizes of a scale, by the keys of its YAML file."""
@@ -131,6 +132,13 @@ class Experiment(ABC):
     def rng(self, *key: int) -> np.random.Generator:
         """Return the generator of the seed and a key."""
         return np.random.default_rng([self.seed, *key])
+
+
+def counted(items: Collection[_Item], progress: Callback) -> Iterator[_Item]:
+    """Yield items, and report how many are done."""
+    for done, item in enumerate(items, 1):
+        yield item
+        progress(done, len(items))
 
 
 def scales(name: str) -> dict[str, Any]:

@@ -14,21 +14,13 @@ REPEATS = ("repeat", "data_seed")  # parameters over which a table has medians
 _MAX_COLUMNS = 10  # columns of values in a table; further ones stand below each other
 
 
-def select(results: Sequence[Result], **params: object) -> list[Result]:
-    """Return the results whose points have these parameters."""
-    return [r for r in results if all(r.params.get(key) == v for key, v in params.items())]
-
-
-def frame(results: Sequence[Result], **params: object) -> pd.DataFrame:
-    """Return a row per result that has these parameters; its parameters and values are the columns.
+def frame(results: Sequence[Result]) -> pd.DataFrame:
+    """Return a row per result; its parameters and values are the columns.
 
     The values of nested mappings become columns such as ``js.coefficients.r2``; lists of numbers
     stay what they are. A value takes the place of a parameter of the same name.
     """
-    rows = [
-        {**flat(r.params), **flat(r.values), "took": r.seconds} for r in select(results, **params)
-    ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame([{**flat(r.params), **flat(r.values), "took": r.seconds} for r in results])
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -47,7 +39,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def summary(results: Sequence[Result], measure: str = "") -> ResultTable:
     """Return a measure's table of what varies, means of lists of numbers, medians of repeats."""
-    results = select(results, measure=measure) if measure else results
+    results = [r for r in results if r.params.get("measure", "") == measure]
     values = pd.DataFrame([_numbers(flat(r.values)) for r in results])
     params = pd.DataFrame([{k: _text(v) for k, v in flat(r.params).items()} for r in results])
     varying = [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +32,8 @@ N_ROUNDS = 15  # of timing
 _REACH = 2.65  # in units of 1 / πh: functions that are damped to 3 % and more are kept
 
 
+_Fitted = tuple[Any, dict[str, Any]]
+"""A model, and what was chosen for it in how many seconds."""
 Grids = Mapping[str, Any]
 """What both may choose from, in a scale's YAML.
 
@@ -45,15 +46,7 @@ what the products of float32 resolve.
 """
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A model, what was chosen for it, and the seconds of choosing and fitting."""
-
-    model: Any
-    choice: dict[str, Any]
-
-
-def fit_double_basis(training: Training, few: Training, grids: Grids, seed: int) -> Fitted:
+def fit_double_basis(training: Training, few: Training, grids: Grids, seed: int) -> _Fitted:
     """Return the 2BE of the best first basis, kernel width and penalty."""
     begun, c = time.perf_counter(), SimpleNamespace(**grids)
     learner = Learner(DoubleBasisRegressor, seed, "gcv", c.precision)
@@ -68,10 +61,10 @@ def fit_double_basis(training: Training, few: Training, grids: Grids, seed: int)
         "alpha_a_bag": model.alpha_ / model.report_["n_bags_fitted"],
         "seconds": time.perf_counter() - begun,
     }
-    return Fitted(model, choice)
+    return model, choice
 
 
-def fit_kernel_kernel(training: Training, few: Training, grids: Grids) -> Fitted:
+def fit_kernel_kernel(training: Training, few: Training, grids: Grids) -> _Fitted:
     """Return the Kernel-Kernel estimator of the best bandwidths; embeddings are kept in memory."""
     begun = time.perf_counter()
     scores = []
@@ -86,7 +79,7 @@ def fit_kernel_kernel(training: Training, few: Training, grids: Grids) -> Fitted
         "n_coefficients": smoother.features_.n_features,
         "seconds": time.perf_counter() - begun,
     }
-    return Fitted(smoother, choice)
+    return smoother, choice
 
 
 def smooth(smoother: KernelSmoother, bags: Bags) -> Floats:

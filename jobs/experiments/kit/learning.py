@@ -1,4 +1,4 @@
-"""Models whose embedding, σ and λ are chosen from lists, on training bags alone, and `GramPeer`."""
+"""Models whose embedding, σ and λ are chosen from lists, on training bags alone."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ from bagbasis.data.bags.bags import concatenate
 from bagbasis.datasets import Dataset
 from bagbasis.densities import PSDRepair, divergence_matrix, kernel_matrix, median_scale
 
+from .timing import timed
+
 Training = tuple[Bags | BagStore, Any]
 """Bags with their targets, or a store with its own and None."""
 Model = DoubleBasisRegressor | DoubleBasisClassifier
 
+N_NEIGHBOURS = 4  # of distances for KL
+GRAM_MULTIPLIERS, GRAM_ALPHAS = (0.06, 0.125, 0.25, 0.5, 1.0, 2.0), (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 ALPHAS = tuple(10.0 ** np.arange(-6.0, 0.5, 0.5))  # per bag; float32 resolves down to 1e-6
 AROUND = (0.1, 10**-0.5, 1.0, 10**0.5)  # of the penalty per bag that few bags choose, for more
 
@@ -89,6 +93,12 @@ class Learner:
         alphas = choice.alpha_a_bag * np.array(AROUND)
         return self.fit(choice.embedding, choice.multiplier, training, n_features, alphas)
 
+    def timed(
+        self, choice: _Choice, training: Training, n_features: int, test: Bags
+    ) -> tuple[NDArray[Any], float]:
+        """Return predictions of the model of a choice, and seconds of fit and predictions."""
+        return timed(lambda: self.fit_choice(choice, training, n_features).predict(test))
+
     def fit(
         self,
         embedding: BaseEstimator,
@@ -102,13 +112,9 @@ class Learner:
         second = RandomFourierFeatures(
             n_features=n_features, scale_multiplier=multiplier, seed=self.seed
         )
-        return self.kind(
-            embedding=clone(embedding),
-            random_features=second,
-            alpha=self.alpha,
-            alphas=count(bags) * np.asarray(alphas),
-            precision=self.precision,
-        ).fit(bags, y)
+        options: dict[str, Any] = {"alpha": self.alpha, "precision": self.precision}
+        options["alphas"] = count(bags) * np.asarray(alphas)
+        return self.kind(clone(embedding), second, **options).fit(bags, y)
 
 
 def count(bags: Bags | BagStore) -> int:
@@ -194,40 +200,34 @@ def draw_from(dataset: Dataset, n_bags: int | None = None) -> tuple[Bags, Floats
     return bags[:n], y[:, 0] if y.shape[1] == 1 else y
 
 
-@dataclass(frozen=True)
-class GramPeer:
-    """Kernel ridge regression with exp(−KL / 2σ²), KL symmetrised, from k-NN distances.
+def predict_by_kl(training: Bags, targets: Floats, test: Bags) -> tuple[Floats, dict[str, Any]]:
+    """Predict by kernel ridge regression with exp(−KL / 2σ²), and say what was chosen.
 
-    001, §5 ("KL"): the fourth neighbour, indefinite matrices projected to the cone of positive
-    semidefinite ones. scikit-learn's `KernelRidge` on centred targets, of which there may be
-    several columns (one a class). A tenth of the training bags chooses σ over the median, and λ.
+    001, §5 ("KL"), symmetrised, from distances to the fourth neighbour. Targets have columns, which
+    are centred; a tenth of the training bags chooses σ over the median, and λ.
     """
+    own = divergence_matrix(training, divergence="symmetric_kl", k=N_NEIGHBOURS)
+    cross = divergence_matrix(test, training, divergence="symmetric_kl", k=N_NEIGHBOURS)
+    return predict_by_distances(own, cross, targets)
 
-    multipliers: Sequence[float] = (0.06, 0.125, 0.25, 0.5, 1.0, 2.0)
-    alphas: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-    n_neighbours: int = 4
 
-    def predict(self, training: Bags, targets: Floats, test: Bags) -> tuple[Floats, dict[str, Any]]:
-        """Predict for the test bags, (n_test, t) of targets (N, t), and say what was chosen."""
-        k = self.n_neighbours
-        own = divergence_matrix(training, divergence="symmetric_kl", k=k)
-        cross = divergence_matrix(test, training, divergence="symmetric_kl", k=k)
-        return self.predict_from(own, cross, targets)
+def predict_by_distances(
+    own: Floats, cross: Floats, targets: Floats
+) -> tuple[Floats, dict[str, Any]]:
+    """Predict from squared distances of any kind, (N, N) and (n_test, N), as `predict_by_kl`.
 
-    def predict_from(
-        self, own: Floats, cross: Floats, targets: Floats
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Predict from squared distances of any kind, (N, N) and (n_test, N), as `predict` does."""
-        median, n_fit = median_scale(own), len(targets) - len(targets) // 10
-        few, held_out = slice(None, n_fit), slice(n_fit, None)
+    Indefinite matrices are projected to the cone of positive semidefinite ones.
+    """
+    median, n_fit = median_scale(own), len(targets) - len(targets) // 10
+    few, held_out = slice(None, n_fit), slice(n_fit, None)
 
-        def error(choice: tuple[float, float]) -> float:
-            scale, known = choice[0] * median, (own[few, few], own[held_out, few], targets[few])
-            return float(((_predictions(*known, scale, choice[1]) - targets[held_out]) ** 2).mean())
+    def error(choice: tuple[float, float]) -> float:
+        scale, known = choice[0] * median, (own[few, few], own[held_out, few], targets[few])
+        return float(((_predictions(*known, scale, choice[1]) - targets[held_out]) ** 2).mean())
 
-        multiplier, alpha = min(product(self.multipliers, self.alphas), key=error)
-        predictions = _predictions(own, cross, targets, multiplier * median, alpha)
-        return predictions, {"multiplier": multiplier, "alpha": alpha}
+    multiplier, alpha = min(product(GRAM_MULTIPLIERS, GRAM_ALPHAS), key=error)
+    predictions = _predictions(own, cross, targets, multiplier * median, alpha)
+    return predictions, {"multiplier": multiplier, "alpha": alpha}
 
 
 def _predictions(own: Floats, cross: Floats, targets: Floats, scale: float, alpha: float) -> Floats:

@@ -1,7 +1,6 @@
 """Pictures of an experiment's frame, declared by the names of its columns.
 
-An experiment lists its `Curves`, `GroupedBars` and `Images`; each draws one file. Repeats are drawn
-as their median, with their range where there are several.
+Each draws one file; repeats are drawn as their median, with their range.
 """
 
 from __future__ import annotations

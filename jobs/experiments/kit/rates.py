@@ -11,6 +11,7 @@ from bagbasis.execution.progress import part_of
 from bagbasis.execution.worker_threads import use_cores
 
 from ...terminal import Callback
+from .experiment import counted
 
 _Test = Callable[[int], float]
 """From the number of a data set to a p-value."""
@@ -20,9 +21,8 @@ def repeated_p_values(n_tests: int, test: _Test, progress: Callback) -> Floats:
     """Return the p-values of tests 0, 1, …, on one core: more would wait for each other."""
     values = np.empty(n_tests)
     with use_cores(1):
-        for i in range(n_tests):
+        for i in counted(range(n_tests), progress):
             values[i] = test(i)
-            progress(i + 1, n_tests)
     return values
 
 

@@ -1,7 +1,6 @@
 """Running an experiment: point by point, each kept on disk at once, then the report of all.
 
-In the experiment's directory: ``points/`` with a JSON file per point, ``result.json`` with all of
-them, ``table.md``, and the pictures.
+Below its directory ``points/`` has a JSON file per point, next to `RESULT`, `TABLE` and pictures.
 """
 
 from __future__ import annotations

@@ -34,6 +34,12 @@ class Rounds:
         }
 
 
+def timed(call: Callable[..., Any], *args: object) -> tuple[Any, float]:
+    """Return what a call returns, and its seconds."""
+    begun = time.perf_counter()
+    return call(*args), time.perf_counter() - begun
+
+
 def in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> Rounds:
     """Make each call once per round."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
@@ -41,9 +47,8 @@ def in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> Rounds:
     for _ in range(n_rounds):
         for name, call in calls.items():
             last.pop(name, None)  # not in memory together with the next one
-            begun = time.perf_counter()
-            last[name] = call()
-            seconds[name].append(time.perf_counter() - begun)
+            last[name], took = timed(call)
+            seconds[name].append(took)
     return Rounds(seconds, last)
 
 
@@ -58,8 +63,7 @@ def timed_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict[str, float]:
     """Return the least time of each call over rounds; in each it is made twice and timed once.
 
-    The least and not the median, because calls of microseconds on all cores take many times as long
-    when other processes want the cores: each call waits for its last thread.
+    Calls of microseconds on all cores take many times as long when others want the cores.
     """
     rounds = [timed_in_turn(calls, 1) for _ in range(n_rounds)]
     return {name: min(each[name] for each in rounds) for name in calls}

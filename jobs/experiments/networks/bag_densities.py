@@ -1,8 +1,7 @@
 """`BagDensities`: log density of held-out points given their bag, by networks and by series.
 
-004, §8.4.5, shows samples of one family and prints no likelihood. Here the families are generated,
-so that the truth's likelihood is known, and the Triple-Basis estimator and the kernel smoother are
-fitted to the same bags: half of each is the input, the other half the response.
+004, §8.4.5, prints no likelihood; here families are generated, so that the truth's is known. Half
+of each bag is the input, the other half the response.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """`RecurrentNetworks`: statistical units compared with gated ones, and what matters (004, ch. 7).
 
-The paper's synthetic sequences with the same search for each unit: a grid of learning rates and
-sizes for a few steps, and the best of it for many. Handwritten digits pixel by pixel with parts of
-the unit taken away. MNIST, which the paper has, is not to be had without a download: the digits are
-scikit-learn's, 64 pixels each.
+The paper's synthetic sequences, with a search over learning rates and sizes in a few steps for each
+unit; and scikit-learn's digits pixel by pixel, with parts of the unit taken away.
 """
 
 from __future__ import annotations

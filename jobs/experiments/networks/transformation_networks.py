@@ -1,7 +1,6 @@
 """`TransformationNetworks`: conditionals times transformations, and anomalies (004, ch. 8).
 
-The paper's two synthetic distributions, all combinations that the scale names. Anomalies: digits of
-one class among those of another, by densities of their principal components.
+On the paper's two synthetic distributions, and on digits of one class among those of another.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from sklearn.metrics import average_precision_score
 
 from bagbasis.core.arrays import Floats
 
-from ..kit import Callback, Experiment, GroupedBars, Measure, Params
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, counted
 
 _SIGMA = 0.1  # of both; the paper does not print it
 _STEPS = 32  # intervals of the step functions
@@ -102,7 +101,7 @@ class TransformationNetworks(Experiment):
 
         images, classes = load_digits(return_X_y=True)
         precisions: dict[str, list[float]] = defaultdict(list)
-        for i in range(p["n_repeats"]):
+        for i in counted(range(p["n_repeats"]), progress):
             rng = self.rng(i, 5)
             usual = rng.permutation(np.flatnonzero(np.isin(classes, USUAL)))
             strange = rng.permutation(np.flatnonzero(np.isin(classes, STRANGE)))
@@ -125,5 +124,4 @@ class TransformationNetworks(Experiment):
             }
             for name, score in scores.items():
                 precisions[name].append(float(average_precision_score(planted, score)))
-            progress(i + 1, p["n_repeats"])
         return {"precision": {name: float(np.mean(values)) for name, values in precisions.items()}}

@@ -1,7 +1,7 @@
 """`Anomalies`: collective anomalies among bags, found by scores that use no labels.
 
-000, ch. 1, names the task, and 004, §8.4.4, its measure for single points. Here the planted bags
-consist of points that are each ordinary; training and test bags contain them alike.
+000, ch. 1, names the task, and 004, §8.4.4, its measure. Points of planted bags are each ordinary;
+training and test bags contain them alike.
 """
 
 from __future__ import annotations

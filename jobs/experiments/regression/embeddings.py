@@ -1,7 +1,6 @@
 """`Embeddings`: the result of ``search.embedding: auto`` compared with single embeddings and peers.
 
-Peers are forests on means and covariances, and deep sets. It is not in the papers. The tasks are
-digits, mixture counting, generated responses of filters, and bags with an effect of their group.
+It is not in the papers. Peers are forests on means and covariances, and deep sets.
 """
 
 from __future__ import annotations

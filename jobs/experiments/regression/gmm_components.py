@@ -15,8 +15,9 @@ from bagbasis import Bags, DoubleBasisRegressor
 from bagbasis.core.arrays import Floats
 from bagbasis.datasets import GMMComponents
 
-from ..kit import Callback, Curves, Experiment, Measure, Params
-from ..kit.learning import GramPeer, Learner, describe_all, draw_from, errors, geometries
+from ..kit import Callback, Curves, Experiment, Measure, Params, counted
+from ..kit.learning import Learner, describe_all, draw_from, errors, geometries, predict_by_kl
+from ..kit.timing import timed
 from .over_sizes import CRITERIA, MAX_COMPONENTS, orders_by_criteria
 
 DATASET_BOX = [(-10, 10)] * 2  # of the dataset
@@ -69,27 +70,20 @@ class ComponentCounting(Experiment):
         few = train[0][: s.n_choose], train[1][: s.n_choose]
         choice = learner.choose(self._methods()[p["method"]], s.multipliers, few, s.choose_features)
         sizes = []
-        for done, n in enumerate(s.n_train):
-            begun = time.perf_counter()
-            model = learner.fit_choice(choice, (train[0][:n], train[1][:n]), s.n_features)
-            predicted = model.predict(test[0])
-            seconds = time.perf_counter() - begun
+        for n in counted(s.n_train, progress):
+            training = train[0][:n], train[1][:n]
+            predicted, seconds = learner.timed(choice, training, s.n_features, test[0])
             sizes.append({"n_train": n, "seconds": seconds, **errors(predicted, test[1])})
-            progress(done + 1, len(s.n_train))
         return {"choice": choice.values, "sizes": sizes}
 
     def _by_gram(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Learn by KL, and by JS's embedding from as many bags."""
         s, (train, test), n_train = self.settings, self._data(p), p["n_kl_train"]
         few, queries = (train[0][:n_train], train[1][:n_train]), test[0][: p["n_kl_test"]]
-        begun = time.perf_counter()
-        predicted, choice = GramPeer().predict(few[0], few[1][:, None], queries)
-        seconds = time.perf_counter() - begun
+        (predicted, choice), seconds = timed(predict_by_kl, few[0], few[1][:, None], queries)
         learner = Learner(DoubleBasisRegressor, self.seed)
         js = learner.choose(self._methods()["JS"], s.multipliers, few, s.choose_features)
-        begun = time.perf_counter()
-        beside = learner.fit_choice(js, few, s.n_features).predict(queries)
-        js_seconds = time.perf_counter() - begun
+        beside, js_seconds = learner.timed(js, few, s.n_features, queries)
         size, y = {"n_train": n_train, "n_test": len(queries)}, test[1][: len(queries)]
         return {
             "choice": choice,
@@ -100,9 +94,8 @@ class ComponentCounting(Experiment):
     def _by_em(self, p: Params, progress: Callback) -> dict[str, Any]:
         n, (_, test) = p["n_em"], self._data(p)
         begun, orders = time.perf_counter(), []
-        for i in range(n):
+        for i in counted(range(n), progress):
             orders.append(orders_by_criteria(test[0][i], MAX_COMPONENTS, self.seed))
-            progress(i + 1, n)
         seconds = time.perf_counter() - begun
         by_criterion = {name: np.array([each[name] for each in orders], float) for name in CRITERIA}
         scores = {name: errors(values, test[1][:n]) for name, values in by_criterion.items()}

@@ -1,8 +1,7 @@
 """`HaloMass`: predicts masses of galaxy clusters from the velocities of their galaxies (000, §5.1).
 
-The clusters are generated, with and without galaxies of the field among them: halos of known mass
-with the profile of Navarro, Frenk and White and Jeans' velocities, each seen along one line of
-sight. Masses are in M☉/h, lengths in Mpc/h, velocities in 1,000 km/s, at redshift 0.
+Generated halos of the profile of Navarro, Frenk and White and Jeans' velocities, each seen along
+one line of sight. Masses are in M☉/h, lengths in Mpc/h, velocities in 1,000 km/s, at redshift 0.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbeddi
 from bagbasis.core.arrays import Floats, Integers
 
 from ..data.samples import bags_by_owner
-from ..kit import Callback, Experiment, GroupedBars, Measure, Params
-from ..kit.learning import GramPeer, Learner
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, counted
+from ..kit.learning import Learner, predict_by_kl
 
 CRITICAL = 2.775e11  # h² M☉/Mpc³; the mean density of a halo is 200 times this
 MASSES = (14.0, 15.3)  # log10 of the mass, uniform: the paper draws rare heavy halos more often
@@ -38,7 +37,6 @@ APERTURE, LARGEST_VELOCITY = 1.6, 4.0
 FIELD, CROWDING = 20.0, 0.5  # median number of interlopers, deviation of its logarithm
 
 TABLE_RADII = np.geomspace(1e-3, 1e3, 300)  # over the scale radius: where profiles are tabulated
-_BLOCK = 2000  # halos at a time: a table of profiles takes 5 MiB
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,7 @@ def clusters(n: int, has_interlopers: bool, rng: np.random.Generator) -> Cluster
     """Return n clusters; of a generator, the same members with and without interlopers."""
     members, field = rng.spawn(2)
     log_mass = members.uniform(*MASSES, n)
-    parts = []
-    for start in range(0, n, _BLOCK):
-        points, owner = observe(10 ** log_mass[start : start + _BLOCK], members)
-        parts.append((points, owner + start))
-    points, owner = (np.concatenate(each) for each in zip(*parts, strict=True))
+    points, owner = observe(10**log_mass, members)
     if has_interlopers:
         beside, theirs = interlopers(n, field)
         points, owner = np.concatenate([points, beside]), np.concatenate([owner, theirs])
@@ -155,15 +149,7 @@ def directions(n: int, rng: np.random.Generator) -> Floats:
     return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-JS, _L2, JOINT = _OURS = ("JS, |v|", "L2, |v|", "JS, |v| and R")
-_POWER, CLEANED, _RICHNESS, _BOOSTING, _BOTH, GRAM = _PEERS = (
-    "power law",
-    "power law, interlopers modelled",
-    "power law, modelled, and richness",
-    "gradient boosting, |v|",
-    "gradient boosting, |v| and R",
-    "sKL by neighbours, |v|",
-)
+JOINT = "JS, |v| and R"
 _KINDS = {"members alone": False, "with interlopers": True}
 _ALPHAS = tuple(10.0 ** np.arange(-8.0, 0.5, 0.5))  # per bag: often the least of the usual ones
 _QUANTILES = np.arange(0.05, 1, 0.1)  # of each coordinate, for gradient boosting
@@ -189,21 +175,19 @@ class HaloMass(Experiment):
         s, has_interlopers = self.settings, _KINDS[p["kind"]]
         every = clusters(s.n_train + s.n_test, has_interlopers, self.rng(p["repeat"]))
         train, test = every[: s.n_train], every[s.n_train :]
-        predicted = {
-            **by_power_laws(train, test, has_interlopers),
-            **by_boosting(train, test, s.n_trees, self.seed),
-        }
-        few = train[: s.n_gram]
-        by_gram = GramPeer().predict(few.velocities, few.log_mass[:, None], test.velocities)
-        predicted[GRAM] = by_gram[0][:, 0]
+        predicted = {}
         learner = Learner(DoubleBasisRegressor, self.seed, precision="float64")
-        for done, (name, candidates) in enumerate(self._methods().items()):
+        for name, candidates in counted(self._methods().items(), progress):
             bags, queries = (c.bags if name == JOINT else c.velocities for c in (train, test))
             training, n = (bags, train.log_mass), s.choose_features
             choice = learner.choose(candidates, s.multipliers, training, n, _ALPHAS)
             predicted[name] = learner.fit_choice(choice, training, s.n_features).predict(queries)
-            progress(done + 1, len(_OURS))
-        errors = {name: predicted[name] - test.log_mass for name in (*_OURS, *_PEERS)}
+        predicted |= by_power_laws(train, test, has_interlopers)
+        predicted |= by_boosting(train, test, s.n_trees, self.seed)
+        few = train[: s.n_gram]
+        by_gram, _ = predict_by_kl(few.velocities, few.log_mass[:, None], test.velocities)
+        predicted["sKL by neighbours, |v|"] = by_gram[:, 0]
+        errors = {name: values - test.log_mass for name, values in predicted.items()}
         return {
             "rmse": {name: np.sqrt(np.mean(e**2)) for name, e in errors.items()},
             "width": {name: np.ptp(np.quantile(e, CENTRAL)) / 2 for name, e in errors.items()},
@@ -217,8 +201,8 @@ class HaloMass(Experiment):
             return [HDDEmbedding("js", n_per_dim=k, bandwidth=h, box=box) for h in widths]
 
         return {
-            JS: js(max(s.functions), 1, box[:1]),
-            _L2: [ProjectionEmbedding(n_per_dim=n, box=box[:1]) for n in s.functions],
+            "JS, |v|": js(max(s.functions), 1, box[:1]),
+            "L2, |v|": [ProjectionEmbedding(n_per_dim=n, box=box[:1]) for n in s.functions],
             JOINT: js(s.joint_functions, 2, box),
         }
 
@@ -229,7 +213,8 @@ def by_power_laws(train: Clusters, test: Clusters, has_interlopers: bool) -> dic
         (velocity_spread(c.bags, False), velocity_spread(c.bags, has_interlopers), c.bags.sizes)
         for c in (train, test)
     ]
-    columns = {_POWER: [0], CLEANED: [1], _RICHNESS: [1, 2]}
+    columns = {"power law": [0], "power law, interlopers modelled": [1],
+               "power law, modelled, and richness": [1, 2]}  # fmt: skip
     x, new = (np.log10(np.column_stack(each)) for each in spreads)
     return {
         name: LinearRegression().fit(x[:, of], train.log_mass).predict(new[:, of])
@@ -266,8 +251,8 @@ def by_boosting(train: Clusters, test: Clusters, n_trees: int, seed: int) -> dic
         for c in (train, test)
     )
     predicted = {}
-    for name, n in ((_BOOSTING, len(_QUANTILES)), (_BOTH, 2 * len(_QUANTILES))):
+    for name, n in (("|v|", len(_QUANTILES)), ("|v| and R", 2 * len(_QUANTILES))):
         params = {"learning_rate": _RATE, "max_iter": n_trees, "random_state": seed}
-        trees = HistGradientBoostingRegressor(**params)
-        predicted[name] = trees.fit(x[:, :n], train.log_mass).predict(new[:, :n])
+        trees = HistGradientBoostingRegressor(**params).fit(x[:, :n], train.log_mass)
+        predicted[f"gradient boosting, {name}"] = trees.predict(new[:, :n])
     return predicted

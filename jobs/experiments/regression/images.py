@@ -7,7 +7,6 @@ dogs of CIFAR-10 too, as there, for those who have its files in scikit-learn's d
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +21,9 @@ from bagbasis.datasets import Digits
 from bagbasis.datasets.digits import MAX_INTENSITY, SIDE
 
 from ..data.cifar10 import cats_and_dogs
-from ..kit import Callback, Curves, Experiment, Measure, Params, Settings
-from ..kit.learning import GramPeer, Learner, describe_all, draw_from, geometries
+from ..kit import Callback, Curves, Experiment, Measure, Params, Settings, counted
+from ..kit.learning import Learner, describe_all, draw_from, geometries, predict_by_kl
+from ..kit.timing import timed
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
 _Labelled = tuple[Bags, Floats]
@@ -71,10 +71,9 @@ class ImageClasses(Experiment):
     ) -> dict[str, Any]:
         """Measure accuracies and choices of each split, and medians of seconds."""
         measured = []
-        for split in range(n_splits):
+        for split in counted(range(n_splits), progress):
             train, test = self.split_of(self.tasks[p["images"]], split)
             measured.append(measure(train, test))
-            progress(split + 1, n_splits)
         return {
             "accuracies": [each["accuracies"] for each in measured],
             "seconds": np.median([each["seconds"] for each in measured], axis=0),
@@ -102,10 +101,9 @@ class ImageClasses(Experiment):
             choice = learner.choose(candidates, task.multipliers, few, task.choose_features)
             accuracies, seconds = [], []
             for n in task.n_train:
-                begun = time.perf_counter()
-                model = learner.fit_choice(choice, (train[0][:n], train[1][:n]), task.n_features)
-                predicted = model.predict(test[0])
-                seconds.append(time.perf_counter() - begun)
+                training = train[0][:n], train[1][:n]
+                predicted, took = learner.timed(choice, training, task.n_features, test[0])
+                seconds.append(took)
                 accuracies.append(float((predicted == test[1]).mean()))
             return {"accuracies": accuracies, "seconds": seconds, "choice": choice.values}
 
@@ -122,9 +120,8 @@ class ImageClasses(Experiment):
         def of_split(train: _Labelled, test: _Labelled) -> dict[str, Any]:
             bags, queries = _spread(train[0], 0), _spread(test[0], 1)
             classes, codes = np.unique(train[1][:n], return_inverse=True)
-            begun = time.perf_counter()
-            scores, choice = GramPeer().predict(bags[:n], np.eye(len(classes))[codes], queries)
-            seconds = time.perf_counter() - begun
+            known = bags[:n], np.eye(len(classes))[codes]
+            (scores, choice), seconds = timed(predict_by_kl, *known, queries)
             accuracy = float((classes[scores.argmax(axis=1)] == test[1]).mean())
             return {"accuracies": [accuracy], "seconds": [seconds], "choice": choice}
 

@@ -1,9 +1,8 @@
 """`IntervalCoverage`: how often labels lie in intervals, by the size and by the noise of bags.
 
-It is not in the papers. Coverage is counted in fifths of new bags, by size and by noise. A bag does
-not tell its own noise for certain, so intervals of the distribution that bags and labels are drawn
-from are counted, too: between its quantiles, given the points of the bag. Among the noisiest bags
-they hold fewer labels than .9, and no intervals do better.
+It is not in the papers. Coverage is counted in fifths of new bags. A bag does not tell its own
+noise for certain, so intervals between the quantiles of a label's distribution, given the points,
+are counted, too: among the noisiest bags they hold fewer labels than .9.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from bagbasis.datasets import Digits, GMMComponents
 from ..kit import Callback, Curves, Experiment, GroupedBars, Measure, Params, Settings
 from ..kit.learning import ALPHAS, Learner, Model, constant_of, draw_from, random_feature_rows
 
-_MEDIAN, _TUNED, _LEARNED = _METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the median that the second one is chosen from
 SYNTHETIC = "6.4.1"
 TRUE_FREQUENCIES = 250  # that the synthetic responses are made of
@@ -88,9 +87,9 @@ def fit_all(problem: SpectrumProblem, sizes: Settings, seed: int) -> dict[str, M
         precision="float64",
     )
     return {
-        _MEDIAN: learner.fit(problem.embedding, 1.0, training, d, ALPHAS),
-        _TUNED: learner.fit(problem.embedding, width, training, d, ALPHAS),
-        _LEARNED: learned.fit(*training),
+        "Gaussian, median width": learner.fit(problem.embedding, 1.0, training, d, ALPHAS),
+        "Gaussian, best width": learner.fit(problem.embedding, width, training, d, ALPHAS),
+        "learned": learned.fit(*training),
     }
 
 

@@ -1,8 +1,7 @@
-"""`MarginalGeometries` and `Scenes`: one embedding per dimension of a bag, concatenated.
+"""`MarginalGeometries` and `Scenes`: one embedding per dimension of a bag (001, §5.4 and Figure 5).
 
-The recipe of 001, §5.4 and Figure 5. Of `marginals` the bags are generated responses of 64 filters,
-which depend on each other within a patch, or are independent with the same marginals. Of `scenes`
-filters are principal components of patches, of photographs' windows and of generated scenes.
+Bags of `marginals` are generated responses of 64 filters, which depend on each other or not, those
+of `scenes` are principal components of patches, of photographs' windows and of generated scenes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from bagbasis.core.arrays import Floats, Integers
 from bagbasis.data.bags.bags import offsets_of
 
 from ..data.samples import Patches
-from ..kit import Callback, Experiment, GroupedBars, Measure, Params
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, counted
 from ..kit.learning import Learner, describe, describe_all, geometries
 
 WINDOW, PATCH = 32, 8  # pixels of an image's and of a patch's side
@@ -172,7 +171,7 @@ class MarginalGeometries(Experiment):
         s, candidates = self.settings, self.methods()[p["method"]]
         learner = Learner(DoubleBasisClassifier, self.seed)
         values: dict[str, Any] = {"linear": [], "rbf": [], "choices": []}
-        for repeat in range(s.n_repeats):
+        for repeat in counted(range(s.n_repeats), progress):
             train, test = self.draw_images(p[self.axis], repeat)
             linear, chosen = linear_accuracy(candidates, train, test)
             choice = learner.choose(candidates, s.multipliers, train, s.choose_features)
@@ -180,7 +179,6 @@ class MarginalGeometries(Experiment):
             values["linear"].append(linear)
             values["rbf"].append(float((model.predict(test[0]) == test[1]).mean()))
             values["choices"].append({"linear": chosen, "rbf": choice.values})
-            progress(repeat + 1, s.n_repeats)
         return values
 
     def draw_images(self, kind: str, repeat: int) -> tuple[Labelled, Labelled]:

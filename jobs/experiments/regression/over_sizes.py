@@ -6,10 +6,9 @@ labelled bags what a classical estimator computes from one bag alone.
 
 from __future__ import annotations
 
-import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +25,9 @@ from bagbasis.datasets import Dirichlet, GMMComponents
 from bagbasis.datasets.base import RandomDataset
 from bagbasis.datasets.dirichlet import ALPHA_RANGE
 
-from ..kit import Callback, Curves, Experiment, Measure, Params, kernel_kernel as kk
+from ..kit import Callback, Curves, Experiment, Measure, Params, counted, kernel_kernel as kk
 from ..kit.learning import draw_from, mean_squares
-from ..kit.timing import least_in_turn
+from ..kit.timing import least_in_turn, timed
 
 N_CATEGORIES = 3  # of Dirichlet distributions; the paper does not say how many
 _MAX_STEPS, _MAX_HALVINGS = 100, 40  # of Newton's method, and of one step
@@ -70,19 +69,19 @@ class OverSizes(Experiment):
         train = draw_from(self.dataset(p["n_points"], 2 * self.seed), s.n_train)
         bags, y = draw_from(self.test_set(p["n_points"]), s.n_test)
         few = train[0][:n_few], train[1][:n_few]
-        double = kk.fit_double_basis(train, few, s.candidates, self.seed)
-        kernel = kk.fit_kernel_kernel(train, few, s.candidates)
-        predicted, first = double.model.predict(bags), slice(None, s.n_classical)
+        double, of_double = kk.fit_double_basis(train, few, s.candidates, self.seed)
+        kernel, of_kernel = kk.fit_kernel_kernel(train, few, s.candidates)
+        predicted, first = double.predict(bags), slice(None, s.n_classical)
         constant = np.broadcast_to(train[1].mean(axis=0), y.shape)
         return {
             "methods": {
                 "2BE": mean_squares(predicted, y),
-                "KK": mean_squares(kk.smooth(kernel.model, bags), y),
+                "KK": mean_squares(kk.smooth(kernel, bags), y),
                 "constant": mean_squares(constant, y),
             },
             "2be_first": mean_squares(predicted[first], y[first]),
-            "choices": {"2BE": double.choice, "KK": kernel.choice},
-            "seconds": kk.measure_times(double.model, kernel.model, train, bags),
+            "choices": {"2BE": of_double, "KK": of_kernel},
+            "seconds": kk.measure_times(double, kernel, train, bags),
         }
 
 
@@ -105,13 +104,12 @@ class GMMOrder(OverSizes):
         bags, y = draw_from(self.test_set(p["n_points"]), n_bags)
         fits, seconds = [], []
         with threadpool_limits(1):  # threads only cost time where matrices are this small
-            for i in range(n_bags):
+            for i in counted(range(n_bags), progress):
                 sizes, folds = (bags[i], MAX_COMPONENTS), (_N_FOLDS, 0)
-                criteria, once = _timed(orders_by_criteria, *sizes, 0)
-                crossed, often = _timed(order_by_cross_validation, *sizes, *folds)
+                criteria, once = timed(orders_by_criteria, *sizes, 0)
+                crossed, often = timed(order_by_cross_validation, *sizes, *folds)
                 fits.append((criteria["aic"], criteria["bic"], crossed))
                 seconds.append((once, once, often))
-                progress(i + 1, n_bags)
         methods, medians = {}, np.median(seconds, axis=0).tolist()
         columns = zip(("AIC", "BIC", "CV"), np.array(fits, dtype=float).T, medians, strict=True)
         for name, predicted, took in columns:
@@ -121,12 +119,6 @@ class GMMOrder(OverSizes):
                 "mean": float(predicted.mean()),
             }
         return {"methods": methods}
-
-
-def _timed(call: Callable[..., Any], *args: object) -> tuple[Any, float]:
-    begun = time.perf_counter()
-    answer = call(*args)
-    return answer, time.perf_counter() - begun
 
 
 def orders_by_criteria(points: ArrayLike, most: int, seed: int) -> dict[str, int]:

@@ -1,12 +1,12 @@
 """`Radiation`: sources found by the energies of photons, at few false alarms (000, §5.4).
 
-On generated background that changes with time, as a small sensor counts it in a second, and sources
-injected into it. Energies are in keV. A photon emitted at a line is counted at its energy, or loses
-a part of it on the way or in the sensor. The sensor blurs all energies.
+On generated background as a small sensor counts it in a second, and sources injected into it.
+Energies are in keV. A photon is counted at its energy, or loses a part; the sensor blurs all.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -118,14 +118,6 @@ def wander(n: int, k: int, rng: np.random.Generator) -> Floats:
     return np.asarray(lfilter([1.0], [1.0, -keep], steps, axis=0))
 
 
-LIST_MODE, _SHARE = _OURS = ("list mode regression", "share of source photons")
-_COUNTS, WINDOWS, COMPONENTS, FILTER = _PEERS = (
-    "total counts",
-    "censored energy windows",
-    "principal components",
-    "matched filter",
-)
-_METHODS = (*_OURS, *_PEERS)
 _RATES = (1e-3, 1e-2, 1e-1)  # of false alarms
 _N_BINS = 128  # of spectra, alike in roots of energies: a blur's deviation there is one bin
 _N_COMPONENTS = 5  # of spectra; the background is made of four
@@ -160,12 +152,10 @@ class Radiation(Experiment):
         )
         rng = self.rng(p["repeat"], 3, key)
         detectors = Detectors(train, source, s, self.seed, rng)
-        alarms = {
-            name: np.quantile(scores, 1 - np.array(_RATES))
-            for name, scores in detectors.scores(quiet).items()
-        }
+        levels, scores_of_quiet = 1 - np.array(_RATES), detectors.scores(quiet)
+        alarms = {name: np.quantile(each, levels) for name, each in scores_of_quiet.items()}
         progress(1, 1 + len(s.strengths))
-        powers: dict[str, list[list[float]]] = {name: [] for name in _METHODS}
+        powers: dict[str, list[list[float]]] = defaultdict(list)
         for done, strength in enumerate(s.strengths, 2):
             bags, _ = inject(test, source, np.full(len(test), strength), rng)
             for name, scores in detectors.scores(bags).items():
@@ -206,12 +196,12 @@ class Detectors:
         counts, others = spectra(bags), self._outside(bags)
         within, outside = counts[:, self.window].sum(axis=1), counts[:, ~self.window]
         return {
-            LIST_MODE: excess(within, self._list_mode.predict(others) * others.sizes),
-            _SHARE: self._share.predict(bags) * np.sqrt(bags.sizes),
-            _COUNTS: bags.sizes.astype(float),
-            WINDOWS: excess(within, self._by_windows.predict(outside)),
-            COMPONENTS: counts @ self._by_components,
-            FILTER: (counts - self._mean) @ self._filter,
+            "list mode regression": excess(within, self._list_mode.predict(others) * others.sizes),
+            "share of source photons": self._share.predict(bags) * np.sqrt(bags.sizes),
+            "total counts": bags.sizes.astype(float),
+            "censored energy windows": excess(within, self._by_windows.predict(outside)),
+            "principal components": counts @ self._by_components,
+            "matched filter": (counts - self._mean) @ self._filter,
         }
 
     def _outside(self, bags: Bags) -> Bags:

@@ -28,7 +28,7 @@ from bagbasis.models.tuning.leads import Losses, difference
 
 from ..data.real.recipe import LabelledSet
 from ..data.real.sets import HELD_BACK, RECIPES
-from ..kit import Callback, Experiment, GroupedBars, Measure, Params, Result, ResultTable
+from ..kit import Callback, Experiment, GroupedBars, Measure, Params, Result, ResultTable, counted
 from ..kit.frame import as_table, frame
 from ..kit.learning import constant_of
 from .real_bags_peers import BEST_OF, PEERS, folds
@@ -82,14 +82,13 @@ class RealBags(Experiment):
         row: dict[str, Any] = {"n_bags": len(data.bags), "n_dims": data.bags.n_dims,
                                "n_points": data.bags.n_points}  # fmt: skip
         begun, chosen = time.process_time(), []
-        for i, (train, test) in enumerate(splits):
+        for i, (train, test) in enumerate(counted(splits, progress)):
             url = self.out_dir / "stores" / f"{p['data'].replace(' ', '-')}-{seed}-{i}.zarr"
             try:
                 predicted[test], name = _predict(p, data[train], data.bags[test], url)
             except BagbasisError as error:
                 return {**row, "refused": str(error)}
             chosen.append(name)
-            progress(i + 1, len(splits))
         y = data.labels
         if kind == "classification":
             losses = (predicted != y).astype(float)

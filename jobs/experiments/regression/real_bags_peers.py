@@ -1,7 +1,6 @@
 """What `real-bags` compares with: scikit-learn's models on summaries of bags, and MILES.
 
-Each chooses what its users would choose, by folds within the training bags: of whole groups where
-there are groups, with equal shares of classes otherwise.
+Each chooses what its users would choose, by folds within the training bags.
 """
 
 from __future__ import annotations

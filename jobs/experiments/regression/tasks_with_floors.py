@@ -1,9 +1,7 @@
 """`TasksWithFloors`: the default on tasks whose best possible error is known, and other methods.
 
 It is not in the papers. The best prediction is the posterior mean, or the posterior probabilities,
-of the label given the points, or, where the label is a number of the bag with noise, that number.
-Some tasks are judged on alone: no default may be changed for what is seen on them. Another seed
-draws other bags of every task.
+of the label given the points, or the number of the bag that noise is added to.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from bagbasis import DoubleBasisClassifier, MomentsEmbedding, RandomFourierFeatu
 from bagbasis.core.arrays import Floats, Integers
 from bagbasis.search import BagRegions, Field, PatternSearch, ProbitRegions, RegionClassifier
 
-from ..kit import Callback, Curves, Experiment, Measure, Params
+from ..kit import Callback, Curves, Experiment, Measure, Params, counted
 
 _NOISE = 0.01  # variance of an observation's error
 STEEPNESS = 20.0  # c of Φ(c · mean + b)
@@ -180,10 +180,9 @@ class ActiveSearch(Experiment):
         for place in first.tolist():
             begun = begun.observe(place, pattern.measure(place, rng))
         recalls = {}
-        for k, method in enumerate(_METHODS):
+        for k, method in enumerate(counted(_METHODS, progress)):
             search = self._search(method, pattern, begun, self.rng(*key, 2, k))
             recalls[method] = follow(search, pattern, s.n_queries, self.rng(*key, 1, k))
-            progress(k + 1, len(_METHODS))
         return {**recalls, "n_matching": int(matching(pattern).sum())}
 
     def _search(

@@ -1,8 +1,4 @@
-"""`Peers`: tasks that other packages can do too, timed in turn with ours, and their accuracy.
-
-The tasks are regression from a store, projection coefficients, MMD² of two sets of points, and
-distances of bags.
-"""
+"""`Peers`: tasks that other packages can do too, timed in turn with ours, and their accuracy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What `peers` measures besides regression: finufft's projections, hyppo's MMD², POT's transport.
-
-All on one thread, in turn with ours.
-"""
+"""`peers` besides regression, on one thread: finufft's coefficients, hyppo's MMD², POT's plans."""
 
 from __future__ import annotations
 
@@ -21,8 +18,8 @@ from bagbasis.datasets import GMMComponents
 
 from ..data.samples import blobs
 from ..hypotheses.fastmmd import compare_statistics
-from ..kit import Callback, Params
-from ..kit.learning import GramPeer, Learner, draw_from, errors
+from ..kit import Callback, Params, counted
+from ..kit.learning import Learner, draw_from, errors, predict_by_distances, predict_by_kl
 from ..kit.timing import in_turn, one_thread, timed_in_turn
 from ..regression.gmm_components import DATASET_BOX
 from .peers_regression import bag_features
@@ -96,9 +93,8 @@ def measure_projection(params: Params, progress: Callback, seed: int) -> dict[st
     bags = Bags(points, n * np.arange(n_bags + 1))
     sizes = []
     with one_thread():
-        for done, n_per_dim in enumerate(params["n_per_dim"], 1):
+        for n_per_dim in counted(params["n_per_dim"], progress):
             sizes.append(_size(bags, n_per_dim, params["n_rounds"]))
-            progress(done, len(params["n_per_dim"]))
     return {"sizes": sizes}
 
 
@@ -225,7 +221,7 @@ def by_transport(train: _Labelled, test: Bags, distance: _Distance) -> _Predicti
     cross = distance_matrix(test, train[0], distance)
     n = len(train[0])
     seconds = (time.perf_counter() - begun) / (n * (n - 1) // 2 + n * len(test))
-    values, _ = GramPeer().predict_from(own, cross, train[1][:, None])
+    values, _ = predict_by_distances(own, cross, train[1][:, None])
     return _Predictions(values[:, 0], seconds)
 
 
@@ -251,7 +247,7 @@ def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str
     calls: dict[str, Callable[[], _Predictions]] = {
         "JS embedding": lambda: by_embedding(train, test, js, D, seed),
         "projection": lambda: by_embedding(train, test, projections, D, seed),
-        "KL matrix": lambda: _Predictions(GramPeer().predict(*columns, test)[0][:, 0]),
+        "KL matrix": lambda: _Predictions(predict_by_kl(*columns, test)[0][:, 0]),
         "sliced Wasserstein": lambda: by_transport(train, test, sliced_distance(seed)),
         "Wasserstein (emd2)": lambda: by_transport(train, test, transport_distance()),
     }

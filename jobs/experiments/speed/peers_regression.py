@@ -1,7 +1,6 @@
 """Regression on bags of a store as others would write it: scikit-learn, dask.array, kernels.
 
-What a competent user would write today, from the same Zarr data: float32 all through, and many
-bags of one size in one product.
+From the same Zarr data, float32 all through, and many bags of one size in one product.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ def fit_dask(
 ) -> FourierRidge:
     """Fit blocks of bags: features, Z.T @ Z and Z.T @ y by dask.array, on the client's workers.
 
-    With an intercept, as all others have it: products are centred. Only the solve is in double.
+    With an intercept, as all others have it. Only the solve is in double.
     """
     rng, s, step = np.random.default_rng(0), _FUNCTIONS**2, _BAGS_PER_BLOCK // 2
     frequencies = rng.normal(scale=np.sqrt(2 * gamma), size=(s, n_features)).astype(np.float32)

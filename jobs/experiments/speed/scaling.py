@@ -2,8 +2,7 @@
 
 One of N (bags), D (random features), n (points per bag), d (dimensions) and s (functions of the
 first basis, |V| in 004) is varied alone around one middle size. Times are CPU seconds on one core,
-memory is that of arrays alive at a time, graphs are made without data; then a fit on local
-workers, and a scheduler under simulated ones.
+memory is that of arrays alive at a time; then a fit on local workers, and a simulated cluster.
 """
 
 from __future__ import annotations

