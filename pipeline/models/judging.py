@@ -122,9 +122,19 @@ def score_of(
     y: LabelsLike = None,
     sample_weight: SampleWeight = None,
 ) -> float:
-    """Return the score of a model on labelled bags, `Errors.score`, for ``score`` methods."""
+    """Return the score of a model on labelled bags, `Errors.score`, for ``score`` methods.
+
+    R² of one bag is NaN, as in scikit-learn, with a warning: folds of one bag each, as of
+    `LeaveOneOut`, would else have a mean of 0, as of a model that has learnt nothing.
+    """
     errors, bags = judge_model(model, X, y, None, sample_weight, None)
     _warn_of_judged(model, bags, None, errors)
+    if errors.n == 1 and isinstance(errors.details, RealDetails):
+        warn(
+            "R² of one bag is not defined, and is NaN: a constant fits it exactly; score two bags "
+            'or more, or use the error of each bag (scoring="neg_mean_squared_error")'
+        )
+        return float("nan")
     return errors.score
 
 

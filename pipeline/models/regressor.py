@@ -353,7 +353,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     ) -> float:
         """Return R², averaged over the targets.
 
-        On the store that the model was fitted to, the held-out bags are scored.
+        On the store that the model was fitted to, the held-out bags are scored. R² of a single bag
+        is NaN, with a warning, as in scikit-learn.
 
         Parameters
         ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     DataError,
     DoubleBasisClassifier,
@@ -136,6 +138,18 @@ class TestEstimator:
         model, y = small(kind).fit(BAGS[:80], targets(kind)[:80]), targets(kind)[80:]
         metric = r2_score if kind is DoubleBasisRegressor else accuracy_score
         assert model.score(BAGS[80:], y) == metric(y, model.predict(BAGS[80:])) > 0.5
+
+    def test_score_of_one_bag(self, kind):
+        """R² is NaN with a warning, as scikit-learn's; a fraction of one bag is 0 or 1."""
+        model, y = small(kind).fit(BAGS[:80], targets(kind)[:80]), targets(kind)[80:81]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            score = model.score(BAGS[80:81], y)
+            accuracy = kind is DoubleBasisClassifier
+            expected = (accuracy_score if accuracy else r2_score)(y, model.predict(BAGS[80:81]))
+        np.testing.assert_equal(score, expected)
+        ours = [w for w in caught if issubclass(w.category, BagbasisWarning)]
+        assert len(ours) == (not accuracy)
 
     def test_score_of_a_store(self, kind, tmp_path):
         """The lazy predictions of a store can be scored too."""
