@@ -6,6 +6,7 @@ SPARE is the benchmark of patpy (Shitov et al., LMRL workshop at ICLR 2025).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from ..core.arrays import Floats, as_array
 from ..core.errors import DataError
 
 TASKS = ("classification", "regression", "ranking")
+_EXPECTED = (
+    "expected a mapping from names to (values, task), such as {'batch': (batches, "
+    "'classification')}"
+)
 _N_COMPONENTS = 10  # components of a diffusion map, as is usual for pseudotime
 
 
@@ -52,8 +57,8 @@ def information_retention(
     Raises
     ------
     DataError
-        If the distances do not form a square matrix of numbers ≥ 0, or fewer samples than
-        neighbours have a known value.
+        If the distances do not form a square matrix of numbers ≥ 0, fewer samples than neighbours
+        have a known value, or classes are numbers that are not whole, as measurements are.
 
     See Also
     --------
@@ -104,6 +109,7 @@ def predict_from_neighbors(
     order = np.argsort(matrix, axis=1, kind="stable")[:, :n_neighbors]
     weights = _weights(np.take_along_axis(matrix, order, axis=1))
     if task == "classification":
+        _refuse_measurements(values)
         classes, codes = np.unique(values.astype(str), return_inverse=True)
         votes = np.zeros((len(values), len(classes)))
         for column in range(order.shape[1]):
@@ -140,7 +146,8 @@ def batch_score(
     Raises
     ------
     DataError
-        If there is no covariate, or in the cases of `information_retention`.
+        If ``technical`` is not such a mapping or is empty, or in the cases of
+        `information_retention`.
 
     See Also
     --------
@@ -159,8 +166,13 @@ def batch_score(
     >>> 0 <= batch_score(distances, batches, n_neighbors=2) <= 1
     True
     """
+    if not isinstance(technical, Mapping):
+        raise DataError(f"technical is a {type(technical).__name__}; {_EXPECTED}")
     if not technical:
         raise DataError("technical is empty; name one covariate or more")
+    for name, pair in technical.items():
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str)):
+            raise DataError(f"technical[{name!r}] is not a pair (values, task); {_EXPECTED}")
     scores = [
         information_retention(distances, values, task=task, n_neighbors=n_neighbors)
         for values, task in technical.values()
@@ -274,6 +286,18 @@ def replicate_robustness(distances: ArrayLike, samples: Sequence[Any]) -> float:
         nearer = (row[others & ~same] < row[same].min()).sum()
         shares.append(nearer / max(1, (others & ~same).sum()))
     return 1 - float(np.mean(shares))
+
+
+def _refuse_measurements(values: NDArray[Any]) -> None:
+    """Refuse numbers that are not whole as classes: of as many classes as samples none is told."""
+    if not all(isinstance(value, Real) for value in values):
+        return
+    numbers = values.astype(np.float64)
+    if (numbers != np.rint(numbers)).any():
+        raise DataError(
+            f"target has {len(np.unique(numbers))} distinct values that are not all whole, as "
+            "measurements have, and task='classification'; choose task='regression' or 'ranking'"
+        )
 
 
 def _as_distances(distances: ArrayLike) -> Floats:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagbasis import DataError
+from bagbasis import BagbasisError, DataError
 from bagbasis.singlecell import (
     batch_score,
     information_retention,
@@ -39,6 +39,23 @@ def test_information_retention_of_numbers_leaves_the_unknown_out():
     assert batch_score(
         distances, {"depth": (numbers, "regression")}, n_neighbors=1
     ) == pytest.approx(1 - result)
+
+
+def test_measurements_are_no_classes():
+    """Each would be a class of its own, of which no neighbour tells: the score was 0."""
+    distances = on_a_line([0, 1, 3, 7, 15])
+    with pytest.raises(DataError, match=r"5 distinct values that are not all whole.*'regression'"):
+        information_retention(distances, [0.1, 1.2, 3.1, 7.4, 15.3], n_neighbors=1)
+    for classes in ([0.0, 0.0, 0.0, 1.0, 1.0], ["0.5"] * 3 + ["1.5"] * 2):
+        assert information_retention(distances, classes, n_neighbors=1) > 0
+
+
+@pytest.mark.parametrize("bad", [["a", "b"] * 2, {"batch": ["a", "b"] * 2}, {"batch": ["a", "b"]}])
+def test_technical_covariates_are_named(bad):
+    """Labels without a name or a task are refused, with what is expected."""
+    match = "is a list; expected" if isinstance(bad, list) else "'batch'. is not a pair|task"
+    with pytest.raises(BagbasisError, match=match):
+        batch_score(on_a_line([0, 1, 10, 11]), bad, n_neighbors=1)
 
 
 def test_replicates():
