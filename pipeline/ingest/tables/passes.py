@@ -22,7 +22,14 @@ from .database import Database
 from .engines import LocalEngine
 from .files import TableFile
 from .scans import Coding
-from .surveys import CheckedTable, ColumnKind, check_table, resolve_kinds, sort_labels
+from .surveys import (
+    CheckedTable,
+    ColumnKind,
+    check_table,
+    resolve_kinds,
+    sort_labels,
+    tell_words_among_numbers,
+)
 from .values import MEDIAN, Columns
 
 _FAR_TIMES = 2.0  # times the box's side: data that reach so far are warned of …
@@ -148,6 +155,7 @@ class TablePasses:
                 ColumnKind("text" if existing.meta.id_kind == "str" else "number", existing.url)
             )
         ids = resolve_kinds("the id column", kinds)
+        tell_words_among_numbers([survey.id_kind for survey in self.tables["points"].surveys])
         for role, table in self.tables.items():
             names = table.text_targets()
             parts = self.engines[role].find_labels(table, names) if names else []

@@ -46,6 +46,7 @@ SAMPLED_CELLS = 512  # ids of each piece of a table, from which the ranges of a 
 # a number with a sign, a comparison or a unit, which is the group
 _AMOUNT = re.compile(r"[<>≤≥~≈]?\s*[-+−]?\s*\d+(?:[.,]\d+)?\s*([^\W\d_][^\d\s]*|)")
 _FEW_CLASSES = 4  # up to as many amounts, such as 6 h and 24 h, are taken for classes
+_MAX_WORDS = 0.05  # rows whose id is a word, as a fraction of those whose id is a number
 _MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
 SortedLabels = dict[str, set[str]]  # the texts of each target
@@ -54,8 +55,8 @@ SortedLabels = dict[str, set[str]]  # the texts of each target
 class ColumnKind(NamedTuple):
     """What a column holds in one file: "number", "text" or "either", with a text found in it.
 
-    For a target, ``n_texts`` of its cells are text that is not a number, ``n_numbers`` are
-    numbers; ``padded`` is a number that begins with zeros, such as 007.
+    ``n_texts`` of its cells are text that is not a number, ``n_numbers`` are numbers. Of a target,
+    ``padded`` is a number that begins with zeros, such as 007.
     """
 
     kind: str
@@ -337,6 +338,18 @@ def resolve_kinds(what: str, kinds: Iterable[ColumnKind]) -> str:
     return "text" if "text" in first else "number"
 
 
+def tell_words_among_numbers(kinds: Sequence[ColumnKind]) -> None:
+    """Log a warning if a few rows of a table have a text as id, and all others have a number."""
+    n_words, n_numbers = (sum(counts) for counts in zip(*(k[3:5] for k in kinds), strict=True))
+    if 0 < n_words <= _MAX_WORDS * n_numbers:
+        of_word = next(kind for kind in kinds if kind.n_texts)
+        logger.warning(
+            "%s: the id is text such as %r in %d of %d rows, and a number in all others; it is a "
+            "bag of its own: delete the rows if they are totals, notes or a header again",
+            *(of_word.file, of_word.example, n_words, n_words + n_numbers),
+        )
+
+
 def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> SortedLabels:
     """Return the different texts of each target, at most one more than `_MAX_CLASSES`."""
     values = scan.values([0] * len(scan.files))
@@ -461,6 +474,11 @@ def _questions(scan: Scan, n_hashed: int) -> dict[str, str]:
     asked = {"n": "count(*)", "bad": _count_of(problems_of(scan))}
     # A numeral in CSV counts only as Python writes the integer, so that 007 and 7 stay two bags.
     asked["id"] = _example(id_type, "id", f"CAST({numeral} AS VARCHAR) IS DISTINCT FROM id")
+    is_word = (
+        "id <> '' AND TRY_CAST(id AS DOUBLE) IS NULL" if id_type in (UNTYPED, *TEXTS) else "false"
+    )
+    asked["words"] = f"coalesce(count_if({is_word}), 0)"  # NULL for a folder without a value
+    asked["word"] = f"min(id) FILTER ({is_word})" if id_type in (UNTYPED, *TEXTS) else "NULL"
     is_beyond = f"{numeral} IS NULL AND id IS NOT NULL" if id_type == "uint64" else "false"
     asked["beyond"] = f"count_if({is_beyond})"
     numbers = [f"x{j}" for j in range(len(columns.coordinates))]
@@ -516,7 +534,13 @@ def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
         hi=np.array(answers["max"], dtype=np.float64),
         points=np.array(points, dtype=np.float64),
         n_missing=tuple(answers.get("n_missing", ())),
-        id_kind=_kind(scan.id_type, file, answers["id"]),
+        id_kind=_kind(
+            scan.id_type,
+            file,
+            answers["id"] if answers["word"] is None else answers["word"],
+            answers["words"],
+            answers["n"] - answers["words"],
+        ),
         target_kinds=tuple(
             _kind(
                 scan.kind_of(target), file, **answers[f"target{j}"], declared=types.get(target.name)

@@ -306,6 +306,27 @@ def test_amounts_that_are_read_as_classes_are_warned_of(text, is_amount, tmp_pat
     assert not warns(*rows[:5], "6,36,unknown")
 
 
+@pytest.mark.parametrize("word", ["Total", "p", "# of rows"])
+def test_a_word_among_numbers_as_ids_is_warned_of(word, tmp_path, caplog):
+    """Sums below a table and a header within it are bags like any other, unless they are told."""
+    path = tmp_path / "t.csv"
+
+    def warns(*ids):
+        caplog.clear()
+        path.write_text("\n".join(["p,x", *(f"{name},{i}" for i, name in enumerate(ids))]))
+        store = ingest_tables(
+            path, tmp_path / "s", id_column="p", coordinates=["x"], overwrite=True
+        )
+        assert sorted(store.ids().tolist()) == sorted({*ids})
+        return f"the id is text such as {word!r} in 1 of {len(ids)} rows" in caplog.text
+
+    numbers = [str(i // 2) for i in range(60)]
+    assert warns(*numbers, word)
+    assert not warns(*numbers[:15], word)
+    assert not warns(*numbers[1:], *["b", "c", "d", word])
+    assert not warns(*[f"a{number}" for number in numbers], word)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("value", ["007", "00"])
 def test_numerals_that_begin_with_zeros_are_told_of(value, tmp_path, caplog):
