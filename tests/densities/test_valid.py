@@ -72,7 +72,8 @@ def test_valid(basis, n_dims, n_per_dim, constant):
     assert values.min() == 0
     means = values.reshape(3, -1).mean(axis=1) * valid.volume
     np.testing.assert_allclose(means, 1, atol=1e-10)
-    np.testing.assert_allclose(valid.integral(), 1, atol=1e-10)
+    np.testing.assert_allclose(valid.integral(), np.ones(3), atol=1e-10)
+    assert valid.integral().shape == (3,)
     points = np.random.default_rng(1).uniform(*np.array(box).T, (40, n_dims))
     assert (valid.at(points) >= 0).all()
     i = 1

@@ -66,6 +66,15 @@ def test_other_ids_are_not_told(call, tmp_path, warned):
     assert "differ only" not in warned.text
 
 
+def test_a_number_is_compared_with_wider_ones_of_earlier_appends(tmp_path, warned):
+    """Of 007, which is stored, 7 is told, and 8 is not."""
+    store = BagStore.create(tmp_path / "s.zarr", n_dims=1).append(TWO, ids=["007", "a"])
+    store.append(TWO[:1], ids=["8"])
+    assert "differ only" not in warned.text
+    store.append(TWO[:1], ids=["7"])
+    assert "'007' and '7' differ only" in warned.text
+
+
 def test_an_append_tells_only_of_its_own_ids(tmp_path, warned):
     store = appended(tmp_path / "s.zarr", ["a", "a "])
     assert "'a' and 'a ' differ only" in warned.text

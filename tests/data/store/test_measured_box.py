@@ -182,3 +182,14 @@ def test_fits_of_few_bags_and_of_constant_labels_are_warned_of(n):
         model.fit(bags, np.full(30, 3.0 * n))
     with pytest.warns(BagbasisWarning, match="all labels of column 1 of y are alike"):
         model.fit(bags, np.column_stack([rng.normal(size=30), np.zeros(30)]))
+
+
+@pytest.mark.parametrize("end", [-100.0, 200.0])
+def test_a_bag_of_weight_0_does_not_widen_the_box_at_either_end(end, tmp_path):
+    rng = np.random.default_rng(0)
+    bags = [*rng.uniform(5, 10, (12, 20, 1)), np.full((20, 1), end)]
+    store = BagStore.create(tmp_path / "s.zarr", 1, target_names=["y", "w"])
+    store = store.append(bags, np.column_stack([np.arange(13.0), np.arange(13) < 12]))
+    model = DoubleBasisRegressor(ProjectionEmbedding(), alpha=1.0)
+    [[low, high]] = model.fit(store, target="y", sample_weight="w").features_.embedding.box.bounds
+    assert 4.9 < low < high < 10.1
