@@ -67,7 +67,7 @@ def test_other_ids_are_not_told(call, tmp_path, warned):
 
 
 def test_a_number_is_compared_with_wider_ones_of_earlier_appends(tmp_path, warned):
-    """Of 007, which is stored, 7 is told, and 8 is not."""
+    """7 is told to be like 007, which is stored, and 8 is not."""
     store = BagStore.create(tmp_path / "s.zarr", n_dims=1).append(TWO, ids=["007", "a"])
     store.append(TWO[:1], ids=["8"])
     assert "differ only" not in warned.text
