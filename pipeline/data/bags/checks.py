@@ -96,8 +96,8 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
         raise DataError(f"{name} has the fields {shown(list(array.dtype.names))}; {_TABLES}")
     if array.dtype.kind not in "biuf":
         first = first_not_a_number(array, "row", "coordinate")
-        is_of_records = array.dtype.kind == "O" and isinstance(array.flat[0], Mapping)
-        hint = f"; {_TABLES}" if is_of_records else ""
+        values = array.flat if array.dtype.kind == "O" else ()
+        hint = f"; {_TABLES}" if any(isinstance(value, Mapping) for value in values) else ""
         raise DataError(f"{name} has dtype {array.dtype}; expected real numbers{first}{hint}")
     return np.dtype(np.float64)
 

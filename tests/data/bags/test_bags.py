@@ -154,6 +154,12 @@ class Sliced:
         ([np.zeros((1, 0))], r"bag 0 has shape \(1, 0\)"),
         ([1.0], r"bag 0 has shape \(\)"),
         ([[["a", "b"]]], "bag 0 has dtype <U1; expected real numbers"),
+        ([[[0, 1], [2, None]]], r"bag 0 has dtype object; .* \(row 1, coordinate 1: None\)"),
+        (
+            [[{"x": 1}]],
+            r"expected real numbers \(row 0: \{'x': 1\}\); give pandas.DataFrame\(bag\)",
+        ),
+        ([{"x": [1, 2]}], r"bag 0 has shape \(\); .*; give pandas.DataFrame\(bag\)"),
         ([np.zeros((1, 2), complex)], "bag 0 has dtype complex128"),
         ([np.zeros(3, [("u", float), ("v", float)])], r"fields \['u', 'v'\]; give pandas.DataF"),
         ([np.array([[1.0], [1.0, 2.0]], object)], "bag 0 is not an array"),

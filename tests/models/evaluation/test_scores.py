@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
 from bagbasis import (
+    BagbasisWarning,
     Bags,
     BagStore,
     DataError,
@@ -113,10 +114,10 @@ def test_equal_labels_of_one_fold():
 
 
 def test_one_bag(models):
-    """One bag, or one pair, is scored as equal labels are."""
-    for name in ("one", "classes", "densities"):
-        model, labels = models[name], labels_of(name)
-        assert model.score(NEW[:1], labels[:1]) in (0, 1) or name == "densities"
+    """One number has no R², one class is right or wrong, and one pair is scored as equal ones."""
+    with pytest.warns(BagbasisWarning, match="R² of one bag is not defined"):
+        assert np.isnan(models["one"].score(NEW[:1], labels_of("one")[:1]))
+    assert models["classes"].score(NEW[:1], labels_of("classes")[:1]) in (0, 1)
     pair = TripleBasisRegressor(**BASES, response_embedding=ProjectionEmbedding(n_per_dim=3))
     assert pair.set_params(alpha=0.01).fit(NEW[:1], [NEW[0]]).score(NEW[:1], [NEW[0]]) == 1
 
