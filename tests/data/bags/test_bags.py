@@ -157,7 +157,7 @@ class Sliced:
         ([[[0, 1], [2, None]]], r"bag 0 has dtype object; .* \(row 1, coordinate 1: None\)"),
         (
             [[{"x": 1}]],
-            r"expected real numbers \(row 0: \{'x': 1\}\); give pandas.DataFrame\(bag\)",
+            r"real numbers \(row 0: \{'x': 1\}\); give pandas.DataFrame\(bag\)",
         ),
         ([{"x": [1, 2]}], r"bag 0 has shape \(\); .*; give pandas.DataFrame\(bag\)"),
         ([np.zeros((1, 2), complex)], "bag 0 has dtype complex128"),
