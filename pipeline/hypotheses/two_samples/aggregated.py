@@ -135,7 +135,7 @@ def aggregate(
     drawn : shape (n_permutations, K)
         Statistics of each draw from the null distribution.
     size : float or shape (K,)
-        See `scores_of_ranks`.
+        See `with_ties`.
     """
     pool = with_ties(np.vstack([values, drawn]), size)
     scores = scores_of_ranks(pool)
@@ -149,7 +149,7 @@ def aggregate(
     return Aggregated(float(best[0]), null, ranks / len(pool), corrected, best)
 
 
-def scores_of_ranks(pool: Floats, size: ArrayLike = 0.0) -> Floats:
+def scores_of_ranks(pool: Floats) -> Floats:
     """Return −log of the p-value of each value among the values of its column.
 
     With few permutations, many kernels share the smallest p-value. A score is therefore
@@ -159,18 +159,15 @@ def scores_of_ranks(pool: Floats, size: ArrayLike = 0.0) -> Floats:
     Parameters
     ----------
     pool : shape (n, K)
-        Statistics of the data in one row, and of one draw in each other row.
-    size : float or shape (K,)
-        See `with_ties`.
+        Statistics of the data in one row, and of one draw in each other row, `with_ties`.
 
     Returns
     -------
     shape (n, K)
     """
-    equal = with_ties(pool, size)
-    ranks = rankdata(-equal, method="max", axis=0)
-    spread = equal.std(axis=0)
-    far = np.maximum((equal - equal.mean(axis=0)) / np.where(spread > 0, spread, 1.0), 0.0)
+    ranks = rankdata(-pool, method="max", axis=0)
+    spread = pool.std(axis=0)
+    far = np.maximum((pool - pool.mean(axis=0)) / np.where(spread > 0, spread, 1.0), 0.0)
     step = np.log1p(1 / ranks)
     scores: Floats = np.log(len(pool) / ranks) - step / (1 + far)
     return scores

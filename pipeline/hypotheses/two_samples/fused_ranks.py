@@ -32,7 +32,7 @@ from ..kernels.scales import MAX_UNITS, N_WIDTHS, Scales
 from ..nulls.distributions import permutation_null
 from ..registry import Measured
 from ..samples.row_sources import ArrayRows
-from .aggregated import scores_of_ranks
+from .aggregated import scores_of_ranks, with_ties
 from .comparison import TWO_SAMPLE, TwoSamples
 from .fused import (
     CHOICE_ROWS,
@@ -206,5 +206,5 @@ def weighted_scores(table: Floats) -> Floats:
     shape (n, 2) or (n, 3)
     """
     weights = _WEIGHTS[: table.shape[1]]
-    scores: Floats = scores_of_ranks(table) + np.log(weights / weights.sum())
+    scores: Floats = scores_of_ranks(with_ties(table)) + np.log(weights / weights.sum())
     return scores

@@ -340,7 +340,8 @@ def resolve_kinds(what: str, kinds: Iterable[ColumnKind]) -> str:
 
 def tell_words_among_numbers(kinds: Sequence[ColumnKind]) -> None:
     """Log a warning if a few rows of a table have a text as id, and all others have a number."""
-    n_words, n_numbers = (sum(counts) for counts in zip(*(k[3:5] for k in kinds), strict=True))
+    n_words = sum(kind.n_texts for kind in kinds)
+    n_numbers = sum(kind.n_numbers for kind in kinds)
     if 0 < n_words <= _MAX_WORDS * n_numbers:
         of_word = next(kind for kind in kinds if kind.n_texts)
         logger.warning(
@@ -478,7 +479,7 @@ def _questions(scan: Scan, n_hashed: int) -> dict[str, str]:
         "id <> '' AND TRY_CAST(id AS DOUBLE) IS NULL" if id_type in (UNTYPED, *TEXTS) else "false"
     )
     asked["words"] = f"coalesce(count_if({is_word}), 0)"  # NULL for a folder without a value
-    asked["word"] = f"min(id) FILTER ({is_word})" if id_type in (UNTYPED, *TEXTS) else "NULL"
+    asked["word"] = f"min(id) FILTER ({is_word})"
     is_beyond = f"{numeral} IS NULL AND id IS NOT NULL" if id_type == "uint64" else "false"
     asked["beyond"] = f"count_if({is_beyond})"
     numbers = [f"x{j}" for j in range(len(columns.coordinates))]
