@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bagbasis import BagStore
 from bagbasis.datasets import generate, make_dataset
-from bagbasis.jobs.experiments.kit.machine import peak_memory
+from bagbasis.jobs.experiments.machine import peak_memory
 
 OUTPUT = Path("bench-output")
 

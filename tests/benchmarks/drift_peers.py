@@ -24,7 +24,7 @@ import numpy as np
 
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.experiments.hypotheses.two_samples_at_many_scales import mixtures
-from bagbasis.jobs.experiments.kit.timing import Rounds, in_turn
+from bagbasis.jobs.experiments.timing import Rounds, in_turn
 
 from .data import OUTPUT
 from .pairing import Row

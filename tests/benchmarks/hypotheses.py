@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from bagbasis.hypotheses import FastfoodMMD, FourierMMD, independence_test, two_sample_test
-from bagbasis.jobs.experiments.kit.timing import in_turn
+from bagbasis.jobs.experiments.timing import in_turn
 
 from .drift_peers import drift_peers
 from .pairing import Row, pair

@@ -81,7 +81,7 @@ def read_rows() -> list[dict[str, Any]]:
 
 def keep(suite: str, suites: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
     """Replace the rows of a suite, order all by ``suites``, and write the page's tables anew."""
-    from bagbasis.jobs.experiments.kit.machine import cpu_name, machine
+    from bagbasis.jobs.experiments.machine import cpu_name, machine
 
     where = {
         "suite": suite,

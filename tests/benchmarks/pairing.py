@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bagbasis.jobs.experiments.kit.timing import in_turn
+from bagbasis.jobs.experiments.timing import in_turn
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from bagbasis.datasets import generate
 from ..data.nbody.dataset import NBody
 from ..kit import Callback, Curves, Experiment, GroupedBars, Measure, Params, Picture, short_name
 from ..kit.kernel_kernel import N_QUERIES
-from ..kit.timing import timed_in_turn
+from ..timing import timed_in_turn
 from . import cube_symmetries as cube
 
 

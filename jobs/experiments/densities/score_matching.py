@@ -18,7 +18,7 @@ from bagbasis.execution.worker_threads import use_cores
 from bagbasis.hypotheses import fit_test
 
 from ..kit import Callback, Curves, Experiment, Measure, Params, counted
-from ..kit.timing import timed
+from ..timing import timed
 
 _APART = 1.5  # half the distance of the modes per coordinate, in their standard deviation
 _ALPHA, _WIDTH = 0.03, 1.0  # of features and closed form, where they are compared

@@ -18,7 +18,7 @@ from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 from ..data.samples import blobs, histograms, ring, uniform
 from ..kit import Callback, Curves, Experiment, Measure, Params, counted
 from ..kit.rates import shares
-from ..kit.timing import one_thread, timed_in_turn, timed_once
+from ..timing import one_thread, timed_in_turn, timed_once
 
 _LEVEL = 0.05
 _RATIO = 4.0  # ε of errors

@@ -1,4 +1,4 @@
-"""What experiments share: points kept on disk, tables, pictures, learners and timing."""
+"""What experiments share: points kept on disk, tables, pictures and learners."""
 
 from ...terminal import Callback
 from .experiment import (

@@ -22,8 +22,8 @@ from bagbasis.embeddings import Embedding, ProjectionSpec
 from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.execution.worker_threads import kernel_threads
 
+from ..timing import least_in_turn
 from .learning import Learner, Training, count
-from .timing import least_in_turn
 
 N_QUERIES = 256  # bags predicted at once where batches are timed
 QUERIES_PER_CALL = 256  # of the smoother: its exponents stay in the cache

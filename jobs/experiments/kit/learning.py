@@ -30,7 +30,7 @@ from bagbasis.data.bags.bags import concatenate
 from bagbasis.datasets import Dataset
 from bagbasis.densities import PSDRepair, divergence_matrix, kernel_matrix, median_scale
 
-from .timing import timed
+from ..timing import timed
 
 Training = tuple[Bags | BagStore, Any]
 """Bags with their targets, or a store with its own and None."""

@@ -20,9 +20,9 @@ from ...files import plain, write_report
 from ...markdown import markdown_table
 from ...pictures.evaluation import save_figure
 from ...terminal import Terminal
+from ..machine import machine, versions
 from .experiment import Experiment, Measure, Point, Result, ResultTable, short_name
 from .frame import frame, summary
-from .machine import machine, versions
 
 RESULT, TABLE, _POINTS = "result.json", "table.md", "points"
 

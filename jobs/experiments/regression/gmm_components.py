@@ -17,7 +17,7 @@ from bagbasis.datasets import GMMComponents
 
 from ..kit import Callback, Curves, Experiment, Measure, Params, counted
 from ..kit.learning import Learner, describe_all, draw_from, errors, geometries, predict_by_kl
-from ..kit.timing import timed
+from ..timing import timed
 from .over_sizes import CRITERIA, MAX_COMPONENTS, orders_by_criteria
 
 DATASET_BOX = [(-10, 10)] * 2  # of the dataset

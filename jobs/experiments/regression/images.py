@@ -23,7 +23,7 @@ from bagbasis.datasets.digits import MAX_INTENSITY, SIDE
 from ..data.cifar10 import cats_and_dogs
 from ..kit import Callback, Curves, Experiment, Measure, Params, Settings, counted
 from ..kit.learning import Learner, describe_all, draw_from, geometries, predict_by_kl
-from ..kit.timing import timed
+from ..timing import timed
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
 _Labelled = tuple[Bags, Floats]

@@ -27,7 +27,7 @@ from bagbasis.datasets.dirichlet import ALPHA_RANGE
 
 from ..kit import Callback, Curves, Experiment, Measure, Params, counted, kernel_kernel as kk
 from ..kit.learning import draw_from, mean_squares
-from ..kit.timing import least_in_turn, timed
+from ..timing import least_in_turn, timed
 
 N_CATEGORIES = 3  # of Dirichlet distributions; the paper does not say how many
 _MAX_STEPS, _MAX_HALVINGS = 100, 40  # of Newton's method, and of one step

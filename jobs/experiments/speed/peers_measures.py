@@ -20,8 +20,8 @@ from ..data.samples import blobs
 from ..hypotheses.fastmmd import compare_statistics
 from ..kit import Callback, Params, counted
 from ..kit.learning import Learner, draw_from, errors, predict_by_distances, predict_by_kl
-from ..kit.timing import in_turn, one_thread, timed_in_turn
 from ..regression.gmm_components import DATASET_BOX
+from ..timing import in_turn, one_thread, timed_in_turn
 from .peers_regression import bag_features
 
 SETTINGS = {"upsampfac 2": (2.0, 1e-6), "upsampfac 1.25": (1.25, 1e-4)}

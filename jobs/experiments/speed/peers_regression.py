@@ -38,7 +38,7 @@ from bagbasis.datasets import generate, make_dataset
 
 from ..kit import Callback, Params
 from ..kit.learning import draw_from, errors
-from ..kit.timing import in_turn
+from ..timing import in_turn
 from .falkon import fit_falkon
 
 _FUNCTIONS = 10  # per dimension

@@ -46,7 +46,7 @@ from bagbasis.models.ridge.ridge import solve, solve_gcv
 from bagbasis.models.ridge.sums import StatisticsBuilder
 
 from ..kit import Callback, Curves, Experiment, Measure, Params
-from ..kit.machine import peak_memory
+from ..machine import peak_memory
 from .simulated_cluster import Sleep, simulated_cluster
 
 PENALTY_PER_BAG = 1e-3  # any will do: a solve with one penalty takes the same time

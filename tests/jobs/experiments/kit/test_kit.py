@@ -20,10 +20,10 @@ from bagbasis.jobs.experiments.kit import (
     experiment as kit_experiment,
 )
 from bagbasis.jobs.experiments.kit.frame import frame, summary
-from bagbasis.jobs.experiments.kit.machine import machine, versions
 from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
-from bagbasis.jobs.experiments.kit.timing import in_turn, timed_in_turn
+from bagbasis.jobs.experiments.machine import machine, versions
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
+from bagbasis.jobs.experiments.timing import in_turn, timed_in_turn
 from bagbasis.jobs.markdown import markdown_table
 from bagbasis.jobs.terminal import Terminal
 from tests.jobs.experiments.contract import result
@@ -180,7 +180,7 @@ def test_timed_in_turn(monkeypatch):
         clock[0] += next(costs[name])
 
     timer = SimpleNamespace(perf_counter=lambda: clock[0])
-    monkeypatch.setattr("bagbasis.jobs.experiments.kit.timing.time", timer)
+    monkeypatch.setattr("bagbasis.jobs.experiments.timing.time", timer)
     medians = timed_in_turn({"a": lambda: call("a"), "b": lambda: call("b")}, 3)
     assert medians == {"a": 2, "b": 20}
     assert made == ["a", "b"] * 4
@@ -196,7 +196,7 @@ def test_rounds(monkeypatch):
         return next(answers)
 
     timer = SimpleNamespace(perf_counter=lambda: clock[0])
-    monkeypatch.setattr("bagbasis.jobs.experiments.kit.timing.time", timer)
+    monkeypatch.setattr("bagbasis.jobs.experiments.timing.time", timer)
     rounds = in_turn({"a": lambda: call("a"), "b": lambda: call("b")}, 3)
     assert rounds.seconds == {"a": [1, 2, 4], "b": [3, 2, 20]}
     assert rounds.last == {"a": 4, "b": 5}
