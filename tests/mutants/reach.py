@@ -36,14 +36,15 @@ class _Watch:
         self.file = folder / f"times-{os.getpid()}.json"
         data = str(folder / f"lines-{os.getpid()}")
         self.coverage = coverage.Coverage(data, source=[str(ROOT / "pipeline")], config_file=False)
+        self.coverage.set_option("run:relative_files", True)
         self.coverage.start()
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(item.nodeid)
-        begun = time.process_time()
+        begun = time.monotonic()
         yield
-        self.times[item.nodeid] = time.process_time() - begun
+        self.times[item.nodeid] = time.monotonic() - begun
         self.coverage.switch_context("")
 
     def pytest_sessionfinish(self) -> None:

@@ -32,7 +32,7 @@ OPTIONS = (
     "-o", "addopts=--import-mode=importlib",
 )  # fmt: skip
 SURVIVED, KILLED = 0, (1, 2, 3, 4)  # exit codes of pytest: a test failed, or cannot be imported
-MAX_SECONDS = 120  # of CPU, where the tests of a trial take some twenty: a loop without an end
+MAX_SECONDS = 240  # of CPU, where the tests of a trial take a minute: a loop without an end
 PATIENCE = 900.0  # seconds: all wait for each other
 
 _fork = multiprocessing.get_context("fork")
