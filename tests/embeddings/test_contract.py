@@ -161,6 +161,17 @@ def test_spec_is_small_and_travels(kind):
     assert spec.n_dims == 2
 
 
+def test_costs_grow_with_the_dimension(kind):
+    """A plan takes more time for bags of more coordinates, and more memory for more features."""
+    rng, width = np.random.default_rng(0), {"bandwidth": 0.1} if kind.func is HDDEmbedding else {}
+    bags = rng.random((9, 30, 3))
+    few, more = (kind(**width).fit(list(bags[:, :, :d])).spec_ for d in (2, 3))
+    assert 0 < few.cost.seconds(100, 3000) < more.cost.seconds(100, 3000)
+    least, most = few.cost.bytes_per_bag, more.cost.bytes_per_bag
+    assert 8 * few.n_features <= least <= most
+    assert least < most or few.n_features == more.n_features
+
+
 def test_foreign_fields_are_refused(kind):
     """A description with a field too few, too many or of a wrong value is not read."""
     spec = kind().fit(UNIT).spec_
@@ -320,7 +331,7 @@ def test_transform_without_fit(kind):
 def test_nothing_is_learnt_from_the_bags_that_are_transformed(name):
     """Each choice that a fit makes is made by a fit alone, and then kept."""
     embedding = clone(WITHOUT_FIT[name])
-    with pytest.raises(NotFittedError, match="call fit first"):
+    with pytest.raises(NotFittedError, match=f"^{type(embedding).__name__} is not.*call fit first"):
         embedding.transform(UNIT)
     with pytest.raises(NotFittedError):
         make_pipeline(embedding, Ridge()).predict(UNIT)

@@ -57,6 +57,7 @@ def test_defaults_of_each_distance(distance, n_features, grid):
     spec = HDDEmbedding(distance, bandwidth=0.04).fit(UNIT).spec_
     assert (spec.n_features, spec.grid) == (n_features, grid)
     assert spec.n_coefficients == (10 if distance == "l2" else None)
+    assert (spec.cost.seconds(10, 0) > 0) == (distance != "l2")  # of the grids of a bag
     assert HDDEmbedding(distance, bandwidth=0.01, max_norm=4).fit(UNIT).spec_.grid >= 5
     assert HDDEmbedding("js", bandwidth=0.01).fit(UNIT).spec_.grid == 44
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from bagbasis import (
     BagbasisWarning,
     Bags,
+    Box,
     CoefficientPCA,
     DataError,
     DoubleBasisRegressor,
@@ -137,6 +139,15 @@ def test_outliers_do_not_stretch_the_box():
     wild = [*BAGS, np.array([[1e4, 20.0, 20.0]] * 1)]
     box = PointTransformer(FunctionTransformer()).fit(wild).spec_.box
     assert box.hi[0] < 1e2
+
+
+@pytest.mark.parametrize("n_runs", [2, 3])
+def test_the_box_is_around_the_points_of_all_runs(n_runs):
+    """Points that leave the unit cube on one side alone are not clipped to it."""
+    bags = Bags.from_list(np.linspace(0, 1.5, 24).reshape(12, 2, 1))
+    whole = point_transformer.ChoiceSample.whole(bags)
+    sample = replace(whole, runs=whole.runs._replace(n_runs=n_runs, run_length=2))
+    assert point_transformer.box_of_sample(sample) == Box.around([0.0], [1.5])
 
 
 def test_a_measured_box_is_no_reason_to_warn():

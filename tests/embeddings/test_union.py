@@ -66,6 +66,14 @@ def test_kernels(join, second):
         assert features.second.scale == pytest.approx(1, rel=1e-6)
 
 
+@pytest.mark.parametrize("join", ["product", "sum"])
+def test_a_union_of_one_part_is_the_part(join):
+    """Divided by the median distance of two bags."""
+    part, expected = clone(PARTS[1][1]), part_distances(BAGS)[1]
+    rows = EmbeddingUnion([part], join=join, dtype="float64").fit_transform(BAGS)
+    np.testing.assert_allclose(cdist(rows, rows), expected, atol=1e-7)
+
+
 def test_a_frequency_sees_one_block():
     """As many as the weights say, at least one each; others do not touch its inputs."""
     spec = FourierSpec(6, 40, scale=1.5, blocks=((4, 0.7), (1, 0.299), (1, 0.001)))

@@ -101,7 +101,7 @@ class InnerSpec(EmbeddingSpec):
             for name, array in arrays.items()
             if name in cls.array_names and isinstance(array, np.ndarray)
         }
-        if not set(values) >= set(cls.described):
+        if set(cls.described) - set(values):
             raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
         spec = super().from_dict(fields, packed)
         if [values[name] for name in cls.described] != [getattr(spec, n) for n in cls.described]:

@@ -86,24 +86,25 @@ def test_all_rows_as_landmarks_give_the_kernel():
     assert list(few.get_feature_names_out()[:2]) == ["nystroem0", "nystroem1"]
 
 
+@pytest.mark.parametrize(("precision", "atol"), [("float64", 1e-4), ("float32", 2e-3)])
 @pytest.mark.parametrize("kernel", KERNELS_OF_DISTANCES)
-def test_sum_of_kernels(kernel, tmp_path):
+def test_sum_of_kernels(kernel, precision, atol, tmp_path):
     """For a union that adds kernels, landmarks have the weighted mean of the parts' kernels."""
     parts = [("a", ProjectionEmbedding(n_per_dim=2)), ("b", EMBEDDING)]
     union = EmbeddingUnion(parts, join="sum", weights=[1, 3])
     model = DoubleBasisRegressor(
-        union, NystroemFeatures(n_features=90, kernel=kernel), precision="float64"
+        union, NystroemFeatures(n_features=90, kernel=kernel), precision=precision
     )
     model.fit(BAGS, Y).save(tmp_path / "model.zarr")
     rows, second = union.fit_transform(BAGS).astype(float), model.features_.second
-    z = np.empty((90, second.n_features))
+    z = np.empty((90, second.n_features), precision)
     second.transform(rows, z)
     weights = (0.25, 0.75)
     truth = sum(
         w * kernel_by_loop(part, part, kernel, second.scale * w**0.5)
         for w, part in zip(weights, np.split(rows, [4], axis=1), strict=True)
     )
-    np.testing.assert_allclose(z @ z.T, truth, atol=1e-4)
+    np.testing.assert_allclose(z @ z.T, truth, atol=atol)
     assert load_model(tmp_path / "model.zarr").features_ == model.features_
 
 
