@@ -234,12 +234,10 @@ def check_report(report: object) -> None:
         FRAME_COLUMNS: _is_list_of(str, columns),
         "choice": choice is None or _is_list_of(Mapping, tried),
     }
-    for key in _COUNTS:
-        count = report.get(key, 0)
-        fits[key] = type(count) is int and count >= 0
-    for key in _WEIGHTS:
-        weight = report.get(key, 0.0)
-        fits[key] = type(weight) in (int, float) and 0 <= weight < inf
+    for key in (key for key in _COUNTS if key in report):
+        fits[key] = type(report[key]) is int and report[key] >= 0
+    for key in (key for key in _WEIGHTS if key in report):
+        fits[key] = type(report[key]) in (int, float) and 0 <= report[key] < inf
     for key, does_fit in fits.items():
         if not does_fit:
             raise ValueError(f"{key!r} of its report is {shown(report[key])}")

@@ -62,6 +62,11 @@ def test_model_of_a_later_version(saved):
         lambda state: state["report"].update(n_points_seen="1"),
         lambda state: state["report"].update(n_points_outside_box={}),
         lambda state: state["report"].update(n_bags_fitted=-1),
+        *(
+            lambda state, key=key, weight=weight: state["report"].update({key: weight})
+            for key in ("weight_fitted", "baseline_alpha")
+            for weight in (-1.0, "1", True, float("inf"))
+        ),
         lambda state: state["report"].update(coordinates="xy"),
         lambda state: state["report"].update(coordinates=[1, 2]),
         lambda state: state["report"].update(choice="moments"),

@@ -38,9 +38,12 @@ def test_effects_are_those_of_leaving_a_point_out(model):
     assert explanation.prediction[0] == pytest.approx(model.predict([BAGS[0]])[0])
 
 
-def test_a_linear_head_on_means_has_the_slopes_of_the_mean(model):
-    """A shift by a standard deviation of coordinate 1 moves its mean, which is the label."""
-    explanation = explain(model, BAGS[0])
+@pytest.mark.parametrize("centre", [0.0, 1.0])
+def test_a_linear_head_on_means_has_the_slopes_of_the_mean(centre):
+    """A shift by a standard deviation of coordinate 1 moves its mean, which is the label; points
+    spread about the mean, wherever it is."""
+    model = DoubleBasisRegressor(**LINEAR).fit([bag + centre for bag in BAGS], Y)
+    explanation = explain(model, BAGS[0] + centre)
     assert explanation.shift[1, 0] == pytest.approx(BAGS[0][:, 1].std(), rel=0.05)
     assert abs(explanation.shift[0, 0]) < 0.05 * explanation.shift[1, 0]
     assert abs(explanation.spread[:, 0]).max() < 0.1 * explanation.shift[1, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -29,14 +30,15 @@ def hostile(tmp_path_factory):
     return store.remove(["NA", "bag 3", *ids[-30:]])  # whole chunks among them
 
 
-@pytest.mark.filterwarnings("ignore:.*spreadsheet")
 @pytest.mark.parametrize("name", ["two targets", "classes", "class names"])
 def test_every_format_is_the_same_table(hostile, tmp_path, name):
     """Ids, predictions and probabilities, in the order of the bags, to the last bit."""
     model = fitted(name)
     tables = []
     for format in FORMATS:
-        write_predictions(model, hostile, tmp_path / f"p.{format}", columns=["outside"])
+        formulas = r"p\.csv: 1 texts, such as '=1\+1', .* spreadsheet programs take for formulas"
+        with pytest.warns(match=formulas) if format == "csv" else nullcontext():
+            write_predictions(model, hostile, tmp_path / f"p.{format}", columns=["outside"])
         tables.append(read_predictions(tmp_path / f"p.{format}"))
     remaining = [id for id in ids_of(hostile) if id not in ("NA", "bag 3") and id not in
             ids_of(hostile)[-30:]]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -154,6 +156,17 @@ def test_report_counts_points_outside_the_box(tmp_path):
     assert model.report_["n_points"] == model.report_["n_points_seen"] == sum(map(len, BAGS))
     assert model.report_["data_url"] == store.url
     assert set(model.report_["seconds"]) == {"choose", "accumulate", "solve"}
+
+
+@pytest.mark.parametrize("params", [{"solver": "cg"}, {"head": "trees"}, {"embedding": "auto"}])
+def test_the_parts_of_a_fit_take_no_longer_than_all_of_it(params):
+    """Seconds of the steps, and those of the processor that a choice of the embedding takes."""
+    begun, of_processor = time.perf_counter(), time.process_time()
+    report = regressor().set_params(**params).fit(BAGS, Y).report_
+    seconds = report["seconds"].values()
+    assert min(seconds) >= 0
+    assert sum(seconds) <= time.perf_counter() - begun
+    assert 0 <= report.get("choice", {}).get("seconds", 0) <= time.process_time() - of_processor
 
 
 def test_points_in_single_precision_are_projected_in_double(tmp_path):

@@ -20,7 +20,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.data.storage import folders
-from bagbasis.models import loading
+from bagbasis.models import loading, save_model, saving
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 from tests.oracles.labelled import stored
 
@@ -59,6 +59,7 @@ MODELS = {
     "gcv": lambda: regressor(alpha="gcv", alphas=np.array([1e-3, 1.0])).fit(BAGS, Y),
     "validation in double": lambda: regressor(alpha="validation", precision="float64").fit(BAGS, Y),
     "holdout": lambda: regressor(alpha=np.float32(0.5)).fit(BAGS, Y, holdout=0.3),
+    "small weights": lambda: regressor().fit(BAGS, Y, sample_weight=np.full(N, 0.1 / N)),
     "least squares": lambda: regressor(n_features=200, alpha=0).fit(BAGS, Y),
     "classes": lambda: classifier().fit(BAGS, CODES),
     "class names": lambda: classifier().fit(BAGS, NAMES[CODES]),
@@ -97,6 +98,14 @@ def test_parameters_come_back(tmp_path, name):
     y = NAMES[CODES] if isinstance(model, DoubleBasisClassifier) else Y
     again = loaded.fit(BAGS, y)
     np.testing.assert_array_equal(again.predict(BAGS), model.fit(BAGS, y).predict(BAGS))
+
+
+def test_the_run_that_saved_a_model_is_known(fitted, tmp_path):
+    """By its name; a model that no run saved is of none."""
+    for run in ("first", "second", None):
+        save_model(fitted, tmp_path / "m.zarr", overwrite=True, run=run)
+        known = [saving.is_of_run(tmp_path / "m.zarr", name) for name in ("first", "second", None)]
+        assert known == [run == "first", run == "second", False]
 
 
 @pytest.mark.parametrize("n_features", [32, 64])

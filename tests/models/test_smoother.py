@@ -8,10 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from bagbasis import (
     BagStore,
     DataError,
+    DoubleBasisRegressor,
     KernelSmoother,
     ModelError,
     ParameterError,
@@ -217,9 +219,19 @@ def test_bad_input(tmp_path):
         KernelSmoother(bandwidth=1.0).fit(BAGS, Y).predict([np.zeros((4, 3))])
 
 
-@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            KernelSmoother(ProjectionEmbedding(n_per_dim=2), in_memory=here)
+            for here in (True, False)
+        ),
+        DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=2), alpha=1.0),
+    ],
+    ids=["in memory", "not in memory", "ridge"],
+)
 @pytest.mark.parametrize("stored", [True, False])
-def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, in_memory, tmp_path):
+def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, model, tmp_path):
     """Two bags, and labels that are all alike; not those of few bags that differ."""
     rng = np.random.default_rng(0)
     bags = [rng.uniform(0, 1, (5, 1)) for _ in range(6)]
@@ -236,10 +248,9 @@ def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, in_memory,
                 (),
             )
             X.append(bags[:n], {"t": y})
-        smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=2), in_memory=in_memory)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            smoother.fit(X, *arguments)
+            clone(model).fit(X, *arguments)
         texts = [str(warning.message) for warning in caught if "labels" in str(warning.message)]
         texts += [
             str(warning.message) for warning in caught if "labelled bags" in str(warning.message)

@@ -100,7 +100,7 @@ class RowCache:
             shape=(self.n_bags, self.n_columns),
             chunks=(self.block_length, self.n_columns),
             dtype=self.dtype,
-            compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
+            compressors=[BloscCodec(cname="lz4"), Crc32cCodec()],
             fill_value=_MISSING,
         )
         group.update_attributes(_FORMAT.stamp({}))

@@ -30,7 +30,7 @@ from bagbasis.models.solvers.seconds import (
 from tests.models.ridge.test_rows import problems
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.planned import fit_parameters_of, planned, posed
+from tests.oracles.planned import FeatureMap, fit_parameters_of, planned, posed
 from tests.passes import pass_limits
 
 N = 150
@@ -136,14 +136,25 @@ def test_groups_of_penalties(monkeypatch, exact_steps):
 @pytest.mark.long
 @pytest.mark.parametrize("memory", [0.0, 30_000.0, 45_000.0])
 def test_what_is_kept_changes_no_bit(memory, monkeypatch, tmp_path):
-    """Nothing, embeddings, or some features: the same model."""
+    """Nothing, embeddings, or some features: the same model. What is kept is embedded once."""
+    n_embedded, embed = [], FeatureMap.embed
+
+    def counted(features, bags, *arguments):
+        n_embedded.append(len(bags))
+        return embed(features, bags, *arguments)
+
+    monkeypatch.setattr(FeatureMap, "embed", counted)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     with pass_limits(small_task_seconds=1e-9, small_tasks=8):
         whole = regressor("validation").fit(store)
+        once = sum(n_embedded)
+        n_embedded.clear()
         monkeypatch.setattr(feature_rows, "worker_memory", lambda here: memory)
         monkeypatch.setattr(feature_rows, "KEPT_FRACTION", 1.0)
         some = regressor("validation").fit(store)
     np.testing.assert_array_equal(some.coef_, whole.coef_)
+    assert once <= 2 * N  # for the widths, and for all passes
+    assert (sum(n_embedded) == once) == (memory > 0)
     assert not feature_rows.KEPT_ROWS  # of a fit that has ended nothing is left
 
 

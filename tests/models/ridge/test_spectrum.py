@@ -41,6 +41,8 @@ def test_against_the_eigenvectors(n, D, k, known):
             np.testing.assert_allclose(residuals, remaining, atol=1e-8 * yy.max())
         degrees = spectrum.degrees_of_freedom(alpha)
         assert degrees == pytest.approx((e / (e + alpha)).sum(), rel=1e-8)
+    constant = Spectrum(known(np.ones((n, D)), y))
+    np.testing.assert_array_equal(constant.back(constant.solve(0.0)), 0)
     if n > D:
         truth = np.linalg.lstsq(centred, targets, rcond=None)[0]
         result = summary.coefficients(spectrum.back(spectrum.least_norm(1e-10)))
