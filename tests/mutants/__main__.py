@@ -160,20 +160,28 @@ class Reach:
 
 
 def _functions(text: str) -> dict[str, set[str]]:
-    """Return the functions of a module, with the names and attributes in each."""
+    """Return the functions and the constants of a module, with the names and attributes in each."""
+    tree = ast.parse(text)
+    named = [(node.name, node) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    named += [  # such as a table of kernels
+        (target.id, node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
     return {
-        function.name: {
+        name: {
             node.id if isinstance(node, ast.Name) else node.attr
-            for node in ast.walk(function)
+            for node in ast.walk(value)
             if isinstance(node, ast.Name | ast.Attribute)
         }
-        for function in ast.walk(ast.parse(text))
-        if isinstance(function, ast.FunctionDef)
+        for name, value in named
     }
 
 
 def _callers(path: Path, names: set[str]) -> Iterator[str]:
-    """Yield the functions of a module that name one of ``names``."""
+    """Yield the functions and the constants of a module that name one of ``names``."""
     yield from (name for name, inner in _functions(path.read_text()).items() if inner & names)
 
 
