@@ -42,13 +42,15 @@ def fitted(data, **arguments):
     return DoubleBasisRegressor(embedding, alpha=1.0).fit(data, **labels)
 
 
-@pytest.mark.parametrize("kind", ["memory", "ids", "names", "store"])
+@pytest.mark.parametrize("kind", ["memory", "far from 0", "ids", "names", "store"])
 def test_wide_bag_is_named(kind, tmp_path):
     """With its coordinate, in memory and in a store, which measure one box."""
-    wild = with_wild(1e6)
+    offset = np.array([0, 1e7 if kind == "far from 0" else 0])
+    wild = [bag + offset for bag in with_wild(1e6)]
     made = Bags.from_list(wild)
     data = {
         "memory": lambda: wild,
+        "far from 0": lambda: wild,
         "ids": lambda: Bags(made.points, made.offsets, ids=[f"p{i}" for i in range(N)]),
         "names": lambda: made.named(["a", "b"]),
         "store": lambda: stored(wild, tmp_path / "s.zarr"),

@@ -375,9 +375,9 @@ class TakenIds:
 
 def _refuse(again: list[Any], known: list[Any]) -> None:
     """Raise DataError for ids that are given twice or exist already."""
-    for name in again[:1]:
+    for name in again:
         raise DataError(f"duplicate bag id {name!r}: it is given twice; ids are unique in a store")
-    for name in known[:1]:
+    for name in known:
         raise DataError(
             f"duplicate bag id {name!r}: the store or an earlier bag has it; leave its bag out, "
             "as an ingest of tables does by known_ids: skip"

@@ -80,7 +80,7 @@ def check_integers_apart(
         largest = np.maximum(np.abs(lo), np.abs(hi))
         step, width = np.spacing(largest), np.where(hi > lo, hi - lo, 1.0)
         merged = (step > 1) & (step * MIN_STEPS > width) & are_integers
-    for j in np.flatnonzero(merged)[:1]:
+    for j in np.flatnonzero(merged).tolist():
         name = repr(names[j]) if names else str(j)
         raise DataError(
             f"{place}: float64 merges integers: coordinate {name} ranges over {hi[j] - lo[j]:g} "
@@ -157,7 +157,7 @@ def check_array_apart(place: str, array: object, is_whole: bool) -> None:
     points = np.asarray(array)
     if points.dtype.kind == "O":  # a nullable column of pandas
         present = [value for value in points.ravel().tolist() if isinstance(value, int)]
-        points = np.array(present, dtype=np.uint64 if dtype.kind == "u" else np.int64)
+        points = np.array(present, dtype=f"{dtype.kind}8")
     if not points.size or points.ndim not in (1, 2):
         return
     points = points[:, None] if points.ndim == 1 else points

@@ -127,7 +127,7 @@ def _times_beyond(codes: Floats, inner: Floats) -> Floats:
     inner : shape (2, d)
         Ends of the other values.
     """
-    inner = np.where(inner[1] > inner[0], inner, 0.0)
+    inner = np.where(np.isfinite(inner), inner, 0.0)
     return _reach(*np.where(np.isnan(codes), inner, codes), *inner)
 
 

@@ -324,12 +324,12 @@ class BagStore(Exported):
         new = as_array(f"target {target!r}", list(labels.values()))
         values = target_column(new, target, classes, len(ids))
         check_codes(new, target, classes or ())
-        for row in np.flatnonzero(np.isnan(values))[:1]:
+        for row in np.flatnonzero(np.isnan(values)):
             raise DataError(f"target {target!r}: the bag with id {ids[row]!r} gets no label")
 
         def write(session: AppendSession) -> None:
             rows = find_ids(self.ids(), self.meta.id_kind, ids)
-            for row in np.flatnonzero(~self.present()[rows])[:1]:
+            for row in np.flatnonzero(~self.present()[rows]):
                 raise DataError(f"the bag with id {ids[row]!r} was removed")
             session.change(relabellings(rows, column, values))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import zarr
@@ -117,6 +119,27 @@ def test_a_store_being_written_is_not_replaced(tmp_path, overwrite):
             BagStore.create(url, 2, overwrite=overwrite)
     assert BagStore.open(url).n_bags == 1
     store.verify()
+
+
+def test_data_are_on_the_disk_before_a_commit(tmp_path, monkeypatch):
+    """A power failure leaves no store without its arrays, and no bags without their points."""
+    url, synced, fsync, update = tmp_path / "s.zarr", set(), os.fsync, zarr.Group.update_attributes
+
+    def recorded(fd):
+        fsync(fd)
+        synced.add(os.fstat(fd).st_ino)
+
+    def checked(group, attributes):
+        paths = [path for path in [url, *url.rglob("*")] if path.suffix != ".lock"]
+        assert [path for path in paths if path.stat().st_ino not in synced] == []
+        commits.append(attributes)
+        return update(group, attributes)
+
+    commits = []
+    monkeypatch.setattr(os, "fsync", recorded)
+    monkeypatch.setattr(zarr.Group, "update_attributes", checked)
+    BagStore.create(url, 2).append(ONE).append(ONE).remove([0]).compact()
+    assert len(commits) == 6
 
 
 def test_an_interrupted_create_is_named_and_made_again(url, monkeypatch):

@@ -6,6 +6,7 @@ import pickle
 
 import fsspec
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 
@@ -74,6 +75,23 @@ def test_anywhere_with_any_ids(url, ids):
         model.check(seen)
         model.check(seen, 1, 2)
         seen.verify()
+
+
+@pytest.mark.parametrize(
+    ("ids", "are_storable"),
+    [
+        ([-(2**63), 2**63 - 1], True),
+        (["a", "b"], True),
+        ([5, 2**63], False),
+        ([False, True], False),
+        ([0.5, 1.5], False),
+    ],
+)
+def test_ids_of_a_table_are_stored(tmp_path, ids, are_storable):
+    """Whole numbers of 64 bits and texts; bags with other ids are numbered."""
+    bags = Bags.from_frame(pd.DataFrame({"who": ids, "v": [0.0, 1.0]}), "who")
+    store = BagStore.create(tmp_path / "s.zarr", 1).append(bags)
+    assert store.ids().tolist() == (ids if are_storable else [0, 1])
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ from bagbasis import (
 from bagbasis.core import systems
 from bagbasis.data.storage import transactions
 from bagbasis.data.storage.zarr_stores import writer_store
-from bagbasis.data.store import creation
+from bagbasis.data.store import creation, store as stores
 from bagbasis.data.store.schema import POINTS
 from bagbasis.data.store.writer import AppendSession
 from bagbasis.models import Checkpoints
@@ -109,6 +109,23 @@ def test_a_reader_sees_one_snapshot(store):
     assert copy.snapshot == before.snapshot
     assert len(set(snapshots)) == 3
     assert before.refresh().snapshot == fresh.snapshot
+
+
+@pytest.mark.parametrize("see", [lambda store: BagStore.open(store.url), BagStore.refresh])
+def test_a_commit_while_a_store_is_opened(store, monkeypatch, see):
+    """The counts are those of the snapshot from which the data are read."""
+    writer, current = BagStore.open(store.url), stores.current_snapshot
+
+    def overtaken(url):
+        snapshot = current(url)
+        monkeypatch.undo()
+        append_batch(writer)
+        return snapshot
+
+    monkeypatch.setattr(stores, "current_snapshot", overtaken)
+    seen = see(store)
+    assert (seen.n_bags, writer.n_bags) == (0, BATCH)
+    seen.verify()
 
 
 @pytest.mark.long
