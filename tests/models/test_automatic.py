@@ -103,6 +103,15 @@ def test_the_second_basis_of_a_choice_is_landmarks(kind, by_default):
     np.testing.assert_allclose(z @ z.T, kernel, atol=1e-4)
 
 
+def test_widths_close_to_the_best_on_both_sides_err_no_less(by_default):
+    """The width of the best kernel is found to a factor of 1.5."""
+    kernels = [item for item in by_default.report_["choice"]["tried"] if item["width"]]
+    best = min(kernels, key=lambda item: item["error"])
+    ratios = {item["width"] / best["width"] for item in kernels if item["name"] == best["name"]}
+    assert any(1 < ratio < 1.5 for ratio in ratios)
+    assert any(1 / 1.5 < ratio < 1 for ratio in ratios)
+
+
 def test_random_features_that_are_given_are_kept(chosen):
     assert isinstance(chosen.features_.second, FourierSpec)
     assert DoubleBasisRegressor("moments").fit(*bags_of()).features_.second.n_features == 2048

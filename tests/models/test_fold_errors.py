@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bagbasis.models.fitting import fold_errors
 from bagbasis.models.fitting.fold_errors import (
     EXPONENTS,
     FoldJudge,
@@ -35,6 +38,22 @@ def kernel_ridge(kernel, y, weights, train, test, alpha):
     zc, yc = z[train] - mean_z, y[train] - mean_y
     psi = np.linalg.solve(zc.T @ (w * zc) + alpha * w.sum() * np.eye(len(z)), zc.T @ (w * yc))
     return (z[test] - mean_z) @ psi + mean_y
+
+
+def test_a_distant_start_costs_few_factors(monkeypatch):
+    """Ever longer steps from the least penalty to the largest, which is best for noise."""
+    x, rows = rows_of()
+    rows = replace(rows, y=np.random.default_rng(5).normal(size=rows.y.shape))
+    judged, losses = set(), Repeat.losses
+
+    def recorded(repeat, alpha):
+        judged.add(alpha)
+        return losses(repeat, alpha)
+
+    monkeypatch.setattr(Repeat, "losses", recorded)
+    monkeypatch.setattr(fold_errors, "FIRST", 0)
+    assert FoldJudge(rows).errors(x).alpha == 10.0 ** EXPONENTS[-1]
+    assert len(judged) <= 10
 
 
 @pytest.mark.long

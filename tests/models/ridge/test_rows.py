@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import fit_parameters_of, planned, posed
 from tests.oracles.ridge_entries import collected, ridge_rows
 from tests.passes import pass_limits
+from tests.traced import peak_of
 
 BAGS, Y = labelled_bags(40, most=12)
 D = 64
@@ -98,6 +100,17 @@ def test_rows_become_sums():
     sums = whole.statistics()
     for name in ("n", "sum_z", "gram", "sum_y", "cross", "sum_yy", "exponents"):
         np.testing.assert_array_equal(getattr(sums, name), getattr(collected(z, y), name))
+
+
+@pytest.mark.parametrize("is_path", [False, True])
+def test_solving_takes_what_it_declares(is_path):
+    """Products of rows with each other count, which are as many as the rows have numbers."""
+    rng = np.random.default_rng(0)
+    rows = ridge_rows(rng.normal(size=(300, 300)), rng.normal(size=(300, 1)))
+    call = partial(solvers.solve_gcv, rows, Penalties(10.0 ** np.arange(-4, 3)))
+    most = solvers.solve_bytes(300, is_path, 300) - rows.z.nbytes
+    peak = peak_of(call if is_path else partial(solvers.solve, rows, 0.1, 1e-14), enough=most)
+    assert most / 2 < peak <= most
 
 
 KINDS = {

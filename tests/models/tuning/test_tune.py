@@ -20,7 +20,7 @@ from bagbasis import (
     StoreError,
 )
 from bagbasis.models import Search, tune
-from bagbasis.models.tuning import halving
+from bagbasis.models.tuning import halving, scoring
 from tests.models.splits import held_out
 from tests.models.tuning.problems import (
     BAGS,
@@ -34,6 +34,7 @@ from tests.models.tuning.problems import (
     kept_blocks,
 )
 from tests.oracles.labelled import labelled_bags, stored
+from tests.traced import peak_of
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +159,22 @@ def test_a_block_has_as_many_bags_as_memory_holds(join, row_bytes, monkeypatch):
     search = Search(parts, scale_multipliers=(1.0,), first_bags=200, join=join)
     result = tune(estimator(), BAGS[:200], np.column_stack([Y, Y**2])[:200], search=search)
     assert [rung.n_blocks for rung in result.rungs] == [200 // (4 * 5)]
+
+
+def test_a_task_of_a_search_takes_what_it_declares(monkeypatch):
+    """Sums of the bags fitted and sums of those held out."""
+    passes, run = [], scoring.run_pass
+
+    def recorded(source, scored, **options):
+        passes.append(scored)
+        return run(source, scored, **options)
+
+    monkeypatch.setattr(scoring, "run_pass", recorded)
+    parts = SEARCH.embeddings[:1]
+    search = replace(SEARCH, embeddings=parts, scale_multipliers=(1.0,), first_bags=N)
+    tune(estimator(), BAGS, Y, search=search)
+    most = passes[0].cost.bytes_per_task
+    assert most / 2 < peak_of(passes[0].collector, enough=most) <= most
 
 
 @pytest.mark.long
