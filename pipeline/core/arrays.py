@@ -117,6 +117,7 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
 def _refuse_lossy(name: str, value: ArrayLike) -> None:
     """Raise DataError for values of which NumPy would drop a part, such as a mask or a unit."""
     refuse_masked(name, value)
+    refuse_promise(name, value)
     refuse_unit(name, value)
     refuse_annotated(name, value)
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
@@ -126,6 +127,14 @@ def _refuse_lossy(name: str, value: ArrayLike) -> None:
             f"{name} is a key with its group, as a groupby yields them; pass the groupby itself, "
             "of one column groupby(...)[['column']], or the groups without their keys"
         )
+
+
+def refuse_promise(name: str, value: object) -> None:
+    """Raise DataError for a delayed value or a future of Dask, which has no values yet."""
+    if type(value).__module__ == "dask.delayed":
+        raise DataError(f"{name} is delayed (Dask); compute it first, by dask.compute(values)[0]")
+    if callable(getattr(value, "add_done_callback", None)):
+        raise DataError(f"{name} is a Future; pass its .result(), or client.gather(values)")
 
 
 def refuse_annotated(name: str, value: object) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from ..core.errors import BagbasisWarning, DataError, ModelError, ParameterError
+from ..core.errors import BagbasisWarning, DataError, ModelError, ParameterError, shown, warn
 from ..data.labelled.columns import Column
 from ..data.labelled.holdout import Holdout
 from ..data.labelled.labelled import LabelledBags
@@ -51,6 +51,12 @@ def conformalized(
     else:
         source = Reals.label(X, y, None)
     source = in_order(source, model.report)
+    if len(model.outcome.find_new(labels for *_, labels in source.label_blocks())):
+        warn(
+            f"{source.url or 'y'}: some bags have a class that the model was not fitted to, and "
+            "make sets larger, up to all classes: write classes as the model's, "
+            f"{shown(list(model.outcome.columns_in_words))}, or leave these bags out"
+        )
     is_fitted = is_fitted_to(model, source)
     if cv is not None:
         if model.trees is not None:

@@ -250,8 +250,10 @@ def test_classes_that_the_fit_did_not_have_are_warned_of(fitted, new, named, tmp
     for judge in (model.score, lambda x, y: evaluate(model, x, y)):
         with pytest.warns(BagbasisWarning, match=message):
             judge(bags[30:], labels)
+    with pytest.warns(BagbasisWarning, match=rf"make sets larger.* {re.escape(str(fitted))}"):
+        model.conformalize(bags[30:], labels)
     with warnings.catch_warnings(action="error"):
-        model.score(bags[30:], fitted * 5)
+        model.conformalize(bags[30:], fitted * 5).score(bags[30:], fitted * 5)
 
 
 @pytest.mark.parametrize("classes", [[0, 1], [False, True], [0.5, 1.0]])

@@ -239,6 +239,7 @@ def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, model, tmp
         (2, [1.0, 2.0], "fitted to 2 labelled bags"),
         (6, [3.0] * 6, "all labels of .* are alike in the 6 bags"),
         (6, [3.0] * 5 + [np.nan], "all labels of .* are alike in the 5 bags"),
+        (6, [1e9 + i for i in range(6)], "or differ by less than a millionth .* subtract"),
         (6, [3.0] * 5 + [4.0], None),
     ):
         X, arguments = bags[:n], (y,)

@@ -19,7 +19,7 @@ from ..store.store import BagStore
 
 _FEW_BAGS = 3  # a fit with fewer labelled bags issues a warning
 _MIN_RELATIVE_VARIANCE = (
-    1e-14  # squared spread of labels relative to their mean: a smaller one counts as zero
+    1e-12  # squared spread of labels relative to their mean: sums of squares lose a smaller one
 )
 
 LabelBlock = TypeVar("LabelBlock")
@@ -158,13 +158,14 @@ def warn_of_few(n_bags: int, url: str | None) -> bool:
 
 
 def warn_of_alike(n_bags: int, variance: Floats, mean: Floats, names: Sequence[str]) -> None:
-    """Warn about targets, shape (k,), whose labels are equal in all fitted bags."""
+    """Warn about targets, shape (k,), whose labels are equal, or nearly so, in all fitted bags."""
     alike = np.flatnonzero(variance <= _MIN_RELATIVE_VARIANCE * mean**2)
     if not len(alike):
         return
     what = "y" if len(variance) == 1 else f"column {alike[0]} of y"
     what = repr(names[alike[0]]) if names else what
     warn(
-        f"all labels of {what} are alike in the {n_bags} bags fitted: the model predicts this "
-        "number for every bag; check the labels"
+        f"all labels of {what} are alike in the {n_bags} bags fitted, or differ by less than a "
+        "millionth of their mean, which sums of squares lose to rounding; check the labels, and "
+        "subtract a constant such as their mean if the differences matter"
     )

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...data.bags.alignment import has_index, in_order_of, in_order_of_rows, indexed
+from ...data.bags.alignment import has_index, in_order_of, in_order_of_rows, series_of
 from ...data.bags.bags import Bags, as_bags
 from ...data.bags.frames import is_groups
 from ...data.bags.ids import BagIds
 from ...data.labelled.alignment import ids_of
 from ...data.store.store import BagStore
+from .samples import is_bags
 
 
 def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
@@ -25,7 +26,7 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
     Parameters
     ----------
     data : mapping of str to variable
-        Groupbys become Bags.
+        Groupbys, and mappings from ids to bags, become Bags; mappings from ids to values Series.
     labels : mapping of str to labels or None
 
     Raises
@@ -34,11 +35,8 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
         If ids or an index differ from the ids of the bags, or two indices share some labels only;
         see `in_order_of` and `in_order_of_rows`.
     """
-    made = {
-        name: as_bags(values) if is_groups(values) else indexed(values)
-        for name, values in data.items()
-    }
-    labels = {name: indexed(values) for name, values in labels.items()}
+    made = {name: _with_ids(values) for name, values in data.items()}
+    labels = {name: series_of(values) for name, values in labels.items()}
     others = [*made.values(), *labels.values()]
     if not any(has_index(values) or isinstance(values, Bags) for values in others):
         return made, dict(labels)  # ids of a store are read only where something has others
@@ -58,6 +56,12 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
         {name: _in_order(values, ids, name) for name, values in some.items()}
         for some in (made, labels)
     )
+
+
+def _with_ids(values: Any) -> Any:  # noqa: ANN401 - as given
+    if is_groups(values) or (isinstance(values, Mapping) and is_bags(values)):
+        return as_bags(values)
+    return series_of(values)
 
 
 def _ids(data: object) -> BagIds | None:

@@ -313,7 +313,7 @@ def refuse_missing(what: str, labels: NDArray[Any], unit: str) -> None:
 def as_sample_points(data: ArrayLike, name: str) -> Floats:
     """Return points as an array (n, d) of finite numbers; (n,) are points in R^1."""
     check_array_apart(name, as_array(name, data), is_whole=True)
-    points = as_array(name, data, np.float64)
+    points = _as_numbers(name, data)
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or points.shape[1] == 0:
         raise DataError(f"{name} has shape {points.shape}; expected points (n, d), or bags")
@@ -321,6 +321,29 @@ def as_sample_points(data: ArrayLike, name: str) -> Floats:
     if not finite.all():
         raise DataError(f"{name}: point {int(np.argmin(finite))} holds NaN or infinity")
     return points
+
+
+def _as_numbers(name: str, data: ArrayLike) -> Floats:
+    """Return data as float64; an error of a frame names the column."""
+    try:
+        return as_array(name, data, np.float64)
+    except DataError as error:
+        frame: Any = data if is_table(data) and hasattr(data, "dtypes") else None
+        for j, column in enumerate(() if frame is None else frame.columns):
+            kind = list(frame.dtypes)[j]
+            try:
+                as_array(name, as_array(name, data)[:, j], np.float64)
+            except DataError:
+                raise column_error(name, column, kind) from error
+        raise
+
+
+def column_error(name: str, column: object, kind: object) -> DataError:
+    """Return the error for a column of a frame that does not hold numbers."""
+    return DataError(
+        f"{name}: column {column!r} holds {kind}, not numbers; leave it out, or encode it "
+        "(pandas.get_dummies)"
+    )
 
 
 def resolve_embedding(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.arrays import Floats, Integers, as_array, missing_in
 from ...core.errors import DataError, shown
 from ...data.bags.bags import Bags, as_bags
-from ...data.bags.frames import is_groups
+from ...data.bags.frames import is_groups, is_table
 from ...data.store.store import BagStore
 from .samples import (
     Sample,
@@ -138,7 +138,7 @@ def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anyth
         finer = (array - micros).astype("m8[ns]").astype(np.float64) / 1e9  # no overflow
         seconds: Floats = (passed + (finer - finer[np.argmin(array)]))[:, None]
         return seconds
-    return as_sample_points(array, name)
+    return as_sample_points(values if is_table(values) else array, name)
 
 
 def _utc(moment: datetime) -> datetime:

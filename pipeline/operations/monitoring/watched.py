@@ -19,7 +19,13 @@ from ...embeddings.base import Embedding, EmbeddingSpec
 from ...execution.passes import batch_reduction, run_pass
 from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.samples.row_sources import EmbedBags, EmbeddedRows
-from ...hypotheses.samples.samples import as_sample_points, is_bags, resolve_embedding, thinned_size
+from ...hypotheses.samples.samples import (
+    as_sample_points,
+    column_error,
+    is_bags,
+    resolve_embedding,
+    thinned_size,
+)
 from ...hypotheses.samples.thinning import as_bag_set, in_same_order
 from .random_buckets import RandomBuckets
 
@@ -238,10 +244,7 @@ def _table(data: Any, name: str) -> WatchedRows:  # noqa: ANN401 - an array, a l
         _check_length(len(data), name)
         for column, kind in data.dtypes.items():
             if getattr(kind, "kind", "O") not in "fiub":
-                raise DataError(
-                    f"{name}: column {column!r} holds {kind}, not numbers; leave it out, or encode "
-                    "it (pandas.get_dummies)"
-                )
+                raise column_error(name, column, kind)
         rows = WatchedRows(data, tuple(map(str, data.columns)))
         if list(data.columns) != list(rows.columns):
             rows = replace(rows, values=data.set_axis(list(rows.columns), axis=1))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from dask import delayed
 from hypothesis import given, strategies as st
 
 from bagbasis import Bags, BagStore, DataError, Responses, as_bags
@@ -313,6 +316,16 @@ def test_units_are_refused():
         with_targets([np.ones((2, 1))], np.ones(1).view(Quantity))
     points.unit = ""  # without a dimension
     assert as_bags([points]).n_points == 2
+
+
+def test_values_that_are_not_computed_yet_are_refused():
+    """A delayed value of Dask was said to have a unit."""
+    promises = {"is delayed .* dask.compute": delayed(np.ones)((2, 1)), "is a Future": Future()}
+    for message, promise in promises.items():
+        with pytest.raises(DataError, match=f"bag 1 {message}"):
+            as_bags([np.ones((2, 1)), promise])
+        with pytest.raises(DataError, match=f"y {message}"):
+            with_targets([np.ones((2, 1))], promise)
 
 
 def test_bags_as_arrays():

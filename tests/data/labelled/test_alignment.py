@@ -248,6 +248,29 @@ def test_values_follow_the_index_of_labels_of_bags_without_ids():
         regressor().fit(bags, y, sample_weight=turned.rename({"p3": "p99"}))
 
 
+def test_tests_pair_mappings_of_bags_by_id():
+    """Bags as a mapping were paired with other variables and labels by position, in silence."""
+    rng = np.random.default_rng(0)
+    bags = {name: rng.normal(0, 1 + i / N, (9, 1)) for i, name in enumerate(IDS["text"])}
+    y = pd.Series(np.arange(N) / N, bags)
+    owners = y * N // 2
+    turned, of_turned = y.sample(frac=1, random_state=0), owners.sample(frac=1, random_state=1)
+    expected = independence_test(bags, y.to_numpy(), groups=owners.to_numpy()).statistic
+    for other in (turned, turned.to_dict()):
+        for groups in (of_turned, of_turned.to_dict()):
+            assert independence_test(bags, other, groups=groups).statistic == expected
+    reversed_bags = dict(reversed(bags.items()))
+    both = [independence_test(bags, other).statistic for other in (bags, reversed_bags)]
+    assert both[0] == both[1]
+    parts = [{k: bags[k] for k in IDS["text"][half]} for half in (slice(30), slice(30, N))]
+    of_parts = [owners[[*part]] for part in parts]
+    shuffled = [labels.sample(frac=1, random_state=2) for labels in of_parts]
+    p = [two_sample_test(*parts, groups=groups).p_value for groups in (of_parts, shuffled)]
+    assert p[0] == p[1]
+    with pytest.raises(DataError, match="'p9' has no row"):
+        independence_test(bags, y.drop("p9"))
+
+
 @pytest.mark.long
 def test_tests_pair_variables_and_labels_by_id():
     rows, y, keys = case("text")
