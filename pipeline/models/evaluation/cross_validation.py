@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +38,7 @@ from ..fitting.solver import check_summable
 from ..judging import JUDGED_ROWS, ErrorTotals, Judge, add_each, judging_cost
 from ..outcomes.base import Target
 from ..outcomes.details import determination
+from ..outcomes.reals import Reals
 from ..ridge.summary import Summary
 from ..ridge_model import RidgeModel
 from .scoring import OF_PROBABILITIES, Scorer, scorer_of
@@ -148,6 +150,8 @@ def cross_val_score(
     problem = pose_problem(parameters, X, y, target, sample_weight=sample_weight)
     bags = problem.source
     folds = _Folds(choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
+    if isinstance(problem.outcome, Reals) and scoring in (None, "r2", "explained_variance"):
+        _require_two(bags, folds)
     weights = Weights.of_bags(bags.data, sample_weight)
     if groups is not None:
         problem = replace(problem, grouped_by=Column.of(bags.data, "groups", groups))
@@ -170,6 +174,17 @@ def cross_val_score(
         if problem.outcome.has_squared_losses and scoring in (None, "r2"):
             scores.append(_score_of_sums(models[-1], rows))
     return np.array(scores or _judge_folds(models, bags, folds, progress, weights, score))
+
+
+def _require_two(bags: LabelledBags, folds: _Folds) -> None:
+    """Raise DataError for a fold with one labelled bag, which has no R²."""
+    counts = Counter(folds.of_bags[bags.labelled_positions()].tolist())
+    sizes = [counts[j] for j in folds.numbers if j >= 0]
+    if min(sizes) == 1:  # empty folds are refused by themselves
+        raise DataError(
+            f"R² of fold {sizes.index(1)} is not defined, because it has one labelled bag; take "
+            'fewer folds (cv=), or the error of each bag (scoring="neg_mean_squared_error")'
+        )
 
 
 def learns_from_labels(parameters: FitParameters) -> bool:

@@ -116,6 +116,16 @@ def test_what_is_not_defined(monkeypatch):
     assert many.sample.predicted.shape == (90, 4)
 
 
+@pytest.mark.parametrize("scoring", [None, "r2", "explained_variance"])
+def test_a_fold_of_one_bag_has_no_r2(scoring):
+    """Such folds had the score 0, which counted in the mean."""
+    with pytest.raises(DataError, match=r"R² of fold \d is not defined, .* take fewer folds"):
+        cross_val_score(DoubleBasisRegressor(*bases()), BAGS[:7], Y[:7], scoring=scoring)
+    of_each = "neg_mean_squared_error"
+    scores = cross_val_score(DoubleBasisRegressor(*bases()), BAGS[:7], Y[:7], scoring=of_each)
+    assert (scores < 0).all()
+
+
 def test_folds_are_scored_by_name():
     """Each fold by its own model; of probabilities by a model whose map has not seen the fold."""
     model = DoubleBasisClassifier(*bases(), alphas=[0.01, 0.1, 1.0, 10.0])
