@@ -70,3 +70,11 @@ def test_what_cannot_be_held_out_is_refused():
         fitted(groups=np.zeros(len(BAGS)))
     with pytest.raises(ParameterError, match="mask of holdout is '=='"):
         DoubleBasisRegressor().fit(BAGS, Y, holdout={"fraction": 0.2, "mask": "=="})
+
+
+def test_a_group_may_be_twice_the_fraction():
+    """Of four equal groups one is held out for a fraction near a quarter, and none for less."""
+    quarters = np.arange(len(BAGS)) % 4
+    assert held_out(fitted(groups=quarters, holdout=0.13)).mean() == 0.25
+    with pytest.raises(DataError, match=r"there are 4, the largest has 25%.* 12% are asked for"):
+        fitted(groups=quarters, holdout=0.12)

@@ -94,6 +94,7 @@ ATTRIBUTES = [
     {"id_kind": "float64"},
     {"max_id": "15"},
     {"max_id": 2**63},
+    {"max_id": -(2**63) - 1},
     {"merged": 3},
     {"fractions": 1},
     {"fractions": True, "whole_numbers": True},
