@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from bagbasis.core import (
@@ -108,7 +108,13 @@ def _refuse_equals(value: object) -> object:
 def _list(constraint: ListOf) -> object:
     inner = type_of(constraint.item)
     kind = _LIST[inner]
-    return Annotated[kind, Field(min_length=constraint.least)] if constraint.least else kind
+    if constraint.least:
+        kind = Annotated[kind, Field(min_length=constraint.least)]
+    return Annotated[inner | kind, AfterValidator(_in_list)] if constraint.or_one else kind
+
+
+def _in_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _pair(constraint: Pair) -> object:

@@ -15,7 +15,7 @@ Progress = Annotated[Callable[[int, int], None], Function]
 """Function that is called with the number of units done and of all units (points, bags, …)."""
 
 UrlOrPath = Annotated[str | os.PathLike[str], Url]
-TextList = Annotated[Sequence[str], ListOf(Text)]
+TextList = Annotated[str | Sequence[str], ListOf(Text, or_one=True)]
 TextOrList = Annotated[str | Sequence[str], Text | ListOf(Text, 1)]
 TextMapping = Annotated[Mapping[str, Any], MappingOf(Text, Open())]
 KernelName = Annotated[str, OneOf("gaussian", "laplacian", "matern")]

@@ -16,6 +16,8 @@ from .constraints import Constraint, Items, Open, UnfitError, members_of
 class ListOf(Constraint[Any]):
     """At least ``least`` ordered items: a list, a tuple, an array or the keys of a mapping.
 
+    With ``or_one``, an item without a list stands for a list of it.
+
     Examples
     --------
     >>> from bagbasis.core import ListOf, Real
@@ -25,9 +27,12 @@ class ListOf(Constraint[Any]):
 
     item: Constraint[Any]
     least: int = 0
+    or_one: bool = False
 
     @override
     def take(self, value: object) -> Any:
+        if self.or_one and self.item.accepts(value):
+            return [self.item.take(value)]
         items = _listed(value)
         if len(items) < self.least:
             raise UnfitError
@@ -38,12 +43,13 @@ class ListOf(Constraint[Any]):
     def words(self, name: str) -> str:
         each = " or ".join(_many(member.words(name)) for member in members_of(self.item))
         least = f" ({self.least} or more)" if self.least else ""
-        return f"a list of {each}{least}"
+        alone = f"{self.item.words(name)} or " if self.or_one else ""
+        return f"{alone}a list of {each}{least}"
 
     @override
     def nearest(self, value: object) -> str:
         if not isinstance(value, (list, tuple)):
-            return super().nearest(value)
+            return self.item.nearest(value) if self.or_one else super().nearest(value)
         hints = (self.item.nearest(item) for item in value if not self.item.accepts(item))
         return next(filter(None, hints), "")
 

@@ -159,7 +159,8 @@ def _words(item: Constraint[Any]) -> str | None:
         return _real(item)
     if isinstance(item, ListOf):
         inner = type_text(item.item, REQUIRED)
-        return None if inner is None else f"list of {inner}"
+        alone = f"{inner} or " if item.or_one else ""
+        return None if inner is None else f"{alone}list of {inner}"
     return None
 
 

@@ -103,7 +103,7 @@ def world(tmp_path_factory):
         ),
         (
             lambda w: BagStore.create(w.new(), 2, target_names=[1]),
-            r"target_names is \[1\]; expected a list of strings",
+            r"target_names is \[1\]; expected a string or a list of strings",
         ),
         (lambda w: BagStore.create(w.new(), 10**9), "n_dims is 1000000000; expected .* to 10000"),
         (lambda w: Box.unit(10**9), "n_dims is 1000000000"),

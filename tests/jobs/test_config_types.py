@@ -51,11 +51,21 @@ from bagbasis.jobs.configs.types import type_of
         (MappingOf(Text, Real(gt=0)) | None_, "'key: value' lines or null"),
         (Instance("RandomFeatures") | None_ | False_, "False or null"),
         (Instance("RandomFeatures"), "any value"),
+        (ListOf(Text, or_one=True) | None_, "a string, [a string, ...] or null"),
     ],
 )
 def test_types_of_constraints(constraint, words):
     """What a config accepts is what the constraint does, as far as YAML can say it."""
     assert accepted_by(type_of(constraint)) == words
+
+
+@pytest.mark.parametrize("value", ["ab", ["ab"], [], 5, {"a": "b"}, None])
+def test_one_item_stands_for_a_list_of_it(value):
+    """Where both know lists; a text is never taken for its letters."""
+    constraint = ListOf(Text | Integer() | MappingOf(Text, Text), or_one=True) | None_
+    expected = value if value is None or isinstance(value, list) else [value]
+    assert constraint.check("targets", value) == expected
+    assert TypeAdapter(type_of(constraint)).validate_python(value, strict=True) == expected
 
 
 @pytest.mark.parametrize("constraint", [OneOf(1, 2) | None_, Integer(1) | None_])

@@ -98,7 +98,7 @@ def ingest_anndata(
         ("X_pca" stands for all its columns, ``X_pca[0]``, …), a numeric column of ``obs``, a gene
         of ``var_names``, "X" for all genes, or a layer for all its genes. If a name occurs in
         several of these places, the first is used and a warning is logged.
-    targets : list of str, optional
+    targets : str or list of str, optional
         Target columns of ``obs``, which are constant within a bag, such as the donor to group by.
         With a target_table, they are columns of that table.
     layer : str, optional

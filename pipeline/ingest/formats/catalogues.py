@@ -127,10 +127,10 @@ def ingest_catalogue(
         The store to write.
     id_column : str or list of str
         Columns that hold the bag's id.
-    coordinates : list of str
+    coordinates : str or list of str
         Numeric columns, in the order of the coordinates. A column of shape (n, k) gives k
         coordinates, ``name[0]``, ….
-    targets : list of str, optional
+    targets : str or list of str, optional
         Target columns of the file. With a target_table, they are columns of that table.
     table : str or int, optional
         Table that has the columns. In HDF5, a group whose data sets are columns, or a data set of

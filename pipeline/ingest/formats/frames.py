@@ -41,7 +41,7 @@ from ..tables import (
     write_batches,
     write_parquet,
 )
-from ..tables.values import OF_ALL_FILES
+from ..tables.values import OF_ALL_FILES, Given, values_of
 
 FRAME_RULES = FormatRules(
     name="Frames (pandas, polars, Dask, Arrow, DuckDB, awkward, xarray, datasets)",
@@ -87,7 +87,7 @@ def ingest_frame(
         group is a bag.
     url : str or path
         The store to write.
-    coordinates : list of str or mapping from name to str
+    coordinates : str, list of str or mapping from name to str
         Coordinates, as for `TableIngest`: columns of numbers or of lists of numbers, or
         expressions. A column whose lists hold arrays or records stands for all of their entries or
         fields: ``["points"]`` gives ``points[0]``, ``points[1]``.
@@ -136,7 +136,7 @@ def ingest_rows(
     url: str | os.PathLike[str],
     memory: int,
     *,
-    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str],
+    coordinates: Given,
     id_column: str | Sequence[str] | None,
     **parameters: Any,
 ) -> BagStore:
@@ -163,7 +163,7 @@ def ingest_rows(
             with arrow_errors(role):
                 write = write_batches if isinstance(rows, NamedBatches) else write_parquet
                 parameters[role] = write(rows, path)
-        with Database(memory, folder, len(coordinates)) as database:
+        with Database(memory, folder, len(values_of("coordinates", coordinates))) as database:
             # workers elsewhere do not see the folder
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
 

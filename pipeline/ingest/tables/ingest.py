@@ -87,13 +87,13 @@ TABLE_RULES = FormatRules(
 
 ColumnNames = Annotated[str | Sequence[str], Text | ListOf(Text)]
 ColumnsLike = Annotated[
-    Sequence[str | Mapping[str, str]] | Mapping[str, str],
-    ListOf(Text | MappingOf(Text, Text)) | MappingOf(Text, Text),
+    str | Sequence[str | Mapping[str, str]] | Mapping[str, str],
+    ListOf(Text | MappingOf(Text, Text), or_one=True),
 ]
 TargetTypes = Annotated[Mapping[str, str], MappingOf(Text, OneOf("number", "class"))]
 TargetRules = Annotated[Mapping[str, str], MappingOf(Text, OneOf("mean", "any", "last", "count"))]
 Missing = Annotated[str, OneOf("refuse", "drop_point", "drop_bag", MEDIAN)]
-MissingValues = Annotated[Sequence[str | float], ListOf(Text | Integer() | Real())]
+MissingValues = Annotated[Sequence[str | float], ListOf(Text | Integer() | Real(), or_one=True)]
 
 
 @FORMATS.register
@@ -127,7 +127,7 @@ class TableIngest(StoreSettings):
         Column of the bag's id: whole numbers, text or dates. A date becomes its text. In CSV files,
         ids are integers if all are written as Python writes integers, else text; 007 is text. With
         several columns, the id joins their values with a slash: 2020/JFK.
-    coordinates : list of str or mapping from name to str
+    coordinates : str, list of str or mapping from name to str
         Coordinates, in the order in which they are stored. Each is the name of a column, or a
         DuckDB expression over the columns of a row: ``"ln(pressure)"``. A mapping names an
         expression, also as an item of a list: ``{"hour_cos": "cos(2*pi()*hour/24)"}``. Columns hold
@@ -147,7 +147,7 @@ class TableIngest(StoreSettings):
         applies to unquoted texts; default: empty fields, NA, N/A, NaN, nan, null and NULL.
         ``types`` are for columns that are not numeric or that expressions read: ``{"day":
         "DATE"}``; default: the types that the first rows have.
-    targets : list of str or mapping from name to str
+    targets : str, list of str or mapping from name to str
         Targets: columns or expressions, given like ``coordinates``. Values are numbers, or texts,
         which are class labels and stored as their index in the sorted labels. A missing value
         leaves the bag without a label. In the table of points, a target must be equal in all rows
@@ -168,7 +168,7 @@ class TableIngest(StoreSettings):
     responses : str, path or list of str
         Files with the responses, one row per point of a response. Bags without a row have no
         response.
-    response_coordinates : list of str or mapping from name to str
+    response_coordinates : str, list of str or mapping from name to str
         Coordinates of the responses, given like ``coordinates``.
     response_id_column
         Column of the bag's id in the responses. None: the same as ``id_column``.

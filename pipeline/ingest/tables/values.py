@@ -36,7 +36,7 @@ _FUNCTIONS = """
     HAVING bool_and(function_type = 'scalar' AND stability = 'CONSISTENT')
 """
 
-Given = Sequence[str | Mapping[str, str]] | Mapping[str, str] | None
+Given = str | Sequence[str | Mapping[str, str]] | Mapping[str, str] | None
 """Coordinates or targets in the form that `TableIngest` accepts."""
 
 
@@ -136,7 +136,7 @@ def values_of(key: str, written: Given) -> tuple[Value, ...]:
     ParameterError for an empty or repeated name.
     """
     pairs: list[tuple[str, str]] = []
-    for item in [written] if isinstance(written, Mapping) else written or ():
+    for item in [written] if isinstance(written, (str, Mapping)) else written or ():
         pairs += item.items() if isinstance(item, Mapping) else [(item, item)]
     if any("" in pair for pair in pairs):
         raise ParameterError(f"{key}: '' names nothing; give a column or an expression")

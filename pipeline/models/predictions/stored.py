@@ -260,7 +260,7 @@ def write_predictions(
     url: UrlOrPath,
     *,
     format: Annotated[str, OneOf(*PREDICTION_FORMATS)] | None = None,
-    columns: Annotated[Sequence[str], ListOf(OneOf(*PREDICTED_COLUMNS))] = (),
+    columns: Annotated[str | Sequence[str], ListOf(OneOf(*PREDICTED_COLUMNS), or_one=True)] = (),
     coverage: Annotated[float, Fraction] = COVERAGE,
     overwrite: bool = False,
     progress: Progress | None = None,

@@ -190,7 +190,7 @@ def test_arguments_of_a_function():
     assert values == (2, ("a",), "x", {"other": 1})
     assert type(values[0]) is int
     assert list(constraints_of(repeat)) == ["n", "names"]
-    for call in (lambda: repeat(0), lambda: repeat(n=0), lambda: repeat(1, names="a")):
+    for call in (lambda: repeat(0), lambda: repeat(n=0), lambda: repeat(1, names=5)):
         with pytest.raises(ParameterError, match=r"^n(ames)? is .*; expected a"):
             call()
 
