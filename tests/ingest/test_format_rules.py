@@ -117,6 +117,18 @@ def of_twins(folder):
     ingest_tables(path, folder / "s.zarr", id_column="bag", coordinates=["x"])
 
 
+def of_versions(folder, log="_delta_log", source="t"):
+    """Ingest files of which a log says that one is of an earlier version."""
+    for name in (log, "data"):
+        (folder / "t" / name).mkdir(parents=True)
+    (folder / "t" / log / "v1.metadata.json").write_text("{}")
+    for name in ("old", "new"):
+        frame = pd.DataFrame({"bag": [1], "x": [1.0]})
+        frame.to_parquet(folder / "t" / "data" / f"{name}.parquet")
+    url = folder / "s.zarr"
+    return ingest_tables(folder / source, url, id_column="bag", coordinates=["x"]).n_points
+
+
 def of_json_times(folder):
     """Return the ids of lines of JSON whose ids are days and times."""
     lines = '{"bag": "2020-01-01", "x": 1}\n{"bag": "2020-01-01T00:00:00", "x": 2}\n'
@@ -273,6 +285,7 @@ REFUSED = {
         "texts as coordinates": of_table({"x": ["a", "b"]}),
         "two columns of one name": of_twins,
         "times with a zone in one file, without in another": of_two_clocks,
+        "folders of Delta Lake, Iceberg and Hudi": of_versions,
         "lists mixed with numbers": of_table({"x": [[1.0], [2.0]], "y": [1.0, 2.0]}, ("x", "y")),
     },
     frames.FRAME_RULES: {
@@ -342,6 +355,22 @@ def test_what_is_refused(rules, name, run, tmp_path):
     with pytest.raises((DataError, ParameterError)) as error:
         run(tmp_path)
     assert rules.refused[name] in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("log", "source"),
+    [
+        ("_delta_log", "t/data/*.parquet"),
+        (".hoodie", "t/*/*.parquet"),
+        ("metadata", "t"),
+        ("metadata", "t/data"),
+    ],
+)
+def test_files_of_earlier_versions_are_refused(log, source, tmp_path):
+    """Also by a glob, or in a folder next to the log; a file that is named is read."""
+    with pytest.raises(DataError, match="earlier versions"):
+        of_versions(tmp_path, log, source)
+    assert of_versions(tmp_path / "named", log, "t/data/new.parquet") == 1
 
 
 @pytest.mark.parametrize(("rules", "name", "run"), cases(WARNED))

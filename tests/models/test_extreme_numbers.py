@@ -96,7 +96,7 @@ def test_parts_of_any_size_are_merged(tmp_path_factory, exponents, seed):
 
 
 @pytest.mark.parametrize("scale", [-1e160, 1e-310, 1e307])
-@pytest.mark.parametrize("choice", ["gcv", "validation", "loo"])
+@pytest.mark.parametrize("choice", ["gcv", "validation", "folds", "loo"])
 def test_the_choice_does_not_see_the_unit(choice, scale):
     """Noise has a large penalty, or bandwidth, whatever its unit; predictions have that unit."""
     if choice == "loo":

@@ -112,12 +112,27 @@ def test_a_store_has_classes_in_another_order(tmp_path):
     assert values == expected
 
 
-def test_a_store_of_numbers_is_no_store_of_texts(tmp_path):
-    """Codes of text classes would be taken for the store's numbers."""
-    model = DoubleBasisClassifier("moments", alpha=1e-3).fit(BAGS, GRADE)
-    store = stored(tmp_path, dict(enumerate((SPREAD > 2).astype(float))))
-    with pytest.raises(DataError, match=r"target 'grade' has numbers, the model was fitted to"):
-        evaluate(model, store)
+WIDE = (SPREAD > 2).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "others", "theirs"),
+    [
+        (DoubleBasisClassifier, GRADE, WIDE, "numbers"),
+        (DoubleBasisClassifier, WIDE, GRADE, "the classes"),
+        (DoubleBasisRegressor, WIDE, GRADE, "the classes"),
+    ],
+)
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_store_of_numbers_is_no_store_of_texts(kind, labels, others, theirs, in_memory, tmp_path):
+    """Codes of text classes would be taken for numbers, or numbers for codes."""
+    model, y = kind("moments", alpha=1e-3), pd.Series(labels, name="grade")
+    (tmp_path / "fitted").mkdir()
+    fitted_to = stored(tmp_path / "fitted", dict(enumerate(labels)))
+    model = model.fit(BAGS, y) if in_memory else model.fit(fitted_to, target="grade")
+    assert evaluate(model, fitted_to, subset="all")
+    with pytest.raises(DataError, match=rf"target 'grade' has {theirs}.* was fitted to"):
+        evaluate(model, stored(tmp_path, dict(enumerate(others))))
 
 
 def test_columns_of_labels_are_found_by_name():

@@ -102,7 +102,10 @@ def text_condition(j: int) -> str:
 def problems_of(scan: Scan) -> list[RowProblem]:
     """Return the possible problems of a row: first a missing id, then its values."""
     no_id = "id IS NULL" if scan.id_type in INTEGERS else "id IS NULL OR id = ''"
-    no_id_text = "the bag id is missing, or a number that is not whole; give every row its bag's id"
+    no_id_text = (
+        "the bag id is missing, or a number that is not whole or is too large; give every row its "
+        "bag's id"
+    )
     problems: list[RowProblem] = [(no_id if scan.columns.ids else "false", lambda *_: no_id_text)]
     if scan.files[0].lists and scan.columns.missing in ("refuse", MEDIAN):
         problems.append((f"{ITEMS} = 0", lambda *_: _EMPTY))

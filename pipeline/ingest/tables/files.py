@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from glob import has_magic
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import IO
 from urllib.parse import quote, unquote
 
@@ -25,6 +25,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
+from fsspec import AbstractFileSystem
 
 from ...core import UrlOrPath
 from ...core.errors import DataError
@@ -53,6 +54,7 @@ MAX_HEADER_BYTES = 2**26  # names, in a file with very many columns
 PAGE_CHECKSUM = re.compile(rb"(?:\x15[\x80-\xff]*[\x00-\x7f]){3}\x15")
 
 UNTYPED = "csv"
+_LOGS = {"Delta Lake": "_delta_log", "Hudi": ".hoodie"}  # folders with the versions of a table
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive calls the folder of rows without one
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = ("halffloat", "float", "double")
@@ -265,15 +267,41 @@ def _find_files(source: str) -> list[str]:
                 if not paths:
                     raise DataError(f"{what} are not read; name them, as by the glob {glob}")
                 logger.warning("%s are not read, such as %s; name them, too", what, others[0])
+            _refuse_versions(fs, source, path, paths)
         elif fs.exists(path):
             paths = [path]
         else:
             matches = fs.glob(path) if has_magic(path) else []
             files = [str(match) for match in matches if not fs.isdir(match)]
             paths = visible_files(files, path)
+            _refuse_versions(fs, source, _without_wildcards(path), paths)
     if not paths:
         raise DataError(f"{source}: no files found")
     return [normalize_url(fs.unstrip_protocol(match)) for match in paths]
+
+
+def _without_wildcards(path: str) -> str:
+    """Return the folder of a glob above its first wildcard."""
+    return "/".join(takewhile(lambda part: not has_magic(part), path.split("/")))
+
+
+def _refuse_versions(fs: AbstractFileSystem, source: str, root: str, paths: Sequence[str]) -> None:
+    """Refuse a folder that also has files of earlier versions of a table: rows would be doubled."""
+    folder = paths[0].rpartition("/")[0] if paths else ""
+    while len(folder) >= len(root.rpartition("/")[0]) and folder:  # Iceberg: one above
+        metadata = f"{folder}/metadata"
+        is_iceberg = fs.isdir(metadata) and any(
+            str(file).endswith(".metadata.json") for file in fs.ls(metadata, detail=False)
+        )
+        kinds = [kind for kind, log in _LOGS.items() if fs.isdir(f"{folder}/{log}")]
+        if kinds or is_iceberg:
+            raise DataError(
+                f"{source}: the folder of a table of {[*kinds, 'Iceberg'][0]}, which also keeps "
+                "files of earlier versions; read the current rows into a data frame, as by "
+                "polars.read_delta, and give it to bagbasis.ingest.ingest_frame, or name the files "
+                "of the current version"
+            )
+        folder = folder.rpartition("/")[0]
 
 
 def _ending(file: str, known: Sequence[str]) -> str:
@@ -447,7 +475,7 @@ def _check_types(file: TableFile, columns: Columns) -> None:
         if name in file.lists:
             what = f"id column {name!r} has lists; ids are whole numbers, text or dates"
             raise DataError(f"{file.url}: {what}")
-        if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED, UUID) or _is_key(types[name])):
+        if not (types[name] in (*_NUMBERS, *TEXTS, UNTYPED, UUID) or _is_key(types[name])):
             what = f"id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
             raise DataError(f"{file.url}: {what}; write it as int64 or text")
     for column in columns.coordinates:
@@ -469,6 +497,8 @@ def _check_types(file: TableFile, columns: Columns) -> None:
 
 def _as_number(parameter: str, name: str, kind: str) -> str:
     """Return the advice on how to make numbers of a column that has none."""
+    if kind.startswith("struct"):
+        return f"name one of its fields, such as {name}.{kind[7:].partition(':')[0]}"
     number = f"CAST({name} AS DOUBLE)"
     if kind.startswith("duration"):  # DuckDB reads whole units
         number += f" / {_PER_SECOND[kind[9:-1]]}"  # seconds
@@ -488,7 +518,7 @@ def is_binary(type_name: str) -> bool:
 
 
 def _is_key(type_name: str) -> bool:
-    return is_time(type_name) or is_binary(type_name)
+    return is_time(type_name) or is_binary(type_name) or is_decimal(type_name)
 
 
 def is_time(type_name: str) -> bool:
@@ -498,4 +528,9 @@ def is_time(type_name: str) -> bool:
 
 def is_number(type_name: str) -> bool:
     """Return whether a type, given by its Arrow name, is numeric."""
-    return type_name in _NUMBERS or type_name.startswith("decimal")
+    return type_name in _NUMBERS or is_decimal(type_name)
+
+
+def is_decimal(type_name: str) -> bool:
+    """Return whether a type, given by its Arrow name, is a decimal."""
+    return type_name.startswith("decimal")

@@ -77,6 +77,7 @@ TABLE_RULES = FormatRules(
         "texts as coordinates": "write an expression that makes numbers of it",
         "two columns of one name": "rename one",
         "times with a zone in one file, without in another": "give all times a zone",
+        "folders of Delta Lake, Iceberg and Hudi": "name the files of the current version",
         "lists mixed with numbers": "give all coordinates as lists, a row per bag, or as numbers",
     },
     ignored={

@@ -13,7 +13,17 @@ from itertools import groupby
 
 from ...data.bags.ids import EXACT
 from .database import Database
-from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_binary, is_number, is_time
+from .files import (
+    FLOATS,
+    INTEGERS,
+    TEXTS,
+    UNTYPED,
+    TableFile,
+    is_binary,
+    is_decimal,
+    is_number,
+    is_time,
+)
 from .reading import NUMBER_TYPES
 from .values import Columns, Value, alias, inputs_of, moment_of, quoted
 
@@ -152,7 +162,7 @@ class Scan:
         kind = self.type_of(self.columns.ids[0])
         if len(self.columns.ids) > 1 or is_time(kind) or is_binary(kind):
             return "string"
-        return "int64" if kind in FLOATS else kind
+        return "int64" if kind in FLOATS or is_decimal(kind) else kind
 
     def _id(self) -> str:
         if not self.columns.ids:  # a table whose ids were read before
@@ -163,7 +173,7 @@ class Scan:
         return " || '/' || ".join(f"CAST({column} AS VARCHAR)" for column in columns)
 
     def _part_of_id(self, name: str) -> str:
-        """Return a column of ids: whole floats as integers, times at midnight as dates."""
+        """Return a column of ids: whole numbers as integers, times at midnight as dates."""
         column, kind = self._column(name), self.type_of(name)
         if is_time(kind):
             day = f"CAST({column} AS DATE)"
@@ -180,6 +190,8 @@ class Scan:
         if kind in FLOATS:
             is_whole = f"abs({column}) < {EXACT_FLOATS[kind]} AND {column} = trunc({column})"
             return f"CASE WHEN {is_whole} THEN TRY_CAST({column} AS BIGINT) END"
+        if is_decimal(kind):
+            return f"CASE WHEN {column} = trunc({column}) THEN TRY_CAST({column} AS BIGINT) END"
         return column
 
     def _is_fine(self, name: str) -> bool:

@@ -216,6 +216,13 @@ class Outcome(ABC):
         store.target_columns(self.names)
         return LabelledBags(store, Targets(self.names))
 
+    def other_labels(self, store: BagStore, name: str, theirs: str, ours: str) -> DataError:
+        """Return the error for a target of a store whose labels are of another kind."""
+        return DataError(
+            f"{store.url}: target {name!r} has {theirs}, the model was fitted to {ours}; give such "
+            "labels: evaluate(model, store, y)"
+        )
+
     def take_labelled(
         self, data: BagsLike | LabelledBags, labels: LabelsLike = None
     ) -> LabelledBags:

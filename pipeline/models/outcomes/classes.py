@@ -163,18 +163,19 @@ class Classes(Outcome):
         bags = super().take_labels(store)
         theirs = store.meta.class_names.get(self.names[0])
         names = self.class_names or self.names_by_code
-        if theirs is None and isinstance(self.classes[0], str):
-            raise DataError(
-                f"{store.url}: target {self.names[0]!r} has numbers, the model was fitted to the "
-                f"classes {shown(list(names))}; give the classes: evaluate(model, store, y)"
-            )
-        if theirs is None or not names:
+        if theirs is None and (self.class_names or isinstance(self.classes[0], str)):
+            ours = f"the classes {shown(list(names))}"
+            raise self.other_labels(store, self.names[0], "numbers", ours)
+        if theirs is None:
             return bags
-        ours = dict(zip(self.codes.astype(int).tolist(), names, strict=True))
-        if ours.items() <= dict(enumerate(theirs)).items():
+        if not names:
+            of_store = f"the classes {shown(list(theirs))}"
+            raise self.other_labels(store, self.names[0], of_store, "numbers")
+        by_number = dict(zip(self.codes.astype(int).tolist(), names, strict=True))
+        if by_number.items() <= dict(enumerate(theirs)).items():
             return bags
         new = [name for name in theirs if name not in names]
-        by_code = [ours.get(code, "") for code in range(max(ours) + 1)] + new
+        by_code = [by_number.get(code, "") for code in range(max(by_number) + 1)] + new
         return replace(bags, labels=Targets(self.names, class_names=tuple(by_code)))
 
     @override

@@ -87,6 +87,15 @@ class Reals(Outcome):
             raise DataError(f"y has {n} targets, the model predicts {self.n_targets}")
         return self._in_order(source)
 
+    @override
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        bags = super().take_labels(store)
+        for name in self.names:
+            if classes := store.meta.class_names.get(name):
+                theirs = f"the classes {shown(list(classes))}"
+                raise self.other_labels(store, name, theirs, "numbers")
+        return bags
+
     def _in_order(self, source: LabelledBags) -> LabelledBags:
         """Return labels with named columns in the order of the model's targets."""
         names, labels = source.target_names, source.labels

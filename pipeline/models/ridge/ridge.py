@@ -172,35 +172,48 @@ def score_validation(
 
 
 def solve_folds(
-    parts: Sequence[Summary], penalties: Penalties, noise: float, units: Floats | None = None
+    parts: Sequence[Summary],
+    penalties: Penalties,
+    noise: float,
+    units: Floats | None = None,
+    exponents: Integers | int = 0,
 ) -> RidgeSolution:
     """Return the λ of least error over folds, each predicted from the others, fitted on all.
 
     ``parts`` are of two folds at least. A fold's penalty is in proportion to the weight of the
-    others. Errors are divided by ``units``, by default the variance of each target in all folds.
+    others. Errors are divided by ``units`` · 4^``exponents``, by default the variance of each
+    target in all folds.
     """
     whole = reduce(operator.add, parts)
     check_rows(whole)
     if units is None:
-        variance = np.ldexp(whole.centred_yy() / whole.weight, 2 * whole.exponents)
-        units = np.where(variance > 0, variance, 1.0)
+        variance = whole.centred_yy() / whole.weight
+        units, exponents = np.where(variance > 0, variance, 1.0), whole.exponents
     with one_blas_thread():
         folds = [_Fold.of(parts, j, penalties, noise) for j in range(len(parts))]
 
         def score(alpha: float) -> float:
-            return sum(fold.error(alpha / whole.weight, noise, units) for fold in folds)
+            per_row = alpha / whole.weight
+            return sum(fold.error(per_row, noise, units, exponents) for fold in folds)
 
         if all(fold.is_spectrum for fold in folds) or not penalties.searched:
             path = try_all(penalties, score)
         else:
-            path = search(penalties, score, _start(parts, whole, penalties, noise, units))
+            path = search(
+                penalties, score, _start(parts, whole, penalties, noise, units, exponents)
+            )
     scored = Path(path.alphas, path.scores / whole.weight)
     final = solve(whole, scored.best, noise)
     return replace(final, alphas=scored.alphas, scores=scored.scores)
 
 
 def _start(
-    parts: Sequence[Summary], whole: Summary, penalties: Penalties, noise: float, units: Floats
+    parts: Sequence[Summary],
+    whole: Summary,
+    penalties: Penalties,
+    noise: float,
+    units: Floats,
+    exponents: Integers | int,
 ) -> int:
     """Return where a search over folds begins: near what is given, or at the best of a part.
 
@@ -211,7 +224,7 @@ def _start(
     size = PART_SIZE // len(parts) if isinstance(whole, RidgeRows) else PART_SIZE
     few = [part.part(size) for part in parts]
     share = reduce(operator.add, few).size / whole.size
-    scores = solve_folds(few, Penalties(penalties.values * share), noise, units).scores
+    scores = solve_folds(few, Penalties(penalties.values * share), noise, units, exponents).scores
     return len(scores) - 1 - int(np.argmin(scores[::-1]))  # of equal ones the largest
 
 
@@ -242,7 +255,7 @@ class _Fold:
         solvers = _Solvers(train, _solver(train, penalties), noise) if few else None
         return cls(train, held, solvers)
 
-    def error(self, alpha: float, noise: float, units: Floats) -> float:
+    def error(self, alpha: float, noise: float, units: Floats, exponents: Integers | int) -> float:
         """Return the sum of the errors with a penalty per row."""
         penalty = alpha * self.train.weight
         if self.solvers is None:
@@ -250,7 +263,8 @@ class _Fold:
         else:
             fitted = self.solvers.solution(penalty)
         squares = self.held.judge()(*fitted.in_units(self.held.exponents))
-        return float(np.mean(relative_error(self.held, squares, units))) * self.held.weight
+        errors = relative_error(self.held, squares, units, exponents)
+        return float(np.mean(errors)) * self.held.weight
 
 
 def solve_judged(
@@ -418,10 +432,13 @@ def as_solution(
     return RidgeSolution(psi, intercept, float(alpha), path.alphas, path.scores)
 
 
-def relative_error(rows: Summary, squares: Floats, units: Floats | None) -> Floats:
-    """Divide squares in the rows' units by ``units``, or by the variance of each target."""
+def relative_error(
+    rows: Summary, squares: Floats, units: Floats | None, exponents: Integers | int = 0
+) -> Floats:
+    """Divide squares by ``units`` · 4^``exponents``, or by the variance of each target."""
     if units is not None:
-        return np.ldexp(squares, 2 * rows.exponents) / units
+        scaled: Floats = np.ldexp(squares, 2 * (rows.exponents - exponents)) / units
+        return scaled
     variance = rows.centred_yy() / rows.weight
     return squares / np.where(variance > 0, variance, 1.0)
 

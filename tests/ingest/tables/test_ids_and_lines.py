@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -20,12 +22,13 @@ from tests.ingest.long_tables import COLUMNS
     [
         (np.repeat([12.0, 7.0, 2.0**40], 3), [7, 12, 2**40]),
         (np.repeat(np.float32([12, 7, 3]), 3), [3, 7, 12]),
+        (np.repeat([Decimal(12), Decimal("7.00"), Decimal(2**40)], 3), [7, 12, 2**40]),
         (pd.to_datetime(["2001-03-04 00:00", "1960-03-29 12:30", "1960-01-02 00:00"]).repeat(3),
          ["1960-01-02", "1960-03-29 12:30:00", "2001-03-04"]),
         (pd.to_datetime(["2001-03-04", "1960-01-02"]).repeat(4).date, ["1960-01-02", "2001-03-04"]),
     ],
 )  # fmt: skip
-def test_ids_that_are_dates_or_whole_floats(ids, expected, tmp_path, client, ingest_cut):
+def test_ids_that_are_dates_or_whole_numbers(ids, expected, tmp_path, client, ingest_cut):
     """A day is its text and 12.0 is 12, alone and as a part of an id."""
     frame = pd.DataFrame({"bag": ids, "x": np.arange(float(len(ids))), "one": 1})
     frame.to_parquet(tmp_path / "p.parquet")
