@@ -129,7 +129,7 @@ def complain(
     With ``--json`` stdout gets one object, too: ``{"error": {"type": …, "message": …}}``; ``kind``
     is its type. What a Python program would pass is a key here.
     """
-    message = re.sub(r"\b(pass|with) (\w+)=(True|False)\b", _as_key, message)
+    message = re.sub(r"\b(pass|with|say|or) (\w+)=(True|False)\b", _as_key, message)
     if debug:
         click.echo(without_credentials(traceback.format_exc()), err=True, nl=False)
     click.echo(f"bags: {one_line(message)}", err=True)
@@ -140,7 +140,7 @@ def complain(
 
 
 def _as_key(advice: re.Match[str]) -> str:
-    verb = "set" if advice[1] == "pass" else advice[1]
+    verb = {"pass": "set", "say": "set", "or": "or set"}.get(advice[1], advice[1])
     return f"{verb} {advice[2]}={advice[3].lower()}"
 
 

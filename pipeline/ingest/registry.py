@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ..core import REQUIRED, ComponentRegistry, None_, Parameter, check_parameters, parameters_of
 from ..core.declarations import joined_parameters
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, shown
 from ..data.bags.format_rules import FormatRules
 from ..data.store.store import BagStore
 
@@ -58,6 +58,11 @@ class FileFormat(ABC):
     @abstractmethod
     def run(self) -> BagStore:
         """Make the store, or append to it, atomically."""
+
+    @classmethod
+    def names_in(cls, points: Any) -> list[str]:  # noqa: ANN401 - whatever a config has
+        """Return the columns of the files for a message; empty if they cannot be read."""
+        return []
 
     def run_counted(self) -> tuple[BagStore, Mapping[str, int]]:
         """Do the same as `run`; also return the counts of bags and points written and left out."""
@@ -117,7 +122,9 @@ def arguments_of(
     for name in required:
         if values.get(name) is None:
             needed = " and ".join(key for key in required if key not in ("points", "url"))
-            raise ConfigError(f"missing key {name!r}; {kind.files} need {needed}")
+            names = kind.names_in(values["points"])
+            there = f"; there are the columns {shown(names)}" if names else ""
+            raise ConfigError(f"missing key {name!r}; {kind.files} need {needed}{there}")
     return {
         name: values[name]
         for name in parameters

@@ -267,3 +267,11 @@ def test_overrides_win_over_arguments_and_file(tmp_path):
     value = {"report": "given.json"}
     assert load_config(ReportConfig, path, (), value).report == "given.json"
     assert load_config(ReportConfig, path, ["report=set.json"], value).report == "set.json"
+
+
+def test_a_missing_key_of_a_table_names_the_columns_there_are(tmp_path):
+    """Which of them is the id, is what the user has to say."""
+    (tmp_path / "t.csv").write_text("patient,pulse\n1,2\n")
+    line = refused(2, "ingest", *settings(points=tmp_path / "t.csv", url=tmp_path / "s.zarr"))
+    assert "missing key 'id_column'" in line
+    assert line.endswith("there are the columns ['patient', 'pulse']")

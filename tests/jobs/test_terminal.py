@@ -164,6 +164,8 @@ def test_advice_is_in_words_of_the_shell(tmp_path, capsys):
         BagStore.create(tmp_path / "bags.zarr", n_dims=2)
     complain(str(caught.value))
     assert "remove it, replace it with overwrite=true, or add to it" in capsys.readouterr().err
+    complain("p.csv: exists already; choose another name, or overwrite=True")
+    assert "choose another name, or set overwrite=true\n" in capsys.readouterr().err
     complain("the folder is full; pass progress=False")
     assert capsys.readouterr().err == "bags: the folder is full; set progress=false\n"
 

@@ -100,7 +100,7 @@ def test_targets_that_are_text():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_targets_of_a_store(store, kind):
+def test_targets_of_a_store(store, kind, tmp_path):
     """An unknown target, none where there are two, an empty list, or y for a store."""
     with pytest.raises(DataError, match=r"no target 'z'; there are \['y', 'sign'\]"):
         small(kind).fit(store, target="z")
@@ -108,6 +108,8 @@ def test_targets_of_a_store(store, kind):
         small(kind).fit(store, target="sing")
     with pytest.raises(DataError, match=r"has the targets \['y', 'sign'\]; say which"):
         small(kind).fit(store)
+    with pytest.raises(DataError, match=r"none\.zarr has no targets"):
+        small(kind).fit(BagStore.create(tmp_path / "none.zarr", n_dims=2))
     with pytest.raises(ParameterError, match=r"target is \[\]"):
         small(kind).fit(store, target=[])
     with pytest.raises(ParameterError, match="a BagStore carries its targets"):

@@ -205,10 +205,13 @@ def _listed(responses: LabelsLike) -> LabelsLike:
 
 def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ...]:
     if target is None:
+        if not store.target_names:
+            raise DataError(f"{store.url} has no targets; name them as targets of its ingest")
         if len(store.target_names) != 1:
+            first = store.target_names[0]
             raise DataError(
-                f"{store.url} has the targets {shown(list(store.target_names))}; say which with "
-                "target="
+                f"{store.url} has the targets {shown(list(store.target_names))}; say which, as "
+                f"target={first}"
             )
         return store.target_names
     names = (target,) if isinstance(target, str) else tuple(target)

@@ -265,6 +265,9 @@ def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> Floats:
         if is_missing(label) and not (isinstance(label, str) and label in code):
             continue
         if label not in code:
-            raise DataError(f"target {name!r}: unknown class {label!r} for bag {i}")
+            raise DataError(
+                f"target {name!r}: unknown class {label!r} for bag {i}; the classes are "
+                f"{shown(list(classes))}"
+            )
         out[i] = code[label]
     return out

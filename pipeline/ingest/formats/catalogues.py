@@ -528,7 +528,11 @@ def _open_fits(where: str, table: str | int | None, names: Sequence[str]) -> Ite
         def column_of(name: str) -> FileColumn:
             at = next((j for j, other in enumerate(own, 1) if other.lower() == name.lower()), 0)
             stored = lists[id(extension)].get(at)
-            return _fits_column(extension, name, is_text, where, stored)
+            try:
+                return _fits_column(extension, name, is_text, where, stored)
+            except TypeError as error:  # of numpy, where data are missing at the end
+                problem = f"table {extension.name!r} cannot be read ({error})"
+                raise DataError(f"{where}: {problem}; copy the file again") from error
 
         yield _Table(own, column_of)
 

@@ -6,9 +6,11 @@ No rows are read here, only the header of a CSV file and the footer of a Parquet
 from __future__ import annotations
 
 import csv
+import errno
 import logging
 import os
 import re
+import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -245,6 +247,11 @@ def _reading(file: str) -> Iterator[None]:
     except DataError:
         raise
     except (OSError, EOFError, ValueError, csv.Error, zlib.error, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise DataError(
+                f"{file}: its copy does not fit into the folder of temporary files, "
+                f"{tempfile.gettempdir()}; make room there, or set TMPDIR to another folder"
+            ) from error
         reason = " ".join(str(error).split()) or type(error).__name__
         hint = ""
         if isinstance(error, UnicodeDecodeError):

@@ -8,8 +8,8 @@ commit at the end. An engine does the checking and sorting: this process, or a c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -30,7 +30,7 @@ from ...core import (
     checked,
 )
 from ...core.declarations import own_first
-from ...core.errors import DataError, ParameterError
+from ...core.errors import BagbasisError, DataError, ParameterError
 from ...data.bags.box import Box, box_or_quantile
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_points import points_dtype
@@ -320,6 +320,14 @@ class TableIngest(StoreSettings):
             )
         self._boxes(self._columns(None), are_files_read=False)
 
+    @classmethod
+    @override
+    def names_in(cls, points: Any) -> list[str]:
+        with suppress(BagbasisError), spill_folder() as spill:
+            _, files = open_table(points, Columns(()), f"{spill}/points")
+            return [*files[0].names, *dict(files[0].parts)]
+        return []
+
     @checked
     def run(
         self,
@@ -339,7 +347,10 @@ class TableIngest(StoreSettings):
             n_columns = len(columns["points"].coordinates)
             database = stack.enter_context(Database(SORT_BYTES, spill, n_columns))
             for role, of in columns.items():
-                columns_read, files[role] = open_table(self._sources[role], of, f"{spill}/{role}")
+                with _naming_ids(role, of.ids):
+                    columns_read, files[role] = open_table(
+                        self._sources[role], of, f"{spill}/{role}"
+                    )
                 columns[role] = guess_types(columns_read, files[role], database)
             create = None
             if store is None:
@@ -498,6 +509,18 @@ class TableIngest(StoreSettings):
         if "responses" in tables:
             origin |= {"responses": files["responses"], "response_coordinates": names["responses"]}
         return origin
+
+
+@contextmanager
+def _naming_ids(role: str, ids: Sequence[str]) -> Iterator[None]:
+    """Add to the error of a second table without the id column how to name its own."""
+    try:
+        yield
+    except DataError as error:
+        if role == "points" or not any(f"no column {name!r}" in str(error) for name in ids):
+            raise
+        key = {"targets": "target_id_column", "responses": "response_id_column"}[role]
+        raise DataError(f"{error}; if its ids have another name, give it as {key}") from error
 
 
 def _is_given(value: object) -> bool:

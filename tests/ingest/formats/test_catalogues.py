@@ -120,6 +120,7 @@ def test_missing_integers_of_fits(tmp_path):
         ("d.h5", {"coordinates": ["deep"], "targets": None}, "'deep' is not a column of numbers"),
         ("e.h5", {}, r"e\.h5: cannot be read as HDF5"),
         ("e.fits", {}, r"e\.fits: cannot be read as FITS"),
+        ("f.fits", {}, r"f\.fits: table 'GALAXIES' cannot be read .*; copy the file again"),
     ],
 )
 def test_what_is_refused(file, options, message, tmp_path):
@@ -130,6 +131,7 @@ def test_what_is_refused(file, options, message, tmp_path):
         made["halo"], made["short"], made["deep"] = HALO, MASS[:5], np.zeros((N, 2, 2))
     (tmp_path / "e.h5").write_bytes(b"none")
     (tmp_path / "e.fits").write_bytes(b"none")
+    (tmp_path / "f.fits").write_bytes((tmp_path / "c.fits").read_bytes()[:-2880])
     with pytest.raises(DataError, match=message):
         ingest_catalogue(tmp_path / file, tmp_path / "s.zarr", **{**GIVEN, **options})
     with pytest.raises(ParameterError, match="expected a local file"):

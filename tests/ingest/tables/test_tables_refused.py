@@ -6,6 +6,7 @@ and what is left when writing ends early.
 
 from __future__ import annotations
 
+import errno
 import gzip
 
 import numpy as np
@@ -307,6 +308,17 @@ def test_a_target_table_with_an_unknown_id(path, tmp_path, refused):
     refused(points, *words, targets=["k"], target_table=path)
 
 
+def test_a_full_folder_of_temporary_files_is_named(tmp_path, refused, monkeypatch):
+    """Lines of JSON are copied to it; the file itself is sound."""
+
+    def fails(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("bagbasis.ingest.tables.files.copy_as_parquet", fails)
+    (tmp_path / "t.jsonl").write_text('{"bag": 1, "u": 1, "v": 2}')
+    refused(tmp_path / "t.jsonl", "t.jsonl", "temporary files", "TMPDIR")
+
+
 def test_a_target_table_without_a_column_or_a_value_or_rows(path, tmp_path, refused):
     """The target table is checked as the points are."""
     points = write(good(), tmp_path / "points.parquet")
@@ -314,6 +326,8 @@ def test_a_target_table_without_a_column_or_a_value_or_rows(path, tmp_path, refu
     options = {"targets": ["k"], "target_table": write(labels, path)}
     refused(points, f"{row_of(path, 2)}: the bag id is missing", **options)
     refused(points, path, "no column 'name'", target_id_column="name", **options)
+    write(labels.rename(columns={"bag": "patient"}), path)
+    refused(points, path, "no column 'bag'", "['patient', 'k']", "as target_id_column", **options)
     write(labels[:0], path)
     refused(points, path, "the table has no rows", **options)
 
