@@ -73,7 +73,7 @@ def test_what_cannot_be_held_out_is_refused():
 
 
 def test_a_group_may_be_twice_the_fraction():
-    """Of four equal groups one is held out for a fraction near a quarter, and none for less."""
+    """One of four equal groups is held out for a fraction near a quarter, and none for less."""
     quarters = np.arange(len(BAGS)) % 4
     assert held_out(fitted(groups=quarters, holdout=0.13)).mean() == 0.25
     with pytest.raises(DataError, match=r"there are 4, the largest has 25%.* 12% are asked for"):
