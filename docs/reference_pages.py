@@ -76,7 +76,7 @@ INTERNAL = {
         "OWNER array bag_ids changes check_ends damage in_order in_order_of none object_points of"
         " positions present read_array read_stored sample_size target_columns trusted written"
     ),
-    "ingest": "run_counted",
+    "ingest": "names_in run_counted",
     "models": (
         "array_names as_prediction check_shapes decision_rows folded from_state in_units"
         " interval_rows knowing_bags measure omitted predicted prediction_cost references"

@@ -261,7 +261,7 @@ def test_daily_tables_are_appended(tmp_path, ingest_cut):
         ({}, {"target_types": {"kind": "number"}}, ParameterError, ("'kind'", "otherwise")),
         ({}, {"target_types": {"no": "class"}}, ParameterError, ("'no'", "no such target")),
         ({}, {"missing": "ignore"}, ParameterError, ("'ignore'", "drop_point")),
-        ({}, {"missing_values": "n/a"}, ParameterError, ("missing_values", "list")),
+        ({}, {"missing_values": {"n/a"}}, ParameterError, ("missing_values", "list")),
         ({}, {"mode": "overwrite", "box": {"quantile": 0.7}}, ParameterError, ("0.7",)),
         ({}, {"mode": "overwrite", "box": {"share": 0.1}}, ParameterError, ("quantile",)),
     ],

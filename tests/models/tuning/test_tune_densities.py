@@ -135,7 +135,7 @@ def test_wrong_input_is_one_error(store, tmp_path):
     half = ProjectionEmbedding(n_per_dim=3, box=[(0, 0.5)], out_of_box="error")
     with pytest.raises(DataError, match=r"s\.zarr, bag \d+: .*outside"):
         tune(density_estimator(response_embedding=half), store, search=FEW)
-    with pytest.raises(DataError, match="has the targets"):
+    with pytest.raises(DataError, match="has no targets"):
         tune(estimator(), store, search=FEW)
 
 
