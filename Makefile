@@ -61,7 +61,7 @@ test-portable: venv
 mutants: export OMP_WAIT_POLICY = passive
 mutants: export OPENBLAS_THREAD_TIMEOUT = 4
 mutants: venv
-	$(BIN)/python -m tests.mutants --reach --mutants $(or $(MUTANTS),300) --seed $(or $(SEED),0)
+	$(BIN)/python -m tests.mutants --reach --without '$(ON_CLUSTERS)' --mutants $(or $(MUTANTS),300) --seed $(or $(SEED),0)
 
 # The core with the oldest dependencies that pyproject.toml allows, in .venv/oldest, and with the newest.
 test-oldest: venv

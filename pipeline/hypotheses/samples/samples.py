@@ -328,11 +328,13 @@ def _as_numbers(name: str, data: ArrayLike) -> Floats:
     try:
         return as_array(name, data, np.float64)
     except DataError as error:
-        frame: Any = data if is_table(data) and hasattr(data, "dtypes") else None
-        for j, column in enumerate(() if frame is None else frame.columns):
-            kind = list(frame.dtypes)[j]
+        if not (is_table(data) and hasattr(data, "dtypes")):
+            raise
+        frame: Any = data
+        values = as_array(name, data).T
+        for column, kind, of_column in zip(frame.columns, frame.dtypes, values, strict=True):
             try:
-                as_array(name, as_array(name, data)[:, j], np.float64)
+                as_array(name, of_column, np.float64)
             except DataError:
                 raise column_error(name, column, kind) from error
         raise

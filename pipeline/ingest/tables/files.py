@@ -250,7 +250,7 @@ def _reading(file: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise DataError(
                 f"{file}: its copy does not fit into the folder of temporary files, "
-                f"{tempfile.gettempdir()}; make room there, or set TMPDIR to another folder"
+                f"{tempfile.gettempdir()}; free space there, or set TMPDIR to another folder"
             ) from error
         reason = " ".join(str(error).split()) or type(error).__name__
         hint = ""
@@ -296,19 +296,23 @@ def _refuse_versions(fs: AbstractFileSystem, source: str, root: str, paths: Sequ
     """Refuse a folder that also has files of earlier versions of a table: rows would be doubled."""
     folder = paths[0].rpartition("/")[0] if paths else ""
     while len(folder) >= len(root.rpartition("/")[0]) and folder:  # Iceberg: one above
-        metadata = f"{folder}/metadata"
-        is_iceberg = fs.isdir(metadata) and any(
-            str(file).endswith(".metadata.json") for file in fs.ls(metadata, detail=False)
-        )
-        kinds = [kind for kind, log in _LOGS.items() if fs.isdir(f"{folder}/{log}")]
-        if kinds or is_iceberg:
+        if kind := _kind_with_versions(fs, folder):
             raise DataError(
-                f"{source}: the folder of a table of {[*kinds, 'Iceberg'][0]}, which also keeps "
-                "files of earlier versions; read the current rows into a data frame, as by "
-                "polars.read_delta, and give it to bagbasis.ingest.ingest_frame, or name the files "
-                "of the current version"
+                f"{source}: the folder of a table of {kind}, which also keeps files of earlier "
+                "versions; read the current rows into a data frame, as by polars.read_delta, and "
+                "give it to bagbasis.ingest.ingest_frame, or name the files of the current version"
             )
         folder = folder.rpartition("/")[0]
+
+
+def _kind_with_versions(fs: AbstractFileSystem, folder: str) -> str | None:
+    """Return the kind of table, of those that keep earlier versions, whose folder this is."""
+    for kind, log in _LOGS.items():
+        if fs.isdir(f"{folder}/{log}"):
+            return kind
+    metadata = f"{folder}/metadata"
+    names = fs.ls(metadata, detail=False) if fs.isdir(metadata) else ()
+    return "Iceberg" if any(str(name).endswith(".metadata.json") for name in names) else None
 
 
 def _ending(file: str, known: Sequence[str]) -> str:
