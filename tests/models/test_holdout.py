@@ -306,3 +306,12 @@ def test_a_time_zone_is_refused(store, after):
     """Columns have no time zones: an offset would be dropped, and other bags left out."""
     with pytest.raises(ParameterError, match="without its UTC offset"):
         small().fit(store, target="y", holdout={"after": after, "time": "day"})
+
+
+@pytest.mark.parametrize("model", [small(), KernelSmoother(ProjectionEmbedding(n_per_dim=3))])
+def test_a_fraction_that_holds_out_no_bag_is_warned_of(model, warned):
+    """Nothing else would tell that the model has no error."""
+    model.fit(BAGS[:40], Y[:40], holdout=0.25)
+    assert "holds out none" not in warned.text
+    model.fit(BAGS[:40], Y[:40], holdout=0.001)
+    assert "holdout=0.001 holds out none of 40 bags" in warned.text

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core import FractionOrZero, Instance, MappingOf, Open, Real, Text
 from ...core.arrays import Integers
-from ...core.errors import DataError, ParameterError, shown
+from ...core.errors import DataError, ParameterError, shown, warn
 from ..bags.bags import Bags
 from ..store.changes import ListedBags
 from .column_splits import GroupFolds, GroupSplit, TimeSplit
@@ -150,13 +150,19 @@ class Holdout:
             resolved = replace(self, time=self.time or _only_column(bags))
             split = resolved.split(bags)
             assert split is not None
-            spans = range(bags.start, bags.end, 2**20)
-            counts = [split.members(a, min(bags.end, a + 2**20)).sum() for a in spans]
-            if not 0 < sum(counts) < bags.n_bags:
-                which = "all bags are" if sum(counts) else "no bag is"
+            n_out = _n_members(split, bags)
+            if not 0 < n_out < bags.n_bags:
+                which = "all bags are" if n_out else "no bag is"
                 raise DataError(f"{bags.url}: {which} after {self.after} by {resolved.time!r}")
             return resolved
-        if self.groups is None or not self.fraction or self.below is not None:
+        if not self.fraction or self.below is not None or self.mask is not None:
+            return self
+        if self.groups is None:
+            if not _n_members(Split(self.fraction, HOLDOUT_SEED), bags):
+                warn(
+                    f"{bags.url or 'bags in memory'}: holdout={self.fraction:g} holds out none of "
+                    f"{bags.n_bags} bags, so that nothing is left to evaluate on; give more"
+                )
             return self
         column = _column(bags, "groups", self.groups)
         return replace(self, below=_limit(bags, column, self.fraction, HOLDOUT_SEED))
@@ -292,6 +298,11 @@ def refuse_offset(after: str | float) -> None:
             f"after of holdout is {shown(after)}; give it without its UTC offset, in the time zone "
             "of the column"
         )
+
+
+def _n_members(split: Membership, bags: LabelledBags) -> int:
+    spans = range(bags.start, bags.end, 2**20)
+    return sum(int(split.members(a, min(bags.end, a + 2**20)).sum()) for a in spans)
 
 
 def _limit(bags: LabelledBags, column: Column, fraction: float, seed: int) -> float:

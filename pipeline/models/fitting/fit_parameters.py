@@ -157,7 +157,8 @@ class FitParameters:
         the number of parts of the bags with separate sums or rows.
         """
         d = features.n_features
-        needed = solve_bytes(d, self.is_path or self.uncertainty, n_rows)
+        by_vectors = self.is_path or self.uncertainty or self.alpha == 0
+        needed = solve_bytes(d, by_vectors, n_rows, n_parts)
         if self.of_sums:
             needed += 8 * d * (d if n_rows is None else n_rows)
         of_targets = targets_bytes(d, n_targets, n_parts, n_rows)

@@ -59,12 +59,21 @@ class RidgeSolution:
         return np.ldexp(self.coef.T, -exponents), np.ldexp(self.intercept, -exponents)
 
 
-def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> int:
-    """Return the memory of a solution for one λ, or a path, and of the statistics, or the rows."""
-    if n_rows is not None:  # in double once more, and products, reflections and vectors
-        return 8 * n_rows * (2 * n_features + (3 if is_path else 1) * n_rows)
-    # packed statistics are half a square; a path adds those held out, or reflections and vectors
-    return n_features**2 * 8 * (7 if is_path else 3) // 2
+def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None, n_parts: int = 1) -> int:
+    """Return the memory of the statistics, or the rows, and of a solution for one λ, or a path.
+
+    ``n_parts`` is 2 with a validation set, and one more than the folds with folds.
+    """
+    d, n, n_folds = n_features, n_rows, n_parts - 1 if n_parts > 2 else 0
+    keeps_solvers = n_folds > 0 and _keep_solvers(n_folds, d if n is None else n)
+    if n is not None:  # in double once more, and products, reflections and vectors
+        of_parts = 2 * d * min(1, n_parts - 1) + (d if n_folds else 0)
+        if keeps_solvers:
+            of_parts += 2 * n_folds * (d + n)
+        return 8 * n * (2 * d + (3 if is_path else 1) * n + of_parts)
+    # packed statistics are half a square; a path adds reflections and vectors, folds the other ones
+    n_halves = (6 if is_path else 2) + n_parts + (1 if n_folds else 0)
+    return 4 * d * d * (n_halves + (7 * n_folds if keeps_solvers else 0))
 
 
 def targets_bytes(
@@ -235,8 +244,8 @@ class _Fold:
     ``solvers`` are there where all folds' fit in memory; else each penalty is solved for anew.
     """
 
-    train: Summary
-    held: Summary
+    parts: Sequence[Summary]
+    fold: int
     solvers: _Solvers | None
 
     @property
@@ -248,23 +257,42 @@ class _Fold:
         return bool(n_targets <= n_features)
 
     @classmethod
-    def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties, noise: float) -> _Fold:
-        train = reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
-        held = parts[j].in_units(np.maximum(parts[j].exponents, train.exponents))
-        few = len(parts) * 16 * train.size**2 <= FOLD_BYTES
-        solvers = _Solvers(train, _solver(train, penalties), noise) if few else None
-        return cls(train, held, solvers)
+    def of(cls, parts: Sequence[Summary], fold: int, penalties: Penalties, noise: float) -> _Fold:
+        made = cls(parts, fold, None)
+        train = made.train
+        if not _keep_solvers(len(parts), train.size):
+            return made
+        return replace(made, solvers=_Solvers(train, _solver(train, penalties), noise))
+
+    @property
+    def train(self) -> Summary:
+        """The other folds, in one."""
+        if self.solvers is not None:
+            return self.solvers.summary
+        return reduce(operator.add, [*self.parts[: self.fold], *self.parts[self.fold + 1 :]])
+
+    @cached_property
+    def held(self) -> Summary:
+        """The fold, in units that serve all."""
+        exponents = reduce(np.maximum, [part.exponents for part in self.parts])
+        return self.parts[self.fold].in_units(exponents)
 
     def error(self, alpha: float, noise: float, units: Floats, exponents: Integers | int) -> float:
         """Return the sum of the errors with a penalty per row."""
-        penalty = alpha * self.train.weight
+        train = self.train
+        penalty = alpha * train.weight
         if self.solvers is None:
-            fitted = solve(self.train, penalty, noise)
+            fitted = solve(train, penalty, noise)
         else:
             fitted = self.solvers.solution(penalty)
         squares = self.held.judge()(*fitted.in_units(self.held.exponents))
         errors = relative_error(self.held, squares, units, exponents)
         return float(np.mean(errors)) * self.held.weight
+
+
+def _keep_solvers(n_folds: int, size: int) -> bool:
+    """Return whether the solvers of all folds are kept for all penalties."""
+    return n_folds * 16 * size**2 <= FOLD_BYTES
 
 
 def solve_judged(

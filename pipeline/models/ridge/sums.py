@@ -268,6 +268,7 @@ def squared_singular_values(root: Floats, full: bool = False) -> tuple[Floats, F
     """Return σ² and left singular vectors of R; σ that cannot be told from rounding are 0."""
     if not root.size:
         return np.zeros(0), np.zeros((len(root), 0))
+    full = full and len(root) > root.shape[1]  # else the right vectors, which nobody reads, grow
     vectors, sigma, _ = scipy.linalg.svd(root, full_matrices=full, check_finite=False)
     sigma[sigma <= np.finfo(np.float64).eps * max(root.shape) * sigma.max()] = 0.0
     values = np.zeros(vectors.shape[1])

@@ -32,6 +32,6 @@ class DualSolver(PrimalSolver):
         if not plan.keeps_rows:
             return None
         n, d, is_path = plan.bags.n_bags, plan.features.n_features, self.parameters.is_path
-        if solve_bytes(d, is_path, n) > worker_memory(here=True):
+        if solve_bytes(d, is_path, n, plan.n_parts) > worker_memory(here=True):
             return math.inf
         return seconds_of_rows(n, d, is_path)

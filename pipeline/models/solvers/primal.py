@@ -33,7 +33,7 @@ class PrimalSolver(Solver):
         if plan.keeps_rows:
             return None
         d, is_path = plan.features.n_features, self.parameters.is_path
-        if solve_bytes(d, is_path) > worker_memory(here=True):
+        if solve_bytes(d, is_path, None, plan.n_parts) > worker_memory(here=True):
             return math.inf
         return seconds_of_sums(plan.bags.n_bags, d, is_path)
 

@@ -102,15 +102,38 @@ def test_rows_become_sums():
         np.testing.assert_array_equal(getattr(sums, name), getattr(collected(z, y), name))
 
 
-@pytest.mark.parametrize("is_path", [False, True])
-def test_solving_takes_what_it_declares(is_path):
-    """Products of rows with each other count, which are as many as the rows have numbers."""
-    rng = np.random.default_rng(0)
-    rows = ridge_rows(rng.normal(size=(300, 300)), rng.normal(size=(300, 1)))
-    call = partial(solvers.solve_gcv, rows, Penalties(10.0 ** np.arange(-4, 3)))
-    most = solvers.solve_bytes(300, is_path, 300) - rows.z.nbytes
-    peak = peak_of(call if is_path else partial(solvers.solve, rows, 0.1, 1e-14), enough=most)
-    assert most / 2 < peak <= most
+SOLVED = {
+    "one penalty": (lambda whole, parts, few: solvers.solve(whole, 0.1, 1e-14), False, 1),
+    "least squares": (lambda whole, parts, few: solvers.solve(whole, 0.0, 1e-14), True, 1),
+    "gcv": (lambda whole, parts, few: solvers.solve_gcv(whole, few), True, 1),
+    "validation": (lambda whole, p, few: solvers.solve_validation(p[0], p[1], few, 1e-14), True, 2),
+    "folds": (lambda whole, parts, few: solvers.solve_folds(parts, few, 1e-14), True, 6),
+}
+
+
+@pytest.mark.parametrize("of_rows", [60, 1000, None])
+@pytest.mark.parametrize("way", SOLVED)
+def test_solving_takes_what_it_declares(way, of_rows, monkeypatch):
+    """The statistics or rows of all parts, and what is made of them; folds keep their solvers."""
+    rng, d, n = np.random.default_rng(0), 1000, of_rows or 2000
+    call, is_path, n_parts = SOLVED[way]
+    known = collected if of_rows is None else ridge_rows
+    z, y = rng.normal(size=(n, d)), rng.normal(size=(n, 1))
+    parts = [known(z[i :: n_parts - 1], y[i :: n_parts - 1]) for i in range(n_parts - 1)]
+    if n_parts == 2:
+        held = np.arange(n) % 5 == 0
+        parts = [known(z[~held], y[~held]), known(z[held], y[held])]
+    few = Penalties(10.0 ** np.arange(-4, 3))
+    if of_rows == 60:  # also below the rounding
+        few = Penalties(np.append(1e-20, few.values))
+    kept = 8 * n * d if of_rows else max(1, len(parts)) * 4 * d * d
+    for folds_bytes in (solvers.FOLD_BYTES, 0) if n_parts > 2 else (0,):
+        monkeypatch.setattr(solvers, "FOLD_BYTES", folds_bytes)
+        most = solvers.solve_bytes(d, is_path, of_rows, n_parts)
+        most += solvers.targets_bytes(d, 1, n_parts, of_rows)
+        buffers = 2**20
+        taken = kept + peak_of(partial(call, known(z, y), parts, few), enough=most - kept)
+        assert most / 2 < taken <= most + buffers
 
 
 KINDS = {
