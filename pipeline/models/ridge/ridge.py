@@ -21,7 +21,7 @@ from .cholesky import cholesky, solve_by_factor
 from .penalties import Path, Penalties, search, try_all
 from .rows import RidgeRows
 from .spectrum import SPECTRUM_FACTORS, Factors, ShiftedSystem, Spectrum, Truncated
-from .summary import Summary
+from .summary import MeanSquaredError, Summary
 
 ROWS_BYTES = 2**31  # memory that any process has for a fit from rows, even if sums would take less
 FOLD_BYTES = 2**30  # solvers of all folds
@@ -277,15 +277,19 @@ class _Fold:
         exponents = reduce(np.maximum, [part.exponents for part in self.parts])
         return self.parts[self.fold].in_units(exponents)
 
+    @cached_property
+    def _judge(self) -> MeanSquaredError:
+        return self.held.judge()
+
     def error(self, alpha: float, noise: float, units: Floats, exponents: Integers | int) -> float:
         """Return the sum of the errors with a penalty per row."""
         train = self.train
         penalty = alpha * train.weight
         if self.solvers is None:
-            fitted = solve(train, penalty, noise)
+            fitted, judge = solve(train, penalty, noise), self.held.judge()
         else:
-            fitted = self.solvers.solution(penalty)
-        squares = self.held.judge()(*fitted.in_units(self.held.exponents))
+            fitted, judge = self.solvers.solution(penalty), self._judge
+        squares = judge(*fitted.in_units(self.held.exponents))
         errors = relative_error(self.held, squares, units, exponents)
         return float(np.mean(errors)) * self.held.weight
 
