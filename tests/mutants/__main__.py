@@ -20,12 +20,13 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import coverage
 
 from .mutations import Mutant, mutants
-from .trials import Trial, is_of_kernels, prepare
+from .trials import PATIENCE, Trial, is_of_kernels, prepare
 
 ROOT = Path(__file__).parents[2]
 PIPELINE, TESTS = ROOT / "pipeline", ROOT / "tests"
@@ -198,9 +199,11 @@ def try_all(work: Sequence[tuple[Mutant, list[str]]]) -> Iterator[tuple[Mutant, 
         if len(running) == n_cores or mutant is None:
             if not running:
                 return
-            first = running.pop(0)
-            assert first.mutant is not None
-            yield first.mutant, first.end()
+            wait([trial.process.sentinel for trial in running], PATIENCE)
+            over = next((trial for trial in running if not trial.process.is_alive()), running[0])
+            running.remove(over)
+            assert over.mutant is not None
+            yield over.mutant, over.end(timeout=1)
         if mutant is None:
             continue
         print(f"{i + 1}/{len(work)}, {time.monotonic() - begun:.0f} s", end="\r", flush=True)
