@@ -146,6 +146,14 @@ def test_equal_rows_have_features():
     np.testing.assert_allclose(z @ z.T, np.ones((6, 6)), atol=1e-4)
 
 
+def test_distances_of_features_of_other_sizes():
+    """No digits are lost to where a feature lies."""
+    rows, landmarks = np.random.default_rng(0).normal(size=(30, 3)), np.arange(0, 30, 4)
+    squares = ((rows[:, None] - rows[landmarks]) ** 2).sum(axis=2)
+    shifted = squared_distances(rows + [1e6, -1e3, 0.0], landmarks)
+    np.testing.assert_allclose(shifted, squares, atol=1e-8)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_slopes_are_derivatives_of_the_losses(weighted):
     x, rows = rows_of(weighted=weighted)

@@ -186,15 +186,19 @@ def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
     assert len(n_passes) == whole.report_["n_passes"] + 3
 
 
-@pytest.mark.long
-def test_automatic_choice(tmp_path, monkeypatch):
-    """By the sizes alone; sums are kept where checkpoints or a sequence of models need them."""
+def test_seconds_that_solvers_take():
+    """A path takes longer than one penalty, and gradients serve where sums are large."""
     for seconds in (seconds_of_sums, seconds_of_rows, seconds_of_gradients):
         assert seconds(20_000, 8_192, True) > seconds(20_000, 8_192, False)
     assert seconds_of_gradients(2_000, 256, False) > seconds_of_sums(2_000, 256, False)
     for sizes in ((200_000, 16_384, False), (1_000_000, 65_536, True)):
         assert seconds_of_gradients(*sizes) < seconds_of_sums(*sizes)
     assert seconds_of_gradients(1_257, 3_000, True) > seconds_of_rows(1_257, 3_000, True)
+
+
+@pytest.mark.long
+def test_automatic_choice(tmp_path, monkeypatch):
+    """Sums are kept where checkpoints or a sequence of models need them."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     monkeypatch.setattr(
         "bagbasis.models.solvers.gradients.seconds_of_gradients", lambda *sizes: 0.0
