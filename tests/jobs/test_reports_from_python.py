@@ -9,6 +9,7 @@ import pytest
 
 from bagbasis import StoreError, evaluate, load_model
 from bagbasis.hypotheses import two_sample_test
+from bagbasis.models.fitted_model import JUDGED_ON_FITTED
 from bagbasis.models.verdict import percent
 from tests.jobs.pages import Page
 from tests.jobs.running import done, settings
@@ -45,13 +46,20 @@ def test_bags_in_memory(tmp_path, kind):
 
 
 def test_other_bags_and_none(tmp_path):
-    """All bags of other data; the fit's folds for the bags fitted; no errors without bags."""
+    """All bags of other data; the fit's folds for the bags fitted; no errors without bags.
+
+    A penalty that is given leaves only errors on the bags fitted, and a warning of that.
+    """
     model = regressor(alpha="auto").fit(BAGS[:50], Y[:50])
     model.report(tmp_path / "other.html", BAGS[50:], Y[50:])
     assert f"on {len(BAGS) - 50} bags" in answer_of(tmp_path / "other.html")[1]
     model.report(tmp_path / "own.html", BAGS[:50], Y[:50])
     page, answer = answer_of(tmp_path / "own.html")
     assert "error by cross-validation" in answer
+    regressor().fit(BAGS, Y).report(tmp_path / "own.html", BAGS, Y)
+    page, answer = answer_of(tmp_path / "own.html")
+    assert f"on {len(BAGS)} bags that it was fitted to" in answer
+    assert JUDGED_ON_FITTED in page.worries
     model.report(tmp_path / "own.html")  # an older report is replaced
     page, _ = answer_of(tmp_path / "own.html")
     assert "No error estimate" in page.worries

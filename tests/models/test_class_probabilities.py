@@ -136,6 +136,9 @@ def test_a_map_is_found_again(sharpness, power):
     scores = np.random.default_rng(3).uniform(-0.3, 0.9, (500, 3))
     truth = ProbabilityMap(500.0, sharpness, power, 0.5)
     targets = truth(scores)
+    softplus = np.log1p(np.exp(sharpness * scores)) ** power
+    shares = softplus / softplus.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(targets, (500 * shares + 0.5 / 3) / 500.5)
     assert ProbabilityMap.fitted(scores, targets) == truth
     more = np.vstack([scores, -scores, scores[:100]])
     others = np.vstack([targets, targets, 0 * targets[:100]])

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, load_model
+from bagbasis.data.store.sampling import spread_rows
+from bagbasis.models.fitting.choice import coordinates
 from bagbasis.models.fitting.choice.coordinates import stable_sets
 from bagbasis.models.fitting.fold_errors import FoldRows, assign_folds
 
@@ -76,7 +78,12 @@ def three_of_many(n=300):
     ],
 )
 def test_coordinates_that_labels_depend_on_come_first(drawn, expected):
-    assert sets_of(*drawn())[-1] == expected
+    """Whatever their units are."""
+    bags, y = drawn()
+    sets = sets_of(bags, y)
+    assert sets[-1] == expected
+    units = 2.0 ** np.resize([-400, 0, 400], bags[0].shape[1])
+    assert sets_of([bag * units for bag in bags], y) == sets
 
 
 def test_no_coordinate_comes_first_where_none_or_all_matter():
@@ -89,6 +96,21 @@ def test_no_coordinate_comes_first_where_none_or_all_matter():
     assert sets_of(constant, noise) == []
     few, few_means = bags[:20], means[:20, 0]
     assert sets_of(few, few_means) == []
+
+
+@pytest.mark.parametrize(("d", "n_targets"), [(9, 1), (9, 3), (45, 1), (46, 1)])
+def test_as_many_bags_are_ranked_as_summaries_may_take(d, n_targets, monkeypatch):
+    """Nine summaries of a coordinate, and two of a pair of at most 45 coordinates."""
+    means, bags, _ = bags_of_means(100, d, size=3)
+    chosen = []
+    monkeypatch.setattr(coordinates, "MIN_RANKED_BAGS", 1)
+    monkeypatch.setattr(coordinates, "RANKED_NUMBERS", 2**13)
+    monkeypatch.setattr(
+        coordinates, "spread_rows", lambda *rows: chosen.append(spread_rows(*rows)) or chosen[-1]
+    )
+    sets_of(bags, means[:, :n_targets])
+    n_summaries = 9 * d + (d * (d - 1) if d <= 45 else 0)
+    assert len(chosen[0]) == 2**13 // (n_summaries * n_targets)
 
 
 @pytest.mark.long
@@ -106,6 +128,11 @@ def test_the_default_embeds_these_coordinates_alone(tmp_path):
     assert choice["tried"][0]["error"] < 0.5
     every = [item for item in choice["tried"] if "1 coordinate" not in item["name"]]
     assert every[0]["error"] > 0.7
+    tried = {item["name"] for item in choice["tried"]}
+    assert "linear in means, 1 coordinate" in tried
+    for name in tried:  # parts of a sum are also judged alone, on its coordinates and scale
+        parts, *view = name.split(", ", 1)
+        assert {", ".join([part, *view]) for part in parts.split(" + ")} <= tried
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
     np.testing.assert_array_equal(loaded.predict(frames[100:]), model.predict(frames[100:]))

@@ -263,8 +263,11 @@ def test_a_part_of_a_large_store(store, fitted, monkeypatch):
     assert permutation_importance(fitted, store, n_repeats=1).n < 200
 
 
-def test_groups_of_the_holdout_and_weights(store):
-    """Standard errors are by the groups that the model held out; bags of weight 0 do not count."""
+def test_groups_of_the_holdout_and_weights(store, fitted):
+    """Standard errors are by the groups that the model held out; bags of weight 0 do not count.
+
+    Two bags that count are enough.
+    """
     model = small().fit(store, target="y", holdout={"fraction": 0.4, "groups": "patient"})
     importances = permutation_importance(model, store, n_repeats=1)
     assert importances.n_groups == importances.n / 4
@@ -273,6 +276,9 @@ def test_groups_of_the_holdout_and_weights(store):
     weighted = permutation_importance(model, store, n_repeats=1, sample_weight="weight")
     errors = evaluate(model, store, sample_weight="weight").values()["y"]
     assert weighted.score[0] == pytest.approx(errors["r2"])
+    two = np.arange(N) % 200 == 7
+    weighted = permutation_importance(fitted, store, n_repeats=1, sample_weight=two)
+    assert np.isfinite(weighted.drop).all()
 
 
 @pytest.mark.parametrize(
