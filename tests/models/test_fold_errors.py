@@ -150,7 +150,7 @@ def test_distances_of_features_of_other_sizes():
     """No digits are lost to where a feature lies."""
     rows, landmarks = np.random.default_rng(0).normal(size=(30, 3)), np.arange(0, 30, 4)
     squares = ((rows[:, None] - rows[landmarks]) ** 2).sum(axis=2)
-    shifted = squared_distances(rows + [1e6, -1e3, 0.0], landmarks)
+    shifted = squared_distances(rows + np.array([1e6, -1e3, 0.0]), landmarks)
     np.testing.assert_allclose(shifted, squares, atol=1e-8)
 
 

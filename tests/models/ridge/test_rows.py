@@ -126,13 +126,13 @@ def test_solving_takes_what_it_declares(way, of_rows, monkeypatch):
     few = Penalties(10.0 ** np.arange(-4, 3))
     if of_rows == 60:  # also below the rounding
         few = Penalties(np.append(1e-20, few.values))
-    kept = 8 * n * d if of_rows else max(1, len(parts)) * 4 * d * d
+    inputs = 8 * n * d if of_rows else max(1, len(parts)) * 4 * d * d
     for folds_bytes in (solvers.FOLD_BYTES, 0) if n_parts > 2 else (0,):
         monkeypatch.setattr(solvers, "FOLD_BYTES", folds_bytes)
         most = solvers.solve_bytes(d, is_path, of_rows, n_parts)
         most += solvers.targets_bytes(d, 1, n_parts, of_rows)
         buffers = 2**20
-        taken = kept + peak_of(partial(call, known(z, y), parts, few), enough=most - kept)
+        taken = inputs + peak_of(partial(call, known(z, y), parts, few), enough=most - inputs)
         assert most / 2 < taken <= most + buffers
 
 
