@@ -157,6 +157,14 @@ class Integer(Constraint[int]):
         return number
 
     @override
+    def nearest(self, value: object) -> str:
+        """Return the number of folds of scikit-learn's splitters, as a question."""
+        n_folds = getattr(value, "n_splits", None)
+        if n_folds is None or not self.accepts(n_folds):
+            return super().nearest(value)
+        return f" (did you mean {n_folds}? scikit-learn's cross_val_score takes splitters)"
+
+    @override
     def words(self, name: str) -> str:
         kind = "an even integer" if self.even else "an integer"
         if self.le is None:

@@ -100,7 +100,12 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
             return checked
     except (TypeError, ValueError) as error:
         kind = MatrixTypeError if isinstance(error, TypeError) else DataError
-        raise kind(f"X cannot be used: {error}") from error
+        name = "y" if str(error).startswith("Input y ") else "X"
+        if str(error).startswith(f"Input {name} contains NaN"):
+            raise DataError(
+                f"{name} contains NaN; fill the cells, or leave the rows out"
+            ) from error
+        raise kind(f"{name} cannot be used: {error}") from error
 
 
 def validated_pair(

@@ -122,6 +122,14 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         return self._fitted.predict(X, "probabilities")
 
     @overload
+    def predict_log_proba(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict_log_proba(self, X: BagsInMemory) -> NDArray[Any]: ...
+    def predict_log_proba(self, X: BagsLike) -> PredictionArray:
+        """Return the logarithms of `predict_proba`, shape (n_bags, n_classes)."""
+        return cast(PredictionArray, np.log(self.predict_proba(X)))
+
+    @overload
     def decision_function(self, X: BagStore) -> LazyArray: ...
     @overload
     def decision_function(self, X: BagsInMemory) -> NDArray[Any]: ...

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..core.arrays import Floats, Integers
 from ..core.saved import read_saved
 from ..core.sums import Sums
+from ..core.units import in_units, units_of_labels
 from ..data.labelled.labelled import Batch
 from ..data.labelled.splits import N_FOLDS, Folds
 from ..execution.passes import Reduction, StackedRows, check_memory, run_pass
@@ -45,6 +46,7 @@ SPLIT_COLUMNS = 100  # columns tried at a split at most; a third if there are fe
 _MAX_TREES_BYTES = 2**25
 _NODE_BYTES = 48  # in addition to the values of a leaf
 _BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 20, "early_stopping": False}
+_FAR_MEAN = 1e5  # standard deviations of labels, whose squares then lose eleven digits
 COPIES = 3  # of the rows: the given ones, the joined ones, and those that trees make
 _MIN_LEAD = 0.5  # standard errors by which a head has to lead to replace a cheaper one
 _FEWER = "take fewer bags, a shorter embedding, or head='ridge'"
@@ -110,16 +112,19 @@ def with_trees(
     collector = partial(StackedRows, of_batch, no_rows, HeadRows.total)
     rows = run_pass(source, Reduction(collector, operator.add, cost, name="head"))
     judged = fold_rows(problem, rows.index, rows.y)[0]
+    exponents = units_of_labels(rows.y, rows.of_ridge)
+    rows = replace(rows, y=in_units(rows.y, exponents), of_ridge=in_units(rows.of_ridge, exponents))
     with kernel_threads() as n_cores:
-        grown, of_trees = _grown_over_folds(rows, judged, n_cores)
+        grown, of_trees = _grown_over_folds(rows, judged, exponents, n_cores)
         summaries = inputs.summaries(rows.inputs)
         line, of_line = LinearHead.fitted(
             summaries, model.features.n_dims, rows.y, judged, rows.folds
         )
+    line = line.in_units(-exponents)
     members = {_RIDGE: rows.of_ridge, TREES: of_trees, _LINE: of_line}
     unit = np.sqrt(judged.units)
-    in_units = [values / unit for values in members.values()]
-    shares = best_shares(in_units, rows.y / unit, judged.weights, judged.clusters)
+    comparable = [values / unit for values in members.values()]
+    shares = best_shares(comparable, rows.y / unit, judged.weights, judged.clusters)
     stacked = np.tensordot(shares, np.array([*members.values()]), 1)
     predicted = {_RIDGE: rows.of_ridge, TREES: of_trees, STACK: stacked}
     report = {
@@ -173,14 +178,16 @@ def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
     return replace(model, trees=trees, line=replace(model.line, weight=shares[_LINE]))
 
 
-def _grown_over_folds(rows: HeadRows, judged: FoldRows, n_cores: int) -> tuple[Trees, Floats]:
-    """Return trees of all rows, and out-of-fold predictions of trees, shape (n, k)."""
-    of_trees = np.empty(rows.y.shape)
+def _grown_over_folds(
+    rows: HeadRows, judged: FoldRows, exponents: Integers, n_cores: int
+) -> tuple[Trees, Floats]:
+    """Return trees of all rows, of labels times 2^``exponents``, and out-of-fold predictions."""
+    of_trees, no_unit = np.empty(rows.y.shape), np.zeros_like(exponents)
     for j in np.unique(rows.folds):
         out = rows.folds == j
-        grown = _grow(rows.inputs[~out], rows.y[~out], judged.weights[~out], n_cores)
+        grown = _grow(rows.inputs[~out], rows.y[~out], judged.weights[~out], no_unit, n_cores)
         of_trees[out] = grown.predict(rows.inputs[out])
-    return _grow(rows.inputs, rows.y, judged.weights, n_cores), of_trees
+    return _grow(rows.inputs, rows.y, judged.weights, exponents, n_cores), of_trees
 
 
 def _errors(
@@ -197,8 +204,13 @@ def _errors(
     return {"errors": errors, "standard_errors": spreads}
 
 
-def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int) -> Trees:
-    """Return trees fitted to rows; labels are scaled so that none dominates the splits."""
+def _grow(
+    inputs: NDArray[np.float32], y: Floats, weights: Floats, unit: Integers, n_cores: int
+) -> Trees:
+    """Return trees that predict y 2^``unit``; labels are scaled so that none dominates the splits.
+
+    The mean is subtracted if it is far from 0, because scikit-learn sums squares.
+    """
     from sklearn.ensemble import (  # noqa: PLC0415 - most fits have no trees
         ExtraTreesRegressor,
         HistGradientBoostingRegressor,
@@ -207,10 +219,12 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
     mean = np.average(y, axis=0, weights=weights)
     spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
     exponents = np.where(spread > 0, np.frexp(spread)[1], 0).astype(np.int64)
+    origin = np.where((spread > 0) & (np.abs(mean) > _FAR_MEAN * spread), mean, 0.0)
     scaled, sample_weight = (
-        np.ldexp(y, -exponents),
+        np.ldexp(y - origin, -exponents),
         None if (weights == weights[0]).all() else weights,
     )
+    exponents, origin = exponents + unit, np.ldexp(origin, unit)
     if len(y) > MAX_RANDOMISED:
         boosted = [
             HistGradientBoostingRegressor(**_BOOSTING, random_state=_SEED).fit(
@@ -218,7 +232,7 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
             )
             for target in scaled.T
         ]
-        return Trees.of_boosted(boosted, exponents)
+        return Trees.of_boosted(boosted, exponents, origin)
     node = _NODE_BYTES + 8 * y.shape[1]
     forest = ExtraTreesRegressor(
         N_RANDOMISED,
@@ -229,7 +243,7 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
     )
     with warnings.catch_warnings():  # scikit-learn's threads race for the filters, and empty them
         forest.fit(inputs, scaled[:, 0] if y.shape[1] == 1 else scaled, sample_weight)
-    return Trees.of_forest(forest, exponents)
+    return Trees.of_forest(forest, exponents, origin)
 
 
 def _rows_of(

@@ -19,10 +19,12 @@ from typing_extensions import override
 from ..core import ListOf, None_, Text, check_parameters, checked
 from ..core.arrays import Floats, Integers
 from ..core.sklearn_bases import ClassifierMixin, RegressorMixin
-from ..data.bags.bags import Bags, BagsInMemory
+from ..data.bags.bags import Bags, BagsInMemory, as_bags, concatenate
+from ..data.bags.box import Box, range_of
 from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..data.store.store import BagStore
+from ..embeddings.size import SizeSpec
 from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from ..models.fitted_model import PredictionArray
@@ -30,6 +32,7 @@ from ..models.outcomes.base import Outcome
 from ..models.outcomes.classes import Classes
 from ..models.outcomes.reals import Reals
 from ..models.predictions.features import lazy_predictions
+from ..models.predictions.outside import tell_outside, warning_of_outside
 from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Minibatches, Standard, blocks_of, check_points, labelled_examples
 from .network_model import NetworkModel
@@ -85,8 +88,10 @@ class BagNetworkEstimator(NeuralEstimator):
     def _decide(self, examples: Examples, n_outputs: int, more: dict[str, Any]) -> None:
         sizes = self._sizes(examples)
         shape = {**shape_of(examples.bags), "n_outputs": n_outputs}
-        self._decided = {**shape, **sizes, **more}
-        self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
+        points = examples.sample().points.astype(np.float64)
+        box = {"box": Box.around(*range_of(points)).bounds}
+        self._decided = {**shape, **box, **sizes, **more}
+        self._standards = {"points": Standard.of(points)}
         self._restore()
 
     def _learn(self, loss: Loss, examples: Examples, progress: Progress | None) -> Trained:
@@ -110,8 +115,21 @@ class BagNetworkEstimator(NeuralEstimator):
             yield bags, np.asarray(_apply(self.network_, points, mask))
 
     def _joined_outputs(self, X: BagsLike) -> np.ndarray:
-        """Return the network's outputs of all bags, shape (n_bags, k)."""
-        return np.concatenate([outputs for _, outputs in self._outputs(X)])
+        """Return the network's outputs of all bags, shape (n_bags, k).
+
+        A `BagbasisWarning` names bags in memory with many points outside the training points' box.
+        """
+        if isinstance(X, BagStore):
+            return np.concatenate([outputs for _, outputs in self._outputs(X)])
+        bags = as_bags(X)
+        blocks = list(self._outputs(bags))
+        box = self._decided.get("box")  # earlier versions have none
+        if box is not None and bags.n_points:
+            spec = SizeSpec(out_of_box="clip", box=Box.of(box, None))
+            counts = np.concatenate([spec.count_outside(block) for block, _ in blocks])
+            with warning_of_outside(bags):
+                tell_outside(counts, concatenate([block for block, _ in blocks]), {}, spec)
+        return np.concatenate([outputs for _, outputs in blocks])
 
 
 class LabelledNetwork(BagNetworkEstimator):

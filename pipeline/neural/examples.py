@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError
+from ..core.units import in_units, units_of
 from ..data.bags.bags import Bags, as_bags, concatenate
 from ..data.bags.coordinates import Names, order_of
 from ..data.labelled.holdout import Holdout, HoldoutLike
@@ -46,8 +47,10 @@ class Standard:
     @classmethod
     def of(cls, rows: Floats) -> Standard:
         """Return that in which rows have mean 0 and variance 1; constants get 0."""
-        scale = rows.std(axis=0)
-        return cls(rows.mean(axis=0), np.where(scale > 0, scale, 1.0))
+        exponents = units_of(rows)
+        rows = in_units(rows, exponents)
+        mean, scale = np.ldexp([rows.mean(axis=0), rows.std(axis=0)], exponents)
+        return cls(mean, np.where(scale > 0, scale, 1.0))
 
     @classmethod
     def none(cls, n_dims: int) -> Standard:
@@ -332,7 +335,8 @@ def labelled_examples(
         judged = judged[places - bags.start]
     values = outcome.encode(labels)[0]
     if not warn_of_few(len(places), bags.url) and isinstance(outcome, Reals):
-        warn_of_alike(len(places), values.var(axis=0), values.mean(axis=0), bags.target_names)
+        scaled = in_units(values, units_of(values))
+        warn_of_alike(len(places), scaled.var(axis=0), scaled.mean(axis=0), bags.target_names)
     examples = Examples(bags, places, values, batch_size, validation, seed, judged)
     report = {**_report(bags, places), **digest_of_fitted(bags)}
     return LabelledExamples(examples, held_out.saved, report), outcome

@@ -136,6 +136,14 @@ class TestStatistics:
         result = run(RDC(), data=(np.exp(x), y**3, z)).statistic
         assert result == pytest.approx(run("rdc").statistic)
 
+    @pytest.mark.parametrize("name", ["hsic_fourier", "kcca_fourier", "nfsic", "dcov"])
+    def test_numbers_far_from_zero(self, name):
+        """As dates are, in seconds: float32, in which features are, would hold none of them."""
+        x, y, z = draw()
+        near, far = (run(name, data=(x[:, 0] + at, y + at, z)) for at in (0.0, 1e8))
+        assert far.statistic == pytest.approx(near.statistic, rel=1e-3)
+        assert far.p_value == near.p_value
+
     @pytest.mark.parametrize("name", ["hsic_b", "hsic_u", "dcov", "hsic_fourier", "hsic_nystroem"])
     def test_nulls_agree(self, name):
         """p-values of weak dependence by closed-form and spectral nulls, and 1,999 permutations."""

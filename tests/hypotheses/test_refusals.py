@@ -32,6 +32,10 @@ SAMPLES = [
     ({**ALIKE, "statistic": "fuse"}, "all rows of both samples are alike"),
     ({"a": 1e200 * X, "standardize": False}, "distances of .* are from .*: take other units"),
     (
+        {"a": 1e-200 * X, "b": 1e-200 * Y, "statistic": "mmd_u", "standardize": False},
+        "the median distance of two rows is 0, .*: take other units",
+    ),
+    (
         {"a": 1e200 * X, "statistic": "mmd_u", "standardize": False},
         "the median distance .*: take other units",
     ),

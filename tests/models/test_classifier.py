@@ -89,6 +89,7 @@ def test_equals_one_fit_a_class(alpha):
         n = model.outcome_.probability_map.n_bags
     expected = (n * clipped / clipped.sum(axis=1, keepdims=True) + 1) / (n + 3)
     np.testing.assert_allclose(model.predict_proba(NEW), expected, atol=1e-6)
+    np.testing.assert_array_equal(model.predict_log_proba(NEW), np.log(model.predict_proba(NEW)))
     assert model.coef_.shape == (3, 64)
 
 

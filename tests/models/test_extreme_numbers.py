@@ -96,7 +96,7 @@ def test_parts_of_any_size_are_merged(tmp_path_factory, exponents, seed):
 
 
 @pytest.mark.parametrize("scale", [-1e160, 1e-310, 1e307])
-@pytest.mark.parametrize("choice", ["gcv", "validation", "folds", "loo"])
+@pytest.mark.parametrize("choice", ["gcv", "validation", "folds", "loo", "auto"])
 def test_the_choice_does_not_see_the_unit(choice, scale):
     """Noise has a large penalty, or bandwidth, whatever its unit; predictions have that unit."""
     if choice == "loo":
@@ -105,6 +105,9 @@ def test_the_choice_does_not_see_the_unit(choice, scale):
             for y in (NOISE, NOISE * scale)
         ]
         chosen = [model.bandwidth_ for model in models]
+    elif choice == "auto":
+        models = [DoubleBasisRegressor().fit(BAGS, y) for y in (NOISE, NOISE * scale)]
+        chosen = [model.report_["choice"]["chosen"] for model in models]
     else:
         models = [small(alpha=choice).fit(BAGS, y) for y in (NOISE, NOISE * scale)]
         chosen = [model.alpha_ for model in models]

@@ -339,6 +339,17 @@ def test_filters_of_warnings_are_left_as_they_are(monkeypatch):
     assert list(warnings.filters) == before
 
 
+@pytest.mark.parametrize("head", ["trees", "stack"])
+@pytest.mark.parametrize(("origin", "unit"), [(0.0, 2.0**-660), (0.0, 2.0**1000), (1e9, 1.0)])
+def test_heads_see_no_unit_and_no_origin_of_labels(head, origin, unit, monkeypatch):
+    for most in (stacking.MAX_RANDOMISED, 40):  # randomised, then boosted
+        monkeypatch.setattr(stacking, "MAX_RANDOMISED", most)
+        plain = estimator(head=head).fit(BAGS, LINEAR).predict(BAGS)
+        moved = estimator(head=head).fit(BAGS, (LINEAR + origin) * unit).predict(BAGS)
+        atol = 0.02 * np.std(plain) if origin else 0.0
+        np.testing.assert_allclose(moved / unit - origin, plain, rtol=0, atol=atol)
+
+
 @pytest.mark.long
 def test_many_bags_are_boosted(monkeypatch):
     monkeypatch.setattr(stacking, "MAX_RANDOMISED", 40)

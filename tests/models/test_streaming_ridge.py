@@ -221,6 +221,8 @@ def test_messages_are_of_rows():
         with pytest.raises(DataError, match=why) as caught:
             StreamingRidge().fit(frame * factor, Y)
         assert not any(item in str(caught.value) for item in ("bags", "precision", "random"))
+    with pytest.raises(DataError, match=r"^y contains NaN; fill"):
+        StreamingRidge().fit(X, np.where(Y < 0, np.nan, Y))
     with pytest.raises(DataError, match="divide y by a constant"):
         StreamingRidge().fit(np.array([[0.0], [1e-100]]), np.array([-1e300, 1e300])).solve(0.0)
     model = StreamingRidge().fit(X, Y)

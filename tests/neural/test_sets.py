@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+
 import dask.array as da
 import jax
 import numpy as np
 import pytest
 
-from bagbasis import BagbasisError, BagbasisWarning, Bags, BagStore
+from bagbasis import BagbasisError, BagbasisWarning, Bags, BagStore, evaluate
 from bagbasis.neural import BagDensity, DeepSetsClassifier, DeepSetsRegressor, load_network
 from bagbasis.neural.deep_sets import DeepSet
 from bagbasis.neural.examples import labelled_examples
+from tests.oracles.labelled import stored
 from tests.oracles.planned import Reals
+from tests.warned import texts_of
 
 SMALL = {"n_hidden": 16, "n_pooled": 8, "batch_size": 8}
 DENSE = {"n_hidden": 32, "n_pooled": 16, "n_condition": 8, "batch_size": 8, "n_components": 3,
@@ -193,3 +197,25 @@ def test_labels_that_nothing_can_be_learnt_from_are_warned_of(y, match):
     bags = [np.full((2, 1), float(i)) for i in range(len(y))]
     with pytest.warns(BagbasisWarning, match=match):
         labelled_examples(Reals, bags, y, None, 0.0, 8, 0.0, 0)
+
+
+def test_bags_far_from_those_of_the_fit_are_warned_of_once(tmp_path):
+    """In memory, of a store, in an evaluation, and after loading; labels have any unit."""
+    bags, means = shifted(40)
+    y = 1e200 * means[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = DeepSetsRegressor(**SMALL, n_steps=4, validate_every=4).fit(bags, y)
+        assert np.isfinite(model.predict(bags)).all()
+    far = [bag + 1e4 for bag in bags]
+    store = stored(tmp_path / "far.zarr", far, y)
+    model.save(tmp_path / "model.npz")
+    loaded = load_network(tmp_path / "model.npz")
+    for call in (
+        lambda: model.predict(far * 7),
+        lambda: model.predict(store).compute(),
+        lambda: evaluate(model, far, y),
+        lambda: loaded.predict(far),
+    ):
+        _, [text] = texts_of(call, "outside the box of the training points")
+        assert "bag 2: 22 of 22" in text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ FLOAT_BYTES = 8  # all arrays are float64
 # Fraction of points that repeat others more than k times. Of normal numbers rounded to tenths, a
 # mean apart by 1, "kl" then is 0.07 and truly 0.5, "l2" 0.001 and truly 0.125.
 MAX_REPEATED = 0.05
+_MAX_SEARCHED = 32  # bags that are searched for copies of points
 ADVICE = (
     "use fewer bags, divergences from some anchors (Y) with PrecomputedNystroem, or an embedding, "
     "whose cost grows with N and not with N²"
@@ -66,7 +69,8 @@ def divergence_matrix(
     have distance zero. Such a distance is replaced by the smallest positive distance within the
     searched bag, so that estimates stay finite. They may be far off, which a warning says if more
     than 5 % of the points have k equal points or more in their bag, as counts and rounded numbers
-    have. "js" and the MMDs allow repeated points.
+    have. "js" and the MMDs allow repeated points. Copies of rows, which bags do not share, are
+    warned of for "js", too.
 
     The squared L2 distance between Gaussian kernel density estimates of bandwidth h equals "mmd"
     with bandwidth √2·h, times (4πh²)^(−d/2).
@@ -217,7 +221,8 @@ def _by_neighbours(
     pairs = PairCount(len(X) * len(columns) * (2 if both and Y is not None else 1), progress)
     p = SearchableBags(X, spec.k, ranks, columns.sizes, "X")
     q = p if Y is None else SearchableBags(Y, spec.k, ranks, X.sizes, "Y")
-    _warn_of_repeated(spec, X.n_points + columns.n_points, p.n_repeated + q.n_repeated)
+    some = [*X[:_MAX_SEARCHED], *(() if Y is None else Y[:_MAX_SEARCHED])]
+    _warn_of_repeated(spec, some, X.n_points + columns.n_points, p.n_repeated + q.n_repeated)
     matrix = directed_matrix(p, q, statistic, pairs)
     if both:
         matrix += (matrix if Y is None else directed_matrix(q, p, statistic, pairs)).T
@@ -225,11 +230,18 @@ def _by_neighbours(
     return matrix
 
 
-def _warn_of_repeated(spec: DivergenceSpec, n_points: int, n_repeated: int) -> None:
+def _warn_of_repeated(
+    spec: DivergenceSpec, bags: Sequence[NDArray[Any]], n_points: int, n_repeated: int
+) -> None:
     """Warn if many points repeat others: they have no density. "js" counts points, and allows it.
+
+    Points that their own bag repeats, and other bags do not, are copies, which "js" takes for
+    peaks, too.
 
     Parameters
     ----------
+    bags : list of arrays
+        Bags that are searched for copies.
     n_points, n_repeated : int
         Points, and those with k equal points or more in their bag.
     """
@@ -239,6 +251,25 @@ def _warn_of_repeated(spec: DivergenceSpec, n_points: int, n_repeated: int) -> N
             f"their bag, as counts and rounded numbers have; {spec.name!r} is an estimate for "
             "densities, and may be far off: use 'js' or 'mmd', which allow repeated points"
         )
+        return
+    if not bags:
+        return
+    rows = np.concatenate([_distinct(bag) for bag in bags])
+    copied = float(rows[:, -1].mean())
+    _, shared = np.unique(rows[:, :-1], axis=0, return_counts=True)
+    if copied > MAX_REPEATED and 5 * float((shared > 1).mean()) < copied:
+        warn(
+            f"{copied:.0%} of the different points occur more than once in their bag, and hardly "
+            "any in two bags, as in copies of rows: estimates by neighbours take copies for peaks "
+            "of the density, and may be far too large; remove them (numpy.unique(bag, axis=0)), or "
+            "use 'mmd'"
+        )
+
+
+def _distinct(bag: NDArray[Any]) -> Floats:
+    """Return the different points of a bag, each with a column that is 1 if the bag repeats it."""
+    points, counts = np.unique(bag, axis=0, return_counts=True)
+    return np.column_stack([points, counts > 1])
 
 
 def _zero_between_equals(matrix: Floats, rows: Bags, columns: Bags) -> None:

@@ -27,6 +27,7 @@ from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
 Ridge = Annotated[float, Real(gt=0)]
 DEFAULT_RIDGE = 0.01
+_FAR = 1e3  # bandwidths from 0: phases in float32 lose as many digits more
 _MIN_SHARE = 1e-6  # fraction of a direction of KCCA: smaller ones change no correlation
 # Relative to RDC's largest singular value: smaller ones are powers that n rows do not resolve.
 _MIN_SINGULAR_VALUE = 1e-4
@@ -347,5 +348,11 @@ class RDC(Correlation):
 
 
 def fourier_rows(rows: Floats, kernel: Kernel, n_features: int, seed: int) -> Floats:
-    """Return random Fourier features of rows, shape (n, n_features)."""
+    """Return random Fourier features of rows, shape (n, n_features).
+
+    Rows far from 0 are moved to their mean, which no statistic sees: float32 has too few digits.
+    """
+    centre = rows.mean(axis=0)
+    if (np.abs(centre) > _FAR * kernel.bandwidth).any():
+        rows = rows - centre
     return FourierFeatures(kernel, rows.shape[1], n_features // 2, seed)(rows).astype(np.float64)

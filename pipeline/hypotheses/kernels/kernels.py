@@ -137,7 +137,11 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     distances = pdist(spread_rows(rows, MEDIAN_ROWS), metric)
     positive = distances[distances > 0]
     if not len(positive):
-        raise DataError("all rows are alike: there is no median distance, and nothing to compare")
+        if (rows == rows[0]).all():
+            raise DataError(
+                "all rows are alike: there is no median distance, and nothing to compare"
+            )
+        positive = distances
     median = float(np.median(positive))
     if not SCALE_BOUNDS[0] <= median <= SCALE_BOUNDS[1]:
         raise DataError(

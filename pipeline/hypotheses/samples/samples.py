@@ -319,7 +319,10 @@ def as_sample_points(data: ArrayLike, name: str) -> Floats:
         raise DataError(f"{name} has shape {points.shape}; expected points (n, d), or bags")
     finite = np.isfinite(points).all(axis=1)
     if not finite.all():
-        raise DataError(f"{name}: point {int(np.argmin(finite))} holds NaN or infinity")
+        raise DataError(
+            f"{name}: point {int(np.argmin(finite))} holds NaN or infinity; leave such points out, "
+            "or fill their coordinates"
+        )
     return points
 
 

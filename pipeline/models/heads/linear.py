@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
 from ...core.held_out_choice import simplest_within
+from ...core.units import in_units
 from ..fitting.fold_errors import FoldRows
 from ..model_state import ModelState, OptionalPart
 
@@ -116,6 +117,11 @@ class LinearHead(OptionalPart):
         if len(self.low):
             columns = np.clip(columns, self.low, self.high)
         return np.asarray(columns @ self.coef.T + self.intercept)
+
+    def in_units(self, exponents: Integers) -> Self:
+        """Return the model of labels divided by 2^``exponents``, shape (k,)."""
+        intercept = in_units(self.intercept, exponents)
+        return replace(self, coef=in_units(self.coef.T, exponents).T, intercept=intercept)
 
     @override
     def state(self) -> ModelState:

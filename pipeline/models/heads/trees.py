@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core.arrays import Floats
+from ...core.arrays import Floats, Integers
 from ...core.errors import ParameterError
 from ...core.versions import version
 from ...data.bags.bags import Bags
@@ -112,8 +112,10 @@ class Trees(OptionalPart):
     arrays: ClassVar[tuple[str, ...]] = ("nodes", "values", "starts", "columns", "base")
 
     @classmethod
-    def of_forest(cls, forest: ExtraTreesRegressor, exponents: NDArray[np.int64]) -> Self:
-        """Return the trees of a fitted forest, of labels in units 2^e, shape (k,)."""
+    def of_forest(
+        cls, forest: ExtraTreesRegressor, exponents: Integers, origin: Floats | float = 0.0
+    ) -> Self:
+        """Return the trees of a fitted forest, of labels less ``origin`` in units 2^e (k,)."""
         nodes, values, starts, at, n_values = [], [], [], 0, 0
         for fitted in forest.estimators_:
             tree, k = fitted.tree_, len(exponents)
@@ -129,13 +131,18 @@ class Trees(OptionalPart):
             at, n_values = at + len(inner), n_values + len(values[-1])
         columns = np.full(len(starts), -1.0)
         made = _joined(nodes, values, starts, columns)
-        return cls(*made, np.zeros(len(exponents)), float(len(starts)), int(forest.n_features_in_))
+        n_trees = float(len(starts))
+        base = np.zeros(len(exponents)) + n_trees * origin
+        return cls(*made, base, n_trees, int(forest.n_features_in_))
 
     @classmethod
     def of_boosted(
-        cls, boosted: Sequence[HistGradientBoostingRegressor], exponents: NDArray[np.int64]
+        cls,
+        boosted: Sequence[HistGradientBoostingRegressor],
+        exponents: Integers,
+        origin: Floats | float = 0.0,
     ) -> Self:
-        """Return the trees of regressors, one per column of the labels in units 2^e.
+        """Return the trees of regressors, one per column of labels less ``origin`` in units 2^e.
 
         Raises
         ------
@@ -143,7 +150,7 @@ class Trees(OptionalPart):
             If the trees of the installed scikit-learn have another form.
         """
         try:
-            return cls._of_boosted(boosted, exponents)
+            return cls._of_boosted(boosted, exponents, origin)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise ParameterError(
                 f"boosted trees of scikit-learn {version('scikit-learn')} have a form that is not "
@@ -153,7 +160,10 @@ class Trees(OptionalPart):
 
     @classmethod
     def _of_boosted(
-        cls, boosted: Sequence[HistGradientBoostingRegressor], exponents: NDArray[np.int64]
+        cls,
+        boosted: Sequence[HistGradientBoostingRegressor],
+        exponents: Integers,
+        origin: Floats | float,
     ) -> Self:
         nodes, values, starts, columns, base, at, n_values = [], [], [], [], [], 0, 0
         for column, (model, e) in enumerate(zip(boosted, exponents.tolist(), strict=True)):
@@ -173,7 +183,7 @@ class Trees(OptionalPart):
                 columns.append(float(column))
                 at, n_values = at + len(tree), n_values + len(values[-1])
         made = _joined(nodes, values, starts, np.array(columns))
-        return cls(*made, np.array(base, dtype=float), 1.0, int(boosted[0].n_features_in_))
+        return cls(*made, np.array(base, dtype=float) + origin, 1.0, int(boosted[0].n_features_in_))
 
     @property
     def n_trees(self) -> int:

@@ -25,7 +25,7 @@ from ...core import (
 )
 from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import BaseEstimator, fresh, of_bags
-from ...core.units import units_of
+from ...core.units import in_units, units_of
 from ...data.bags.bags import BagsInMemory, as_bags
 from ...data.labelled.holdout import Holdout, HoldoutLike
 from ...data.labelled.inputs import BagsLike, LabelsLike
@@ -209,6 +209,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         runs = DISTANCE_SAMPLE.ranges(rows.start, rows.start + rows.n_bags)
         if is_whole or sum(stop - start for start, stop in runs) == rows.n_bags:
             labels = targets.astype(np.float64)
+            labels = in_units(labels, units_of(labels))
             names = source.target_names
             warn_of_alike(len(labels), labels.var(axis=0), labels.mean(axis=0), names)
 

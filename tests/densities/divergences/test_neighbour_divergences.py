@@ -238,6 +238,12 @@ class TestShape:
             warnings.simplefilter("error")
             divergence_matrix(list(x), None, divergence=name)
 
+    def test_copied_points(self, name):
+        """A warning of points that their own bag alone repeats, fewer than k times."""
+        x = [*np.random.default_rng(6).standard_normal((2, 100, 1))]
+        with pytest.warns(UserWarning, match="100% of the different points occur more than once"):
+            divergence_matrix([np.tile(bag, (2, 1)) for bag in x], None, divergence=name)
+
     def test_too_few_points(self, name):
         """k points or fewer are refused with the bag's number and which argument it is in."""
         X = random_bags(np.random.default_rng(0), (9, 4, 9), 1)

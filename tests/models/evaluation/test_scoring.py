@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import KFold
 
 from bagbasis import (
     DataError,
@@ -158,6 +159,11 @@ def test_folds_are_scored_by_name():
 def test_refused(kind, scoring, message):
     with pytest.raises(ParameterError, match=message):
         cross_val_score(kind(*bases()), BAGS, Y, scoring=scoring)
+
+
+def test_a_splitter_is_refused_with_its_number_of_folds():
+    with pytest.raises(ParameterError, match=r"did you mean 3\? scikit-learn's cross_val_score"):
+        cross_val_score(DoubleBasisRegressor(*bases()), BAGS, Y, cv=KFold(3))
 
 
 def test_densities_have_one_score():

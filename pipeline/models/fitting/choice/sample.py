@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ....core.arrays import Floats, Integers
 from ....core.errors import DataError
+from ....core.units import in_units, units_of
 from ....data.bags.bags import Bags, concatenate, take_rows
 from ....data.labelled.labelled import LabelledBags
 from ....data.labelled.leaks import MIN_DISTINCT
@@ -143,7 +144,7 @@ def fold_rows(
 ) -> tuple[FoldRows, bool]:
     """Return encoded labels (n, k) of some bags with their folds, and whether groups are whole.
 
-    Bags with equal numbers in ``copies`` are in one fold.
+    Numbers are in units of `units_of`. Bags with equal numbers in ``copies`` are in one fold.
     """
     weights = np.ones(len(y)) if problem.weights is None else problem.weights.of(index, y)
     if not weights.sum() > 0:
@@ -151,6 +152,7 @@ def fold_rows(
     y = np.asarray(y, np.float64)
     units = problem.outcome.units()
     if units is None:
+        y = in_units(y, units_of(y))
         mean = weights @ y / weights.sum()
         with np.errstate(over="ignore", invalid="ignore"):  # too large ones are refused later
             units = weights @ (y - mean) ** 2 / weights.sum()
