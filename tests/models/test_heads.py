@@ -295,7 +295,7 @@ def test_a_linear_head_has_all_summaries_if_they_are_better_by_a_standard_error(
 
 
 def test_a_stack_of_all_summaries_is_saved_and_predicts_alike(tmp_path):
-    """Labels are variances, which means do not tell."""
+    """Labels are variances, which means do not tell. Members have the shares of the report."""
     rng = np.random.default_rng(0)
     spreads = rng.uniform(0.5, 2, 60)
     bags = [rng.normal(0, spread, (30, 2)) for spread in spreads]
@@ -309,6 +309,10 @@ def test_a_stack_of_all_summaries_is_saved_and_predicts_alike(tmp_path):
     trees = replace(model.model_.trees, weight=0.0)
     (alone,) = replace(line_alone, trees=trees).predicted(Bags.from_list(bags)).arrays().values()
     np.testing.assert_allclose(alone, expected[:, 0], rtol=1e-5)
+    others = [estimator(head=head).fit(bags, spreads**2) for head in ("ridge", "trees")]
+    members = [*(other.predict(bags) for other in others), alone]
+    shares = [*model.report_["head"]["shares"].values()]
+    np.testing.assert_allclose(model.predict(bags), shares @ np.array(members), rtol=1e-5)
     model.save(tmp_path / "m.zarr")
     assert np.array_equal(load_model(tmp_path / "m.zarr").predict(bags), model.predict(bags))
     state = model.model_.line.state()

@@ -177,6 +177,8 @@ def test_nothing_to_fit_or_to_validate_on(known):
     for attempt in (
         lambda: solve(nothing, 1.0, 1e-14),
         lambda: solve_gcv(nothing, Penalties(GRID)),
+        lambda: solve_validation(nothing, rows, Penalties(GRID), 1e-14),
+        lambda: solve_folds([nothing, nothing], Penalties(GRID), 1e-14),
     ):
         with pytest.raises(DataError, match="no labelled bags to fit"):
             attempt()
