@@ -18,6 +18,7 @@ from bagbasis import (
     ParameterError,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    cross_val_score,
     evaluate,
     load_model,
 )
@@ -115,6 +116,19 @@ def test_the_choice_does_not_see_the_unit(choice, scale):
     once, times = (model.predict(BAGS) for model in models)
     rough = 1e-3 if abs(scale) < 1e-300 else 1e-6  # numbers so small have fewer digits
     np.testing.assert_allclose(times, once * scale, rtol=rough, atol=rough * abs(scale))
+
+
+@pytest.mark.parametrize("origin", [1e6, 1e9])
+def test_labels_far_from_zero(origin):
+    """Numbers as of dates in seconds: predictions and scores of folds are those of small ones."""
+    smoothers = [KernelSmoother(ProjectionEmbedding(n_per_dim=3)) for _ in range(2)]
+    near, far = (
+        smoother.fit(BAGS, NOISE + at).predict(BAGS) - at
+        for smoother, at in zip(smoothers, (0.0, origin), strict=True)
+    )
+    np.testing.assert_allclose(far, near, atol=1e-5)
+    near, far = (cross_val_score(small(alpha=0.1), BAGS, NOISE + at) for at in (0.0, origin))
+    np.testing.assert_allclose(far, near, rtol=1e-4)
 
 
 def test_many_targets_in_float32():

@@ -45,6 +45,7 @@ from .scoring import OF_PROBABILITIES, Scorer, scorer_of
 
 _FOLD_SEED = 4  # differs from the seeds of the splits in `bags`
 _SQUARES_ROUNDING = 1e-14  # relative to sums of squares
+_MIN_RELATIVE_VARIANCE = 1e-10  # of labels, relative to their mean's square, to be judged by sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +174,8 @@ def cross_val_score(
         near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
         if problem.outcome.has_squared_losses and scoring in (None, "r2"):
             scores.append(_score_of_sums(models[-1], rows))
+    if any(_loses_digits(part.whole) for part in parts):
+        scores = []  # of predictions instead
     return np.array(scores or _judge_folds(models, bags, folds, progress, weights, score))
 
 
@@ -276,6 +279,12 @@ def _fit_folds(
 
 
 # -------------------------------------------------------------------------- scores
+
+
+def _loses_digits(rows: Summary) -> bool:
+    """Return whether labels are so far from 0 that differences of sums of squares are rough."""
+    mean, variances = rows.sum_y / rows.weight, rows.centred_yy() / rows.weight
+    return bool(((variances > 0) & (variances < _MIN_RELATIVE_VARIANCE * mean**2)).any())
 
 
 def _score_of_sums(model: RidgeModel, rows: Summary) -> float:

@@ -49,6 +49,8 @@ class SmootherModel:
         Exponents of the units of the targets, see `units_of`.
     mean_targets : float64, shape (k,)
         Mean of some encoded labels.
+    origin : float64, shape (k,)
+        Number that is subtracted from each target: 0, unless the labels are far from 0.
     bandwidth : float
         Bandwidth h of the kernel.
     holdout : float or dict
@@ -64,6 +66,7 @@ class SmootherModel:
     centre: NDArray[Any]
     exponents: Integers
     mean_targets: Floats
+    origin: Floats
     bandwidth: float = np.nan
     holdout: float | dict[str, Any] = 0.0
     report: dict[str, Any] = field(default_factory=dict)
@@ -116,7 +119,8 @@ class SmootherModel:
                 embedded = self.features.embed(block, self.precision, outside[at])
                 queries = embedded[0] - self.centre
             sums = self.sums(queries, bandwidth, None, progress)
-            out[start : start + len(block)] = np.ldexp(sums.predictions[0], self.exponents)
+            smoothed = np.ldexp(sums.predictions[0], self.exponents)
+            out[start : start + len(block)] = smoothed + self.origin
         tell_outside(outside, bags, self.report, self.features.embedding)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return out

@@ -23,6 +23,7 @@ from ...core import (
     checked,
     component,
 )
+from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import BaseEstimator, fresh, of_bags
 from ...core.units import in_units, units_of
@@ -54,6 +55,7 @@ from ..ridge_model import NOT_FINITE
 from .model import SmootherModel
 from .sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
 
+_FAR_MEAN = 1e3  # standard deviations of labels: float32 keeps four digits of their differences
 _MEDIAN_FACTORS = np.geomspace(0.02, 2.0, 21)  # times the median distance
 
 
@@ -182,15 +184,17 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             sample = _sampled(streamed)
             centre = sample.embeddings.mean(axis=0).astype(self.precision)
             exponents = units_of(sample.targets)
-            streamed = replace(streamed, centre=centre, exponents=exponents)
+            origin = _origin_of(sample.targets, exponents, outcome)
+            streamed = replace(streamed, centre=centre, exponents=exponents, origin=origin)
             in_memory = self.in_memory or source.in_memory
             rows: TrainingRows = self._keep(streamed, features, outcome) if in_memory else streamed
             sample = _sampled(rows)
         if len(sample.index) < 2:
             raise DataError("a kernel smoother needs two labelled bags")
-        mean = np.ldexp(sample.targets.astype(np.float64).mean(axis=0), exponents)
-        self._warn_of_labels(source, rows, sample, outcome)
-        model = SmootherModel(rows, features, outcome, self.precision, centre, exponents, mean)
+        mean = np.ldexp(sample.targets.astype(np.float64).mean(axis=0), exponents) + origin
+        self._warn_of_labels(source, rows, sample, outcome, in_units(origin, exponents))
+        decided = (self.precision, centre, exponents, mean, origin)
+        model = SmootherModel(rows, features, outcome, *decided)
         bandwidth = self._choose(model, sample, progress)
         names = source.coordinate_names
         report = {"data_url": source.url, **digest_of_fitted(source)}
@@ -199,9 +203,17 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         return self
 
     def _warn_of_labels(
-        self, source: LabelledBags, rows: TrainingRows, sample: TrainingBlock, outcome: Outcome
+        self,
+        source: LabelledBags,
+        rows: TrainingRows,
+        sample: TrainingBlock,
+        outcome: Outcome,
+        origin: Floats,
     ) -> None:
-        """Warn of labels that nothing can be learnt from; those of a large store are sampled."""
+        """Warn of labels that nothing can be learnt from; those of a large store are sampled.
+
+        ``origin``, shape (k,), was subtracted from the labels, and is in their units.
+        """
         is_whole = isinstance(rows, RowsInMemory)
         targets = rows.targets if isinstance(rows, RowsInMemory) else sample.targets
         if warn_of_few(len(targets), source.url) or not isinstance(outcome, Reals):
@@ -209,9 +221,9 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         runs = DISTANCE_SAMPLE.ranges(rows.start, rows.start + rows.n_bags)
         if is_whole or sum(stop - start for start, stop in runs) == rows.n_bags:
             labels = targets.astype(np.float64)
-            labels = in_units(labels, units_of(labels))
             names = source.target_names
-            warn_of_alike(len(labels), labels.var(axis=0), labels.mean(axis=0), names)
+            mean = labels.mean(axis=0) + origin
+            warn_of_alike(len(labels), labels.var(axis=0), mean, names)
 
     @overload
     def predict(self, X: BagStore) -> LazyArray: ...
@@ -334,6 +346,16 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         Holdout.of(holdout)
         fresh("response_embedding", self.response_embedding, Embedding, ProjectionEmbedding)
         check_parameters(self)
+
+
+def _origin_of(targets: Floats, exponents: Integers, outcome: Outcome) -> Floats:
+    """Return the mean of each column of numbers far from 0, whose digits float32 loses; else 0."""
+    if not isinstance(outcome, Reals):
+        return np.zeros(len(exponents))
+    scaled = in_units(targets.astype(np.float64), exponents)
+    mean, spread = scaled.mean(axis=0), scaled.std(axis=0)
+    is_far = (spread > 0) & (np.abs(mean) > _FAR_MEAN * spread)
+    return np.ldexp(np.where(is_far, mean, 0.0), exponents)
 
 
 def _sampled(training: TrainingRows) -> TrainingBlock:

@@ -37,8 +37,8 @@ class TrainingBlock:
     halves : shape (n,)
         ‖embedding‖² / 2.
     targets : shape (n, k)
-        Targets in units of 2^``exponents``, in the precision of the embeddings. Before the units
-        are chosen, targets in double precision.
+        Targets less an origin, in units of 2^``exponents``, in the precision of the embeddings.
+        Before the units are chosen, targets in double precision.
     stop : int
         Position after the last training bag of the block.
     """
@@ -136,6 +136,7 @@ class StreamedRows(RowsOfBags):
     precision: str
     centre: NDArray[Any] | float = 0.0
     exponents: Integers | None = None
+    origin: Floats | float = 0.0
 
     @property
     def cost(self) -> Cost:
@@ -164,7 +165,7 @@ class StreamedRows(RowsOfBags):
         embeddings = embeddings - self.centre
         halves = (embeddings**2).sum(axis=1) / 2
         if self.exponents is not None:
-            targets = np.ldexp(targets, -self.exponents).astype(self.precision)
+            targets = np.ldexp(targets - self.origin, -self.exponents).astype(self.precision)
         return TrainingBlock(batch.index, embeddings, halves, targets, batch.stop)
 
 
