@@ -61,12 +61,14 @@ def next_step(result: HypothesisResult, level: float = LEVEL) -> str:
     return _NEXT.get(result.question, "look at the pictures of the difference")
 
 
-def lines_of_test(result: HypothesisResult, level: float | None = None) -> list[str]:
+def lines_of_test(
+    result: HypothesisResult, level: float | None = None, has_report: bool = True
+) -> list[str]:
     """Return the result in a few lines: what was found, what was compared, and what to do next."""
     return [
         answer_of_test(result, level),
         compared(result),
-        *warning_lines(worries_of_test(result)),
+        *warning_lines(worries_of_test(result), has_report),
         f"Next: {next_step(result, LEVEL if level is None else level)}",
     ]
 

@@ -104,7 +104,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     if grouped := suspect_groups(store, model.target_names_, config.kept_out):
         part = replace(part, worries=[*part.worries, f"{grouped}."])
     console.parts.append(part)
-    for line in _lines(model, part):
+    for line in _lines(model, part, has_report=config.report is not None):
         console.line(line)
     if grouped:
         console.line(grouped)
@@ -119,7 +119,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return {**report, "judged": judged, "intervals": intervals}
 
 
-def _lines(model: JobModel, part: Part) -> list[str]:
+def _lines(model: JobModel, part: Part, has_report: bool) -> list[str]:
     """Return the result in a few lines: how good, what was chosen, how sure, what to look at."""
     from bagbasis.models.verdict import targets_in_words, warning_lines
 
@@ -130,7 +130,8 @@ def _lines(model: JobModel, part: Part) -> list[str]:
         part.answer or f"Fitted {targets_in_words(model.outcome_.scored_names)}. {NO_ESTIMATE}"
     ]
     lines += [chosen_in_words(model), *intervals_in_words(model)]
-    lines += warning_lines([worry for worry in part.worries if worry != NO_ESTIMATE])
+    worries = [worry for worry in part.worries if worry != NO_ESTIMATE]
+    lines += warning_lines(worries, has_report)
     return [*lines, f"Next: {part.next}"]
 
 

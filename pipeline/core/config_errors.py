@@ -37,6 +37,7 @@ _BOUNDS = {
     "maximum": "<=",
     "multipleOf": "divisible by",
 }
+_WORDS = {"label": "target", "labels": "targets"}  # other words for keys
 _ORDER = {"extra_forbidden": 0, "missing": 2}  # a misspelt key is missing under its right name
 
 
@@ -69,7 +70,7 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
     if first["type"] == "extra_forbidden":
         name, names = str(first["loc"][-1]), list(owner["properties"])
         key = ".".join([*keys, name])
-        hint = _elsewhere(schema, name) or closest(name, names)
+        hint = _elsewhere(schema, key) or closest(_WORDS.get(name, name), names)
         own = f" (this is bagbasis {version('bagbasis')}; newer versions may have more)"
         text = f"unknown key {key!r}{hint}; the keys here are {', '.join(names)}"
         return WrongValue(key, text if hint else text + own)
@@ -95,11 +96,12 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
     return WrongValue(key, f"key {key!r} is {shown(value)}; {expected}")
 
 
-def _elsewhere(schema: Schema, name: str) -> str:
-    """Return a hint at the shortest dotted key with this name in another section, if there is."""
+def _elsewhere(schema: Schema, unknown: str) -> str:
+    """Return a hint at the shortest dotted key with the last name of another, if there is."""
     if "properties" not in schema:  # one of several models, whose keys are those of no section
         return ""
-    keys = [key for _, key, _ in _rows(schema, schema, "") if key.split(".")[-1] == name]
+    name, rows = unknown.split(".")[-1], _rows(schema, schema, "")
+    keys = [key for _, key, _ in rows if key.split(".")[-1] == name and key != unknown]
     return closest(min(keys, key=len), keys) if keys else ""
 
 
@@ -160,6 +162,9 @@ def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Sche
             owner, node = holder, holder["properties"][part]
         elif tagged is not None:
             owner = node = tagged
+        elif isinstance(node.get("additionalProperties"), dict):  # a mapping of any keys
+            keys.append(str(part))
+            node = node["additionalProperties"]
         else:  # an unknown key, a place in a list, or the type in a union
             return keys, node, models[0] if models else owner
     return keys, node, owner

@@ -178,7 +178,8 @@ def whole_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def warning_lines(worries: Sequence[str]) -> list[str]:
+def warning_lines(worries: Sequence[str], has_report: bool = True) -> list[str]:
     """Return a line with the first warning and the number of the others; none without warnings."""
-    more = f" ({len(worries) - 1} more in the report)" if len(worries) > 1 else ""
+    where = "the report" if has_report else "a report: --set report=report.json"
+    more = f" ({len(worries) - 1} more in {where})" if len(worries) > 1 else ""
     return [f"Warning: {worry}{more}" for worry in worries[:1]]

@@ -29,6 +29,8 @@ FIT = CONFIGS / "fit.yaml"
             {"model__embedding__bassis": "cosine"},
             ["unknown key 'model.embedding.bassis'", "did you mean 'basis'?", "marginals"],
         ),
+        ({"model__seed": 1}, ["unknown key 'model.seed'", "did you mean 'model.embedding.seed'?"]),
+        ({"labels": "y"}, ["did you mean 'target'?"]),
         ({"model__alpha": "gvc"}, ["'model.alpha' is 'gvc'", "'validation'", "mean 'gcv'?"]),
         ({"model__alpha": -1}, ["'model.alpha' is -1", "a number >= 0"]),
         ({"model__alpha": ".nan"}, ["'model.alpha' is nan"]),

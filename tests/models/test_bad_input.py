@@ -112,6 +112,8 @@ def test_targets_of_a_store(store, kind, tmp_path):
         small(kind).fit(BagStore.create(tmp_path / "none.zarr", n_dims=2))
     with pytest.raises(ParameterError, match=r"target is \[\]"):
         small(kind).fit(store, target=[])
+    with pytest.raises(DataError, match="names a target twice"):
+        small(kind).fit(store, target=["y", "y"])
     with pytest.raises(ParameterError, match="a BagStore carries its targets"):
         small(kind).fit(store, Y)
     with pytest.raises(ParameterError, match="target names a column of a BagStore"):
@@ -129,6 +131,8 @@ def test_nothing_to_fit(tmp_path, kind):
     with pytest.raises(DataError, match="no bags"):
         small(kind).fit([], [])
     unlabelled = stored(tmp_path / "nan.zarr", BAGS, None)
+    with pytest.raises(DataError, match=r"nan\.zarr: no labelled bags to fit"):
+        DoubleBasisRegressor().fit(unlabelled)
     message = "no labelled bags to fit" if kind is DoubleBasisRegressor else "needs two classes"
     for attempt in (
         lambda: small(kind).fit(unlabelled),

@@ -180,6 +180,16 @@ def test_another_store_numbers_its_classes_by_itself(tmp_path):
         name: int((truth == name).sum()) for name in ("low", "middle", "upper", "top")
     }
     assert permutation_importance(model, other, n_repeats=2).score == model.score(other)
+    named = {"class_names": {"level": ["deep", "flat"]}}
+    none = stored(
+        tmp_path / "c.zarr",
+        bags,
+        {"level": np.array(["deep", "flat"])[few % 2]},
+        ["level"],
+        **named,
+    )
+    with pytest.raises(DataError, match=r"has the classes \['deep', 'flat'\], .* to the classes"):
+        evaluate(model, none)
 
 
 def test_classes_of_the_holdout_are_known(tmp_path):

@@ -62,7 +62,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     with running_on(config.cluster, store_url):
         result = detector.test(data)
     is_drift = result.p_value <= detector.level
-    for line in lines_of_test(result, detector.level):
+    for line in lines_of_test(result, detector.level, config.report is not None):
         console.line(line)
     shown = {
         "drift": "yes" if is_drift else "no",

@@ -70,9 +70,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     other = store if config.b_url is None else BagStore.open(config.b_url)
     a = (store, *(config.a_bags or (0, store.n_bags)))
     b = (other, *(config.b_bags or (0, other.n_bags)))
-    if a[1:] == b[1:] and is_same_place(store.url, other.url):
+    start, stop = max(a[1], b[1]), min(a[2], b[2])
+    if start < stop and is_same_place(store.url, other.url):
         raise ConfigError(
-            f"both samples are the bags {a[1]} to {a[2] - 1} of {store.url}: give b_url, or "
+            f"both samples have the bags {start} to {stop - 1} of {store.url}: give b_url, or "
             "a_bags and b_bags"
         )
     groups = config.groups and (_labels(config.groups, *a), _labels(config.groups, *b))

@@ -19,6 +19,7 @@ _MARGIN = 0.01  # fraction of the data's range, on each side of a measured box
 QUANTILE = 0.001  # fraction of the points on each side of the central range of a measured box
 MAX_REACH = 0.25  # largest reach of a box beyond the quantiles, as a fraction of their distance
 SAMPLE_VALUES = 2**18  # coordinates from which quantiles are estimated: some MiB …
+TIMES_OTHER_UNIT = 300.0  # so much larger values have another unit, by a factor of 1,000
 SHOWN_DIMS = 3  # coordinates of a box in a message
 NUMBERS_AT_ONCE = 2**17  # numbers of a block of columns: a MiB
 VECTOR_LENGTH = 512  # numbers of a row that are compared at once, by vector instructions

@@ -217,4 +217,6 @@ def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ..
     names = (target,) if isinstance(target, str) else tuple(target)
     if not names:
         raise DataError(f"target= is empty; {store.url} has {list(store.target_names)}")
+    if len(set(names)) < len(names):
+        raise DataError(f"target={shown(list(names))} names a target twice; name each one once")
     return names

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...core import Instance, ListOf, Url, UrlOrPath, checked
 from ...core.arrays import Integers
-from ...core.errors import DataError, ParameterError, shown
+from ...core.errors import DataError, ParameterError, shown, warn
 from ..bags.bags import AnyRagged, take_rows
-from ..bags.box import Box
+from ..bags.box import TIMES_OTHER_UNIT, Box
 from ..bags.coordinates import Names, order_of
 from ..storage.urls import is_same_place, normalize_url
 from .reading import partitions
@@ -101,6 +101,7 @@ def merge_stores(
     ]
     boxes = [box.in_order(order) for box, order in of_responses if box is not None]
     of_points = [store.box.in_order(order) for store, order in zip(opened, orders, strict=True)]
+    _warn_of_units(opened, of_points)
     merged = BagStore.create(
         url,
         first.n_dims,
@@ -132,6 +133,24 @@ def merge_stores(
                     ),
                 )
     return merged
+
+
+def _warn_of_units(stores: Sequence[BagStore], boxes: Sequence[Box]) -> None:
+    """Warn about a coordinate that reaches much farther from 0 in one store than in another."""
+    named = [(store.url, box) for store, box in zip(stores, boxes, strict=True) if store.n_points]
+    if len(named) < 2:
+        return
+    reach = np.array([np.maximum(np.abs(box.lo), np.abs(box.hi)) for _, box in named])
+    times = reach.max(axis=0) / np.where(reach.min(axis=0) > 0, reach.min(axis=0), np.inf)
+    j = int(np.argmax(times))
+    if times[j] > TIMES_OTHER_UNIT:
+        names = stores[0].coordinate_names
+        near, far = (named[int(at)] for at in (np.argmin(reach[:, j]), np.argmax(reach[:, j])))
+        ranges = [f"{box.lo[j]:.4g} to {box.hi[j]:.4g} in {url}" for url, box in (near, far)]
+        warn(
+            f"coordinate {j if names is None else repr(names[j])} reaches from {ranges[0]}, and "
+            f"from {ranges[1]}: check their units"
+        )
 
 
 def _check_ids(stores: Sequence[BagStore]) -> None:

@@ -106,7 +106,7 @@ def in_same_order(sets: Mapping[str, BagSet], embedding: object = None) -> dict[
     reference = "the embedding was fitted on"
     ordered = {}
     for name, bag_set in sets.items():
-        bags = bag_set.bags.in_order_of(expected, what=reference, reference=name)
+        bags = bag_set.bags.in_order_of(expected, reference, what=name)
         ordered[name] = replace(bag_set, bags=bags)
         if expected is None and bags.coordinate_names is not None:
             expected, reference = bags.coordinate_names, f"{name} has"

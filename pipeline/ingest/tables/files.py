@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import filecmp
 import logging
 import os
 import re
@@ -33,7 +34,7 @@ from ...core import UrlOrPath
 from ...core.errors import DataError
 from ...data.storage.files import check_local
 from ...data.storage.hidden import visible_files
-from ...data.storage.urls import filesystem, normalize_url, place_of
+from ...data.storage.urls import filesystem, local_path, normalize_url, place_of
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import COMPRESSED, OTHER_ENCODING, UNPACK
@@ -57,6 +58,7 @@ PAGE_CHECKSUM = re.compile(rb"(?:\x15[\x80-\xff]*[\x00-\x7f]){3}\x15")
 
 UNTYPED = "csv"
 _LOGS = {"Delta Lake": "_delta_log", "Hudi": ".hoodie"}  # folders with the versions of a table
+_BEGINNING = 4096  # bytes of a file that are compared with those of others of its size
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive calls the folder of rows without one
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = ("halffloat", "float", "double")
@@ -215,7 +217,33 @@ def open_table(
         looked = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
     names = [*looked[0].names, *dict(looked[0].parts)]
     columns = spread(read_expressions(columns, names, urls[0]), looked[0].vectors)
+    _warn_of_copies(looked)
     return columns, tuple(_fit(file, columns) for file in looked)
+
+
+def _warn_of_copies(files: Sequence[TableFile]) -> None:
+    """Warn about the first local file with rows that has the bytes of another.
+
+    Bytes are compared only where sizes, columns of the folders and beginnings agree.
+    """
+    alike: dict[tuple[object, ...], dict[bytes, str]] = {}
+    sizes = Counter((file.n_bytes, file.n_rows, file.parts) for file in files)
+    for file in files:
+        key = file.n_bytes, file.n_rows, file.parts
+        if sizes[key] < 2 or not file.n_rows or local_path(file.url) is None:
+            continue
+        with _reading(file.url), open(file.url, "rb") as handle:
+            beginning = handle.read(_BEGINNING)
+        if not file.is_parquet and b"\n" not in beginning.strip():  # a header alone
+            continue
+        first = alike.setdefault(key, {}).setdefault(beginning, file.url)
+        if first != file.url and filecmp.cmp(first, file.url, shallow=False):
+            logger.warning(
+                "%s has the bytes of %s: its rows count twice; leave one of them out if it is a "
+                "copy",
+                *(file.url, first),
+            )
+            return
 
 
 def check_pages(file: TableFile, columns: Columns) -> None:

@@ -163,14 +163,14 @@ class Classes(Outcome):
         bags = super().take_labels(store)
         theirs = store.meta.class_names.get(self.names[0])
         names = self.class_names or self.names_by_code
+        ours = f"the classes {shown(list(names))}" if names else "numbers"
         if theirs is None and (self.class_names or isinstance(self.classes[0], str)):
-            ours = f"the classes {shown(list(names))}"
             raise self.other_labels(store, self.names[0], "numbers", ours)
         if theirs is None:
             return bags
-        if not names:
+        if set(theirs).isdisjoint(names):
             of_store = f"the classes {shown(list(theirs))}"
-            raise self.other_labels(store, self.names[0], of_store, "numbers")
+            raise self.other_labels(store, self.names[0], of_store, ours)
         by_number = dict(zip(self.codes.astype(int).tolist(), names, strict=True))
         if by_number.items() <= dict(enumerate(theirs)).items():
             return bags

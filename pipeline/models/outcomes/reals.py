@@ -195,6 +195,6 @@ def refuse_labels_of_classes(source: LabelledBags) -> None:
     for name in source.target_names:
         if name in names:
             raise DataError(
-                f"{source.url}: target {name!r} has classes, {list(names[name])}; learn it with "
-                "DoubleBasisClassifier (in a config or with --set: model.task=classification)"
+                f"{source.url}: target {name!r} has classes, {shown(list(names[name]))}; learn it "
+                "with DoubleBasisClassifier (in a config or with --set: model.task=classification)"
             )

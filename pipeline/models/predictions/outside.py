@@ -23,7 +23,7 @@ from ...core.arrays import Bools, Integers
 from ...core.errors import warn
 from ...core.sums import Sums
 from ...data.bags.bags import Bags
-from ...data.bags.box import Box, range_of
+from ...data.bags.box import TIMES_OTHER_UNIT, Box, range_of
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.leaks import STORE_SAMPLE
 from ...data.store.store import BagStore
@@ -43,7 +43,6 @@ EFFECTS = {"drop": "these points are left out, and "}
 _MARGIN = 0.25  # fraction of a side: how far beyond the box the extremes of similar bags may lie
 _FIRST_POINTS = 1024  # a coordinate that differs among them is not constant: others are not read
 _FLOAT32_ROUNDING = 1e-6  # relative to a value: float32 rounds it
-TIMES_SMALLER = 300.0  # so much smaller values have another unit, by a factor of 1,000
 _MIN_BAGS = 10  # fewer bags may be alike
 _MAX_DIMS = 64  # of points whose coordinates are enlarged one by one
 # Fraction of the bags: with more of them outside, the data differ from those of the fit.
@@ -162,7 +161,7 @@ class Outside(Sums):
             )
         if self.small:
             warn(
-                f"{where}: values of {', '.join(self.small)} are over {TIMES_SMALLER:.0f} times "
+                f"{where}: values of {', '.join(self.small)} are over {TIMES_OTHER_UNIT:.0f} times "
                 "smaller than those of the training points, and predictions may be wrong: check "
                 "units and columns, unless these bags are alike"
             )
@@ -373,7 +372,7 @@ def _changed(bags: Bags, constants: Sequence[Sequence[float]]) -> tuple[str, ...
 
 
 def _small(bags: Bags, embedding: EmbeddingSpec) -> tuple[str, ...] | None:
-    """Return the coordinates that are inside the box even `TIMES_SMALLER` times as large."""
+    """Return the coordinates that are inside the box even `TIMES_OTHER_UNIT` times as large."""
     d = bags.n_dims
     if len(bags) < _MIN_BAGS or d > _MAX_DIMS:
         return None
@@ -381,7 +380,7 @@ def _small(bags: Bags, embedding: EmbeddingSpec) -> tuple[str, ...] | None:
     inside = bags.points[int(np.argmin(embedding.are_outside(bags.points[:_FIRST_POINTS])))]
     enlarged = np.tile(inside.astype(np.float64), (2, d, 1))
     for side, end in zip(enlarged, ends, strict=True):
-        np.fill_diagonal(side, TIMES_SMALLER * end.astype(np.float64))
+        np.fill_diagonal(side, TIMES_OTHER_UNIT * end.astype(np.float64))
     is_outside = embedding.are_outside(enlarged.reshape(-1, d)).reshape(2, d).any(axis=0)
     names = bags.coordinate_names
     places = np.flatnonzero(~is_outside & (ends[0] < ends[1])).tolist()

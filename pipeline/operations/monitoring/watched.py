@@ -189,7 +189,7 @@ class Watched:
             return self._points(data, name)
         assert self.spec is not None
         bags = as_bag_set(data, name).bags.in_order_of(
-            self.columns or None, what="the reference has", reference=name
+            self.columns or None, "the reference has", what=name
         )
         if bags.n_dims != self.n_dims:
             raise DataError(

@@ -176,6 +176,17 @@ def test_merged_stores_have_one_order(tmp_path, dtype):
     np.testing.assert_array_equal(merged[2], merged[0])
 
 
+@pytest.mark.parametrize(("times", "is_told"), [(1000.0, True), (0.001, True), (9.0, False)])
+def test_merged_stores_of_other_units_are_warned_of(times, is_told, tmp_path, warned):
+    bags = [np.array([[1.0, -2.0], [3.0, 4.0]]), np.array([[1.0, -2 * times], [3.0, 4 * times]])]
+    stores = [
+        BagStore.create(tmp_path / name, 2).append([bag], ids=[name])
+        for name, bag in zip("ab", bags, strict=True)
+    ]
+    merge_stores(stores, tmp_path / "c")
+    assert ("coordinate 1 reaches from" in warned.text) == is_told
+
+
 @pytest.mark.parametrize("first", [None, XY])
 def test_stores_without_names_are_merged_by_position(tmp_path, first):
     second = XY if first is None else None

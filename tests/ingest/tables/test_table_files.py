@@ -122,6 +122,27 @@ def test_csv_files_of_a_folder_are_told(tmp_path, caplog):
     assert "1 CSV files of the folder are not read, such as" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("places", "n_rows", "is_told"),
+    [
+        (("a.csv", "b.csv"), 9, True),
+        (("a.parquet", "b.parquet"), 9, True),
+        (("day=1/a.csv", "day=2/a.csv"), 9, False),
+        (("a.csv", "b.csv"), 0, False),
+    ],
+)
+def test_copies_of_a_file_are_told(places, n_rows, is_told, tmp_path, caplog):
+    """Their points count twice; folders whose names are values, and empty tables, may be alike."""
+    frame = pd.DataFrame({"id": range(n_rows), "x": 1.5, "c": "k"})
+    for place in places:
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        getattr(frame, "to_csv" if place.endswith("csv") else "to_parquet")(
+            tmp_path / place, index=False
+        )
+    open_table([tmp_path / place for place in places], COLUMNS)
+    assert (f"{places[1]} has the bytes of " in caplog.text) == is_told
+
+
 def test_tables_on_another_filesystem():
     """Globs and files by URL, with the URL in errors."""
     fs = fsspec.filesystem("memory")

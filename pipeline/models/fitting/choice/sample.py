@@ -86,7 +86,7 @@ def read_sample(problem: Problem) -> LabelledSample:
     source = problem.fitted
     places = labelled_places(source)
     if not len(places):
-        raise DataError("no labelled bags to fit: every target is NaN (or held out)")
+        raise nothing_to_fit(source)
     n = _count(source)
     runs = sample_ranges(len(places), _N_RUNS, -(-n // _N_RUNS))
     chosen = np.concatenate([places[a:b] for a, b in runs])
@@ -98,7 +98,7 @@ def read_sample(problem: Problem) -> LabelledSample:
             index.append(batch.index)
             bags.append(batch.bags)
     if not bags:
-        raise DataError("no labelled bags to fit: every target is NaN (or held out)")
+        raise nothing_to_fit(source)
     joined, encoded = concatenate(bags), np.concatenate(labels)
     joined = Bags.trusted(joined.points, joined.offsets)  # without ids and names
     means = joined.means
@@ -171,6 +171,16 @@ def fold_rows(
 def count_labelled(source: LabelledBags) -> int:
     """Return the number of labelled bags; with at most `FOLDED_BAGS` bags, the number of bags."""
     return source.n_bags if source.n_bags <= FOLDED_BAGS else len(labelled_places(source))
+
+
+def nothing_to_fit(source: LabelledBags) -> DataError:
+    """Return the error for bags of which none has a label and is not held out."""
+    where = source.url or "bags in memory"
+    names = ", ".join(map(repr, source.target_names)) or "y"
+    return DataError(
+        f"{where}: no labelled bags to fit: every target is NaN (or held out), of {names}; check "
+        "the labels, or hold out fewer bags"
+    )
 
 
 def labelled_places(source: LabelledBags) -> Integers:
