@@ -295,7 +295,7 @@ def test_a_linear_head_has_all_summaries_if_they_are_better_by_a_standard_error(
 
 
 def test_a_stack_of_all_summaries_is_saved_and_predicts_alike(tmp_path):
-    """Labels are variances, which means do not tell. Members have the shares of the report."""
+    """Labels are variances, which means do not tell. Members are mixed as the report says."""
     rng = np.random.default_rng(0)
     spreads = rng.uniform(0.5, 2, 60)
     bags = [rng.normal(0, spread, (30, 2)) for spread in spreads]
