@@ -309,14 +309,18 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         return reduce(add, [_ShiftedStatistics.of(fold) for fold in self.folds_])
 
     def _fold_errors(self, total: RidgeStatistics, alphas: Iterable[float]) -> Floats:
-        """Return squared errors over all folds, each predicted from the other folds."""
+        """Return squared errors over all folds, each predicted from the other folds.
+
+        They are in the square of the largest unit of the targets, as `_variation`.
+        """
         alphas = [float(alpha) for alpha in alphas]
-        errors = np.zeros(len(alphas))
+        errors, units = np.zeros(len(alphas)), total.exponents
         for part in self.folds_:
             if part.n:
-                judge = part.judge()
+                judge = part.in_units(units).judge()
                 for i, solution in enumerate(solve_each(total - part, alphas, _TRACE_ROUNDING)):
-                    errors[i] += part.n * np.mean(judge(solution.coef.T, solution.intercept))
+                    squares = judge(*solution.in_units(units))
+                    errors[i] += part.n * np.mean(np.ldexp(squares, 2 * (units - units.max())))
         return errors
 
     def _check_sizes(self, rows: Floats, columns: Floats) -> None:
@@ -412,7 +416,8 @@ def _mean(columns: Floats) -> Floats:
 
 def _variation(total: RidgeStatistics) -> float:
     """Return the sum of the squares of y about its mean, the mean over targets."""
-    return float(np.mean(np.ldexp(total.centred_yy(), 2 * total.exponents)))
+    units = total.exponents
+    return float(np.mean(np.ldexp(total.centred_yy(), 2 * (units - units.max()))))
 
 
 def _sums(rows: Floats, targets: Floats, origin_z: Floats, origin_y: Floats) -> _ShiftedStatistics:

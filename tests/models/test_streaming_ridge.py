@@ -214,6 +214,14 @@ def test_groups_that_are_missing_or_inexact(groups):
     assert sum(item.n for item in model.folds_) == 50
 
 
+@pytest.mark.parametrize("exponent", [-660, 660])
+def test_folds_choose_the_penalty_in_any_unit_of_targets(exponent):
+    noise = np.random.default_rng(0).normal(size=Y.shape)
+    plain, scaled = (StreamingRidge("folds").fit(X, y) for y in (noise, np.ldexp(noise, exponent)))
+    assert scaled.alpha_ == plain.alpha_ > 1
+    np.testing.assert_array_equal(scaled.coef_, np.ldexp(plain.coef_, exponent))
+
+
 def test_messages_are_of_rows():
     """They name a column, and no option of other estimators."""
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(17)])
