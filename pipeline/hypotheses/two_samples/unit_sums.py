@@ -1,9 +1,9 @@
 """Sums of features over exchangeable units of two samples, and MMD² of all ways to split them.
 
-Permutations move units, and many rows are joined to few units: so a permutation costs as little for
-a million rows as for a thousand. Units that move have as many rows (or groups) each; what is left
-over stays in its sample. Each permutation that leaves it there is as likely as the data's own split
-where there is no difference, and so the test stays exact.
+Permutations move units. Many rows are joined to few units, so that a permutation costs as little
+for a million rows as for a thousand. All units that move have equal numbers of rows (or groups);
+the remaining rows stay in their sample. Without a difference, each permutation that leaves them
+there is as likely as the split of the data. The test is therefore exact.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ from ..samples.samples import Sample
 from .comparison import TwoSamples
 from .unit_grams import unit_grams
 
-_ROWS_PER_READ = 4096  # of an array, converted at a time
-SPLITS_PER_BLOCK = 1000  # whose sums of one scale are in memory: some MiB
+_ROWS_PER_READ = 4096  # rows of an array that are converted at a time
+SPLITS_PER_BLOCK = 1000  # splits whose sums of one scale are in memory: some MiB
 
 
 @dataclass(frozen=True, eq=False)
 class UnitSums:
-    """What the splits of two samples are computed of, per scale.
+    """Sums from which MMD² of every split of two samples is computed, per scale.
 
-    The last two units are the rows of either sample that stay in it; they may be none.
+    The last two units are the rows that stay in the first and in the second sample; there may be
+    no such rows.
 
     Attributes
     ----------
     blocks : shape (K, n_units + 2, w)
         Sums of features over each unit; or sums of kernel values between units, w = n_units + 2.
     is_gram : bool
-        Which of the two.
+        Whether ``blocks`` are sums of kernel values.
     sizes : shape (n_units + 2,)
-        Rows of each unit.
+        Number of rows of each unit.
     own : shape (n_units + 2, K)
-        Sums of the pairs in ‖sum‖² that are left out: those of a row with itself, or of a group
-        with itself, whose rows are alike.
+        Sums of the pairs in ‖sum‖² that are left out: pairs of a row with itself, or of rows of
+        the same group, which are alike.
     own_pairs : shape (n_units + 2,)
-        Their number.
+        Number of the pairs that are left out.
     is_first : shape (n_units,)
-        Which of the units that move are in the first set.
+        Whether each unit that moves is in the first sample.
     n_independent : int
-        Rows, or groups, of the smaller sample.
+        Number of rows, or groups, of the smaller sample.
     """
 
     blocks: Floats
@@ -68,25 +69,23 @@ class UnitSums:
     def of(
         cls, samples: TwoSamples, scales: Scales, exact: bool, most: int = MAX_UNITS
     ) -> UnitSums:
-        """Sum over the rows of both samples, joined to at most so many units."""
+        """Sum over the rows of both samples, joined to at most ``most`` units that move."""
         both = samples.first, samples.second
-        grouped = samples.first.unit == "group"
         length, counts = plan_units(both[0].n_units, both[1].n_units, most)
+        seeded = [(both[i], counts[i], samples.seed + i) for i in (0, 1)]
         if exact:
-            labels = [bucket_labels(s, length, n, samples.seed + i)
-                      for i, (s, n) in enumerate(zip(both, counts, strict=True))]  # fmt: skip
-            return cls.of_gram(_grams(both, labels, counts, scales), both, labels, counts, grouped)
-        parts = [
-            _unit_sums(sample, scales, length, n, samples.seed + i)
-            for i, (sample, n) in enumerate(zip(both, counts, strict=True))
-        ]
-        (first, sizes), (second, other_sizes) = parts
-        blocks = np.concatenate(
-            [first[:, :-1], second[:, :-1], first[:, -1:], second[:, -1:]], axis=1
-        )
-        sizes = np.concatenate([sizes[:-1], other_sizes[:-1], sizes[-1:], other_sizes[-1:]])
-        is_first = np.arange(len(sizes) - 2) < first.shape[1] - 1
-        return cls.of_blocks(blocks, sizes, is_first, min(s.n_units for s in both), grouped)
+            labels = [bucket_labels(sample, length, n, seed) for sample, n, seed in seeded]
+            blocks = _grams(both, labels, counts, scales)
+            first, second = (_unit_sizes(*part) for part in zip(labels, counts, strict=True))
+        else:
+            (sums, first), (other_sums, second) = (
+                _unit_sums(sample, scales, length, n, seed) for sample, n, seed in seeded
+            )
+            blocks = _moving_first(sums, other_sums, axis=1)
+        sizes = _moving_first(first, second)
+        is_first = np.arange(len(sizes) - 2) < len(first) - 1
+        n_independent, grouped = min(s.n_units for s in both), both[0].unit == "group"
+        return cls.of_blocks(blocks, sizes, is_first, n_independent, grouped, is_gram=exact)
 
     @classmethod
     def of_blocks(
@@ -96,38 +95,16 @@ class UnitSums:
         is_first: NDArray[np.bool_],
         n_independent: int,
         grouped: bool = False,
+        is_gram: bool = False,
     ) -> UnitSums:
-        """Make them of sums of features of norm 1, and the rows of each unit."""
-        if grouped:
-            own = np.einsum("kij,kij->ik", blocks, blocks)
-            pairs = sizes**2
-        else:
+        """Return the sums with the pairs that are left out; features have norm 1."""
+        if not grouped:
             own, pairs = np.repeat(sizes[:, None], len(blocks), axis=1), sizes
-        return cls(blocks, False, sizes, own, pairs, is_first, n_independent)
-
-    @classmethod
-    def of_gram(
-        cls,
-        grams: Floats,
-        both: tuple[Sample, Sample],
-        labels: list[Integers],
-        counts: tuple[int, int],
-        grouped: bool,
-    ) -> UnitSums:
-        """Make them of sums of kernel values between units."""
-        n, m = counts
-        of_first, of_second = (
-            np.bincount(of, minlength=k + 1) for of, k in zip(labels, counts, strict=True)
-        )
-        sizes = np.concatenate(
-            [of_first[:-1], of_second[:-1], of_first[-1:], of_second[-1:]]
-        ).astype(np.float64)
-        if grouped:
-            own, pairs = np.einsum("kii->ik", grams), sizes**2
+        elif is_gram:
+            own, pairs = np.einsum("kii->ik", blocks), sizes**2
         else:
-            own, pairs = np.repeat(sizes[:, None], len(grams), axis=1), sizes
-        is_first = np.arange(n + m) < n
-        return cls(grams, True, sizes, own, pairs, is_first, min(s.n_units for s in both))
+            own, pairs = np.einsum("kij,kij->ik", blocks, blocks), sizes**2
+        return cls(blocks, is_gram, sizes, own, pairs, is_first, n_independent)
 
     def mmd(self, splits: NDArray[np.bool_]) -> Floats:
         """Return MMD_u² of each split and scale, shape (n_splits, K).
@@ -135,15 +112,14 @@ class UnitSums:
         Parameters
         ----------
         splits : shape (n_splits, n_units)
-            Which of the units that move are in the first sample.
+            Whether each unit that moves is in the first sample.
         """
         n = len(splits)
         V = np.hstack([splits, np.ones((n, 1)), np.zeros((n, 1))])
         m, own, pairs = V @ self.sizes, V @ self.own, V @ self.own_pairs
         rest = self.sizes.sum() - m
         other, other_pairs = self.own.sum(axis=0) - own, self.own_pairs.sum() - pairs
-        parts = self._of_pairs(splits, V) if self.is_gram else self._of_features(V)
-        inner, crossed, whole = parts
+        inner, crossed, whole = self._of_pairs(splits, V) if self.is_gram else self._of_features(V)
         second = whole - 2 * crossed + inner
         squares: Floats = (
             (inner - own) / (m**2 - pairs)[:, None]
@@ -159,7 +135,7 @@ class UnitSums:
         return totals
 
     def _of_features(self, V: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the sums of products within the first sample, with all units, and of all."""
+        """Return the sums of products within the first sample, of it with all units, and of all."""
         inner, crossed = np.empty((2, len(V), len(self.blocks)))
         for k, (block, total) in enumerate(zip(self.blocks, self._totals, strict=True)):
             sums = multiply(V, block)
@@ -167,7 +143,7 @@ class UnitSums:
         return inner, crossed, np.einsum("ij,ij->i", self._totals, self._totals)
 
     def _of_pairs(self, splits: NDArray[np.bool_], V: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the same of kernel values; units that move are added, never multiplied."""
+        """Return the sums of kernel values for the same pairs as `_of_features`."""
         bits = np.ascontiguousarray(np.packbits(splits, axis=1, bitorder="little").T)
         pair_sums, sets = np.empty((len(self.blocks), len(splits))), splits.astype(np.float64)
 
@@ -205,7 +181,7 @@ class UnitSums:
         return spread
 
     def witness(self, weights: Floats) -> Floats:
-        """Sum over each unit's rows the difference of the mean features, weighted by scale.
+        """Return the sums over each unit's rows of the witness function, weighted by scale.
 
         Returns
         -------
@@ -225,7 +201,7 @@ class UnitSums:
         ----------
         weights : shape (K,)
         chance : float
-            Its variance without a difference.
+            Variance of Σ weight · MMD² without a difference.
         """
         values, linear = self.witness(weights), 0.0
         for chosen, n in self._sides():
@@ -236,16 +212,16 @@ class UnitSums:
         return float(max(linear - chance, chance / 4) ** 0.5)
 
     def _sides(self) -> Iterator[tuple[NDArray[np.bool_], float]]:
-        """Yield which units that move are of a sample, and all its rows."""
+        """Yield, for each sample, which units that move are in it, and its number of rows."""
         yield self.is_first, float(self.sizes[:-2][self.is_first].sum() + self.sizes[-2])
         yield ~self.is_first, float(self.sizes[:-2][~self.is_first].sum() + self.sizes[-1])
 
 
 def plan_units(n_first: int, n_second: int, most: int) -> tuple[int, tuple[int, int]]:
-    """Return how many exchangeable units are joined to one, and how many there are per sample.
+    """Return how many exchangeable units are joined to one, and the number of joined units.
 
-    Those of the smaller sample are at least an eighth of the most, if it has as many; of the
-    larger one, units beyond the most that there may be stay where they are.
+    The smaller sample gets at least ``most`` / 8 joined units if it has as many units. Units of the
+    larger sample beyond ``most`` in all stay where they are.
     """
     small = min(n_first, n_second)
     length = max(1, min(-(-(n_first + n_second) // most), small // (most // 8)))
@@ -255,9 +231,9 @@ def plan_units(n_first: int, n_second: int, most: int) -> tuple[int, tuple[int, 
 
 
 def bucket_labels(sample: Sample, length: int, count: int, seed: int) -> Integers:
-    """Return the bucket of each row, from 0 to ``count``, the last being those that stay.
+    """Return the bucket of each row, from 0 to ``count``; rows of the last bucket stay.
 
-    Units are dealt to buckets at random: neighbours of sorted data would be alike.
+    Units are assigned to buckets at random, because neighbours in sorted data are alike.
     """
     n_units = sample.n_units
     if length == 1 and count == n_units:
@@ -269,7 +245,7 @@ def bucket_labels(sample: Sample, length: int, count: int, seed: int) -> Integer
 
 
 def choose_rows(samples: TwoSamples, n_rows: int) -> Floats:
-    """Draw rows of both samples without regard to which sample they are of."""
+    """Draw rows of both samples, independently of the sample to which a row belongs."""
     both = samples.first, samples.second
     generator = generator_of(samples.seed, "scales")
     if any(isinstance(sample.data, EmbeddedRows) for sample in both):
@@ -287,7 +263,7 @@ def choose_rows(samples: TwoSamples, n_rows: int) -> Floats:
 def _unit_sums(
     sample: Sample, scales: Scales, length: int, count: int, seed: int
 ) -> tuple[Floats, Floats]:
-    """Return sums (K, n + 1, 2 R) and sizes (n + 1,) of units; the last one is of what is left."""
+    """Return sums (K, n + 1, 2 R) and sizes (n + 1,) of units; the rows of the last one stay."""
     if sample.unit != "group" and isinstance(sample.data, EmbeddedRows):
         return _stored_sums(sample, scales, length, count)
     labels = bucket_labels(sample, length, count, seed)
@@ -295,11 +271,25 @@ def _unit_sums(
     for start in range(0, len(sample), _ROWS_PER_READ):
         part = slice(start, start + _ROWS_PER_READ)
         scales.add(sample.rows[part], labels[part], sums)
-    return sums, np.bincount(labels, minlength=count + 1).astype(np.float64)
+    return sums, _unit_sizes(labels, count)
+
+
+def _unit_sizes(labels: Integers, count: int) -> Floats:
+    """Return the number of rows of each bucket of `bucket_labels`, shape (count + 1,)."""
+    return np.bincount(labels, minlength=count + 1).astype(np.float64)
+
+
+def _moving_first(first: Floats, second: Floats, axis: int = 0) -> Floats:
+    """Join the units of two samples, with the last unit of each, which stays, at the end."""
+    (a, a_stays), (b, b_stays) = (np.split(part, [-1], axis=axis) for part in (first, second))
+    return np.concatenate([a, b, a_stays, b_stays], axis=axis)
 
 
 def _stored_sums(sample: Sample, scales: Scales, length: int, count: int) -> tuple[Floats, Floats]:
-    """`_unit_sums` of bags by one pass; buckets are neighbours, evenly spread if some bags stay."""
+    """Return `_unit_sums` of a store's bags in one pass.
+
+    A bucket has neighbouring bags; buckets are evenly spread if some bags stay.
+    """
     data = sample.data
     assert isinstance(data, EmbeddedRows)
     stride = max(length, data.bags.n_bags // count)
