@@ -31,16 +31,18 @@ from ..registry import Measured
 from ..samples.held_out import climb, kernel_gradient, split_units
 from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs
 
-_SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
+_SECONDS_PER_VALUE = 3e-9  # per coordinate, for the distance of a row to a location
 NFSIC_RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
-# Ridge of the search: without it bandwidths shrink until a few pairs alone are near a location,
-# whose number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7
-# %, by the distribution of Σ̂ alone.
+# Ridge of the search. Without it, bandwidths shrink until only a few pairs are near a location, and
+# û is not normal: p ≤ .05 in 15 % of tests of 800 independent pairs, by the null distribution from
+# Σ̂ alone. With the ridge it is 7 %.
 _LEARNING_RIDGE = 1e-2
-MAX_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 29 % of tests of 100 pairs of rare zeros and ones
-# From so many bags of a store on the χ² distribution is near enough, and takes one pass. Of
-# points in memory permutations are exact: of 60 samples of 100 pairs that depend on each other they
-# find 75 %, the χ² distribution 63 %.
+# Largest trace of Σ̂ that independence implies, in units of the trace of Σ̂. Beyond it p ≤ .05 in
+# 29 % of tests of 100 independent pairs of rare zeros and ones.
+MAX_EXPECTED = 2.0
+# Number of bags of a store from which the χ² distribution, in one pass, is accurate enough. Points
+# in memory are permuted, which is exact: permutations detect 75 % of 60 dependent samples of 100
+# pairs, the χ² distribution 63 %.
 MANY_BAGS = 1000
 _MIN_VARIANCE = 1e-12  # variance of a product of kernels; below it there is only rounding
 
@@ -97,7 +99,7 @@ class Locations(Saved):
 
 @dataclass(frozen=True, eq=False)
 class LocationSums(Sums):
-    """n, Σs and Σssᵀ of s = (k∘l, k, l) ∈ R^3J: all that NFSIC needs of any number of pairs.
+    """Sufficient statistics of NFSIC: n, Σs and Σssᵀ of s = (k∘l, k, l) ∈ R^3J.
 
     Attributes
     ----------
@@ -136,24 +138,23 @@ class LocationSums(Sums):
         return shares
 
     def statistic(self, ridge: float = NFSIC_RIDGE) -> float:
-        """λ̂, χ²(J) without dependence."""
+        """Return λ̂; without dependence it is asymptotically χ²(J)."""
         return float(self.contributions(ridge).sum())
 
     def null(self, ridge: float = NFSIC_RIDGE) -> Null:
-        """Return the null distribution of λ̂, Σ w_j χ²_1, the more conservative of two.
+        """Return the more conservative of two null distributions Σ w_j χ²_1 of λ̂.
 
-        In one w = σ / (σ + γ) of the eigenvalues σ of Σ̂. Where all are far above γ this is χ²(J).
-        They are not where few numbers are possible, or where no pairs are near a location. In the
-        other w are the eigenvalues of (Σ̂ + γI)⁻¹ A, where A = n³ / (n − 1)³ cov(k, k) ∘ cov(l, l)
-        is the covariance of √n û over all orders of y: of skewed k and l Σ̂ is far below it by
-        chance, and λ̂ then is large.
+        In the first, w = σ / (σ + γ) for the eigenvalues σ of Σ̂. This is χ²(J) if all σ are far
+        above γ. They are not if x or y has few different values, or no pairs are near a location.
+        In the second, w are the eigenvalues of (Σ̂ + γI)⁻¹ A. The matrix
+        A = n³ / (n − 1)³ cov(k, k) ∘ cov(l, l) is the covariance of √n û over all orders of y. If
+        k and l are skewed, Σ̂ can be far below A by chance, and λ̂ is then large.
 
         Raises
         ------
         DataError
-            No location has a pair that differs from the others; or pairs near a location are
-            expected and next to none is there, so that Σ̂ is far below what independence gives,
-            cov(k, k) cov(l, l).
+            If all pairs are alike at all locations; or if far fewer pairs are near the locations
+            than expected, so that Σ̂ is far below cov(k, k) ∘ cov(l, l), as under independence.
         """
         n, covariance = self.n, self.covariances()[1]
         J = len(covariance)
@@ -179,30 +180,28 @@ class LocationSums(Sums):
 def nfsic_of_orders(
     K: Floats, L: Floats, orders: Iterator[NDArray[np.int64]], ridge: float = NFSIC_RIDGE
 ) -> Floats:
-    """Return λ̂ with the rows of L permuted, for blocks (m, n) of orders, shape (n_orders,)."""
+    """Return λ̂ for permutations of the rows of L, given in blocks (m, n), shape (n_orders,)."""
     return np.array(
         [LocationSums.of(K, L[order]).statistic(ridge) for block in orders for order in block]
     )
 
 
-def _null_of_orders(K: Floats, L: Floats, pairs: Pairs, ridge: float = NFSIC_RIDGE) -> Null:
-    """Return the null distribution of λ̂ over the orders of L.
+def _null_of_orders(K: Floats, L: Floats, pairs: Pairs) -> Null:
+    """Return the null distribution of λ̂ over permutations of the rows of L.
 
-    Centred kernel values have the same û and Σ̂, without the rounding of their means. What is left
-    is the rounding of the solve, which grows by the condition of Σ̂ + γI: orders that differ by less
-    are equal.
+    Kernel values are centred, which does not change û and Σ̂ but avoids the rounding of means. The
+    rounding of the solve remains. It is proportional to the condition number of Σ̂ + γI, and values
+    that differ by less are treated as equal.
     """
     K, L = K - K.mean(axis=0), L - L.mean(axis=0)
     centred = LocationSums.of(K, L)
-    condition = 1 + float(np.trace(centred.covariances()[1])) / ridge
-    observed = centred.statistic(ridge)
-    values = nfsic_of_orders(K, L, pairs.orders(), ridge)
+    condition = 1 + float(np.trace(centred.covariances()[1])) / NFSIC_RIDGE
+    observed = centred.statistic()
+    values = nfsic_of_orders(K, L, pairs.orders())
     return pairs.order_null(observed, values, max(1.0, observed) * condition)
 
 
-def learn_locations(
-    start: Locations, X: Floats, Y: Floats, ridge: float = _LEARNING_RIDGE
-) -> Locations:
+def learn_locations(start: Locations, X: Floats, Y: Floats) -> Locations:
     """Return the locations and bandwidths that maximise λ̂ on rows that the test does not use.
 
     λ̂ gives a lower bound of the power of the test (Szabó). See `climb`.
@@ -210,7 +209,7 @@ def learn_locations(
 
     def criterion(locations: Sequence[Floats], bandwidths: Sequence[float]) -> tuple[float, Floats]:
         (v, w), (x_width, y_width) = locations, bandwidths
-        value, gradient = nfsic_gradient(Locations(v, w, x_width, y_width), X, Y, ridge)
+        value, gradient = nfsic_gradient(Locations(v, w, x_width, y_width), X, Y, _LEARNING_RIDGE)
         return value / len(X), gradient / len(X)
 
     (v, w), widths = climb(criterion, (start.v, start.w), (start.x_bandwidth, start.y_bandwidth))
@@ -220,7 +219,7 @@ def learn_locations(
 def nfsic_gradient(
     locations: Locations, X: Floats, Y: Floats, ridge: float = NFSIC_RIDGE
 ) -> tuple[float, Floats]:
-    """λ̂ and its gradient in (v, w, log σ_x, log σ_y), shape (J d_x + J d_y + 2,)."""
+    """Return λ̂ and its gradient in (v, w, log σ_x, log σ_y), shape (J d_x + J d_y + 2,)."""
     K, L = locations.kernels(X, Y)
     n = len(K)
     centred_K, centred_L = K - K.mean(axis=0), L - L.mean(axis=0)
@@ -232,7 +231,7 @@ def nfsic_gradient(
     g = terms @ a
 
     def by_kernel(other: Floats) -> Floats:
-        """∂λ̂ / ∂K_ij, for the centred values of the other kernel."""
+        """Return ∂λ̂ / ∂K_ij, given the centred values of the other kernel."""
         weighted = g[:, None] * other
         own = other / (n - 1) * (n + g.sum())
         derivative: Floats = 2 * a * (own - (weighted - weighted.mean(axis=0)))
@@ -324,8 +323,7 @@ class NFSIC(DependenceStatistic):
                 f"{n} pairs; null 'chi_square' at {n_locations} locations needs {n_locations + 1}: "
                 "take fewer locations, or null='permutation'"
             )
-        null = sums.null()
-        return _measured(sums, pair_map, pairs, null)
+        return _measured(sums, pair_map, pairs, sums.null())
 
     def _drawn(self, pairs: Pairs) -> Locations:
         (X, Y), (k, ell) = pairs.rows, pairs.kernels

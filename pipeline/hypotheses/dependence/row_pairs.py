@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
 
-# Relative to the largest: Nyström features leave out directions that are rounding.
+# Relative to the largest eigenvalue; directions with a smaller one are rounding and left out.
 _MIN_EIGENVALUE = 1e-10
 
 
@@ -58,12 +58,12 @@ class CrossMoments(Sums):
         return eigh(xx, eigvals_only=True), eigh(yy, eigvals_only=True)
 
     def hsic(self) -> float:
-        """‖C_xy‖²_F: HSIC_b of the kernels that the features stand for."""
+        """Return ‖C_xy‖²_F, the biased estimate HSIC_b with the kernels of the features."""
         cross = self.covariances()[1]
         return float(np.vdot(cross, cross))
 
     def alignment(self) -> float:
-        """‖C_xy‖²_F / (‖C_xx‖_F ‖C_yy‖_F), at most 1."""
+        """Return ‖C_xy‖²_F / (‖C_xx‖_F ‖C_yy‖_F), at most 1."""
         xx, _, yy = self.covariances()
         scale = float(np.linalg.norm(xx) * np.linalg.norm(yy))
         return self.hsic() / scale if scale else 0.0
@@ -71,14 +71,15 @@ class CrossMoments(Sums):
 
 @dataclass(frozen=True, eq=False)
 class RowPair:
-    """Feature rows whose cross-covariance is the statistic, in any order of the second ones.
+    """Rows of features of both samples, and the statistic for every permutation of Y.
 
     Attributes
     ----------
     X, Y : float64, shape (n, p), (n, q)
-        Centred, along their principal axes; for correlations whitened.
+        Centred features along their principal axes; whitened for correlations.
     correlation : bool
-        The largest singular value of XᵀY / n; else the sum of all their squares.
+        Whether the statistic is the largest singular value of XᵀY / n, instead of the sum of the
+        squares of all singular values.
     """
 
     X: Floats
@@ -87,14 +88,14 @@ class RowPair:
 
     @classmethod
     def centred(cls, X: Floats, Y: Floats) -> RowPair:
-        """Make the pair whose statistic is HSIC_b."""
+        """Return the pair whose statistic is HSIC_b."""
         return cls(_turned(X)[0], _turned(Y)[0], False)
 
     @classmethod
     def whitened(cls, X: Floats, Y: Floats, ridge: float) -> RowPair:
-        """Make the pair whose statistic is the largest canonical correlation, penalised.
+        """Return the pair whose statistic is the largest regularised canonical correlation.
 
-        With ridge κ it is KCCA with (K̃ + (n κ / 2) I)² of the kernels that the features stand for.
+        With ridge κ this is KCCA with (K̃ + (n κ / 2) I)² for the kernels of the features.
         """
         (X, x), (Y, y) = _turned(X), _turned(Y)
         return cls(
@@ -111,7 +112,7 @@ class RowPair:
         return np.array([self.value(order) for block in orders for order in block])
 
     def spectra(self) -> tuple[Floats, Floats]:
-        """Return the variances along the axes, of centred rows; as `CrossMoments.spectra`."""
+        """Return the variances of centred rows along the axes, like `CrossMoments.spectra`."""
         return (self.X**2).mean(axis=0), (self.Y**2).mean(axis=0)
 
     def standard_error(self) -> float:
@@ -121,7 +122,7 @@ class RowPair:
 
 
 def nystroem_rows(gram: Floats, columns: Floats) -> Floats:
-    """Φ = G_{n,r} G_{r,r}^{−½}, whose ΦΦᵀ is Nyström's approximation of the Gram matrix.
+    """Return Φ = G_{n,r} G_{r,r}^{−½}; ΦΦᵀ is the Nyström approximation of the Gram matrix.
 
     Parameters
     ----------
@@ -137,10 +138,10 @@ def nystroem_rows(gram: Floats, columns: Floats) -> Floats:
 
 
 def _turned(rows: Floats) -> tuple[Floats, Floats]:
-    """Return centred rows along their principal axes, and the variance along each.
+    """Return centred rows along their principal axes, and the variance along each axis.
 
-    A turn changes neither HSIC nor correlations, and the axes with next to no variance, which are
-    most of random features', may be left out: so that many orders take little time.
+    This changes neither HSIC nor correlations. Axes with almost no variance are left out; random
+    features have many of these, so that permutations take less time.
     """
     rows = rows - rows.mean(axis=0)
     n, p = rows.shape

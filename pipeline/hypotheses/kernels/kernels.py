@@ -1,4 +1,4 @@
-"""Kernels of points, all pairs of them in tiles, and their bandwidth."""
+"""Kernels of points, their bandwidths, and tiles for the values of all pairs."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ...embeddings.random_features.frequencies import draw_frequencies
 from ...embeddings.random_features.kernel_profiles import LAPLACIAN, kernel_profile
 from ..declared import KERNEL, KERNEL_WIDTH
 
-_TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
+_TILE = 1024  # rows of a tile: the kernel values of a pair of tiles take 8 MiB
 
 
 @dataclass(frozen=True)
 class Kernel(Saved):
-    """A kernel with k(x, x) = 1, whose spectrum is that of `draw_frequencies`.
+    """A shift-invariant kernel with k(x, x) = 1.
 
     Parameters
     ----------
     name : {"gaussian", "laplacian", "matern"}
-        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), or Matérn's with ν and length σ.
+        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), or the Matérn kernel with smoothness ν and length σ.
     bandwidth : float from 1e-30 to 1e30
-        σ, in the units of the rows.
+        Bandwidth σ, in the units of the rows.
     nu : float ≥ ½
-        ν of the Matérn kernel.
+        Smoothness ν of the Matérn kernel.
     """
 
     name: Annotated[str, KERNEL] = "gaussian"
@@ -45,14 +45,14 @@ class Kernel(Saved):
     """k(x, x)."""
 
     exponent = 0
-    """Values are over 2^exponent."""
+    """Values are divided by 2^exponent."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used."""
+        """Check the parameters."""
         keep_checked(self)
 
     def __str__(self) -> str:
-        """Return what reports call it."""
+        """Return the kernel's name in reports."""
         nu = f", ν = {self.nu:g}" if self.name == "matern" else ""
         return f"{self.name}, bandwidth {self.bandwidth:.4g}{nu}"
 
@@ -61,34 +61,34 @@ class Kernel(Saved):
         return self.of_distances(self.distances(X, Y))
 
     def distances(self, X: Floats, Y: Floats) -> Floats:
-        """Return what the values are of: L1 distances (Laplacian), or squares of distances."""
+        """Return L1 distances (Laplacian) or squared distances, shape (n, m)."""
         distances: Floats = cdist(X, Y, "cityblock" if self.name == LAPLACIAN else "sqeuclidean")
         return distances
 
     def paired(self, X: Floats, Y: Floats) -> Floats:
-        """Return the values of X's and Y's rows at the same places, shape (n,)."""
+        """Return k(x_i, y_i) for each row i, shape (n,)."""
         gaps = X - Y
         if self.name == LAPLACIAN:
             return self.of_distances(np.abs(gaps).sum(axis=1))
         return self.of_distances(np.einsum("ij,ij->i", gaps, gaps))
 
     def frequencies(self, n_dims: int, n_frequencies: int, seed: int) -> Floats:
-        """Return columns ω of the kernel's spectrum, shape (n_dims, n_frequencies)."""
+        """Draw frequencies from the kernel's spectral density, shape (n_dims, n_frequencies)."""
         return draw_frequencies(self.name, n_dims, n_frequencies, self.bandwidth, seed, self.nu)
 
     def with_bandwidth(self, bandwidth: float) -> Kernel:
-        """Return the kernel of another width."""
+        """Return the same kernel with another bandwidth."""
         return replace(self, bandwidth=bandwidth)
 
     def of_distances(self, distances: Floats) -> Floats:
-        """Return the values at `distances`, in place."""
+        """Return the values at the results of `distances`, which are overwritten."""
         distances /= self.bandwidth if self.name == LAPLACIAN else self.bandwidth**2
         return kernel_profile(self.name, distances, self.nu)
 
 
 @dataclass(frozen=True)
 class NegativeDistance:
-    """−‖x − y‖₂ / 2^exponent: the MMD² of this "kernel" is the energy distance over 2^exponent."""
+    """The "kernel" −‖x − y‖₂ / 2^exponent, whose MMD² is the energy distance / 2^exponent."""
 
     exponent: int = 0
 
@@ -97,11 +97,11 @@ class NegativeDistance:
 
     @classmethod
     def of(cls, rows: Floats) -> NegativeDistance:
-        """Return that in whose unit the squares of the rows' distances are ordinary numbers."""
+        """Choose the exponent so that squared distances of the rows do not over- or underflow."""
         return cls(int(units_of(rows.reshape(-1, 1))[0]))
 
     def __str__(self) -> str:
-        """Return what reports call it."""
+        """Return the kernel's name in reports."""
         return "−‖x − y‖"
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:

@@ -18,7 +18,7 @@ from .draws import generator_of
 from .permutation import p_values
 
 N_QUANTILES = 999  # quantiles of a known distribution: enough for a histogram
-# Relative to the largest weight of a mixture: smaller ones change no digit of a p-value.
+# Relative to the largest weight of a mixture: smaller weights do not change a p-value.
 _MIN_WEIGHT = 1e-9
 
 
@@ -64,9 +64,9 @@ def mixture_null(
     Parameters
     ----------
     weights : shape (k,)
-        At least 0 up to rounding; the negative ones are left out.
+        Weights, at least 0 up to rounding; negative weights are left out.
     shift : float
-        −Σ w_i for unbiased statistics, which are 0 on average.
+        Use −Σ w_i for unbiased statistics, whose mean is 0.
     """
     weights = weights[weights > _MIN_WEIGHT * max(0.0, float(weights.max(initial=0.0)))]
     generator = generator_of(seed, "simulation")
@@ -75,7 +75,7 @@ def mixture_null(
 
 
 def gamma_null(observed: float, mean: float, variance: float, shift: float) -> Null:
-    """Return the gamma distribution with two moments of a statistic that is at least ``shift``."""
+    """Return the gamma distribution above ``shift`` with the given mean and variance."""
     above = max(mean - shift, np.finfo(float).tiny)
     return _of_distribution(
         "gamma", observed, stats.gamma(above**2 / variance, shift, variance / above)
@@ -83,12 +83,12 @@ def gamma_null(observed: float, mean: float, variance: float, shift: float) -> N
 
 
 def pearson_null(observed: float, mean: float, variance: float, skewness: float) -> Null:
-    """Return Pearson's curve of type III, which has the first three moments of the statistic."""
+    """Return the Pearson type III distribution with the given first three moments."""
     return _of_distribution("pearson", observed, stats.pearson3(skewness, mean, variance**0.5))
 
 
 def normal_null(observed: float, standard_error: float, degrees: float = np.inf) -> Null:
-    """Return the normal distribution about 0; Student's if few estimates give the standard error.
+    """Return Student's t-distribution about 0, scaled; by default the normal distribution.
 
     Parameters
     ----------
@@ -101,28 +101,28 @@ def normal_null(observed: float, standard_error: float, degrees: float = np.inf)
 def weighted_chi_square_null(
     observed: float, weights: Floats, degrees: float, scale: float = 1.0
 ) -> Null:
-    """Return the distribution of a T² with a ridge, Σ w_j χ²_1 of many units.
+    """Return the distribution of a T² with a ridge: Σ w_j χ²_1 if there are many units.
 
-    That sum's mean and variance are those of a multiple of χ², whose distribution it has here.
+    The sum is approximated by a multiple of χ² with the same mean and variance.
 
     Parameters
     ----------
     weights : shape (J,)
-        w_j = σ_j / (σ_j + ridge), of the eigenvalues σ of the covariance; one is above 0.
+        w_j = σ_j / (σ_j + ridge) for the eigenvalues σ of the covariance; one is above 0.
     """
     share = float((weights**2).sum() / weights.sum())
     return chi_square_null(observed, float(weights.sum()) / share, degrees, share * scale)
 
 
 def chi_square_null(observed: float, n_features: float, degrees: float, scale: float = 1.0) -> Null:
-    """Return the distribution of ``scale`` times Hotelling's T²: χ² of many units, else a scaled F.
+    """Return the distribution of ``scale`` times Hotelling's T²: a scaled F, χ² for many units.
 
     Parameters
     ----------
     n_features : float
-        J, the degrees of the χ².
+        Degrees of freedom J of the χ².
     degrees : float ≥ J
-        Degrees of freedom of the covariance that T² divides by, which is estimated.
+        Degrees of freedom of the estimated covariance in T².
     """
     rest = degrees - n_features + 1
     distribution = stats.f(n_features, rest, scale=scale * degrees * n_features / rest)
@@ -131,5 +131,5 @@ def chi_square_null(observed: float, n_features: float, degrees: float, scale: f
 
 def _of_distribution(name: str, observed: float, distribution: Any) -> Null:  # noqa: ANN401 - scipy has no types
     values = distribution.ppf((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES)
-    # no p-value is 0: beyond the smallest number a distribution's tail is unknown
+    # no p-value is 0: tails below the smallest number are unknown
     return Null(name, max(float(distribution.sf(observed)), np.finfo(float).tiny), values)

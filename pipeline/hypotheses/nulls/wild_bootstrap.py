@@ -13,10 +13,11 @@ from .distributions import Null, permutation_null
 from .draws import generator_of
 
 WILD = "wild_bootstrap"
+_MIN_LENGTH = 0.1  # correlation length below which neighbours are independent
 
 
 def wild_signs(n: int, n_draws: int, correlation_length: float, seed: int) -> Floats:
-    """Random signs of a series with correlations e^{−lag / correlation_length}, shape (n_draws, n).
+    """Draw signs with correlations e^{−lag / correlation_length}, shape (n_draws, n).
 
     Parameters
     ----------
@@ -31,15 +32,15 @@ def wild_signs(n: int, n_draws: int, correlation_length: float, seed: int) -> Fl
 
 
 def wild_waves(n: int, n_draws: int, correlation_length: float, seed: int) -> Floats:
-    """Return normal weights with correlations e^{−lag² / 2 memory²}, shape (n_draws, n).
+    """Draw normal weights with correlations e^{−lag² / 2 correlation_length²}, shape (n_draws, n).
 
-    As these begin to fall with the square of the lag, sums take less from the variance of a series
-    than with signs (Shao 2010): 2 % for a series with correlations
-    e^{−7 lag / correlation_length}, not 12 %.
+    At short lags these correlations fall with the square of the lag. Weighted sums of a series
+    therefore underestimate its variance less than with signs (Shao 2010): by 2 % instead of 12 %
+    for a series with correlations e^{−7 lag / correlation_length}.
     """
     rng = generator_of(seed, "weights")
     correlation_length = _bounded(correlation_length, n)
-    reach = int(4 * correlation_length) + 1  # e^−16 is nothing
+    reach = int(4 * correlation_length) + 1  # e^−16 is negligible
     taps = np.exp(-((np.arange(-reach, reach + 1) / correlation_length) ** 2))
     noise = rng.standard_normal((n_draws, n + 2 * reach))
     waves: Floats = fftconvolve(noise, taps[None] / np.linalg.norm(taps), "valid", axes=1)
@@ -47,12 +48,12 @@ def wild_waves(n: int, n_draws: int, correlation_length: float, seed: int) -> Fl
 
 
 def centred_variance(sizes: Integers, correlation_length: float) -> float:
-    """Return the mean square that `wild_waves` have about their mean, from 0 to 1.
+    """Return the expected variance of `wild_waves` about their weighted mean, from 0 to 1.
 
     Parameters
     ----------
     sizes : shape (n,)
-        Rows of each unit, whose weights in the mean they are.
+        Number of rows of each unit, which is the unit's weight in the mean.
     """
     n, rows = len(sizes), sizes.astype(np.float64)
     lags = np.arange(1 - n, n)
@@ -64,24 +65,26 @@ def centred_variance(sizes: Integers, correlation_length: float) -> float:
 def wild_degrees(n: int, correlation_length: float) -> float:
     """Return the degrees of freedom, at least 1, of the variance that `wild_waves` give."""
     lags = np.arange(1 - n, n)
-    return max(1.0, n / float(np.exp(-((lags / max(0.1, correlation_length)) ** 2)).sum()) - 1)
+    length = max(_MIN_LENGTH, correlation_length)
+    return max(1.0, n / float(np.exp(-((lags / length) ** 2)).sum()) - 1)
 
 
 def wild_factors(n_draws: int, degrees: float, seed: int) -> Floats:
-    """(degrees / χ²)^½: an estimated variance spreads a statistic as F, not as χ²."""
+    """Draw factors (degrees / χ²)^½: with an estimated variance, χ² becomes F."""
     return (degrees / generator_of(seed, "weights").chisquare(degrees, n_draws)) ** 0.5
 
 
 def spread_squares(values: Floats, degrees: float, seed: int) -> Floats:
-    """Return weighted sums of squares Σ λ z² with the spread that estimates of λ give them.
+    """Return draws of Σ λ z² that also vary by the estimation error of the variances λ.
 
-    One z² is spread as F of the degrees of one variance. An estimated Σ λ of several is more
-    certain, as (Σ λ)² / Σ λ² times the degrees are, which mean and variance of the draws say. All
-    columns of a draw have the same quantile of their χ².
+    With a single λ a draw becomes F-distributed. A sum Σ λ of several variances is estimated with
+    more degrees of freedom: ``degrees`` times (Σ λ)² / Σ λ², which is computed from the mean and
+    the variance of the draws. All columns of a draw have the same quantile of their χ².
 
     Parameters
     ----------
     values : shape (n_draws, K)
+        Draws of Σ λ z², with z² ~ χ²_1.
     degrees : float
         Degrees of freedom of one variance.
 
@@ -100,9 +103,9 @@ def spread_squares(values: Floats, degrees: float, seed: int) -> Floats:
 
 
 def wild_null(observed: float, values: Floats, scale: float) -> Null:
-    """Return the null of a statistic's values with signs; see `permutation_null`."""
+    """Return the null distribution of bootstrapped statistics; see `permutation_null`."""
     return replace(permutation_null(observed, values, scale), name=WILD)
 
 
 def _bounded(correlation_length: float, n: int) -> float:
-    return max(0.1, min(correlation_length, n))  # below 0.1 neighbours are independent
+    return max(_MIN_LENGTH, min(correlation_length, n))

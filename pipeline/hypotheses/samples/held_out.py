@@ -14,10 +14,10 @@ from ...core.errors import DataError
 from ..nulls.draws import generator_of
 
 Criterion = Callable[[Sequence[Floats], Sequence[float]], tuple[float, Floats]]
-"""From locations and bandwidths to a value, and its gradient in (locations, log σ), flat."""
+"""Function of locations and bandwidths: a value, and its flat gradient in (locations, log σ)."""
 
-MIN_UNITS = 4  # units to learn on, or to test
-_MAX_STEPS = 100  # steps of the search, each two passes over the rows that it learns from
+MIN_UNITS = 4  # smallest number of units to learn on, and to test
+_MAX_STEPS = 100  # steps of the search; each takes two passes over the rows to learn from
 MAX_WIDTH_FACTOR = 10.0  # a learnt bandwidth differs from the first one by at most this factor
 
 

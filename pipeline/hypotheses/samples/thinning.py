@@ -20,9 +20,8 @@ from ...data.store.plan import Range
 from ...data.store.sampling import CHOICE_SAMPLE
 from ...data.store.store import BagStore
 
-LEFT_OUT = 0.05  # of a set's bags, at most
-MAX_HELD_VALUES = 2**24  # coordinates held, of both sets together
-
+LEFT_OUT = 0.05  # largest fraction of a set's bags that are left out
+MAX_HELD_VALUES = 2**24  # coordinates in memory, of both sets together
 
 ComparedBags = BagStore | Bags | Sequence[ArrayLike] | tuple[BagStore, int, int]
 
@@ -46,11 +45,11 @@ class BagSet:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Points of each bag that is looked at, shape (n,); no points are read."""
+        """Number of points of each bag that is looked at, shape (n,); no points are read."""
         return self.bags.sizes(self.ranges)
 
     def describe(self, position: int) -> str:
-        """Return what messages call a bag."""
+        """Return the name of a bag in messages."""
         store = "" if self.bags.url is None else f" {self.bags.url},"
         return f"{self.name}:{store} bag {position}"
 
@@ -95,7 +94,7 @@ def as_bag_set(data: ComparedBags, name: str) -> BagSet:
 
 
 def in_same_order(sets: Mapping[str, BagSet], embedding: object = None) -> dict[str, BagSet]:
-    """Return sets with their coordinates in the order of the embedding's, or the first set's.
+    """Return sets with the coordinates in the order of the embedding, or of the first set.
 
     Raises
     ------
@@ -140,12 +139,12 @@ def held_size(sizes: Sequence[NDArray[np.int64]], n_dims: int) -> int:
 
 
 def thin_bags(bags: Bags, size: int | None, seed: int) -> Bags:
-    """``size`` random points of every bag that has them; None keeps all points of all bags.
+    """Draw ``size`` points of every bag with at least so many; None keeps all points of all bags.
 
     The draw from a bag is seeded by its points and ``seed``, so that it depends neither on the
     bag's position nor on the bags around it.
     """
-    return _thinned(bags, size, [_key(bag, seed) for bag in bags if len(bag) >= (size or 1)])
+    return _thinned(bags, size, _keys(bags, size, seed))
 
 
 def thin_sets(
@@ -154,10 +153,11 @@ def thin_sets(
     seed: int,
     progress: Callable[[int, int], None] | None,
 ) -> ThinnedBags:
-    """``size`` random points of every bag that has them; None keeps all points of all bags.
+    """Draw ``size`` points of every bag with at least so many; None keeps all points of all bags.
 
-    The draw from a bag is seeded by its points and ``seed``, and the bags are ordered by the same
-    hash: so that nothing computed from them depends on the order or on the set they came in.
+    The draw from a bag is seeded by a hash of its points and ``seed``, and the bags are sorted by
+    this hash. Results therefore do not depend on the order of the bags, or on the sets that they
+    come from.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def thin_sets(
     for bag_set in sets:
         for batch in bag_set.bags.batches_of(bag_set.ranges):
             block = batch.bags
-            block_keys = [_key(bag, seed) for bag in block if len(bag) >= (size or 1)]
+            block_keys = _keys(block, size, seed)
             parts.append(_thinned(block, size, block_keys))
             keys += block_keys
             done += len(block)
@@ -206,12 +206,15 @@ def _range_of_store(data: tuple[Any, ...], name: str) -> LabelledBags:
     return LabelledBags(store, None, start, stop)
 
 
-def _key(bag: NDArray[Any], seed: int) -> NDArray[np.uint64]:
-    """128 bits of the points and the seed."""
-    digest = hashlib.blake2b(
-        np.ascontiguousarray(bag).data, digest_size=16, key=seed.to_bytes(8, "little")
+def _keys(bags: Bags, size: int | None, seed: int) -> list[NDArray[np.uint64]]:
+    """Return a hash of 128 bits of each bag with ``size`` points or more, and of the seed."""
+    key = seed.to_bytes(8, "little")
+    digests = (
+        hashlib.blake2b(np.ascontiguousarray(bag).data, digest_size=16, key=key).digest()
+        for bag in bags
+        if len(bag) >= (size or 1)
     )
-    return np.frombuffer(digest.digest(), dtype="<u8")
+    return [np.frombuffer(digest, dtype="<u8") for digest in digests]
 
 
 def _thinned(bags: Bags, size: int | None, keys: list[NDArray[np.uint64]]) -> Bags:
@@ -227,7 +230,7 @@ def _thinned(bags: Bags, size: int | None, keys: list[NDArray[np.uint64]]) -> Ba
 
 
 def _chosen(n_points: int, size: int, key: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """``size`` different rows of n_points, ascending."""
+    """Draw ``size`` different rows out of ``n_points``, in ascending order."""
     if n_points == size:
         return np.arange(size)
     generator = np.random.Generator(np.random.Philox(key=key))

@@ -30,7 +30,7 @@ class LocationFeatures(RowFeatures, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class KernelsAt:
-    """k(x, v_j); the gradient is that of the Gaussian kernel."""
+    """Features k(x, v_j) at J locations; `gradient` is for the Gaussian kernel."""
 
     kernel: Kernel
     locations: Floats
@@ -47,22 +47,24 @@ class KernelsAt:
 
     @property
     def cost(self) -> Cost:
-        """What a row takes."""
+        """Cost per row."""
         return feature_cost(self.locations.size)
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothedWaves:
-    """f(x) sin vᵀx / σ and f(x) cos vᵀx / σ, f(x) = exp(−‖x − c‖² / 2τ²).
+    """Features f(x) sin vᵀx / σ and f(x) cos vᵀx / σ, with f(x) = exp(−‖x − c‖² / 2τ²).
 
     Attributes
     ----------
     locations : shape (J, d)
+        Frequencies v.
     bandwidth : float
-        σ.
+        Bandwidth σ.
     centre : shape (d,)
+        Centre c.
     width : float
-        τ.
+        Width τ.
     """
 
     locations: Floats
@@ -91,5 +93,5 @@ class SmoothedWaves:
 
     @property
     def cost(self) -> Cost:
-        """What a row takes."""
+        """Cost per row."""
         return feature_cost(2 * self.locations.size)
