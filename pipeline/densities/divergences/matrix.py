@@ -15,10 +15,11 @@ from ...core.arrays import Floats
 from ...core.errors import DataError, warn
 from ...data.bags.bags import Bags, BagsInMemory, as_bags, concatenate
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ...execution.worker_threads import worker_cores
 from .mmd import PAIRS_PER_TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, PointBandwidth, estimator
 from .neighbours import Ranks, SearchableBags, directed_matrix
-from .resources import BLOCK_POINTS, PairCount, n_threads, require_memory
+from .resources import BLOCK_POINTS, PairCount, require_memory
 
 FLOAT_BYTES = 8  # all arrays are float64
 # Fraction of points that repeat others more than k times. Of normal numbers rounded to tenths, a
@@ -182,7 +183,7 @@ def needed_bytes(X: Bags, Y: Bags | None, spec: DivergenceSpec) -> int:
     points = X.n_points + (0 if Y is None else Y.n_points)
     if spec.name in BY_KERNEL:
         tile = max(PAIRS_PER_TILE, int(columns.sizes.max()))
-        return FLOAT_BYTES * (entries + 2 * points * X.n_dims + 2 * n_threads() * tile)
+        return FLOAT_BYTES * (entries + 2 * points * X.n_dims + 2 * worker_cores() * tile)
     ranks = estimator(spec).ranks
     own = _own_distances(X, columns, ranks)
     if Y is not None:
@@ -190,7 +191,7 @@ def needed_bytes(X: Bags, Y: Bags | None, spec: DivergenceSpec) -> int:
     matrices = 1 if spec.is_directed else 2
     trees = points * (2 * X.n_dims + 2)
     block = max(BLOCK_POINTS, int(X.sizes.max()), int(columns.sizes.max())) * (X.n_dims + 10)
-    return FLOAT_BYTES * (matrices * entries + trees + 6 * own + n_threads() * block)
+    return FLOAT_BYTES * (matrices * entries + trees + 6 * own + worker_cores() * block)
 
 
 def _own_distances(X: Bags, Y: Bags, ranks: Ranks) -> int:

@@ -47,7 +47,7 @@ def extremes(values: NDArray[np.float32]) -> tuple[np.float32, np.float32]:
 
 @kernel(fastmath=_FAST)
 def count_up_to(values: NDArray[np.float32], bound: np.float32) -> int:
-    """Return how many values are no greater."""
+    """Return how many values are at most ``bound``."""
     n = 0
     for value in values:
         n += value <= bound
@@ -56,9 +56,9 @@ def count_up_to(values: NDArray[np.float32], bound: np.float32) -> int:
 
 @kernel()
 def bound_of_kth(values: NDArray[np.float32], k: int, guess: np.float32) -> np.float32:
-    """Return a number that k values or a few more do not exceed, sought from a guess.
+    """Return a bound that at least k values, but few more, do not exceed; search from a guess.
 
-    Halving has no branches that a processor must foresee; of sorting they are most of the time.
+    Bisection has no unpredictable branches, which take most of the time of sorting.
     """
     if len(values) <= k + EXTRA_BLOCKS:
         return np.float32(np.inf)
@@ -97,7 +97,7 @@ def kth_smallest(values: NDArray[np.float32], k: int, scratch: NDArray[np.float3
             if value < some[-1]:
                 insert(some, value)
         return some[-1]
-    some = scratch[:n_larger]  # of k values and a few more, the few are fewer to keep in order
+    some = scratch[:n_larger]  # there are fewer larger values to keep in order
     some[:] = np.inf
     for value in values:
         if -value < some[-1]:
@@ -112,14 +112,14 @@ def kth_distances(
 ) -> None:  # fmt: skip
     """Write the distance of each query to its k-th nearest point.
 
-    ``products`` (rows, n) and ``halves`` (n,) say in single precision how near points are, with an
-    error of at most half of ``slack`` (rows,). A point nearer than the k-th by more than the slack
-    is surely among the k nearest, one farther by more surely is not. Between the points that are
-    left, mostly one, distances in double decide.
+    ``halves`` (n,) less ``products`` (rows, n) is half the squared distance up to a constant, in
+    single precision with an error of at most half of ``slack`` (rows,). A point nearer than the
+    k-th by more than the slack is certainly among the k nearest; a point farther by more is not.
+    For the remaining points, usually one, distances are computed in double precision.
     """
     n, d = points.shape
     least = np.empty((n + _PRODUCTS_AT_ONCE - 1) // _PRODUCTS_AT_ONCE, dtype=np.float32)
-    # a place more than there are points: what is not kept is written there, too
+    # one element more than needed, because rejected candidates are written too, and overwritten
     blocks = np.empty(len(least) + 1, dtype=np.int64)
     near = np.empty(n + 1, dtype=np.int64)
     nearness = np.empty(n + 1, dtype=np.float32)
@@ -128,7 +128,7 @@ def kth_distances(
     guess = np.float32(0)
     for i in range(len(queries)):
         least_of_blocks(products[i], halves, least)
-        # k blocks have a point this near: points beyond are not looked at
+        # k blocks have a point this near, so that farther points are not among the k nearest
         guess = bound_of_kth(least, k, guess)
         bound = guess + slack[i]
         n_blocks = n_near = 0

@@ -27,11 +27,12 @@ class Ranks:
     Attributes
     ----------
     of : callable
-        Points of the bag, and the sizes of the bags that it meets → ranks, ascending from 1.
+        Function of the bag's number of points, and of the sizes of the bags that it is compared
+        with. It returns ranks, ascending from 1.
     with_counts : bool
-        Also how many points are that near: more than the rank where distances tie.
+        Whether to count the points up to each distance: more than the rank if distances tie.
     same_size : bool
-        Ranks depend on the bag's size, so that bags are worked through in runs of one size.
+        Whether ranks depend on the bag's size. Blocks then have bags of one size.
     """
 
     of: Callable[[int, Integers], list[int]]
@@ -60,11 +61,11 @@ class BagBlock:
 class SearchableBags:
     """Bags with search trees for neighbours.
 
-    A distance of zero (repeated points) has no logarithm. It counts as the bag's resolution: the
-    smallest positive distance of its points to the asked neighbours at home; where all of them are
-    zero, that of two different points; where all points are equal, the rounding error of its
-    largest coordinate. So bags of repeated points give finite divergences, and two bags that repeat
-    the same points are near each other.
+    A distance of zero (repeated points) has no logarithm. It is replaced by the bag's resolution:
+    the smallest positive distance of a point to its neighbours in the bag; if all of these are
+    zero, the smallest distance of two different points; if all points are equal, the rounding error
+    of the largest coordinate. Bags of repeated points therefore have finite divergences, and two
+    bags that repeat the same points are near each other.
 
     Parameters
     ----------
@@ -138,11 +139,11 @@ class SearchableBags:
         return sum(int((block.distances[:, 0] == 0).sum()) for block in self.blocks)
 
     def _rows(self, start: int, stop: int) -> Floats:
-        """Points of bags start … stop − 1."""
+        """Return the points of the bags start … stop − 1."""
         return self._points[self._offsets[start] : self._offsets[stop]]
 
     def log_distance_to(self, j: int, points: Floats, k: int) -> Floats:
-        """Logarithm of the distance to the k-th point of bag j, shape (n_points,)."""
+        """Return log distances to the k-th nearest point of bag j, shape (n_points,)."""
         every = self._every_distance(j)
         if every is not None and np.abs(points).max() < LARGEST:
             return floored_log(every.distances(points, k), self.log_resolution[j])
@@ -157,7 +158,7 @@ class SearchableBags:
         return distances if distances.is_safe else None
 
     def points_within(self, j: int, points: Floats, radii: Floats) -> Integers:
-        """Points of bag j within a radius of each point, shape (n_points,)."""
+        """Count the points of bag j within a radius of each point, shape (n_points,)."""
         return points_within(self.trees[j], points, radii)
 
 
@@ -168,7 +169,7 @@ NeighbourStatistic = Callable[[BagBlock, SearchableBags, int], Floats]
 def directed_matrix(
     p: SearchableBags, q: SearchableBags, statistic: NeighbourStatistic, pairs: PairCount
 ) -> Floats:
-    """``statistic`` of every bag of p (rows) against every bag of q (columns)."""
+    """Return ``statistic`` of every bag of p (rows) against every bag of q (columns)."""
     matrix = np.empty((len(p.sizes), len(q.sizes)))
 
     def column(j: int) -> None:
@@ -181,13 +182,13 @@ def directed_matrix(
 
 
 def points_within(tree: KDTree, points: Floats, radii: Floats) -> Integers:
-    """Points of a tree no farther than a radius, ties included."""
+    """Count the points of a tree within a radius of each point, ties included."""
     counts: Integers = tree.query_ball_point(points, _RADIUS_ROUNDING * radii, return_length=True)
     return counts
 
 
 def least_gap(points: Floats) -> float:
-    """Return the smallest distance of two different points; of equal ones, their rounding error."""
+    """Return the smallest distance of two different points; if all are equal, a rounding error."""
     rounding = float(np.finfo(np.float64).eps * (np.abs(points).max() or 1.0))
     different = np.unique(points, axis=0)
     if len(different) == 1:
@@ -196,7 +197,7 @@ def least_gap(points: Floats) -> float:
 
 
 def floored_log(distances: Floats, log_floor: float) -> Floats:
-    """Logarithms of distances; that of zero is ``log_floor``."""
+    """Return the logarithms of distances; the logarithm of zero is ``log_floor``."""
     zero = distances == 0
     if not zero.any():
         return np.log(distances)

@@ -15,22 +15,17 @@ from ...core.errors import DataError
 from ...execution.memory import available_memory
 from ...execution.worker_threads import one_blas_thread, worker_cores
 
-BLOCK_POINTS = 1 << 16  # whole bags at a time, in each thread: some megabytes of distances
-
-
-def n_threads() -> int:
-    """Threads of one matrix: the cores this process was given."""
-    return worker_cores()
+BLOCK_POINTS = 1 << 16  # points of a block of whole bags in each thread: some MiB of distances
 
 
 def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> None:
-    """Run ``task(0) … task(n - 1)`` on threads; ``done`` is called here after each of them.
+    """Run ``task(0) … task(n - 1)`` on threads; this thread calls ``done`` after each of them.
 
-    The first exception cancels what has not begun.
+    The first exception cancels the tasks that have not begun.
     """
-    # said here: OpenBLAS does not always heed what its callers' threads say
+    # set here: OpenBLAS does not always respect limits that are set in the threads that call it
     with one_blas_thread():
-        pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="divergences")
+        pool = ThreadPoolExecutor(worker_cores(), thread_name_prefix="divergences")
         try:
             for future in as_completed([pool.submit(task, i) for i in range(n)]):
                 future.result()
@@ -40,14 +35,14 @@ def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> N
 
 
 class PairCount:
-    """Turns columns done into pairs of bags done."""
+    """Progress of a matrix, in pairs of bags."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total, self._done, self._progress = total, 0, progress
         self.add(0)
 
     def add(self, n_pairs: int) -> None:
-        """Count pairs of bags that are done, and say so."""
+        """Count pairs of bags that are done, and report the total."""
         self._done += n_pairs
         if self._progress is not None:
             self._progress(self._done, self._total)
@@ -56,9 +51,9 @@ class PairCount:
 def bag_blocks(
     sizes: Integers, max_points: int = BLOCK_POINTS, same_size: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Ranges (first bag, last bag + 1) of up to ``max_points`` points, at least one bag each.
+    """Yield ranges (first bag, last bag + 1) of up to ``max_points`` points or of a single bag.
 
-    ``same_size``: the bags of a range have one size.
+    With ``same_size``, all bags of a range have the same size.
     """
     start, points = 0, 0
     for i, size in enumerate(sizes.tolist()):
@@ -72,7 +67,7 @@ def bag_blocks(
 
 
 def add_own(matrix: Floats, rows: NDArray[Any], columns: NDArray[Any]) -> None:
-    """Add rows_i + columns_j, in place; what was symmetric stays so to the bit."""
+    """Add rows_i + columns_j in place; a symmetric matrix stays exactly symmetric."""
     for row, own in zip(matrix, rows, strict=True):
         row += own + columns
 
