@@ -22,8 +22,7 @@ from .kernels.sliced_kernels import sliced_quantiles
 from .kinds import embedding
 from .sliced import Directions, seconds_to_sort, unit_vectors
 
-N_SHARES = 4  # per direction: 0, tail, 1 − tail, 1
-
+N_SHARES = 4  # quantiles per direction: 0, tail, 1 − tail, 1
 
 Tail = Annotated[float, Real(gt=0, lt=0.5)]
 
@@ -161,9 +160,8 @@ class ExtremesEmbedding(UnboundedEmbedding[ExtremesSpec]):
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ExtremesSpec:
         # nothing is chosen from the sample
-        n_directions = self.n_directions if box.n_dims > 1 else 1
         return ExtremesSpec(
-            n_directions=n_directions,
+            n_directions=self.n_directions if box.n_dims > 1 else 1,
             tail=self.tail,
             seed=self.seed,
             out_of_box=out_of_box,

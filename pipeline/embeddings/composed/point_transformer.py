@@ -270,11 +270,9 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         inner = check_inner(self.embedding, self)
         transformer = StandardScaler() if self.transformer is None else self.transformer
         steps = fit_steps(transformer, partial(_measure, sample))
-        mapped = PointMap(steps)
-        n_outputs = mapped.n_outputs(sample.source.n_dims)
+        mapped, n_dims = PointMap(steps), sample.source.n_dims
         after = replace(sample, responses=False, mapped=mapped)
-        n_dims = sample.source.n_dims
-        box = box_of_sample(after) if box is None else Box.of(box, n_outputs)
+        box = box_of_sample(after) if box is None else Box.of(box, mapped.n_outputs(n_dims))
         spec = inner.decide(after, out_of_box, box)
         return PointTransformerSpec(
             steps=steps, n_coordinates=n_dims, embedding=spec, out_of_box=out_of_box, box=box

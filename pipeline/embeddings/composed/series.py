@@ -12,14 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import (
-    Integer,
-    Items,
-    TextList,
-    check_parameters,
-    checked,
-    component,
-)
+from ...core import Integer, Items, TextList, check_parameters, checked, component
 from ...core.arrays import as_array
 from ...core.errors import DataError, shown
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags

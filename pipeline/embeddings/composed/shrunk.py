@@ -96,8 +96,8 @@ class ShrunkSpec(InnerSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         fill_once(self.embedding, bags, out, outside)
         mean = np.frombuffer(self.shrunk_mean)
-        shares, _ = self._kept(self.points_embedded(bags, outside))
-        np.add(mean, shares * (out - mean), out=out, casting="same_kind")
+        factors, _ = self._shrinkage(self.points_embedded(bags, outside))
+        np.add(mean, factors * (out - mean), out=out, casting="same_kind")
 
     @property
     @override
@@ -107,11 +107,11 @@ class ShrunkSpec(InnerSpec):
     @override
     def deviations(self, n_points: Integers) -> Floats:
         # √(A − A (A + S/n)⁻¹ A)
-        shares, noise = self._kept(n_points)
-        return np.sqrt(shares * noise)
+        factors, noise = self._shrinkage(n_points)
+        return np.sqrt(factors * noise)
 
-    def _kept(self, n_points: Integers) -> tuple[Floats, Floats]:
-        """Return A / (A + S/n), which is 1 if A and S are 0, and S/n, shape (n_bags, s)."""
+    def _shrinkage(self, n_points: Integers) -> tuple[Floats, Floats]:
+        """Return A / (A + S/n), which is 1 if A and S are 0, and S/n, shapes (n_bags, s)."""
         between, within = np.frombuffer(self.between), np.frombuffer(self.within)
         noise = within / np.maximum(n_points, 1)[:, None]
         whole = between + noise

@@ -11,16 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import (
-    Instance,
-    ListOf,
-    OneOf,
-    Open,
-    Real,
-    Text,
-    check_parameters,
-    checked,
-)
+from ...core import Instance, ListOf, OneOf, Open, Real, Text, check_parameters, checked
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, ParameterError, shown
 from ...data.bags.bags import Bags, take_rows

@@ -1,8 +1,8 @@
-"""Moments and quantiles of bags by NumPy, to the bits of their kernels.
+"""Moments and quantiles of bags by NumPy, with the same bits as the kernels.
 
-They stand in for the kernels until these are worth compiling, see `core.compiling`. So every sum
-adds the same numbers in the same order: `numpy.bincount` adds one weight after the other, where
-`numpy.sum` and a matrix product may not.
+These functions are used until the kernels are worth compiling, see `core.compiling`. Every sum
+therefore adds the same numbers in the same order as the kernel. `numpy.bincount` adds one weight
+after the other; `numpy.sum` and a matrix product may not.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...core.arrays import EitherPrecision, Floats, Integers
 
-RANK_ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
-INTERMEDIATE_NUMBERS = 2**17  # numbers of an intermediate array: it stays in one core's cache
+RANK_ROUNDING = 1e-9  # rounding error of a rank: .07 · 100 is 7.000000000000001
+INTERMEDIATE_NUMBERS = 2**17  # size of an intermediate array that stays in one core's cache
 # all intermediate arrays, and the pieces that are cached
 INTERMEDIATE_BYTES = 96 * INTERMEDIATE_NUMBERS
 MAX_CACHED = 256  # numbers of points, and of intervals, whose pieces are cached
@@ -31,7 +31,7 @@ def are_few_points(
     offsets: Integers,
     *others: object,
 ) -> bool:
-    """Return whether the points of some bags are few numbers."""
+    """Return whether the points of some bags fit an intermediate array."""
     return bool(int(offsets[end] - offsets[begin]) * points.shape[1] <= INTERMEDIATE_NUMBERS)
 
 
@@ -51,7 +51,7 @@ def are_few_values(
     out: EitherPrecision,
     n_outside: Integers,
 ) -> bool:
-    """Return whether the points of each bag are few numbers along the directions, too."""
+    """Return whether points, and each bag's projections, fit an intermediate array."""
     longest = int(np.diff(offsets[begin : end + 1]).max(initial=0))
     n_directions = out[0].shape[1] // (n_intervals + len(shares))
     few = max(longest, 4 * n_intervals) * n_directions <= INTERMEDIATE_NUMBERS
@@ -72,7 +72,7 @@ def moments_by_arrays(
     out: EitherPrecision,
     n_outside: Integers,
 ) -> None:
-    """Write what `moments_kernels.moments` writes; the arguments are those of the kernel."""
+    """Write what `moments_kernels.moments` writes, with the same arguments."""
     unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, margin=margin)
     unit, beyond = unit[:, groups[0]], beyond[:, groups[0]]
     n_outside[begin:end] = count_outside(beyond, edges)
@@ -111,7 +111,7 @@ def quantiles_by_arrays(
     out: EitherPrecision,
     n_outside: Integers,
 ) -> None:
-    """Write what `sliced_kernels.sliced_quantiles` writes, whose arguments these are."""
+    """Write what `sliced_kernels.sliced_quantiles` writes, with the same arguments."""
     unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, margin=margin)
     unit, beyond = unit[:, groups[0]], beyond[:, groups[0]]
     n_outside[begin:end] = count_outside(beyond, edges)
@@ -158,10 +158,11 @@ def _kept_pieces(n: int, m: int) -> list[tuple[Integers, Floats]]:
 
 
 def _all_pieces(n: int, m: int) -> Iterator[tuple[Integers, Floats]]:
-    """Yield which of n values the k-th piece of m equal intervals holds, how much, shape (1, m).
+    """Yield, for the k-th piece of each of m equal intervals, its value among n and its weight.
 
-    In units of 1 / (n m) value i covers [i m, (i + 1) m), interval j [j n, (j + 1) n). Intervals of
-    fewer pieces than others have pieces of weight 0 at the end.
+    Both have shape (1, m). In units of 1 / (n m), value i covers [i m, (i + 1) m), and interval j
+    covers [j n, (j + 1) n). Intervals of fewer pieces than others have pieces of weight 0 at the
+    end.
     """
     begin = np.arange(m) * n
     first, last = begin // m, (begin + n - 1) // m
@@ -182,11 +183,11 @@ def scaled(
     dtype: DTypeLike = np.float64,
     margin: float = 0.0,
 ) -> tuple[Floats, Integers, NDArray[np.bool_]]:
-    """Return the points of some bags in the unit cube, clipped, their edges, what was outside.
+    """Return points in the unit cube, the offsets of their bags, and which coordinates are outside.
 
-    They are clipped to the cube with a ``margin`` around it. All coordinates are scaled, and told
-    apart: shapes (n, d), (n_bags + 1,) and (n, d). They are scaled in the finer of the points'
-    dtype and ``dtype``, as `bases.kernel_arguments` says.
+    The points, shape (n, d), are clipped to the cube with a ``margin`` around it. They are scaled
+    in the finer of their dtype and ``dtype``, see `bases.kernel_arguments`. The offsets have shape
+    (n_bags + 1,), and the flags of coordinates outside the cube shape (n, d).
     """
     if isinstance(points, tuple):
         points = not_empty(points)

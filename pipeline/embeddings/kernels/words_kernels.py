@@ -1,5 +1,5 @@
 # mypy: disallow-untyped-defs=False
-"""Shares of ragged bags' points by their nearest centre."""
+"""Fractions of ragged bags' points by their nearest centre."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from .confine_kernels import confine
 
 @kernel()
 def word_shares(begin, end, points, offsets, groups, lo, inverse, drop, centres, out, n_outside):
-    """Roots of each bag's fractions of points by the nearest centre, of equal ones the first.
+    """Write the square roots of the fractions of each bag's points by their nearest centre.
+
+    If several centres are equally near, the first counts.
 
     Parameters
     ----------
     begin, end : int
-        The bags that are embedded.
+        First bag that is embedded, and last bag + 1.
     points, offsets, groups, lo, inverse, drop
         See `bases.kernel_arguments`; one group of all columns.
     centres : float64, shape (n_words, d)
-        In the unit cube.
+        Centres in the unit cube.
     out : float32 or float64, shape (n_bags, n_words), written
-        NaN where no point was kept.
+        NaN for bags without points that count.
     n_outside : int64, shape (n_bags,), written
+        Number of points outside the box.
     """
     columns = groups[0]
     d, n_words = len(columns), len(centres)

@@ -9,7 +9,7 @@ from ....core.compiling import kernel
 from ....core.sine_kernels import FAST, sine_cosine_of
 
 _F = np.float32
-_LARGEST = _F(8192)  # beyond, the reduction above loses digits
+_LARGEST = _F(8192)  # beyond it, the reduction of `sine_cosine_of` loses digits
 
 
 @kernel(fastmath=FAST)
@@ -19,10 +19,10 @@ def sine_cosine(begin, end, out, amplitude):
     Parameters
     ----------
     begin, end : int
-        The rows that are replaced.
+        First row that is replaced, and last row + 1.
     out : float32, shape (n, 2h)
-        The phases in the first h columns; written: amplitude · sin in these, amplitude · cos in
-        the last h. Absolute error below 2e-7 · amplitude for any finite phase.
+        Phases in the first h columns. They are replaced by amplitude · sin, and the last h columns
+        by amplitude · cos. The absolute error is below 2e-7 · amplitude for any finite phase.
     amplitude : float32
     """
     h = out.shape[1] // 2
