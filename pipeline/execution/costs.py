@@ -1,9 +1,9 @@
 """Cost model of passes over bags, and rules for cutting passes into tasks.
 
-A plan depends only on the size of the data and the declared cost, never on workers or chunks. So
-every machine cuts a pass in the same way. Within a task `run_parts` cuts the work by its shapes.
-So the result has the same bits on any number of cores and workers, on one kind of processor.
-Nothing here imports Dask, so that specs can declare their cost without it.
+A plan depends only on the size of the data and the declared cost, never on workers or chunks.
+Within a task, `run_parts` cuts the work by its shapes. Results therefore have the same bits on any
+number of cores and workers, on one kind of processor. Nothing here imports Dask, so that specs can
+declare their cost without it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from ..data.labelled.labelled import ROWS_PER_BLOCK
 from ..data.store.plan import Range, split_evenly
 from ..data.store.reading import PARTITION_BYTES
 
-# Seconds per product of two float32 numbers in a matrix product, on one core: the right order, not
-# the right number.
+# Seconds per product of two float32 numbers in a matrix product, on one core; order of magnitude.
 SECONDS_PER_PRODUCT = 1e-11
 SPLIT_EVERY = 16
 
@@ -30,10 +29,8 @@ class Cost(Sums):
 
     Attributes
     ----------
-    seconds_per_point : float
-    seconds_per_bag : float
-        Time per point and per bag, without the bag's points. Orders of magnitude suffice for a
-        plan.
+    seconds_per_point, seconds_per_bag : float
+        Time per point, and per bag without its points. Orders of magnitude suffice for a plan.
     bytes_per_bag : int
         Peak memory of a block of bags, per bag: its results and temporary arrays, without the bag's
         own points.
@@ -102,7 +99,7 @@ class PassLimits:
     block_bytes: int = 2**26
 
 
-_limits = [PassLimits()]  # current ones last; of the process: any thread starts passes
+_limits = [PassLimits()]  # the current limits are last; shared by all threads of the process
 
 
 def current_limits() -> PassLimits:

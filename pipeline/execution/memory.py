@@ -17,9 +17,10 @@ LIMIT_FILES = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # file of a
 def memory_limit() -> int:
     """Return the number of bytes that this process may use in total.
 
-    They are those of the machine, or fewer: a control group, and each that it lies in, has a limit
-    (SLURM and systemd set it on groups below the root, containers on what they show as the root),
-    and so may the process itself (RLIMIT_RSS, as Dask has it; of RLIMIT_AS what is not taken).
+    This is the memory of the machine, or the smallest limit. The process's control group and its
+    parents may have limits (SLURM and systemd set them on groups below the root, containers on the
+    group that they show as the root). So may the process: RLIMIT_RSS, which Dask respects, too, and
+    RLIMIT_AS, of which the used part is subtracted.
     """
     own, addresses = resident_limit(), address_limit()
     limits: list[int] = [psutil.virtual_memory().total, *group_limits()]
@@ -43,6 +44,7 @@ def group_limits(groups: Path = _GROUPS, mount: Path = MOUNT) -> Iterator[int]:
     groups : Path
         File with lines "number:controllers:path"; paths are relative to ``mount``.
     mount : Path
+        Folder where the control groups are mounted.
     """
     try:
         lines = groups.read_text().splitlines()

@@ -53,7 +53,7 @@ class Source(Protocol):
 
     @property
     def n_points(self) -> int:
-        """Points of the pass, which a plan is made from."""
+        """Points of the pass, from which it is planned."""
         ...
 
     @property
@@ -228,7 +228,7 @@ class RangeTask(Generic[_R]):
     ) -> RangeTask[_R]:
         """Make the task with the current limits, which travel with it to workers.
 
-        A pass within the task has them, too, so that it is cut alike wherever the task runs.
+        Passes within the task use the same limits, and are thus cut alike wherever the task runs.
         ``ranges`` are all ranges of the pass; no batch has more bags than the longest range.
 
         Raises

@@ -78,7 +78,7 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
         content = path.read_bytes()
     try:
         manifest = yaml.safe_load(content)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
         raise ConfigError(f"cluster_spec {path} cannot be read ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != "DaskCluster":
         raise ConfigError(f"cluster_spec {path}: expected one object of kind DaskCluster")
@@ -93,8 +93,8 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
 def _adapted(manifest: dict[str, Any], profile: KubernetesProfile) -> dict[str, Any]:
     """Return the object with the profile's name and workers.
 
-    The operator would send workers to the scheduler at tcp://…. The environment variable gives
-    tls://….
+    By default the operator connects workers to the scheduler by tcp://…; the environment variable
+    has the tls://… address.
     """
     manifest["metadata"]["namespace"] = profile.namespace
     if profile.name is not None:

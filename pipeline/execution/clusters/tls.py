@@ -17,7 +17,7 @@ from ...data.storage.urls import normalize_url
 from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile, is_loopback
 
 LOOPBACK_HTTP = "127.0.0.1:0"
-# Dask's HTTP servers know no passwords and cannot be left out; without routes they say 404 only.
+# Dask's HTTP servers have no passwords and cannot be switched off; without routes they answer 404.
 _ROUTES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
 NO_HTTP: dict[str, list[str]] = {key: [] for key in _ROUTES}
 
@@ -39,7 +39,7 @@ def check_address(address: str, insecure: bool) -> None:
         If the text is not a scheduler's address, or holds credentials, or the address is neither
         TLS nor loopback and ``insecure`` is False.
     """
-    if has_credentials(address):  # Dask's errors repeat parts of it, which no cut finds
+    if has_credentials(address):  # Dask's errors repeat parts of the address
         raise ConfigError(f"{cut_url(address)}: the address {NO_CREDENTIALS}")
     try:
         host, _ = get_address_host_port(address)
@@ -105,7 +105,7 @@ def check_handshake(address: str, security: Security, timeout: float) -> None:
     with plain:
         try:
             with context.wrap_socket(plain) as encrypted:
-                encrypted.recv(1)  # TLS 1.3: a refusal of ours comes after the handshake
+                encrypted.recv(1)  # TLS 1.3: our certificate is refused after the handshake
         except ssl.SSLError as error:
             reason = _reason(error, security)
             raise ClusterError(f"{address} cannot be used: {reason}") from error
@@ -121,11 +121,11 @@ def _file(profile: AddressProfile | JobQueueProfile | KubernetesProfile, name: s
 
 
 def _context(security: Security) -> ssl.SSLContext:
-    files = security.get_tls_config_for_role("client")
     try:
         context = security.get_connection_args("client")["ssl_context"]
     except OSError as error:
-        files = ", ".join(str(files[name]) for name in ("ca_file", "cert", "key"))
+        config = security.get_tls_config_for_role("client")
+        files = ", ".join(str(config[name]) for name in ("ca_file", "cert", "key"))
         raise ConfigError(
             f"no certificates and key that belong together: {files} ({error})"
         ) from error
