@@ -12,9 +12,10 @@ import zarr
 from ...data.storage.zarr_reading import checked_array
 from ...models.saving import MODEL_KEY
 
-# Keys of a fit's report and its parts, and of a network's parameters, that differ between runs.
+# Keys of a fit's report and its parts that differ between runs of the same fit.
 VOLATILE = ("seconds", "n_bags_resumed", "n_steps_resumed")
-PLACES = ("checkpoints", "checkpoint")  # the latter in models of before 1.0
+# The same of a network's parameters; "checkpoint" is in models of versions before 1.0.
+PLACES = ("checkpoints", "checkpoint")
 
 
 def content_name(group: zarr.Group) -> str:
@@ -28,7 +29,7 @@ def is_content(group: zarr.Group, name: str) -> bool:
 
 
 def content_names(group: zarr.Group) -> list[str]:
-    """Return the name, and the name by earlier versions, which hashed the seconds of a choice."""
+    """Return the name, and the name in earlier versions, which hashed the times of parts."""
     state: Any = group.attrs[MODEL_KEY]
     content = {key: value for key, value in state.items() if key != "versions"}
     params = state["params"]

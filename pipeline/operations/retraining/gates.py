@@ -19,7 +19,7 @@ from ...models.outcomes.densities import DensityOutcome
 from .drift_gates import GateResults
 from .settings import Retraining
 
-BAGS_PER_READ = 2**18  # whose labels are read at a time: some MiB
+BAGS_PER_READ = 2**18  # bags whose labels are read at a time: some MiB
 BASIS_KEY = DensityOutcome.key
 
 

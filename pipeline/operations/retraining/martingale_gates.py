@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Floats, Integers
 from ...core.saved import read_saved
-from ...data.labelled.labelled import LabelledBags
+from ...data.labelled.labelled import LabelledBags, take_range
 from ...data.labelled.splits import Membership, Split
 from ...data.store.changes import ListedBags
 from ...data.store.plan import Range
@@ -39,11 +39,10 @@ from .drift_gates import ALARMS, MIN_ROWS, GateResult, GateResults, residual_pro
 from .gate_bets import GateBets, RowsMade
 from .settings import DriftGate, Spending
 
-KEPT_SPLIT = Split(0.25, 0x5EED_BE75)  # of the new bags, for the reference
-# Bags of the reference per new bag, while there are as many: half of their noise.
-REFERENCE_PER_NEW = 2
-BAGS_PER_LOOK = 2**14  # whose labels are read at a time
-MAX_LOG10 = 300.0  # of capital, which reports write as a number
+KEPT_SPLIT = Split(0.25, 0x5EED_BE75)  # new bags that are kept for the reference
+REFERENCE_PER_NEW = 2  # largest number of bags of the reference per new bag: half of the noise
+BAGS_PER_LOOK = 2**14  # bags whose labels are read at a time
+MAX_LOG10 = 300.0  # largest log10 of the capital that reports write as a number
 CONCEPT = "concept"
 
 Made = tuple[GateBets, RowsMade, Floats, Floats]
@@ -172,16 +171,16 @@ class MartingaleGates:
         Parameters
         ----------
         membership : Membership
-            Membership of the bags since ``bets.first``, those that are never bet on.
+            Membership of the bags since ``bets.first`` that are never bet on.
         per_new : int
-            Bags of the reference per new bag, at most.
+            Largest number of bags of the reference per new bag.
         """
 
         def is_kept(start: int, stop: int) -> NDArray[np.bool_]:
-            is_old = np.arange(start, stop) < bets.first
-            return (
-                is_old if membership is KEPT_SPLIT else np.zeros(stop - start, bool)
-            ) | membership.members(start, stop)
+            members = membership.members(start, stop)
+            if membership is KEPT_SPLIT:
+                members |= np.arange(start, stop) < bets.first
+            return members
 
         runs = RunSample.of_about(self.gate.n_bags).ranges(*self.new)
         new = _find(bags, runs, lambda a, b: ~membership.members(a, b), self.gate.n_bags)
@@ -207,7 +206,7 @@ def _find(
     is_wanted: Callable[[int, int], NDArray[np.bool_]],
     most: int,
 ) -> Integers:
-    """Return the first positions in some ranges of bags that are known and wanted."""
+    """Return the first ``most`` positions in ``ranges`` of bags that are known and wanted."""
     positions, n = [np.empty(0, np.int64)], 0
     for start, stop in ranges:
         for a in range(start, stop, BAGS_PER_LOOK):
@@ -224,6 +223,10 @@ def _stack(parts: Sequence[Floats], n_columns: int) -> Floats:
 
 def _listed(bags: LabelledBags, positions: Integers) -> LabelledBags:
     if not len(positions):
-        return replace(bags, start=bags.start, stop=bags.start)
-    span = int(positions[0]), int(positions[-1]) + 1
-    return replace(bags, start=span[0], stop=span[1], only=ListedBags(positions))
+        return replace(bags, stop=bags.start)
+    return replace(take_range(bags, span_of(positions)), only=ListedBags(positions))
+
+
+def span_of(positions: Integers) -> Range:
+    """Return the range from the first to the last of some positions in ascending order."""
+    return int(positions[0]), int(positions[-1]) + 1

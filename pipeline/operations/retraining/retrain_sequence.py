@@ -34,7 +34,7 @@ from .settings import Retraining
 from .state import Journal, RetrainingState, Round, StateFolder, check_same_store
 
 _NOTHING = "nothing"
-# that sequences begun before did not name, and what their models are made with
+# Settings that older sequences did not save, with the values that their models were made with.
 NEW_SETTINGS = {
     "model.solver": "auto",
     "model.random_features.structure": "dense",

@@ -42,7 +42,7 @@ from .gates import (
     judge,
     newest_held_out,
 )
-from .martingale_gates import MartingaleGates
+from .martingale_gates import MartingaleGates, span_of
 from .settings import PERMUTATION, DriftGate, Retraining, Spending
 from .state import (
     KEPT,
@@ -375,11 +375,6 @@ class NewRound:
         split = self._split(models[0])
         gates = MartingaleGates(gate, bags, self.new, self.before[0], tested, split)
         return gates.bet(bets, spending)
-
-
-def span_of(bags: NDArray[np.int64]) -> Range:
-    """Return the range from the first to the last of some bags in ascending order."""
-    return int(bags[0]), int(bags[-1]) + 1
 
 
 def _report_sums(sums: WindowSums, new_sequence: str | None) -> dict[str, Any]:
