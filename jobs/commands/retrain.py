@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from bagbasis.operations import Round
 
 CHAMPION_KEPT = 3
-SECTIONS = ("estimator", "window", "drift", "settings", "holdout")  # no plain keys
+# parameters that are not plain keys
+SECTIONS = ("estimator", "window", "drift", "settings", "holdout")
 OF_THE_JOB = ("model", "embedding", "out_dir", "metrics_url", "cluster")
 EXIT_CODES = {
     0: "a model was promoted, or there was nothing new",
@@ -141,7 +142,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             write_metrics(config.metrics_url, report, config.registry_url)
 
     spec = _spec(config)
-    # before the round, which would have a champion by the time that it is reported
+    # before the round: it would promote a champion before an unwritable folder is noticed
     make_folder_of(f"{config.out_dir}/report")
     if config.metrics_url is not None:
         make_folder_of(config.metrics_url)
@@ -166,22 +167,22 @@ def exit_code(report: dict[str, Any]) -> int:
 
 
 def _spec(config: Config) -> Retraining:
-    from bagbasis.operations import DriftGate, Retraining, Window
-
     config.model.check_target(config.target)
     model = config.model.with_embedding(config.embedding)
     holdout = config.holdout if isinstance(config.holdout, float) else config.holdout.model_dump()
+    # the key is left out without weights: sequences begun by older versions do not have it
+    weight = {"sample_weight": config.sample_weight} if config.sample_weight else {}
     settings = {
         **config.model_dump(mode="json", include={"target"}),
         "model": model.model_dump(mode="json"),
         "holdout": holdout,
+        **weight,
     }
-    weight = config.sample_weight  # sequences of before it was known have none in their settings
     return Retraining(
         estimator=model.estimator(),
         holdout=holdout,
         window=Window(**config.window.model_dump()),
         drift=DriftGate(**config.drift.model_dump()),
-        settings={**settings, **({"sample_weight": weight} if weight else {})},
+        settings=settings,
         **config.model_dump(exclude={*SECTIONS, *OF_THE_JOB}),
     )

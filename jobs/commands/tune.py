@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _STATE = "state.json"
 _NO_ESTIMATE = "No error estimate: pass holdout= (a fraction of the bags)."
-N_SHOWN = 3  # in the terminal
+N_SHOWN = 3  # leads in the terminal
 
 
 @with_parameters(
@@ -139,9 +139,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def search_of(config: Config, n_dims: int) -> Search:
-    """Return what is searched for points of so many coordinates.
+    """Return the search for points of ``n_dims`` coordinates.
 
-    With widths that are given nothing begins with the choice by folds, which has its own.
+    If widths are given, the search does not begin with the choice by folds, which has its own.
     """
     from bagbasis.models import Search
 
@@ -205,7 +205,7 @@ def _scale_of(config: Config) -> float | str:
 
 
 def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
-    """Candidates of a rung, the best first."""
+    """Return the candidates of a rung with their scores, the best first."""
     return sorted(scores.items(), key=lambda item: (item[1].error, item[0]))
 
 

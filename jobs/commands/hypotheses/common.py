@@ -46,7 +46,10 @@ class StoreTestConfig(TestConfig):
 
 
 def statistic_of(test: Callable[..., Any], table: Iterable[str], null: str = "") -> Any:  # noqa: ANN401 - a key
-    """Return the key for the statistic of a test: its default, and the names of the table."""
+    """Return the field of the key ``statistic``: the test's default, and all names of the table.
+
+    ``null`` says in words which statistic null stands for.
+    """
     default = parameters_of(test)["statistic"].default
     names = sorted(table, key=lambda name: name != default)  # the default first
     return Field(default, description=f"{', '.join(names)}{null and f'; null: {null}'}")
@@ -60,7 +63,7 @@ def named_statistic(
     Raises
     ------
     ConfigError
-        Parameters that it does not have, or that it refuses.
+        If parameters are given without a name, or the statistic does not accept them.
     """
     if name is None and parameters:
         raise ConfigError("parameters are those of a statistic: name it, as statistic: fuse")
@@ -75,7 +78,7 @@ def named_statistic(
 
 
 def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) -> dict[str, Any]:
-    """Show the result, draw its null and its locations, and return the report."""
+    """Show the result, draw its pictures, and return the report."""
     from ...conclusions import lines_of_test
     from ...pictures.hypothesis_part import hypothesis_part
     from ...pictures.locations import draw_locations

@@ -13,13 +13,7 @@ from ...cluster import running_on
 from ...configs.config import ClusterConfig
 from ...configs.sections import EmbeddingSection, build, parameters_field, with_parameters
 from ...terminal import Terminal
-from .common import (
-    BagRange,
-    TestConfig,
-    conclude,
-    named_statistic,
-    statistic_of,
-)
+from .common import BagRange, TestConfig, conclude, named_statistic, statistic_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +84,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def _labels(name: str, store: BagStore, start: int, stop: int) -> NDArray[Any]:
-    """Return the values of a target; classes as names, whose codes differ between stores."""
+    """Return the values of a target; classes by name, because codes differ between stores."""
     import numpy as np
 
     values = store.targets(start, stop, names=(name,))[:, 0]

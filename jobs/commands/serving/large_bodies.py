@@ -1,8 +1,8 @@
-"""Answers to large bodies: parsed into arrays, and predicted, in processes next to the server.
+"""Answers to large bodies, which are parsed and predicted in processes next to the server.
 
-`LargeBodies` is the server's side. ``python -m`` of this module is a process that has imported all
-that answers need, and has the model. It forks a child for each body: a client that goes away ends
-its own child and nothing else, and the next child is there at once.
+`LargeBodies` is the server's side. ``python -m`` of this module starts a process that has imported
+everything that answers need, and has loaded the model. It forks a child for each body. If a client
+goes away, only its own child ends, and the next child starts at once.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .requests import Served
 
-_PIECE_BYTES = 2**18  # bytes handed over at once
-NICENESS = 3  # small requests go first, but on busy cores this gets half of what they get
+_PIECE_BYTES = 2**18  # bytes of a body that are sent at a time
+NICENESS = 3  # on busy cores this process gets half of the time that small requests get
 MAX_TASK_BYTES = 2**16  # the name and the URL of a model
 
 
 class LargeBodies:
     """A process that forks a child for each large body, one at a time in order of arrival.
 
-    It is started with the server: its imports take some seconds. Whoever is cancelled ends the
-    child, and with it the work.
+    The process is started with the server, because its imports take some seconds. If a call of
+    `answer` is cancelled, its child ends.
     """
 
     def __init__(self) -> None:
@@ -40,18 +40,18 @@ class LargeBodies:
         self._control: socket.socket | None = None
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start the process, if none is there."""
+        """Start the process unless it is running."""
         if self._process is None or self._process.poll() is not None:
             self.end()
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.setblocking(False)
             with theirs:
-                # -P: it imports no script of the folder that the server runs in
+                # -P: do not import modules from the server's working directory
                 self._process = subprocess.Popen[bytes](
                     (sys.executable, "-P", "-m", __name__),
                     stdin=theirs.fileno(),
-                    stdout=2,  # what is printed there is no line of the server's
-                    start_new_session=True,  # Ctrl-C is for the server, which ends it
+                    stdout=2,  # what the process prints must not mix with the server's output
+                    start_new_session=True,  # Ctrl-C is for the server, which ends the process
                 )
         return self._process
 
@@ -66,12 +66,12 @@ class LargeBodies:
         self._process = self._control = None
 
     async def answer(self, name: str, url: str, body: bytearray) -> tuple[int, bytes]:
-        """Return status and JSON of the answer of a model at a URL; takes the body's bytes away.
+        """Return the HTTP status and the JSON of a model's answer; ``body`` is emptied.
 
         Raises
         ------
         ConnectionError
-            The child died: of too little memory, or it was killed.
+            If the child died, for example of too little memory.
         """
         async with self._turn:
             task = json.dumps({"name": name, "url": url, "size": len(body)}).encode()
@@ -80,7 +80,7 @@ class LargeBodies:
                 try:
                     return await _ask(reader, writer, body)
                 finally:
-                    writer.transport.abort()  # its child dies, if it still works
+                    writer.transport.abort()  # ends the child if it is still working
             except (asyncio.IncompleteReadError, OSError) as error:
                 raise ConnectionError("the process for large bodies died") from error
 
@@ -118,29 +118,31 @@ class Forks:
     Parameters
     ----------
     control : socket.socket
-        Where the server sends tasks, each with the socket of its client.
+        Socket on which the server sends tasks, each with the socket of its client.
     """
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._clients: dict[int, tuple[socket.socket, int]] = {}  # and the child's process id
-        self._ends: dict[int, tuple[int, int]] = {}  # pipe that ends with a child: its id, client
+        # client's descriptor → its socket and the process id of its child
+        self._clients: dict[int, tuple[socket.socket, int]] = {}
+        # pipe that closes when a child ends → process id of the child, client's descriptor
+        self._ends: dict[int, tuple[int, int]] = {}
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self.served: Served | None = None
 
     def serve(self) -> None:
-        """Answer bodies until the server is gone, and kill the children that are left."""
+        """Answer bodies until the server is gone, then kill the remaining children."""
         control = self._control.fileno()
         while True:
             ready = {fd for fd, _ in self._poll.poll()}
             for fd in ready - {control}:
                 if fd in self._ends:
                     self._forget(fd)
-                elif fd in self._clients:  # it went away
+                elif fd in self._clients:  # the client went away
                     os.kill(self._clients[fd][1], signal.SIGKILL)
                     self._poll.unregister(fd)
-            if control not in ready:  # the last, as a new client may have the number of an old one
+            if control not in ready:  # tested last: a new client may reuse an old descriptor
                 continue
             task, fds, *_ = socket.recv_fds(self._control, MAX_TASK_BYTES, 1)
             if not task:
@@ -154,7 +156,7 @@ class Forks:
         end, open_in_child = os.pipe()
         try:
             child = os.fork()
-        except OSError:  # no memory: the server sees that nobody answers
+        except OSError:  # no memory: the server sees a closed connection
             os.close(end)
             os.close(open_in_child)
             client.close()
@@ -164,7 +166,7 @@ class Forks:
         os.close(open_in_child)
         self._clients[client.fileno()] = client, child
         self._ends[end] = child, client.fileno()
-        self._poll.register(client, 0)  # only that the other side was closed
+        self._poll.register(client, 0)  # report only that the other side closed
         self._poll.register(end, 0)
 
     def _forget(self, end: int) -> None:
@@ -183,7 +185,7 @@ class Forks:
             from .requests import Served, warm
 
             self.served = None
-            with suppress(Exception):  # the child says what is wrong
+            with suppress(Exception):  # the child repeats the error and reports it
                 model = open_model(task["url"])
                 self.served = Served(task["name"], model, task["url"], warm(model))
                 gc.freeze()  # children share its memory
@@ -212,7 +214,7 @@ def answer_body(served: Served | None, task: dict[str, Any], client: socket.sock
     Raises
     ------
     EOFError, ConnectionError
-        The client went away.
+        If the client went away.
     """
     from bagbasis.core.errors import BagbasisError
 
@@ -246,7 +248,7 @@ def _json(values: dict[str, Any]) -> bytes:
 
 
 def main() -> None:
-    """Serve the bodies that come by the socket on stdin."""
+    """Answer the bodies that arrive on the socket at stdin."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.nice(NICENESS)
     import pyarrow.json

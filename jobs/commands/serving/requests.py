@@ -1,4 +1,4 @@
-"""What a request for predictions holds, and the answer to it."""
+"""Requests for predictions, and the answers to them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MAX_REQUEST_BAGS = 100_000  # per request: the answer is one text
 _MAX_VALUES = 2_500_000  # numbers per answer: some 50 MiB of JSON
-MAX_SMALL_VALUES = 2**16  # numbers of an answer that the server itself makes
-ENCODINGS = ("utf-8", "utf-16", "utf-32", "us-ascii")  # that JSON's readers recognize by themselves
+MAX_SMALL_VALUES = 2**16  # largest number of values in an answer that the server itself computes
+ENCODINGS = ("utf-8", "utf-16", "utf-32", "us-ascii")  # encodings that JSON decoders detect
 BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
 BODY_COLUMNS = "columns"  # another key of a body: the names of the coordinates
 EXPECTED = (
@@ -33,12 +33,12 @@ EXPECTED = (
 
 
 class Served(NamedTuple):
-    """A model and its name. A request is answered by one of them, even if another is promoted."""
+    """A model and its name. A request is answered by one model, even if another is promoted."""
 
     name: str
     model: JobModel
     url: str = ""
-    n_values: int = 1  # of the answer to a bag
+    n_values: int = 1  # number of values in the answer to a bag
 
 
 class LargeAnswerError(Exception):
@@ -60,7 +60,7 @@ def check_form(headers: Mapping[str, str]) -> str | None:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what a client is told of an error: text that UTF-8 can hold."""
+    """Return an error's message for the client, as text that can be encoded in UTF-8."""
     return (str(error) or type(error).__name__).encode("utf-8", "backslashreplace").decode()
 
 
@@ -72,11 +72,13 @@ def answer_request(
     Raises
     ------
     ValueError
-        No JSON, or something else than one bag or a list of bags; `BagbasisError` where bags are
-        none, or none of the model's, as by other names of columns; RecursionError for lists in
-        lists in lists.
+        If the body is not JSON, or has neither one bag nor a list of bags.
+    BagbasisError
+        If a bag is invalid, or does not fit the model, for example by its names of coordinates.
+    RecursionError
+        If lists are nested too deeply.
     LargeAnswerError
-        The answer would hold more than `max_values` numbers.
+        If the answer would hold more than ``max_values`` numbers.
     """
     text = body.decode(json.detect_encoding(body))
     try:
@@ -86,9 +88,9 @@ def answer_request(
     names = asked.pop(BODY_COLUMNS, None) if isinstance(asked, dict) else None
     if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
         raise ValueError(f"the body is {shown(asked)}; expected {EXPECTED}")
-    if names is not None and ("true" in text or "false" in text):  # a column may be called so
+    if names is not None and ("true" in text or "false" in text):  # a column may have this name
         text = json.dumps(asked)
-    if "true" in text or "false" in text:  # numpy would make 1 and 0 of them
+    if "true" in text or "false" in text:  # numpy would read 1 and 0
         raise ValueError("the body holds true or false; expected numbers")
     single = "bag" in asked
     if not single and isinstance(asked["bags"], list):
@@ -100,15 +102,16 @@ def answer_request(
 
 
 def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict[str, Any]:
-    """Return the answer to bags whose coordinates have these names, or None.
+    """Return the answer to bags; ``names`` are the names of their coordinates, or None.
 
-    It has "warnings" where there are any, as of bags with many points outside the box.
+    The answer has "warnings" if there are any, for example about many points outside the box.
 
     Raises
     ------
     ValueError
-        The names are not those of coordinates, the answer would be too large, or a prediction is
-        not finite; `BagbasisError` for bags that are not the model's.
+        If the names are invalid, the answer would be too large, or a prediction is not finite.
+    BagbasisError
+        If the bags do not fit the model.
     """
     if names is not None:
         bags = bags.named(_column_names(names, bags.n_dims))
@@ -118,7 +121,7 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
             f"send at most {max(1, _MAX_VALUES // served.n_values):,} bags at a time"
         )
     warnings: list[str] = []
-    # what overflows is refused below
+    # overflow is refused below
     with np.errstate(all="ignore"), gathering_warnings(warnings), warning_of_outside(bags):
         arrays: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
     for key in ("predictions", "probabilities"):
@@ -136,12 +139,12 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
 
 
 def warm(model: JobModel) -> int:
-    """Predict a bag of one point: kernels are compiled now, not while a client waits.
+    """Predict a bag of one point, so that kernels are compiled now, not while a client waits.
 
     Returns
     -------
     int
-        How many values the answer to a bag has.
+        Number of values in the answer to a bag.
     """
     with suppress(BagbasisError), compiling_at_once():
         point = Bags.from_list([np.zeros((1, model.model_.features.n_dims))])
@@ -157,7 +160,7 @@ def check_n_bags(n: int) -> None:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs of an object; ValueError if a key comes twice."""
+    """Return a JSON object as a dict; ValueError if a key comes twice."""
     values = dict(pairs)
     if len(values) < len(pairs):
         seen: set[str] = set()
@@ -166,7 +169,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-# integers of any size are numbers; numpy would make objects of those from 2 ** 64 on
+# integers are read as floats, because numpy would make objects of integers from 2 ** 64 on
 _DECODER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=float)
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from ...pictures.model_part import JobModel
 
-_MAX_CLASSES = 10  # names listed; a report has all of them
-# Of the sizes of bags.
+_MAX_CLASSES = 10  # classes whose names are shown; a report has all names
+# Quantiles of the sizes of bags.
 _QUANTILES = {"min": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "max": 1.0}
 
 
@@ -67,20 +67,17 @@ def _show_summary(url: str, model: JobModel, console: Terminal) -> bool:
 
 
 def with_short_classes(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report as people read it: of many classes the first names and their number."""
-    return {
-        **report,
-        **{
-            key: {name: _short(values) for name, values in report[key].items()}
-            for key in ("classes",)
-            if isinstance(report.get(key), dict)
-        },
-        **({"source": _without_missing(report["source"])} if "source" in report else {}),
-    }
+    """Return a report for the terminal: of many classes, the first names and their number."""
+    shown = dict(report)
+    if isinstance(shown.get("classes"), dict):
+        shown["classes"] = {name: _short(values) for name, values in shown["classes"].items()}
+    if "source" in shown:
+        shown["source"] = _without_missing(shown["source"])
+    return shown
 
 
 def _without_missing(source: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return where a store comes from, without the tables that there were not."""
+    """Return where a store comes from, without tables that were not given."""
     return {
         key: [item for item in value if item is not None] if isinstance(value, list) else value
         for key, value in (source or {}).items()
@@ -117,7 +114,7 @@ def describe_store(store: BagStore) -> dict[str, Any]:
 
 
 def describe_responses(store: BagStore) -> dict[str, Any]:
-    """Return dimension, box, number and sizes of the responses; nothing without them."""
+    """Return dimension, box, number and sizes of the responses; an empty dict without them."""
     if store.response_box is None:
         return {}
     n_bags, sizes = _size_range(store, store.response_offsets)
@@ -134,29 +131,24 @@ def describe_model(model: JobModel) -> dict[str, Any]:
     """Return what was fitted, to which data, and how large the model is."""
     from bagbasis.models.base import DoubleBasis
 
-    if not isinstance(model, DoubleBasis):
-        return {
-            "kind": type(model).__name__,
-            "targets": list(model.target_names_),
-            "n_dims": model.n_features_in_,
-            **{key: value for key, value in model.get_params().items() if key != "checkpoints"},
-            "holdout": model.holdout_,
-            "fit": model.report_,
-            "versions": model.versions_,
-            **model.outcome_.describe(),
+    if isinstance(model, DoubleBasis):
+        embedding, second = model.features_.embedding, model.features_.second
+        fitted = {
+            "n_dims": model.features_.n_dims,
+            "embedding": embedding.to_dict(),
+            "n_coefficients": embedding.n_features,
+            "random_features": second and second.to_dict(),
+            **({} if model.baseline is None else {"baseline": model.baseline}),
+            "n_features": model.features_.n_features,
+            "alpha": model.alpha_,
         }
-    embedding, second = model.features_.embedding, model.features_.second
-    baseline = {} if model.baseline is None else {"baseline": model.baseline}
+    else:
+        params = {key: value for key, value in model.get_params().items() if key != "checkpoints"}
+        fitted = {"n_dims": model.n_features_in_, **params}
     return {
         "kind": type(model).__name__,
         "targets": list(model.target_names_),
-        "n_dims": model.features_.n_dims,
-        "embedding": embedding.to_dict(),
-        "n_coefficients": embedding.n_features,
-        "random_features": second and second.to_dict(),
-        **baseline,
-        "n_features": model.features_.n_features,
-        "alpha": model.alpha_,
+        **fitted,
         "holdout": model.holdout_,
         "fit": model.report_,
         "versions": model.versions_,
@@ -165,7 +157,7 @@ def describe_model(model: JobModel) -> dict[str, Any]:
 
 
 def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:
-    """Return how many bags have points, by offsets, and the mean and quantiles of their sizes."""
+    """Return the number of bags with points, and the mean and quantiles of their sizes."""
     import numpy as np
 
     counts: Counter[int] = Counter()
@@ -188,9 +180,8 @@ def _labelled(store: BagStore) -> dict[str, int]:
     counts = dict.fromkeys(store.target_names, 0)
     for start, stop in _blocks(store):
         targets = store.targets(start, stop)
-        for j, name in enumerate(store.target_names):
-            column = targets[:, j]
-            counts[name] += int((column == column).sum())
+        for name, column in zip(store.target_names, targets.T, strict=True):
+            counts[name] += int((column == column).sum())  # NaN: not labelled
     return counts
 
 
