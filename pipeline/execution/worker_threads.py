@@ -24,7 +24,7 @@ EARLIER_VARIABLE = "BAGBASIS_LANE_CORES"  # read until 1.1
 COMPILING = "compiling kernels (once)"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 GIVEN_BACK_BYTES = 2**20  # blocks of this size are given back to the system when they are freed
-# in `reusing_memory`: blocks of less, and up to twice as much at the end of the heap, are kept
+# `reusing_memory` keeps freed blocks below this size, and up to twice as much at the heap's end
 REUSED_BYTES = 2**24
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def worker_cores() -> int:
 
 @lru_cache(maxsize=1)
 def _cores_of_process() -> int:
-    # Dask counts the same, and takes half a second to be imported
+    # the same number as Dask's, without the half second of importing Dask
     return max(1, int(joblib.cpu_count()))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...core.arrays import Floats
 
-# Blocks of frequencies, the other streams of a seed, count from 0; these from 2^63 on. Locations
-# are drawn for two samples and orders for pairs: no test draws both.
+# Numbers of streams, counted from 2^63; blocks of random frequencies use the streams from 0 on.
+# "locations" and "orders" share a number: no test draws both.
 USES = {
     "splits": 0,
     "simulation": 1,
@@ -17,23 +17,22 @@ USES = {
     "features": 4,
     "buckets": 5,
     "scales": 6,
-    "learning": 7,  # the units that locations are learnt on
+    "learning": 7,  # units on which locations are learnt
 }
 FAR_DISTANCE = 10.0  # in median distances
 
 
 def generator_of(seed: int, use: str) -> np.random.Generator:
-    """Return the generator of a use; ``seed`` counts modulo 2^64."""
+    """Return the generator for a use, a key of `USES`; ``seed`` is taken modulo 2^64."""
     key = np.array([seed % 2**64, 2**63 + USES[use]], np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
 def near_rows(rows: Floats) -> Floats:
-    """Return the rows that are not far from all others: at most ten times the median distance.
+    """Return the rows at most ten times as far from the coordinates' medians as the median row.
 
-    Distances are those from the median of each coordinate. In heavy tails the largest few rows
-    have nearly all of the variance, and a normal distribution with that has no place where rows
-    are.
+    In heavy-tailed data, the few largest rows make up nearly all of the variance. A normal
+    distribution with this variance has hardly any mass where the rows are.
     """
     distances = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
     limit = FAR_DISTANCE * np.median(distances)

@@ -35,8 +35,8 @@ SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore,
 
 # The default embedding's box has these quantiles of each coordinate as edges.
 CENTRAL_QUANTILES = (0.001, 0.999)
-CENTRAL_SAMPLE = 2**18  # points from which the quantiles are taken: exact enough, and fast
-FEATURE_ROWS = 4096  # rows whose features are made at a time: some tens of MiB
+CENTRAL_SAMPLE = 2**18  # points from which the quantiles are computed
+FEATURE_ROWS = 4096  # rows whose features are computed at a time: some tens of MiB
 UNIT = OneOf("bag", "point")
 POOLING = (
     "points of one bag are alike, so a test that takes each of them for a unit of its own finds a "
@@ -93,8 +93,8 @@ class Sample:
     def feature_sums(self, features: RowFeatures) -> Floats:
         """Return the sums of features over the rows of each unit, shape (n_units, k).
 
-        Rows are taken a block at a time, into the units that a block has; those of bags in
-        `in_buckets` by a pass of their own.
+        Rows are added in blocks. For bags of a store in buckets, see `in_buckets`, the sums are
+        computed in a pass.
         """
         if self.bucket_length and isinstance(self.data, EmbeddedRows):
             sums = self.data.bucket_sums(features, self.bucket_length)
@@ -117,12 +117,12 @@ class Sample:
         return total
 
     def in_buckets(self, length: int) -> Sample:
-        """Return the sample with units of ``length`` neighbours of what was given."""
+        """Return the sample with units of ``length`` neighbouring points or bags."""
         buckets, units = np.unique(self.positions // length, return_inverse=True)
         return replace(self, units=units, n_units=len(buckets), bucket_length=length)
 
     def of_rows(self, rows: NDArray[np.int64]) -> Sample:
-        """Return the sample of some rows, all of some units; they have to fit in memory."""
+        """Return the sample of ``rows``, all rows of some units, which must fit in memory."""
         units = np.unique(self.units[rows], return_inverse=True)[1]
         return replace(
             self,

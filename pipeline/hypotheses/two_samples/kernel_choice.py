@@ -83,7 +83,7 @@ def _few_of(samples: TwoSamples) -> TwoSamples:
 
 
 def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) -> Floats:
-    """Return the criterion of each kernel, of one matrix of distances; only τ has permutations."""
+    """Return the criterion of each kernel, from one distance matrix; only τ uses permutations."""
     n_permutations = N_PERMUTATIONS if criterion == "tau" else 0
     splits = draw_splits(samples.is_first_unit, n_permutations, samples.seed)
     distances = kernels[0].distances(samples.rows, samples.rows)
