@@ -63,8 +63,10 @@ class ReportConfig(JobConfig):
 
     @property
     def report_path(self) -> str | None:
-        """Where the JSON report goes, as given."""
-        return self.report
+        """Where the JSON report goes, as given, or next to the page that is given."""
+        if self.report is None or not self.report.endswith(".html"):
+            return self.report
+        return f"{self.report.removesuffix('.html')}.json"
 
 
 class DirectoryConfig(JobConfig):

@@ -11,6 +11,7 @@ import pytest
 from bagbasis import BagStore, StoreError
 from bagbasis.jobs.files import write_report
 from tests.jobs.running import done, refused, settings
+from tests.oracles.labelled import labelled_bags, stored
 
 
 def test_json_holds_plain_numbers(tmp_path):
@@ -43,6 +44,17 @@ def test_a_directory_that_can_not_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"report\.json: cannot be written"):
         write_report(tmp_path / "file" / "report.json", {})
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.html"])
+def test_a_report_and_its_page_lie_side_by_side(tmp_path, name):
+    """Whichever of the two is named."""
+    bags, y = labelled_bags(40, most=12)
+    store = stored(tmp_path / "s.zarr", bags, y)
+    urls = {"data_url": store.url, "model_url": tmp_path / "m.zarr"}
+    done("fit", *settings(**urls, report=tmp_path / name, model={"embedding": "moments"}))
+    assert json.loads((tmp_path / "r.json").read_text())["job"] == "fit"
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize("content", ["a,b\n1,2\n", "{", "[1]", '{"job": "fit"}', "link", "folder"])
