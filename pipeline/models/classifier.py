@@ -77,6 +77,8 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     [np.str_('narrow'), np.str_('wide')]
     >>> model.predict_proba(X[:3]).shape, model.decision_function(X[:3]).shape
     ((3, 2), (3,))
+    >>> bool((model.predict_log_proba(X[:3]) == np.log(model.predict_proba(X[:3]))).all())
+    True
     """
 
     class_weight: (
