@@ -86,7 +86,8 @@ MODEL_EXAMPLES: dict[str, Example] = {
         save=lambda w: {"url": w.new()},
         **dict.fromkeys(("fit", "summary", "score"), lambda w: {"X": w.arrays, "y": w.classes}),
         **dict.fromkeys(
-            ("predict", "predict_proba", "decision_function"), lambda w: {"X": w.arrays}
+            ("predict", "predict_proba", "predict_log_proba", "decision_function"),
+            lambda w: {"X": w.arrays},
         ),
     ),
     "DoubleBasisClassifier.predict_set": lambda w: (

@@ -175,6 +175,7 @@ CALLS = {
     "DoubleBasisClassifier.decision_function": lambda b, _: classifier().decision_function(b),
     "DoubleBasisClassifier.predict": lambda b, _: classifier().predict(b) == "a",
     "DoubleBasisClassifier.predict_proba": lambda b, _: classifier().predict_proba(b),
+    "DoubleBasisClassifier.predict_log_proba": lambda b, _: classifier().predict_log_proba(b),
     "DoubleBasisClassifier.score": lambda b, _: classifier().score(b, CLASSES),
     "DoubleBasisRegressor.bag_scores": lambda b, _: np.array(
         regressor(uncertainty=True).bag_scores(b)
@@ -269,7 +270,7 @@ ALONE = {
 }
 VERBS = {
     "predict", "score", "transform", "predict_proba", "predict_interval", "predict_density",
-    "predict_set",
+    "predict_log_proba", "predict_set",
     "conformalize", "bag_scores", "densities", "sample", "log_density", "decision_function",
     "transform_points", "test", "append", "score_samples", "at", "l2_distance",
 }  # fmt: skip

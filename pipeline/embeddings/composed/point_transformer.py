@@ -271,8 +271,9 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         transformer = StandardScaler() if self.transformer is None else self.transformer
         steps = fit_steps(transformer, partial(_measure, sample))
         mapped, n_dims = PointMap(steps), sample.source.n_dims
+        n_outputs = mapped.n_outputs(n_dims)  # refuses steps that do not fit
         after = replace(sample, responses=False, mapped=mapped)
-        box = box_of_sample(after) if box is None else Box.of(box, mapped.n_outputs(n_dims))
+        box = box_of_sample(after) if box is None else Box.of(box, n_outputs)
         spec = inner.decide(after, out_of_box, box)
         return PointTransformerSpec(
             steps=steps, n_coordinates=n_dims, embedding=spec, out_of_box=out_of_box, box=box
